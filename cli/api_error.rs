@@ -1,4 +1,4 @@
-//! A failed call as a failure of the command: the exit code, the parcels concerned, what to do.
+//! A failed call as a failure of the command, with the exit code, the parcels concerned and the remedy.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Failure {
-    /// A call that failed; `resume` has the hint if its outcome is unknown.
+    /// Returns the failure of a call; `resume` has the hint if its outcome is unknown.
     pub(crate) fn for_call(error: Error, resume: ResumeHint<'_>) -> Self {
         let conflict = resume.order().and_then(|order| conflict_message(&error, order));
         let failure = Self::from(error);
@@ -53,7 +53,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// The SDK's message. Of a file or the network the cause too, which has the reason.
+/// Returns the SDK's message, for errors of files and the network with the cause, which has the reason.
 fn message_of(error: &Error) -> Message {
     let text = |language| error.message(language);
     if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
@@ -62,7 +62,7 @@ fn message_of(error: &Error) -> Message {
     }
     let cause = match error.kind() {
         ErrorKind::File => std::error::Error::source(error),
-        // What is between is how the request was sent; the last says what was wrong with the connection.
+        // The causes in between say how the request was sent; the last one says what is wrong with the connection.
         ErrorKind::Network => {
             std::iter::successors(std::error::Error::source(error), |cause| cause.source()).last()
         }
@@ -77,7 +77,7 @@ fn message_of(error: &Error) -> Message {
     }
 }
 
-/// The message about an order whose key belongs to an order with different content.
+/// Returns the message about an order whose key belongs to an order with different content.
 fn conflict_message(error: &Error, order: &OrderRequest) -> Option<Message> {
     let is_conflict = error.known_code() == Some(ErrorCode::IdempotencyConflict);
     let number = existing_order(error).filter(|_| is_conflict)?;
@@ -89,7 +89,7 @@ fn conflict_message(error: &Error, order: &OrderRequest) -> Option<Message> {
     Some(text.with(&[("number", number.as_str()), ("reference", reference)]))
 }
 
-/// Rounded up, because an earlier attempt would be refused again.
+/// Returns a wait in whole seconds, rounded up, because an earlier attempt would be refused again.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
@@ -119,7 +119,7 @@ fn exit_of(error: &Error) -> Exit {
     }
 }
 
-/// The code of an error that does not come from the service.
+/// Returns the code of an error that does not come from the service.
 fn code_of(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Validation => ErrorCode::ValidationFailed.code(),
@@ -164,7 +164,7 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
     Some(text.into())
 }
 
-/// What to do if nothing was executed, and neither the request nor the key is the reason.
+/// Returns the remedy if nothing was executed and neither the request nor the key is the reason.
 fn hint_of_unexecuted(error: &Error) -> Option<Message> {
     let text = match error.kind() {
         // The only permanent failure to connect is a certificate that is not trusted.
@@ -180,7 +180,7 @@ fn hint_of_unexecuted(error: &Error) -> Option<Message> {
     Some(text.into())
 }
 
-/// What to do about an error of a parcel or a manifest.
+/// Returns the remedy for an error of a parcel or a manifest.
 fn hint_of_code(code: ErrorCode) -> Option<Message> {
     let text = match code {
         ErrorCode::ParcelNotFound => texts::CHECK_NUMBER,
@@ -195,7 +195,7 @@ fn hint_of_code(code: ErrorCode) -> Option<Message> {
     Some(text.into())
 }
 
-/// The hint with the manifest that was already submitted under the air waybill.
+/// Returns the hint with the manifest that was already submitted under the air waybill.
 fn other_manifest(error: &Error) -> Option<Message> {
     let id = error.body()?.details.as_ref()?.get("manifestId")?.as_str()?;
     Some(texts::OTHER_MANIFEST.with(&[("id", &plain(id))]))
@@ -207,7 +207,7 @@ pub(crate) fn existing_order(error: &Error) -> Option<TrackingNumber> {
     TrackingNumber::parse(number.as_str()?).ok()
 }
 
-/// The parcels that an error names, each with its reason.
+/// Returns the parcels that an error names, each with its reason.
 fn items_of(body: &ErrorBody) -> Vec<(String, Failure)> {
     let unvoided = unvoided(&body.void_results());
     let rejected = body.rejected_parcels().into_iter();
@@ -218,7 +218,7 @@ fn items_of(body: &ErrorBody) -> Vec<(String, Failure)> {
     unvoided.into_iter().chain(rejected).collect()
 }
 
-/// The orders that were not voided, each with its reason.
+/// Returns the orders that were not voided, each with its reason.
 pub(crate) fn unvoided(results: &[Row<VoidResult>]) -> Vec<(String, Failure)> {
     let failure = |result: &Row<VoidResult>| match result {
         Ok(result) => Some((result.tracking_number.clone(), result.error.as_ref()?.into())),

@@ -357,14 +357,15 @@ impl From<LabelFileFormat> for LabelFormat {
     }
 }
 
-/// Parses the command line. The error may also be the help that was asked for.
+/// Parses the command line. The error may also be the requested help.
 pub(crate) fn parse(arguments: &[OsString], language: Language) -> Result<Args, clap::Error> {
     help::localize(Args::command(), language)
         .try_get_matches_from(with_options(arguments))
         .and_then(|matches| Args::from_arg_matches(&matches))
 }
 
-/// Reads `help order create` and `order help` as `--help`, and `version` as `--version`: many programs have them as words.
+/// Reads `help order create` and `order help` as `--help`, and `version` as `--version`: many programs accept these
+/// words.
 fn with_options(arguments: &[OsString]) -> Vec<OsString> {
     let mut arguments = arguments.to_vec();
     let word = |at: usize| arguments.get(at).and_then(|word| word.to_str());

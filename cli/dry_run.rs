@@ -46,7 +46,7 @@ impl Transport for DryRun {
             body: (!body.is_empty()).then(|| String::from_utf8_lossy(body).into_owned()),
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(unsent);
-        // With the service's own body: without it, the 404 would be that of another server.
+        // With a body of the service: without it the 404 would look like another server's.
         let code = ErrorCode::ParcelNotFound.code();
         let error = serde_json::json!({"success": false, "error": {"code": code, "message": ""}});
         let body = Bytes::from(error.to_string());
@@ -67,7 +67,7 @@ fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 impl UnsentRequest {
-    /// The request as a curl command.
+    /// Returns the request as a curl command.
     pub(crate) fn curl(&self) -> String {
         let mut line = format!("curl -X {} {}", self.method, quoted(&self.url));
         for (name, value) in &self.headers {
@@ -82,7 +82,7 @@ impl UnsentRequest {
     }
 }
 
-/// A text quoted for a POSIX shell.
+/// Returns a text quoted for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -1,20 +1,20 @@
-//! The encodings in which programs on Windows save text, and spreadsheets CSV, recognised and turned into UTF-8: UTF-16 ("Unicode text") by its byte
-//! order mark, and windows-1252 ("CSV") by bytes that are no UTF-8.
+//! The encodings of text files from Windows programs and of CSV files from spreadsheets, detected and converted to
+//! UTF-8: UTF-16 ("Unicode text") by its byte order mark, and windows-1252 ("CSV") by bytes that are not UTF-8.
 
 use std::io::{self, BufReader, Read, Write};
 
 use crate::texts::{Message, import as texts};
 
-/// How a file is written.
+/// The encoding of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Encoding {
     /// UTF-8, with or without a byte order mark.
     #[value(name = "utf-8", alias = "utf8")]
     Utf8,
-    /// Western European: what Excel on Windows saves as "CSV".
+    /// Western European: the encoding of Excel's "CSV" on Windows.
     #[value(name = "windows-1252", alias = "cp1252", alias = "latin1")]
     Windows1252,
-    /// What Excel saves as "Unicode text", with a byte order mark.
+    /// The encoding of Excel's "Unicode text", with a byte order mark.
     #[value(name = "utf-16", alias = "utf16")]
     Utf16,
 }
@@ -23,7 +23,7 @@ pub(crate) const LITTLE_ENDIAN_MARK: [u8; 2] = *b"\xff\xfe";
 const BIG_ENDIAN_MARK: [u8; 2] = *b"\xfe\xff";
 
 impl Encoding {
-    /// Its name, as `--encoding` takes it.
+    /// Returns the encoding's name in `--encoding`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
@@ -32,7 +32,7 @@ impl Encoding {
         }
     }
 
-    /// What is said of a file in which it was recognised. A mark is certain, other bytes are not.
+    /// Returns a note about a file with this encoding. A byte order mark is certain, other bytes are not.
     pub(crate) fn note(self) -> Option<Message> {
         let text = match self {
             Self::Utf8 => return None,
@@ -42,8 +42,8 @@ impl Encoding {
         Some(text.with(&[("encoding", self.name())]))
     }
 
-    /// What a file is written in. Where some characters are UTF-8 and some are not it counts as UTF-8, and the cells that
-    /// are damaged are refused.
+    /// Detects the encoding of a file. If only some characters are UTF-8 it counts as UTF-8, and the damaged cells are
+    /// refused.
     pub(crate) fn detect(mut file: impl Read) -> io::Result<Self> {
         let (mut waiting, mut is_first) = (Vec::new(), true);
         let (mut has_utf8, mut has_other) = (false, false);
@@ -62,7 +62,7 @@ impl Encoding {
             for chunk in text {
                 has_utf8 |= !chunk.valid().is_ascii();
                 let invalid = chunk.invalid();
-                // A character may go on in the next chunk.
+                // A character may continue in the next chunk.
                 let may_go_on = !is_end && waiting.ends_with(invalid) && is_beginning(invalid);
                 if may_go_on {
                     unfinished = invalid.to_vec();
@@ -90,8 +90,8 @@ impl Encoding {
     }
 }
 
-/// Returns a text, without its byte order mark, that must be UTF-8, or UTF-16 with that mark: without one nothing says what
-/// other bytes mean.
+/// Returns a text without its byte order mark. It must be UTF-8, or UTF-16 with that mark: without one the meaning of
+/// other bytes is unknown.
 pub(crate) fn decode(bytes: &[u8]) -> io::Result<String> {
     let mut text = Vec::new();
     let encoding = match Encoding::detect(bytes)? {
@@ -106,7 +106,7 @@ pub(crate) fn decode(bytes: &[u8]) -> io::Result<String> {
 
 const CHUNK_BYTES: u64 = 1 << 16;
 
-/// Whether bytes can be the beginning of a character in UTF-8.
+/// Returns whether bytes can be the beginning of a character in UTF-8.
 fn is_beginning(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes)
         .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
@@ -125,7 +125,7 @@ fn from_windows_1252(byte: u8) -> char {
     special.unwrap_or_else(|| char::from(byte))
 }
 
-/// The byte of a character, if windows-1252 has it.
+/// Returns the byte of a character, if windows-1252 has it.
 pub(crate) fn to_windows_1252(character: char) -> Option<u8> {
     match WINDOWS_1252.chars().position(|known| known == character) {
         Some(place) => u8::try_from(0x80 + place).ok(),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn utf_16_is_read_in_both_orders_and_half_a_character_is_an_error() {
+    fn utf_16_is_read_in_both_orders_and_must_be_complete() {
         for (mark, bytes) in [
             (LITTLE_ENDIAN_MARK, u16::to_le_bytes as fn(u16) -> [u8; 2]),
             (BIG_ENDIAN_MARK, u16::to_be_bytes),

@@ -1,4 +1,4 @@
-//! Why a run failed, wholly or partly: the message, what to do, and the exit code.
+//! Failures: the message, the remedy and the exit code of a run that failed, wholly or partly.
 
 use std::{fmt::Display, io, process::ExitCode};
 
@@ -18,7 +18,7 @@ use crate::{
 #[repr(u8)]
 pub(crate) enum Exit {
     Done = 0,
-    /// A bug, results that could not be written, or a system that lacks what every run needs.
+    /// A bug, results that could not be written, or a system that lacks something every run needs.
     Internal = 1,
     Usage = 2,
     Validation = 3,
@@ -29,7 +29,7 @@ pub(crate) enum Exit {
     NotExecuted = 8,
     OutcomeUnknown = 9,
     Partly = 10,
-    /// One parcel was asked for, and several were found.
+    /// One parcel was requested, and several were found.
     Several = 11,
     Interrupted = 130,
 }
@@ -44,7 +44,7 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct Failure(Box<FailureDetails>);
 
-/// What is known about a failure.
+/// The details of a failure.
 #[derive(Debug)]
 pub(crate) struct FailureDetails {
     pub(crate) exit: Exit,
@@ -55,7 +55,7 @@ pub(crate) struct FailureDetails {
     pub(crate) warnings: Vec<Warning>,
     pub(crate) status: Option<u16>,
     pub(crate) request_id: Option<RequestId>,
-    /// In seconds.
+    /// The wait in seconds.
     pub(crate) retry_after: Option<u64>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) may_have_executed: bool,
@@ -98,12 +98,12 @@ impl Failure {
         self.with(|details| details.hint = Some(hint.into()))
     }
 
-    /// Invalid command line, or invalid file that it names.
+    /// Returns the failure for an invalid command line, or an invalid file that it names.
     pub(crate) fn usage(message: impl Into<Message>, hint: impl Into<Message>) -> Self {
         Self::new(Exit::Usage, "USAGE", message).hint(hint)
     }
 
-    /// A file that cannot be read.
+    /// Returns the failure for a file that cannot be read.
     pub(crate) fn unreadable(file: &str, why: &io::Error) -> Self {
         let kind = why.kind();
         let why = match kind {
@@ -126,13 +126,13 @@ impl Failure {
         Self::new(Exit::Usage, "FILE", message).hint(hint)
     }
 
-    /// A part of the service's response that this version cannot read, shown as it came.
+    /// Returns the failure for a part of the service's response that this version cannot read, shown unchanged.
     pub(crate) fn unreadable_row(exit: Exit, row: &Unreadable) -> Self {
         let json = row.json().to_string();
         Self::new(exit, "UNREADABLE_ANSWER", texts::UNREADABLE_ROW.with(&[("json", &json)]))
     }
 
-    /// A file that cannot be written.
+    /// Returns the failure for a file that cannot be written.
     pub(crate) fn unwritable(file: &str, why: &io::Error) -> Self {
         let reason = match why.kind() {
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
@@ -143,24 +143,24 @@ impl Failure {
         Self::new(Exit::Usage, "FILE", message).hint(unwritable_hint(why))
     }
 
-    /// The API key is missing or malformed.
+    /// Returns the failure for an API key that is missing or malformed.
     pub(crate) fn key(code: ErrorCode, message: impl Into<Message>) -> Self {
         Self::new(Exit::Auth, code.code(), message).hint(texts::GIVE_KEY)
     }
 
-    /// Input that breaks rules; nothing was sent.
+    /// Returns the failure for input that breaks rules; nothing was sent.
     pub(crate) fn invalid(message: impl Into<Message>, fields: Vec<FieldFault>) -> Self {
         Self::new(Exit::Validation, ErrorCode::ValidationFailed.code(), message)
             .hint(texts::FIX_FIELDS)
             .with(|details| details.fields = fields)
     }
 
-    /// The same with warnings: that of a misspelt field explains why another field is missing.
+    /// Adds warnings: one about a misspelt field explains why another field is missing.
     pub(crate) fn warned(self, warnings: Vec<Warning>) -> Self {
         self.with(|details| details.warnings = warnings)
     }
 
-    /// Ctrl-C during a call.
+    /// Returns the failure for Ctrl-C during a call.
     pub(crate) fn interrupted(resume: ResumeHint<'_>) -> Self {
         Self::new(Exit::Interrupted, "INTERRUPTED", texts::INTERRUPTED).with(|details| {
             details.hint = resume.hint();
@@ -169,7 +169,7 @@ impl Failure {
         })
     }
 
-    /// Names the service's address if that is what could not be reached.
+    /// Names the service's address if the service could not be reached.
     pub(crate) fn at_address(self, address: &str) -> Self {
         if address.is_empty() || !["NETWORK", "TIMEOUT"].contains(&&*self.code) {
             return self;
@@ -181,12 +181,12 @@ impl Failure {
         self.with(|details| details.message = Message { en, es })
     }
 
-    /// The user did not confirm.
+    /// Returns the failure when the user did not confirm.
     pub(crate) fn declined(message: texts::Text) -> Self {
         Self::new(Exit::Interrupted, "DECLINED", message)
     }
 
-    /// The order exists, its label could not be saved.
+    /// Returns the failure when the order exists but its label could not be saved.
     pub(crate) fn label_unsaved(number: &TrackingNumber, why: &Self) -> Self {
         // A void label cannot be saved later either.
         let is_void = why.code == ErrorCode::LabelVoided.code();
@@ -204,7 +204,7 @@ impl Failure {
         })
     }
 
-    /// Of `all` parcels `done` succeeded and `items` failed; the rest was not tried.
+    /// Returns the failure for `all` parcels of which `done` succeeded and `items` failed; the rest was not tried.
     ///
     /// The exit code is that of the items if none succeeded and all failed alike.
     pub(crate) fn for_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
@@ -229,18 +229,18 @@ impl Failure {
         failure.with(|details| (details.items, details.hint) = (items, hint))
     }
 
-    /// Some orders in files are invalid; the verdicts have the reasons.
+    /// Returns the failure for files with invalid orders; the verdicts have the reasons.
     pub(crate) fn bad_orders(bad: usize, all: usize) -> Self {
         let values = [("bad", &*bad.to_string()), ("all", &*all.to_string())];
         Self::invalid(texts::INVALID_ORDERS.with(&values), Vec::new())
     }
 
-    /// The results could not be written to standard output.
+    /// Returns the failure when the results could not be written to standard output.
     pub(crate) fn output_lost(why: &impl Display) -> Self {
         Self::new(Exit::Internal, "OUTPUT", texts::OUTPUT_LOST.with(&[("why", &why.to_string())]))
     }
 
-    /// The system lacks what every call needs, such as open files.
+    /// Returns the failure when the system lacks something every call needs, such as open files.
     pub(crate) fn not_started(why: &impl Display) -> Self {
         Self::new(
             Exit::Internal,
@@ -249,13 +249,13 @@ impl Failure {
         )
     }
 
-    /// True if calls for other parcels may still succeed.
+    /// Returns whether calls for other parcels may still succeed.
     pub(crate) fn is_of_one_parcel(&self) -> bool {
         matches!(self.exit, Exit::Validation | Exit::NotFound | Exit::Conflict)
     }
 }
 
-/// Returns what to do about a file that cannot be written.
+/// Returns the remedy for a file that cannot be written.
 pub(crate) fn unwritable_hint(why: &io::Error) -> texts::Text {
     match why.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => texts::FREE_SPACE,

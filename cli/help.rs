@@ -19,7 +19,7 @@ const STYLES: Styles = Styles::styled()
 
 type Table = &'static [(&'static str, Text)];
 
-/// The command line with every text in one language.
+/// Localizes every text of the command line.
 pub(crate) fn localize(command: Command, language: Language) -> Command {
     let command = command
         .styles(STYLES)
@@ -51,7 +51,7 @@ fn localize_command(command: Command, parent: &str, language: Language) -> Comma
     }
 }
 
-/// The command's examples; one that only has commands under it has no examples.
+/// Returns the command's examples; a command that only groups others has none.
 pub(crate) fn examples(path: &str, language: Language) -> Option<&'static str> {
     let found = EXAMPLES.iter().find(|(known, _)| *known == path);
     found.map(|(_, lines)| lines.pick(language))
@@ -78,7 +78,7 @@ fn localize_argument(argument: Arg, language: Language) -> Arg {
         .value_names(names)
 }
 
-/// The parser's usage line, with its one fixed English word replaced.
+/// Returns the parser's usage line, with its one fixed English word replaced.
 fn usage(command: &Command, path: &str, language: Language) -> String {
     let options = texts::OPTIONS.pick(language).to_uppercase();
     let command = command.clone().bin_name(path);
@@ -86,7 +86,7 @@ fn usage(command: &Command, path: &str, language: Language) -> String {
     usage.trim_start_matches("Usage:").trim().replace("[OPTIONS]", &format!("[{options}]"))
 }
 
-/// The text of a name; a test checks that every name has one.
+/// Returns the text of a name; a test checks that every name has one.
 fn find(table: Table, name: &str) -> Text {
     table
         .iter()
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_that_runs_has_examples_and_each_is_a_command_line() {
+    fn every_command_has_examples_that_parse() {
         fn check(command: &Command, path: &str) {
             for inner in command.get_subcommands() {
                 check(inner, &format!("{path} {}", inner.get_name()));

@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
 };
 
-/// Where input is read from.
+/// A source of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     File(PathBuf),
@@ -21,7 +21,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// `-` is standard input.
+    /// Returns the source of an argument; `-` is standard input.
     pub(crate) fn from_argument(argument: &Path) -> Self {
         if argument.as_os_str() == "-" { Self::Stdin } else { Self::File(argument.to_owned()) }
     }
@@ -30,14 +30,14 @@ impl Source {
         *self == Self::Stdin
     }
 
-    /// Returns true for a file that is a table by its name.
+    /// Returns whether the file's name is that of a table.
     pub(crate) fn is_sheet(&self) -> bool {
         let Self::File(path) = self else { return false };
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         ["csv", "tsv", "xls", "xlsx", "ods"].iter().any(|sheet| ending == *sheet)
     }
 
-    /// Its name in messages.
+    /// Returns the source's name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File(path) => path.to_string_lossy().into_owned(),
@@ -45,7 +45,7 @@ impl Source {
         }
     }
 
-    /// Returns the whole text, without the byte order mark that editors on Windows start a file with. PowerShell writes
+    /// Returns the whole text, without the byte order mark that editors on Windows put at its start. PowerShell writes
     /// UTF-16 with `>`.
     pub(crate) fn read(&self) -> Result<String, Failure> {
         let mut bytes = Vec::new();
@@ -58,7 +58,7 @@ impl Source {
     }
 }
 
-/// The first line of standard input.
+/// Reads the first line of standard input.
 pub(crate) fn line() -> Result<String, Failure> {
     let line = first_line(io::stdin().lock());
     line.map_err(|why| Failure::unreadable("-", &why))
@@ -74,23 +74,23 @@ fn first_line(mut input: impl BufRead) -> io::Result<String> {
     encoding::decode(&line)
 }
 
-/// A line from the terminal, without echo.
+/// Reads a line from the terminal, without echo.
 pub(crate) fn hidden_line() -> Result<String, Failure> {
     rpassword::read_password().map_err(|why| Failure::unreadable("-", &why))
 }
 
-/// Each line that is not blank, trimmed.
+/// Returns each line that is not blank, trimmed.
 pub(crate) fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// Returns true for a text whose first line has several cells, and is not of JSON.
+/// Returns true for a text whose first line has several cells and is not JSON.
 pub(crate) fn is_table(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
     first.contains([',', ';', '\t', '|']) && !first.contains(['{', '[', ':'])
 }
 
-/// The text of each order: one order, an array of them, or one on each line.
+/// Returns the text of each order: one order, an array of them, or one on each line.
 pub(crate) fn orders(content: &str) -> Vec<&str> {
     if content.trim_start().starts_with('[')
         && let Ok(array) = serde_json::from_str::<Vec<&RawValue>>(content)
@@ -102,7 +102,7 @@ pub(crate) fn orders(content: &str) -> Vec<&str> {
     match serde_json::from_str::<&RawValue>(first) {
         Ok(_) => lines().filter(|line| !line.is_empty()).collect(),
         Err(_) if content.trim().is_empty() => Vec::new(),
-        // With the blanks before it, so that a fault's line is the file's.
+        // It keeps the blanks before it, so that line numbers in faults match the file.
         Err(_) => vec![content.trim_end()],
     }
 }

@@ -1,9 +1,8 @@
 //! The `parcelo` command: parse, resolve, run, print, exit.
 //!
-//! A run goes through `args` (the command line as typed), `settings` (which of option, variable and
-//! profile applies), `resolve` (a job whose values are valid), `commands` (running it), `results` (what
-//! it returns) and `output` (printing that). Files do not import one another in cycles, except a parent module
-//! and its children.
+//! A run goes through `args` (the command line as typed), `settings` (the precedence of option, variable and profile),
+//! `resolve` (a job whose values are valid), `commands` (running it), `results` (its results) and `output` (printing
+//! them). Files do not import one another in cycles, except a parent module and its children.
 
 mod api_error;
 mod args;

@@ -1,4 +1,4 @@
-//! An order as `order create` and `order validate` check it before anything is sent: the service's own rules, and text
+//! The check of an order in `order create` and `order validate` before anything is sent: the service's rules, and text
 //! that was damaged before it came into the file.
 
 use parcelo::{

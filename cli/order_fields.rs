@@ -1,5 +1,5 @@
-//! `--set receiver.address.city=Quito`: fields that are set in the orders of files or in an empty order.
-//! Whether they exist and are valid is for the rules to decide.
+//! `--set receiver.address.city=Quito`: fields that are set in the orders of files or in an empty order. The rules
+//! decide whether they exist and are valid.
 
 use parcelo::{
     model::WarningCode,
@@ -48,7 +48,7 @@ const NUMBERS: [&str; 9] = [
     "unitNetWeightKg",
 ];
 
-/// More than any array of an order; a larger index would only allocate memory.
+/// Maximum index, more than any array of an order needs; a larger one would only allocate memory.
 const MAX_ITEMS: usize = 1000;
 
 impl OrderInput {
@@ -77,7 +77,7 @@ impl OrderInput {
         self.sources.iter().map(read).collect()
     }
 
-    /// The order with the fields; text that is not JSON is left to the rules, which report it.
+    /// Returns the order with the fields; text that is not JSON is left to the rules, which report it.
     fn filled(&self, order: &str) -> String {
         match serde_json::from_str(order) {
             Ok(mut order) if !self.fields.is_empty() => {
@@ -89,9 +89,9 @@ impl OrderInput {
     }
 }
 
-/// Reads a file of orders. Errors: a table, for which there is another command.
+/// Reads a file of orders. The error is a table, for which there is another command.
 fn content(source: &Source) -> Result<String, Failure> {
-    // By its name first: spreadsheets save tables in encodings that an order never has.
+    // The name is checked first: spreadsheets save tables in encodings that an order never has.
     let content = if source.is_sheet() { None } else { Some(source.read()?) };
     content.filter(|content| !input::is_table(content)).ok_or_else(|| {
         let message = texts::TABLE_OF_ORDERS.with(&[("file", &source.name())]);
@@ -120,7 +120,7 @@ impl FieldAssignment {
         if field.is_unknown() { Err(unknown(text)) } else { Ok(field) }
     }
 
-    /// True if the rules know no such field: it would be left out of the request with a warning only.
+    /// Returns whether the rules do not know the field: it would be left out of the request with only a warning.
     fn is_unknown(&self) -> bool {
         // Mexico has states, which elsewhere are not a field.
         let mut order = json!({"receiver": {"address": {"country": "MX"}}});
@@ -151,7 +151,7 @@ fn unknown(text: &str) -> Failure {
     }
 }
 
-/// A member of the target, which becomes an object if it is not one.
+/// Returns a member of the target, which becomes an object if it is not one.
 fn member<'a>(target: &'a mut Value, name: &str) -> &'a mut Value {
     if !target.is_object() {
         *target = Value::Object(Map::new());
@@ -159,7 +159,7 @@ fn member<'a>(target: &'a mut Value, name: &str) -> &'a mut Value {
     &mut target[name]
 }
 
-/// An item of the target, which becomes an array if it is not one, and long enough.
+/// Returns an item of the target, which becomes an array of sufficient length if it is not one.
 fn item(target: &mut Value, index: usize) -> &mut Value {
     if !target.is_array() {
         *target = json!([]);
@@ -172,7 +172,7 @@ fn item(target: &mut Value, index: usize) -> &mut Value {
     &mut target[index]
 }
 
-/// The segments of `products[0].description`.
+/// Parses the segments of `products[0].description`.
 fn segments(path: &str) -> Option<Vec<PathSegment>> {
     let mut segments = Vec::new();
     for part in path.split('.') {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_does_not_exist_is_refused_with_what_may_be_meant() {
+    fn an_unknown_field_is_refused_with_a_suggestion() {
         let table = [
             ("sender.fulName=Ana", "sender.fullName"),
             ("reciever.address.city=Quito", "receiver.address.city"),

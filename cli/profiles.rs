@@ -1,5 +1,5 @@
-//! The file of profiles, `config.toml`: its path, its contents, and how it is written, readable only
-//! by its owner. `settings` decides which profile applies.
+//! The file of profiles, `config.toml`: its path and contents, and writing it so that only its owner can read it.
+//! `settings` decides which profile applies.
 
 use std::{
     collections::BTreeMap,
@@ -30,11 +30,11 @@ pub(crate) struct Profiles {
     /// The profile that applies unless another one is named.
     pub(crate) current: Option<String>,
     pub(crate) all: BTreeMap<String, Profile>,
-    /// Other users can read it.
+    /// Set if other users can read the file.
     pub(crate) exposed: bool,
 }
 
-/// What a profile sets.
+/// The settings of a profile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Profile {
     pub(crate) base_url: Option<String>,
@@ -55,7 +55,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why the file cannot be used. The message quotes no line of it, because the line may be a key's.
+/// The reason why the file cannot be used. The message quotes no line of it, because the line may contain a key.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigError {
     message: Message,
@@ -67,7 +67,7 @@ impl From<&ConfigError> for Failure {
     }
 }
 
-/// The file's path; none if the user has no home directory.
+/// Returns the file's path; `None` if the user has no home directory.
 pub(crate) fn config_path() -> Option<PathBuf> {
     Some(choose_base_strategy().ok()?.config_dir().join("parcelo").join("config.toml"))
 }
@@ -91,7 +91,7 @@ impl Profiles {
             .map_err(|line| config_error(&file, texts::INVALID_TOML, &line.to_string()))?;
         let (current, mut all) = parse_settings(&document)
             .map_err(|setting| config_error(&file, texts::INVALID_SETTING, &setting))?;
-        // Beside the file, wherever the command is run; an absolute path stays what it is.
+        // A relative path starts at the file's folder, wherever the command is run.
         let folder = file.parent().unwrap_or(Path::new("."));
         for sender in all.values_mut().filter_map(|profile| profile.sender.as_mut()) {
             *sender = folder.join(&*sender);
@@ -130,7 +130,7 @@ impl Profiles {
     }
 
     pub(crate) fn make_current(&mut self, name: &str) {
-        // Not by `insert`, which takes the comment away that stands above the setting.
+        // `insert` would remove the comment above the setting.
         *self.document.entry(CURRENT).or_insert(Item::None) = value(name);
         self.current = Some(name.to_owned());
     }
@@ -159,7 +159,7 @@ fn config_error(file: &Path, text: texts::Text, what: &str) -> ConfigError {
 
 type FileSettings = (Option<String>, BTreeMap<String, Profile>);
 
-/// The file's settings, or the name of one that is unknown or has an invalid value.
+/// Returns the file's settings, or the name of one that is unknown or has an invalid value.
 fn parse_settings(document: &DocumentMut) -> Result<FileSettings, String> {
     let mut all = BTreeMap::new();
     let mut current = None;
@@ -209,7 +209,7 @@ fn is_exposed(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.mode() & 0o077 != 0)
 }
 
-/// On Windows, the user's configuration directory is private by default.
+/// Returns false: on Windows, the user's configuration directory is private by default.
 #[cfg(not(unix))]
 fn is_exposed(_: &Path) -> bool {
     false

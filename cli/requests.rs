@@ -1,5 +1,5 @@
-//! Tracking numbers, and the requests to void, to submit a manifest and to reprint a label, checked by
-//! the service's own rules before anything is sent.
+//! Tracking numbers, and the requests to void, to submit a manifest and to reprint a label, checked by the service's
+//! rules before anything is sent.
 
 use parcelo::{
     Awb, IdempotencyKey, Language, ManifestRequest, ReprintRequest, TrackingNumber, VoidRequest,
@@ -23,7 +23,7 @@ pub(crate) enum ManifestName {
     Awb(Awb),
 }
 
-/// The tracking numbers as they were typed; a `-` is replaced by those on standard input.
+/// Returns the tracking numbers as they were typed; a `-` is replaced by those on standard input.
 pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
     let mut typed = Vec::new();
     for argument in arguments {
@@ -40,7 +40,7 @@ pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure>
     Ok(typed)
 }
 
-/// Strips lines, as spreadsheets and CSV files have them, of the heading and the quotation marks.
+/// Removes the heading and the quotation marks that lines from spreadsheets and CSV files have.
 fn bare(lines: Vec<String>) -> impl Iterator<Item = String> {
     let unquoted = lines.into_iter().map(|line| line.trim_matches('"').to_owned());
     unquoted.enumerate().filter(|(at, line)| *at > 0 || !is_heading(line)).map(|(_, line)| line)
@@ -72,7 +72,7 @@ pub(crate) fn number(typed: &str) -> Result<TrackingNumber, Failure> {
 
 /// Parses the ID or the air waybill of a manifest.
 pub(crate) fn manifest_name(typed: &str) -> Result<ManifestName, Failure> {
-    // Of the rest of an ID's form nothing is promised, so the service decides.
+    // The rest of an ID's form is not specified, so the service decides.
     if typed.starts_with("man_") {
         return Ok(ManifestName::Id(ManifestId::unchecked(typed)));
     }
@@ -104,7 +104,7 @@ pub(crate) fn manifest(numbers: &[String], submit: &Submit) -> Result<ManifestRe
     checked(check_manifest(&body, None), faults(numbers))
 }
 
-/// The idempotency key that was passed, else a new one.
+/// Returns the idempotency key that was passed, else a new one.
 fn key(write: &Write) -> Value {
     match &write.idempotency_key {
         Some(key) => json!(key),
@@ -112,8 +112,8 @@ fn key(write: &Write) -> Value {
     }
 }
 
-/// The request, if it is valid. The faults of its numbers replace those of the rules, which would show
-/// them by index only.
+/// Returns the request, if it is valid. The faults of its numbers replace those of the rules, which would show only
+/// their index.
 fn checked<T>(request: Result<T, Rejected>, faults: Vec<FieldFault>) -> Result<T, Failure> {
     match request {
         Ok(request) => unless_faulty(request, faults, texts::INVALID_NUMBERS),
@@ -130,7 +130,7 @@ fn unless_faulty<T>(value: T, faults: Vec<FieldFault>, message: texts::Text) -> 
     if faults.is_empty() { Ok(value) } else { Err(Failure::invalid(message, faults)) }
 }
 
-/// A fault for each invalid number, or one if there are no numbers.
+/// Returns a fault for each invalid number, or one if there are no numbers.
 fn faults(typed: &[String]) -> Vec<FieldFault> {
     if typed.is_empty() {
         return vec![fault(

@@ -1,4 +1,4 @@
-//! Arguments and settings become a job whose values are all valid.
+//! Arguments and settings as a job whose values are all valid.
 
 mod client;
 mod import;
@@ -32,10 +32,10 @@ use crate::{
     texts::{self, Message},
 };
 
-/// Seconds between two rounds of `track --watch`.
+/// Interval in seconds between two rounds of `track --watch`.
 const DEFAULT_WATCH_SECONDS: u32 = 15;
 
-/// The job, and the service's address for messages; it is empty if there is none.
+/// Returns the job, and the service's address for messages; it is empty if there is none.
 pub(crate) fn resolve(args: Args, settings: Settings) -> Result<(Job, String), Failure> {
     settings::check_variables(|name| env::var(name).ok())?;
     let dry_run = args.global.dry_run.then(DryRun::default);
@@ -133,9 +133,9 @@ impl Resolver {
         Ok(Job::Watch(client, options))
     }
 
-    /// The label's text is for people; programs get its details.
+    /// Resolves `label show`: the label's text is for people; programs get its details.
     fn show_label(&self, number: TrackingNumber, open: bool) -> Result<Job, Failure> {
-        // A pipe or a CI job has no display that a person looks at.
+        // A pipe or a CI job has no display for a person.
         let is_attended = output::is_terminal() && env::var_os("CI").is_none();
         if open && !is_attended {
             return Err(Failure::usage(texts::NOT_ATTENDED, texts::SAVE_LABEL));
@@ -192,7 +192,7 @@ impl Resolver {
         Ok(Job::GetInvoices(self.client()?, numbers, target))
     }
 
-    /// Asks for confirmation where there is a user to ask. A script has said what it wants.
+    /// Asks for confirmation if a user can be asked. A script's intention is clear.
     fn void(&self, void: Void) -> Result<Job, Failure> {
         let is_sure = void.yes || self.dry_run.is_some() || !self.can_ask();
         let request = requests::void(&self.numbers(void.numbers)?, &void.write)?;
@@ -226,13 +226,13 @@ impl Resolver {
         Err(Failure::declined(texts::DECLINED))
     }
 
-    /// Tracking numbers; a `-` is replaced by those on standard input.
+    /// Returns the tracking numbers; a `-` is replaced by those on standard input.
     fn numbers(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
         self.stdin_once(arguments.iter().filter(|argument| *argument == "-").count())?;
         requests::with_stdin(arguments)
     }
 
-    /// Fails if standard input would be read more than once, for the key or for something else.
+    /// Fails if standard input would be read more than once, for the key or for another purpose.
     fn stdin_once(&self, others: usize) -> Result<(), Failure> {
         let has_key = self.global.api_key_stdin;
         if others + usize::from(has_key) <= 1 {
@@ -263,7 +263,7 @@ fn filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
     })
 }
 
-/// A status by its name, whatever its case, with spaces, hyphens or underscores.
+/// Parses a status by its name in any case, with spaces, hyphens or underscores.
 fn status(name: &str) -> Result<ParcelStatus, Failure> {
     let code = name.to_ascii_uppercase().replace([' ', '-'], "_");
     ParcelStatus::KNOWN.iter().find(|known| known.code() == code).cloned().ok_or_else(|| {
@@ -282,12 +282,12 @@ fn pages(list: &ListParcels) -> PageSelection {
     }
 }
 
-/// Yes in either language.
+/// Returns whether the answer is yes in either language.
 fn is_yes(answer: &str) -> bool {
     ["yes", "y", "sí", "si", "s"].contains(&&*answer.trim().to_lowercase())
 }
 
-/// The label's file. Its directory is checked before the order is created, not after.
+/// Returns the label's file. Its directory is checked before the order is created, not after.
 fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     let Some(path) = create.label else { return Ok(None) };
     if path.as_os_str() == "-" {
@@ -318,7 +318,7 @@ pub(super) fn format_of(path: &Path) -> Result<LabelFormat, Failure> {
     })
 }
 
-/// The file of many labels.
+/// Returns the file of many labels.
 pub(super) fn merged_file(path: PathBuf, format: LabelFormat) -> Result<MergedFile, Failure> {
     if format == LabelFormat::Png {
         return Err(Failure::usage(texts::MERGED_PNG, texts::MERGE_AS_PDF));

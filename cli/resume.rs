@@ -1,10 +1,10 @@
-//! How to resume after a write whose outcome is unknown: without a response, and after Ctrl-C.
+//! Resuming after a write with an unknown outcome: without a response, and after Ctrl-C.
 
 use parcelo::{IdempotencyKey, OrderRequest};
 
 use crate::texts::{self, Message};
 
-/// What prevents a call from being executed twice.
+/// The means that prevents a call from being executed twice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ResumeHint<'a> {
     /// It only reads.
@@ -22,12 +22,12 @@ pub(crate) enum ResumeHint<'a> {
 }
 
 impl<'a> ResumeHint<'a> {
-    /// True if the call may change something.
+    /// Returns whether the call may change something.
     pub(crate) fn writes(self) -> bool {
         !matches!(self, Self::ReadOnly)
     }
 
-    /// The order that is created.
+    /// Returns the order that is created.
     pub(crate) fn order(self) -> Option<&'a OrderRequest> {
         match self {
             Self::SameOrder(order) => Some(order),
@@ -39,7 +39,7 @@ impl<'a> ResumeHint<'a> {
         }
     }
 
-    /// The idempotency key that the command knows.
+    /// Returns the idempotency key that the command knows.
     pub(crate) fn key(self) -> Option<&'a IdempotencyKey> {
         match self {
             Self::SameOrder(order) => Some(&order.idempotency_key),
@@ -48,7 +48,7 @@ impl<'a> ResumeHint<'a> {
         }
     }
 
-    /// What to do if the outcome is unknown.
+    /// Returns the remedy if the outcome is unknown.
     pub(crate) fn hint(self) -> Option<Message> {
         let with_key =
             |text: texts::Text, key: &IdempotencyKey| text.with(&[("key", key.as_str())]);

@@ -1,6 +1,6 @@
-//! Which profile, format and language apply: the option, else the variable, else the profile, else the
-//! default. Known before the command line is parsed, so that a wrong one is answered in the right language.
-//! Address and key follow the same order in `resolve::client`.
+//! The profile, format and language that apply: from the option, otherwise the variable, otherwise the profile,
+//! otherwise the default. They are known before the command line is parsed, so that a wrong one is answered in the
+//! right language. Address and key follow the same order in `resolve::client`.
 
 use clap::ValueEnum;
 use parcelo::Language;
@@ -17,7 +17,7 @@ use crate::{
 /// The file of profiles, and the settings from options and variables.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    /// None if the user has no home directory.
+    /// The profiles; `None` if the user has no home directory.
     pub(crate) file: Option<Result<Profiles, ConfigError>>,
     /// The profile's name, if an option or a variable names one.
     pub(crate) requested: Option<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Settings {
 /// The profile that applies if none is named.
 pub(crate) const DEFAULT_PROFILE: &str = "default";
 
-/// The variables that name the user's language, the stronger first (POSIX: Locale).
+/// The variables that name the user's language, in order of precedence (POSIX: Locale).
 const LOCALE: [&str; 3] = ["LC_ALL", "LC_MESSAGES", "LANG"];
 
 impl Settings {
@@ -47,7 +47,7 @@ impl Settings {
         settings
     }
 
-    /// The profile that applies; an empty one if there is none and none was named.
+    /// Returns the profile that applies; an empty one if there is none and none was named.
     pub(crate) fn profile(&self) -> Result<Profile, Failure> {
         let name = self.name()?;
         let found = self.profiles()?.and_then(|profiles| profiles.all.get(&name));
@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// The name of the profile that applies.
+    /// Returns the name of the profile that applies.
     pub(crate) fn name(&self) -> Result<String, Failure> {
         let current = self.profiles()?.and_then(|profiles| profiles.current.clone());
         Ok(self.requested.clone().or(current).unwrap_or_else(|| DEFAULT_PROFILE.to_owned()))
@@ -73,17 +73,17 @@ impl Settings {
         Ok(self.requested.is_some() || current.is_some())
     }
 
-    /// The file's profiles; none if there is no home directory for the file.
+    /// Returns the file's profiles; none if there is no home directory for the file.
     pub(crate) fn profiles(&self) -> Result<Option<&Profiles>, Failure> {
         self.file.as_ref().map(Result::as_ref).transpose().map_err(Failure::from)
     }
 
-    /// True if other users can read the keys in the file.
+    /// Returns whether other users can read the keys in the file.
     pub(crate) fn are_exposed(&self) -> bool {
         self.exposure().is_some()
     }
 
-    /// A warning if other users can read the keys in the file.
+    /// Returns a warning if other users can read the keys in the file.
     pub(crate) fn exposure(&self) -> Option<Message> {
         let profiles = self.file.as_ref()?.as_ref().ok().filter(|profiles| profiles.exposed)?;
         Some(texts::EXPOSED.with(&[("file", &*profiles.file.to_string_lossy())]))
@@ -110,7 +110,7 @@ fn output_options(
     OutputOptions { format: format.or(profile.output).unwrap_or(Format::Table), language }
 }
 
-/// Spanish for `es`, `es_EC.UTF-8`, `es-MX`; English for everything else.
+/// Returns Spanish for `es`, `es_EC.UTF-8`, `es-MX`; English for everything else.
 fn language_of(locale: &str) -> Language {
     match locale.split(['_', '-', '.', '@']).next() {
         Some("es") => Language::Es,

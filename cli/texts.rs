@@ -1,5 +1,4 @@
-//! The CLI's own texts, English and Spanish side by side. Texts of the service and of the rules come
-//! from the SDK.
+//! The CLI's texts, English and Spanish side by side. Texts of the service and of the rules come from the SDK.
 
 /// Texts by name, and all of them for the tests.
 macro_rules! texts {
@@ -34,12 +33,12 @@ pub(crate) struct Message {
 }
 
 impl Text {
-    /// The text in a language, with its placeholders.
+    /// Returns the text in a language, with its placeholders.
     pub(crate) fn pick(self, language: Language) -> &'static str {
         language.pick(self.en, self.es)
     }
 
-    /// The text with its placeholders filled in.
+    /// Returns the text with its placeholders filled in.
     pub(crate) fn with(self, values: &[(&str, &str)]) -> Message {
         let filled = |text: &str| {
             values.iter().fold(text.to_owned(), |text, (name, value)| {
@@ -49,7 +48,7 @@ impl Text {
         Message { en: filled(self.en), es: filled(self.es) }
     }
 
-    /// The text around a message, each in its language.
+    /// Returns the text with a message in the place of a name, each in its language.
     pub(crate) fn around(self, name: &str, message: &Message) -> Message {
         let in_both = [&message.en, &message.es].map(|value| self.with(&[(name, value)]));
         let [Message { en, .. }, Message { es, .. }] = in_both;
@@ -64,12 +63,12 @@ impl From<Text> for Message {
 }
 
 impl Message {
-    /// Returns this text with another behind it.
+    /// Returns this text followed by another.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self { en: format!("{} {}", self.en, other.en), es: format!("{} {}", self.es, other.es) }
     }
 
-    /// The text in a language.
+    /// Returns the text in a language.
     pub(crate) fn pick(&self, language: Language) -> &str {
         language.pick(&self.en, &self.es)
     }

@@ -2,7 +2,7 @@
 
 use toml_edit::DocumentMut;
 
-/// Parses a file. Errors: the line that is not TOML; it is not quoted, because it may hold a key.
+/// Parses a file. The error is the line that is not TOML; it is not quoted, because it may contain a key.
 pub(crate) fn parse(text: &str) -> Result<DocumentMut, usize> {
     text.parse().map_err(|fault: toml_edit::TomlError| {
         let before = fault.span().and_then(|span| text.get(..span.start));

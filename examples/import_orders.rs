@@ -43,7 +43,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     if failed == 0 { Ok(()) } else { Err(format!("{failed} failed").into()) }
 }
 
-/// One line: id, name, phone, cédula, street, city, province, weight in kg, item, value in USD.
+/// Parses a line: id, name, phone, cédula, street, city, province, weight in kg, item, value in USD.
 fn order(row: [String; 10]) -> Result<OrderRequest, Box<dyn Error>> {
     let [id, name, phone, cedula, street, city, province, weight, item, value] = row;
     let from = SenderAddress::new("8400 NW 25th St", "Miami", CountryCode::US).with_state("FL");

@@ -1,5 +1,5 @@
-//! A call in a trace: each of its attempts has a `traceparent` header (W3C Trace Context) of its own, with which
-//! gateway and service can relate their logs to the attempt.
+//! A call in a trace: each of its attempts has a separate `traceparent` header (W3C Trace Context), with which gateway
+//! and service can relate their logs to the attempt.
 //!
 //! `PARCELO_API_KEY=… PARCELO_BASE_URL=… cargo run --example trace_context`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "an example shows what it does")]
@@ -31,7 +31,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Version, trace id, parent id, and the flag "sampled". It is called inside an attempt's span, which is the
+/// Returns version, trace id, parent id, and the flag "sampled". It is called inside an attempt's span, which is the
 /// parent. Without a subscriber there is no span, and so no header.
 fn traceparent(trace: u128, span: &Span) -> Option<HeaderValue> {
     let parent = span.id()?.into_u64();

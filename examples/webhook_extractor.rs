@@ -36,8 +36,8 @@ impl FromRequest<Arc<Webhook>> for Event {
     }
 }
 
-/// The body byte for byte, as it was signed. Its chunks are copied, because each keeps a whole read buffer alive, and
-/// a body in tiny packets would fill the memory.
+/// Reads the body byte for byte, as it was signed. Its chunks are copied, because each keeps a whole read buffer alive,
+/// and a body in tiny packets would fill the memory.
 async fn whole(body: Body) -> Result<Vec<u8>, StatusCode> {
     let (least, mut whole) = (body.size_hint().lower(), Vec::new());
     let mut pieces = body.into_data_stream();

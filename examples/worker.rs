@@ -52,7 +52,7 @@ async fn run() -> Result<(), Box<dyn Error>> {
             continue;
         };
         client.labels().download(&number, LabelFormat::Pdf).save_in("labels").await?;
-        // Last, because a noted order is skipped, and one that is not is sent again, which is safe.
+        // Last: a noted order is skipped, and one that is not noted is sent again, which is safe.
         file.write_all(format!("{id} {number}\n").as_bytes())?;
         file.sync_data()?;
     }

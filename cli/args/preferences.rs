@@ -1,6 +1,6 @@
-//! The options that decide how even a wrong command line is answered: format, language, profile, colours.
-//! They are read before the command line is parsed. The parser cannot do that itself: it stops at the
-//! first error, and an option may come after it (`parcelo trak --lang es`).
+//! The options that affect even the answer to a wrong command line: format, language, profile, colours. They are read
+//! before the command line is parsed. The parser cannot do that itself: it stops at the first error, and an option may
+//! come after it (`parcelo trak --lang es`).
 
 use std::ffi::OsString;
 
@@ -25,7 +25,7 @@ impl Preferences {
     }
 }
 
-/// The value of an option, in every spelling that the parser accepts.
+/// Returns the value of an option, in every spelling that the parser accepts.
 fn option_value<'a>(arguments: &'a [OsString], long: &str, short: Option<char>) -> Option<&'a str> {
     let mut arguments = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
     while let Some(argument) = arguments.next().filter(|argument| *argument != "--") {
@@ -46,7 +46,7 @@ fn option_value<'a>(arguments: &'a [OsString], long: &str, short: Option<char>) 
 /// The short options without a value, of all commands. `-h` and `-V` are missing: nothing runs after them.
 const SHORT_FLAGS: [char; 2] = ['q', 'v'];
 
-/// What follows a short option in `-ojson`, `-o=json` or `-vo`.
+/// Returns the text after a short option in `-ojson`, `-o=json` or `-vo`.
 fn after_short(argument: &str, short: char) -> Option<&str> {
     let cluster = argument.strip_prefix('-')?.trim_start_matches(SHORT_FLAGS);
     let rest = cluster.strip_prefix(short)?;
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_is_seen_in_every_spelling_and_as_the_parser_sees_it() {
+    fn the_format_is_read_in_every_spelling_of_the_parser() {
         let table = [
             ("parcelo health", None),
             ("parcelo -o json health", Some(Format::Json)),

@@ -21,7 +21,8 @@ pub(crate) struct RawCall {
     pub(crate) body: Option<Bytes>,
 }
 
-/// A wrong path is more likely than a wrong address, to which the usual hint points.
+/// Replaces the hint of an unknown endpoint: a wrong path is more likely than a wrong address, which the usual hint is
+/// about.
 fn unknown_call(failure: Failure) -> Failure {
     let is_unknown = failure.exit == Exit::Usage || failure.code == ErrorCode::NotFound.code();
     if is_unknown { failure.hint(texts::CHECK_CALL) } else { failure }

@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 
 use crate::{failure::Failure, resume::ResumeHint};
 
-/// The answer to a call that only reads.
+/// Returns the answer to a call that only reads.
 pub(super) async fn read<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
 ) -> Result<T, Failure> {
     execute(call, ResumeHint::ReadOnly).await
 }
 
-/// The answer to a call; `resume` says how to resume if its outcome is unknown.
+/// Returns the answer to a call; `resume` says how to resume if its outcome is unknown.
 pub(super) async fn execute<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
     resume: ResumeHint<'_>,
@@ -23,7 +23,7 @@ pub(super) async fn execute<T>(
     unless_interrupted(answer, resume).await
 }
 
-/// The result of some work, unless Ctrl-C ends it.
+/// Returns the result of some work, unless Ctrl-C ends it.
 pub(super) async fn unless_interrupted<T>(
     work: impl Future<Output = Result<T, Failure>>,
     resume: ResumeHint<'_>,
@@ -32,7 +32,7 @@ pub(super) async fn unless_interrupted<T>(
         result = work => result,
         pressed = tokio::signal::ctrl_c() => match pressed {
             Ok(()) => Err(Failure::interrupted(resume)),
-            // Without a handler Ctrl-C ends the process by itself.
+            // Without a handler Ctrl-C ends the process directly.
             Err(_) => std::future::pending().await,
         },
     }
@@ -47,8 +47,8 @@ pub(super) fn interrupts() -> mpsc::UnboundedReceiver<()> {
     receiver
 }
 
-/// Calls for one parcel after the other; a failure of one parcel alone does not stop the others.
-/// Returns what was found, and the failure that names the other parcels.
+/// Calls for one parcel after the other; a failure that concerns only one parcel does not stop the others. Returns the
+/// results, and a failure that names the other parcels.
 pub(super) async fn for_each<T>(
     numbers: &[TrackingNumber],
     mut call: impl AsyncFnMut(&TrackingNumber) -> Result<T, Failure>,

@@ -10,7 +10,7 @@ use crate::{
     texts,
 };
 
-/// What `config` does.
+/// The actions of `config`.
 #[derive(Debug)]
 pub(crate) enum ConfigAction {
     /// Saves a profile; its client exists only if address and key are valid.

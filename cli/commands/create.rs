@@ -18,7 +18,7 @@ use crate::{
     texts,
 };
 
-/// The file that an order's label is saved in.
+/// The file for an order's label.
 #[derive(Debug)]
 pub(crate) struct LabelFile {
     pub(crate) path: PathBuf,
@@ -57,7 +57,7 @@ pub(super) async fn create(
     })
 }
 
-/// The order, if it is valid.
+/// Returns the order, if it is valid.
 fn checked(client: &Client, order: &str) -> Result<Accepted<OrderRequest>, Failure> {
     let context = OrderContext::new(&Destinations::All).with_environment(client.environment());
     order_check::check(order, &context).map_err(|rejected| {

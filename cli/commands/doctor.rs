@@ -1,5 +1,5 @@
-//! `doctor`: checks everything that a call needs, in the order of dependence, with a hint for each
-//! failure. Checks that depend on a failed one are skipped.
+//! `doctor`: checks everything that a call needs, each check after those it depends on, with a hint for each failure.
+//! Checks that depend on a failed one are skipped.
 
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ use crate::{
 /// The checks that need no network.
 #[derive(Debug)]
 pub(crate) struct Preflight {
-    /// Of profile, address, key and environment.
+    /// The checks of profile, address, key and environment.
     pub(crate) checks: Vec<Check>,
-    /// None if one of them failed.
+    /// The client; `None` if one of the checks failed.
     pub(crate) client: Option<Client>,
 }
 
-/// How long the DNS lookup may take.
+/// Maximum duration of the DNS lookup.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
-/// A clock that is off by more gets a warning, well before webhooks are rejected at 300 s.
+/// Maximum clock skew without a warning, well before webhooks are rejected at 300 s.
 const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 
 pub(super) async fn examine(preflight: Preflight) -> Result<CommandOutcome, Failure> {
@@ -94,7 +94,7 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     Ok(checks)
 }
 
-/// The addresses of a host.
+/// Returns the addresses of a host.
 async fn addresses(host: &str, port: u16) -> Result<String, Failure> {
     let unknown = |why: &str| {
         let values = [("host", host), ("why", why)];
@@ -139,7 +139,7 @@ fn skew_check(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
     if seconds.abs() > MAX_CLOCK_SKEW_SECONDS { check.warning(texts::SET_CLOCK) } else { check }
 }
 
-/// Returns a time in the largest unit of which there are at least two.
+/// Formats a time in the largest unit that gives at least two.
 fn duration(seconds: u64) -> Message {
     let units =
         [(24 * 60 * 60, texts::IN_DAYS), (60 * 60, texts::IN_HOURS), (60, texts::IN_MINUTES)];

@@ -1,5 +1,5 @@
-//! `order import`: the orders of a file, each with its label, as fast as the key's rate limit allows.
-//! Whatever interrupts it, `--resume` continues, and no row becomes two parcels.
+//! `order import`: creates the orders of a file, each with its label, as fast as the key's rate limit allows. Whatever
+//! interrupts it, `--resume` continues, and no row becomes two parcels.
 
 use std::{collections::BTreeMap, io, path::Path, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
     texts::{self as general, Message, Text, import as texts},
 };
 
-/// A column map for a file, or that of a preset.
+/// Returns a column map for a file, or a preset's.
 pub(super) fn map_template(
     source: &Source,
     encoding: Option<Encoding>,
@@ -52,14 +52,14 @@ pub(super) fn check(
     Ok(CommandOutcome { notes, ..outcome(results).failing(failure) })
 }
 
-/// Says in what a file was read that is not UTF-8, unless the user did.
+/// Returns a note about the encoding of a file that is not UTF-8, unless the user named it.
 fn read_as(file: &ImportFile, plan: &ImportPlan) -> Option<Message> {
     file.encoding().note().filter(|_| plan.encoding.is_none())
 }
 
-/// Reads the file twice: first to find duplicate references and whether anything can be sent, then
-/// row by row to send. Keeping the orders of the first pass instead would take memory or disk for the
-/// whole file, to save seconds: at 100 requests per second, two per row, 100,000 rows take half an hour.
+/// Imports the orders. It reads the file twice: first to find duplicate references and whether anything can be sent,
+/// then row by row to send. Keeping the orders of the first pass instead would take memory or disk for the whole file,
+/// to save seconds: at 100 requests per second, two per row, 100,000 rows take half an hour.
 pub(super) async fn import(
     client: &Client,
     plan: &ImportPlan,
@@ -90,12 +90,12 @@ pub(super) async fn import(
     let (reports, stop) = run.all(rows, plan.concurrency).await;
     let counts = reports.counts();
     let done = done_rows(&counts, prescan.rows);
-    // What exists is said, although its results cannot be.
+    // Existing orders are reported even if the results cannot be saved.
     let results = save(reports, plan).map_err(|why| {
         let existing = texts::EXISTING_ORDERS.with(&[("n", &counts.existing().to_string())]);
         stopped(&counts, &why, &done.and(&existing))
     })?;
-    // What was interrupted is resumed, and that run merges the labels of both.
+    // An interrupted import is resumed, and that run merges the labels of both.
     let merged = match (&plan.merge, &stop) {
         (Some((file, format)), None) => merge(client, &results, (file, *format)).await?,
         _ => Merged::default(),
@@ -107,7 +107,7 @@ pub(super) async fn import(
 }
 
 /// Fails if parcels of the journal are gone: the sandbox was reset since, and their rows would count as done. The first
-/// and the last parcel are enough, because a reset deletes all that came before it.
+/// and the last parcel are enough, because a reset deletes everything before it.
 async fn check_parcels_exist(
     client: &Client,
     plan: &ImportPlan,
@@ -129,14 +129,14 @@ async fn check_parcels_exist(
     Ok(())
 }
 
-/// What became of the file of all labels.
+/// The outcome of saving all labels in a file.
 #[derive(Default)]
 struct Merged {
     notes: Vec<Message>,
     failure: Option<Failure>,
 }
 
-/// Saves the labels of all rows that have an order, those of earlier runs too, in the order of the rows.
+/// Saves the labels of all rows that have an order, including earlier runs, in the order of the rows.
 async fn merge(
     client: &Client,
     results: &ImportResults,
@@ -165,7 +165,7 @@ fn prescan(rows: RowReader<'_>) -> Result<Prescan, Failure> {
     Ok(prescan)
 }
 
-/// The reports of rows of which none is sent.
+/// Reports the rows when none is sent.
 fn unsent(
     mut rows: RowReader<'_>,
     prescan: &Prescan,
@@ -180,7 +180,7 @@ fn unsent(
     Ok(reports)
 }
 
-/// The report of a row that must not be sent: it is invalid, or another row has its reference.
+/// Returns the report of a row that must not be sent: it is invalid, or another row has its reference.
 fn rejection(row: &Row, rows: &RowReader<'_>, prescan: &Prescan) -> Option<RowReport> {
     let about = |text: Text, number: u64| text.with(&[("row", &number.to_string())]);
     let duplicate = prescan.duplicate(row);
@@ -213,7 +213,7 @@ fn temp_file_failure(why: &io::Error) -> Failure {
     Failure::unwritable(&std::env::temp_dir().to_string_lossy(), why)
 }
 
-/// Why no further row is sent.
+/// The reason why no further row is sent.
 enum ImportStop {
     Interrupted,
     /// Further rows would fail for the same reason.
@@ -232,8 +232,8 @@ struct ImportRun<'a> {
 
 /// `TICKS_PER_LINE` of the progress counts on it.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
-/// After so many rows in succession that the service did not answer, it is taken to be unreachable.
-/// Fewer could be bad luck; each costs all attempts of a call.
+/// Number of consecutive rows without an answer after which the service counts as unreachable. Fewer could be bad luck;
+/// each costs all attempts of a call.
 const MAX_CONSECUTIVE_FAILURES: usize = 10;
 
 impl ImportRun<'_> {
@@ -247,7 +247,7 @@ impl ImportRun<'_> {
         let (mut sending, mut positions, mut unreachable) =
             (FuturesUnordered::new(), 0.., Vec::new());
         let (mut stop, mut has_more) = (None, true);
-        // The first row goes alone, so that what is wrong with all of them is said of one.
+        // The first row goes alone, so that a problem of all rows is reported once.
         let mut at_once = 1;
         let (mut interrupts, mut ticks) =
             (call::interrupts(), tokio::time::interval(PROGRESS_INTERVAL));
@@ -321,7 +321,7 @@ impl ImportRun<'_> {
 
 enum NextRow {
     Send(Box<Row>),
-    /// It is not sent.
+    /// It has a report and is not sent.
     Reported,
     End,
 }
@@ -340,8 +340,8 @@ fn stop_reason(next: AfterRow, unreachable: &mut Vec<Failure>) -> Option<ImportS
     None
 }
 
-/// A file may have fewer rows than `MAX_CONSECUTIVE_FAILURES`. If all of them failed and the last
-/// because the service was unreachable, that is the reason too.
+/// Returns the failure of an import in which all rows failed, and the last because the service was unreachable: a file
+/// may have fewer rows than `MAX_CONSECUTIVE_FAILURES`.
 fn all_failed(counts: &RowCounts, mut unreachable: Vec<Failure>) -> Option<ImportStop> {
     let all_failed = counts.get(RowOutcome::Failed) == counts.all();
     if all_failed { unreachable.pop().map(ImportStop::Failing) } else { None }
@@ -368,13 +368,13 @@ fn failure_for(counts: &RowCounts, stop: Option<ImportStop>, done: &Message) -> 
     Some(failure.with(|details| details.may_have_executed = unknown > 0))
 }
 
-/// Counts the rows of the file, of which an interrupted run has reports of some only.
+/// Counts the rows of the file; an interrupted run has reports of only some.
 fn done_rows(counts: &RowCounts, rows: u64) -> Message {
     let values = [("done", &*counts.good().to_string()), ("all", &*rows.to_string())];
     texts::DONE_ROWS.with(&values)
 }
 
-/// Returns the failure of a run that cannot go on: what exists, why it ended, and how to continue it.
+/// Returns the failure of a run that cannot continue: the existing orders, the reason, and how to resume.
 fn stopped(counts: &RowCounts, why: &Failure, done: &Message) -> Failure {
     let exit = match (counts.get(RowOutcome::Unknown), counts.good()) {
         (1.., _) => Exit::OutcomeUnknown,

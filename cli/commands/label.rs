@@ -20,14 +20,14 @@ use crate::{
     texts,
 };
 
-/// Where files go.
+/// The destination of label files.
 #[derive(Debug)]
 pub(crate) enum LabelTarget {
     Directory(PathBuf),
     Stdout,
 }
 
-/// Whose labels.
+/// The parcels whose labels are wanted.
 #[derive(Debug)]
 pub(crate) enum WantedLabels {
     Of(Vec<TrackingNumber>),
@@ -35,12 +35,12 @@ pub(crate) enum WantedLabels {
 }
 
 impl WantedLabels {
-    /// Whether it is one label at most, as far as is known without asking.
+    /// Returns whether this is known, without a call, to be at most one label.
     pub(crate) fn is_one(&self) -> bool {
         matches!(self, Self::Of(numbers) if numbers.len() <= 1)
     }
 
-    /// The parcels, in the manifest's order if it is one.
+    /// Returns the parcels, in the manifest's order if it is one.
     pub(super) async fn numbers(
         &self,
         client: &Client,
@@ -56,18 +56,18 @@ impl WantedLabels {
     }
 }
 
-/// What `label show` shows.
+/// The views of `label show`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LabelView {
-    /// Its details.
+    /// The label's details.
     Details,
-    /// Its text too.
+    /// The label's text too.
     Text,
-    /// Its details, and the label itself in the system's viewer.
+    /// The details, and the label itself in the system's viewer.
     Open,
 }
 
-/// Creates the directory that files are saved in, unless it exists.
+/// Creates the directory for saved files, unless it exists.
 pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
     fs::create_dir_all(directory).map_err(|why| {
         // The path exists, but as a file.
@@ -77,7 +77,7 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Runs work that saves files in a directory, which is created for it and is removed again if no file came.
+/// Runs work that saves files in a directory. The directory is created for it, and removed again if no file was saved.
 pub(super) async fn in_directory<T>(
     directory: &Path,
     work: impl Future<Output = Result<T, Failure>>,
@@ -87,7 +87,7 @@ pub(super) async fn in_directory<T>(
     make_directory(directory)?;
     let done = work.await;
     for path in new {
-        // One with a file in it stays.
+        // A directory with a file in it stays.
         let _ = fs::remove_dir(path);
     }
     done
@@ -119,7 +119,7 @@ pub(super) async fn get(
     }
 }
 
-/// The name of a label's file.
+/// Returns the name of a label's file.
 pub(super) fn file_name(number: &TrackingNumber, format: LabelFormat) -> String {
     format!("label-{number}.{}", format.extension())
 }

@@ -1,9 +1,9 @@
-//! The text of a label, read from its ZPL file: the one format in which it is plain text. A line in a
-//! script for which printers have no font is a picture there, and missing here.
+//! The text of a label, read from its ZPL file: the only format that contains it as plain text. A line in a script that
+//! printers have no font for is a picture there, and missing here.
 
 use std::collections::BTreeMap;
 
-/// The lines from top to bottom; texts at the same height share a line, from left to right.
+/// Returns the lines from top to bottom; texts at the same height share a line, from left to right.
 pub(super) fn lines(zpl: &[u8]) -> Vec<String> {
     let mut rows = BTreeMap::<u32, BTreeMap<u32, String>>::new();
     let zpl = String::from_utf8_lossy(zpl);
@@ -21,7 +21,7 @@ struct TextField {
     text: String,
 }
 
-/// `^FT40,100^A0N,30,28^FH^FDMar_C3_ADa`; bars, symbols and pictures have no font (`^A0`).
+/// Parses a field such as `^FT40,100^A0N,30,28^FH^FDMar_C3_ADa`; bars, symbols and pictures have no font (`^A0`).
 fn text_field(commands: &str) -> Option<TextField> {
     let (_, commands) = commands.split_once("^FT")?;
     let (position, rest) = commands.split_once("^A0")?;
@@ -33,7 +33,7 @@ fn text_field(commands: &str) -> Option<TextField> {
     Some(TextField { x, y, text }).filter(|field| !field.text.trim().is_empty())
 }
 
-/// The text of a field after `^FH`: `_` and two hexadecimal digits are a byte.
+/// Decodes the text of a field after `^FH`: `_` and two hexadecimal digits are a byte.
 fn unescape(data: &str) -> String {
     let mut parts = data.split('_');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -1,5 +1,5 @@
-//! `webhook listen`: a receiver on this machine. It verifies each webhook, prints it, forwards it if
-//! asked, and returns the response of the program that it was forwarded to.
+//! `webhook listen`: a receiver on this machine. It verifies each webhook, prints it, forwards it if requested, and
+//! returns the response of the program that got it.
 
 use std::{
     convert::Infallible,
@@ -36,7 +36,7 @@ use crate::{
     texts,
 };
 
-/// Where to listen, how to verify, and where to forward.
+/// The address, secrets and target of a receiver.
 #[derive(Debug)]
 pub(crate) struct WebhookListener {
     pub(crate) port: u16,
@@ -45,11 +45,11 @@ pub(crate) struct WebhookListener {
     pub(crate) events: EventPrinter,
 }
 
-/// More than any webhook of the service; it keeps a stranger from filling the memory.
+/// Maximum size of a body, more than any webhook of the service; it keeps a stranger from filling the memory.
 const MAX_BODY_BYTES: usize = 1 << 20;
-/// The service waits no longer for a response.
+/// Maximum time that the service waits for a response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long requests may take to finish after Ctrl-C.
+/// Maximum time for requests to finish after Ctrl-C.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// Listens until Ctrl-C, which is the regular end: the exit code is 0.
@@ -85,13 +85,13 @@ fn client() -> Result<reqwest::Client, Failure> {
     client.map_err(|why| Failure::not_started(&why))
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct ListenState {
     config: WebhookListener,
     client: reqwest::Client,
     /// Notified when standard output can no longer be written to.
     closed: Notify,
-    /// Why an event could not be written, other than a closed pipe.
+    /// The reason why an event could not be written, other than a closed pipe.
     lost: OnceLock<String>,
 }
 
@@ -138,7 +138,7 @@ fn answer(status: u16) -> Response<Full<Bytes>> {
 }
 
 impl ListenState {
-    /// Handles a request; by the status the sender decides whether to send it again.
+    /// Handles a request. From the returned status the sender decides whether to send it again.
     async fn message(&self, request: Request<Incoming>) -> u16 {
         if request.method() != Method::POST {
             return ErrorCode::MethodNotAllowed.status();
@@ -163,7 +163,7 @@ impl ListenState {
         }
     }
 
-    /// Forwards a webhook, if asked, and prints it.
+    /// Forwards a webhook, if requested, and prints it.
     async fn accept(&self, id: String, event: WebhookEvent, (head, body): (&Parts, Bytes)) -> u16 {
         let document = serde_json::from_slice(&body).unwrap_or_default();
         let forwarded = match &self.config.forward_to {
@@ -207,7 +207,7 @@ impl ListenState {
     }
 }
 
-/// The whole body; none if it is too large or incomplete. Frames are copied, because each of them keeps
+/// Reads the whole body; returns `None` if it is too large or incomplete. Frames are copied, because each of them keeps
 /// the connection's whole read buffer in memory.
 async fn read(mut body: Incoming) -> Option<Bytes> {
     let mut whole = Vec::new();
@@ -233,7 +233,7 @@ const HOP_BY_HOP_HEADERS: [HeaderName; 8] = [
     header::UPGRADE,
 ];
 
-/// 401 for a signature mismatch, 400 for everything else.
+/// Returns 401 for a signature mismatch, 400 for everything else.
 fn status_of(why: WebhookError) -> u16 {
     match why {
         WebhookError::Signature => ErrorCode::AuthInvalidApiKey.status(),

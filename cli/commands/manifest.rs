@@ -38,7 +38,7 @@ pub(super) async fn find(client: &Client, name: &ManifestName) -> Result<Manifes
     Ok(call::read(client.manifests().get(&id)).await?.into_inner())
 }
 
-/// Returns the ID of the manifest with an air waybill, which the service has beside each of its parcels.
+/// Returns the ID of the manifest with an air waybill, which the service returns with each of its parcels.
 async fn id_of(client: &Client, awb: &Awb) -> Result<ManifestId, Failure> {
     let search = client.parcels().list().search(format!("\"{awb}\"")).limit(MAX_PAGE_SIZE);
     let page = call::read(search).await?.into_inner();

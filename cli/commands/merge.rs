@@ -11,17 +11,18 @@ use crate::{
     texts,
 };
 
-/// The most labels of a request, and so of a PDF: joining PDFs would take a library that this program does without.
+/// Maximum number of labels in a request, and so in a PDF: joining PDFs would need a library that this program does
+/// without.
 const MAX_MERGED: usize = 100;
 
-/// Where the labels go; without a path, to standard output.
+/// The file of all labels; without a path, standard output.
 #[derive(Debug)]
 pub(crate) struct MergedFile {
     pub(crate) path: Option<PathBuf>,
     pub(crate) format: LabelFormat,
 }
 
-/// `label get --merge`.
+/// Runs `label get --merge`.
 pub(super) async fn get(
     client: &Client,
     wanted: &WantedLabels,
@@ -49,7 +50,7 @@ pub(super) async fn get(
     Ok(if asked > 1 { done.note(texts::SEVERAL_FILES) } else { done })
 }
 
-/// Saves labels as one file, or as numbered ones where they are too many; the failure is that of the first file that
+/// Saves labels as one file, or as numbered files if there are too many. The failure is that of the first file that
 /// could not be saved.
 pub(super) async fn save(
     client: &Client,
@@ -67,7 +68,7 @@ pub(super) async fn save(
     (saved, None)
 }
 
-/// `labels.pdf` as `labels-2.pdf`.
+/// Returns `labels-2.pdf` for `labels.pdf`.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("-{number}"));

@@ -1,4 +1,4 @@
-//! Running a job: each command has its own module, except `health`, which is one call.
+//! Running a job: each command has a module, except `health`, which is one call.
 
 mod api;
 mod call;
@@ -56,7 +56,7 @@ use crate::{
 /// The largest page that the service returns; with it a list needs the fewest requests.
 pub(crate) const MAX_PAGE_SIZE: u32 = 100;
 
-/// What a command line asks for, with values that are all valid.
+/// A command with values that are all valid.
 #[derive(Debug)]
 pub(crate) enum Job {
     Create(Client, OrderInput, Option<LabelFile>),
@@ -65,7 +65,7 @@ pub(crate) enum Job {
     Template(CountryCode),
     CsvTemplate,
     Import(Client, Box<ImportPlan>, Origin, OutputOptions),
-    /// A column map to begin with, for a file or of a preset.
+    /// A template of a column map, for a file or from a preset.
     MapTemplate(Source, Option<Encoding>, Option<Preset>, Language),
     /// An import that sends nothing.
     CheckImport(Option<Environment>, Box<ImportPlan>),
@@ -146,8 +146,8 @@ pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
         Job::ManPages(folder, language) => shell::pages(&folder, language),
         Job::DryRun(job, dry_run) => {
             let done = run(*job);
-            // Every recorded request was answered with "not found", so a failure after one says nothing. A
-            // failure without one is the command's own, such as an order that is invalid.
+            // Every recorded request got "not found" as answer, so a failure after one says nothing. A failure without
+            // a request is the command's, such as an invalid order.
             let requests = dry_run.requests();
             if requests.is_empty() {
                 return done;

@@ -1,4 +1,4 @@
-//! Opening a file in the program that the user has for it.
+//! Opening a file in the user's program for it.
 
 use std::{
     fs, io,
@@ -18,8 +18,8 @@ const OPENER: &str = "explorer";
 #[cfg(not(any(target_os = "macos", windows)))]
 const OPENER: &str = "xdg-open";
 
-/// Writes the content to a file of its own and opens it. The file stays: the program may read it at
-/// any time after this returns.
+/// Writes the content to a new file and opens it. The file stays: the program may read it at any time after this
+/// returns.
 pub(super) fn open(name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
     let file = write_private(name, content)
         .map_err(|why| Failure::unwritable(&std::env::temp_dir().to_string_lossy(), &why))?;
@@ -33,7 +33,7 @@ pub(super) fn open(name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
     }
 }
 
-/// In a directory that only the user can read: a label shows a name and an address.
+/// Writes a file in a directory that only the user can read: a label shows a name and an address.
 fn write_private(name: &str, content: &[u8]) -> io::Result<PathBuf> {
     let directory = tempfile::Builder::new().prefix("parcelo-").tempdir()?;
     let file = directory.path().join(name);

@@ -1,4 +1,4 @@
-//! `parcel list`: a page of the parcels, or all of them; `parcel show`: one of them, with all there is to know.
+//! `parcel list`: a page of the parcels, or all of them; `parcel show`: everything about one of them.
 
 use std::collections::HashSet;
 
@@ -16,10 +16,10 @@ use crate::{
     texts::{self, Message},
 };
 
-/// The most parcels among which one is looked for.
-const MOST_SHOWN: u32 = 100;
+/// Maximum number of parcels among which one is searched for.
+const MAX_MATCHES: u32 = 100;
 
-/// Which parcels a list has.
+/// The filter of a list.
 #[derive(Debug)]
 pub(crate) struct ParcelFilter {
     pub(crate) status: Option<ParcelStatus>,
@@ -28,7 +28,7 @@ pub(crate) struct ParcelFilter {
     pub(crate) reference: Option<String>,
 }
 
-/// Which of its pages; without a limit the service's default applies.
+/// The pages of a list; without a limit the service's default applies.
 #[derive(Debug)]
 pub(crate) enum PageSelection {
     One { page: u32, limit: Option<u32> },
@@ -67,12 +67,12 @@ fn one_of_many(Page { parcels, meta, .. }: Page) -> CommandOutcome {
     notes.into_iter().flatten().fold(done, CommandOutcome::note)
 }
 
-/// That a search may not have found everything.
+/// Returns the warning that a search may not have found everything.
 fn partial(is_partial: bool) -> Option<Message> {
     is_partial.then(|| texts::PARTIAL_SEARCH.into())
 }
 
-/// A list of parcels; rows that cannot be read make it a partial failure.
+/// Returns the outcome of a list; rows that cannot be read make it a partial failure.
 fn listed(listing: Listing) -> CommandOutcome {
     let (all, rows) = (listing.parcels.len(), listing.parcels.iter());
     let unreadable = rows.filter_map(|row| row.as_ref().err());
@@ -82,7 +82,7 @@ fn listed(listing: Listing) -> CommandOutcome {
     CommandOutcome::report(listing).failing(failure)
 }
 
-/// Which part of the list the page is.
+/// Returns a note about the page's part of the list.
 fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message> {
     if meta.total == 0 {
         return Some(texts::NO_PARCELS.into());
@@ -93,8 +93,8 @@ fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message> {
     (meta.total > parcels.len() as u64).then(|| texts::PAGE_OF.with(&places))
 }
 
-/// All pages, one after the other. An order that is created meanwhile moves the others down the list,
-/// so a parcel may be on two pages; it is listed once.
+/// Fetches all pages, one after the other. An order that is created in between moves the others down the list, so a
+/// parcel may be on two pages; it is listed once.
 async fn all(
     client: &Client,
     filter: &ParcelFilter,
@@ -119,14 +119,14 @@ async fn all(
     Ok(notes.into_iter().flatten().fold(done, CommandOutcome::note))
 }
 
-/// The parcel that has a text as its number, reference or name, or else the only one that the text finds.
+/// Shows the parcel that has a text as its number, reference or name, otherwise the only one that the text finds.
 pub(super) async fn show(client: &Client, wanted: &str) -> Result<CommandOutcome, Failure> {
     let quoted = match ListQuery::quoted(wanted) {
         Some(_) => wanted.to_owned(),
         None => format!("\"{}\"", wanted.trim()),
     };
     let Page { mut parcels, mut meta, .. } = found(client, &quoted).await?;
-    // Its number is a parcel's own, whatever else is written alike.
+    // A tracking number belongs to one parcel, even if other texts are spelled alike.
     if let Ok(number) = TrackingNumber::parse(wanted) {
         let has_it = |parcel: &&ParcelSummary| parcel.tracking_number == number;
         if let Some(parcel) = parcels.iter().flatten().find(has_it) {
@@ -153,10 +153,10 @@ async fn shown(client: &Client, parcel: &ParcelSummary) -> Result<CommandOutcome
 }
 
 async fn found(client: &Client, text: &str) -> Result<Page, Failure> {
-    Ok(call::read(client.parcels().list().search(text).limit(MOST_SHOWN)).await?.into_inner())
+    Ok(call::read(client.parcels().list().search(text).limit(MAX_MATCHES)).await?.into_inner())
 }
 
-/// The parcels among which it is, or the newest of them.
+/// Returns the candidates, or the newest of them.
 fn several(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> CommandOutcome {
     let (text, hint) = match meta {
         PageMeta { is_partial: true, total: 0, .. } => {

@@ -28,10 +28,10 @@ pub(super) struct RowImporter<'a> {
     recorded: RecordedOrders,
 }
 
-/// Whether the other rows are still sent after this one.
+/// The effect of a row on the rows after it.
 pub(super) enum AfterRow {
     Succeeded,
-    /// It failed for a reason that is only its own.
+    /// It failed for a reason that concerns only this row.
     RowFailed,
     /// The service did not answer, failed, or limited the rate. Other rows are sent, unless too many in
     /// succession end like this.
@@ -43,7 +43,7 @@ pub(super) enum AfterRow {
 type RowResult = (RowReport, AfterRow);
 type ParcelRow = parcelo::model::Row<ParcelSummary>;
 
-/// An order that exists.
+/// An existing order.
 struct ImportedOrder {
     number: TrackingNumber,
     outcome: RowOutcome,
@@ -62,7 +62,7 @@ impl<'a> RowImporter<'a> {
         importer
     }
 
-    /// What the journal of an earlier run means for this one.
+    /// Returns notes about the journal of an earlier run.
     pub(super) fn notes(&self, prescan: &Prescan) -> Vec<Message> {
         if self.plan.resume == ResumeMode::Fresh {
             return Vec::new();
@@ -124,7 +124,7 @@ impl<'a> RowImporter<'a> {
         }
     }
 
-    /// The row's order: from the journal, else created.
+    /// Returns the row's order: from the journal, otherwise created.
     async fn order_of(&self, row: &Row) -> Result<ImportedOrder, Box<RowResult>> {
         let before = match self.recorded.get(row.key.as_str()) {
             Some(Recorded::Created { tracking_number, digest }) if *digest == row.digest => {
@@ -154,7 +154,7 @@ impl<'a> RowImporter<'a> {
         }
     }
 
-    /// Sends the order; `before` is what is known of its key if an earlier run sent it without getting an answer.
+    /// Sends the order; `before` is the key's history if an earlier run sent it without getting an answer.
     ///
     /// Returns `None` if the key has expired since and the order does not exist.
     async fn create(
@@ -193,7 +193,7 @@ impl<'a> RowImporter<'a> {
         }
     }
 
-    /// The result of a row whose reference has an order already, with different content.
+    /// Returns the result of a row whose reference belongs to an existing order with different content.
     async fn order_exists(
         &self,
         row: &Row,
@@ -221,7 +221,7 @@ impl<'a> RowImporter<'a> {
         self.record(row, &JournalEntry::NotCreated { key: row.key.to_string() }).await
     }
 
-    /// The parcels with the row's reference.
+    /// Returns the parcels with the row's reference.
     async fn parcels_of(&self, row: &Row) -> Result<Vec<ParcelRow>, Error> {
         let reference = row.order.as_ref().ok().and_then(|order| order.external_order_id.clone());
         let Some(reference) = reference else { return Ok(Vec::new()) };
@@ -229,9 +229,9 @@ impl<'a> RowImporter<'a> {
         Ok(page.await?.into_inner().parcels)
     }
 
-    /// The result of a call that failed.
+    /// Returns the result of a call that failed.
     async fn failed(&self, row: &Row, error: Error, before: Option<&KeyState>) -> Box<RowResult> {
-        // That this call did not create the order does not mean that an earlier one did not.
+        // An earlier call may have created the order even if this one did not.
         let is_unknown = error.may_have_executed() || before.is_some();
         if !is_unknown && let Err(ended) = self.record_not_created(row).await {
             return ended;
@@ -307,8 +307,8 @@ impl<'a> RowImporter<'a> {
     }
 }
 
-/// The key with its history, by which the client refuses to use an expired key. It is parsed
-/// again because clones of a key share that: a row that is sent as new must not have the old one.
+/// Returns the key with its history, which makes the client refuse an expired key. It is parsed again because clones of
+/// a key share their history: a row that is sent as new must not have the old one.
 fn key(row: &Row, before: Option<&KeyState>) -> IdempotencyKey {
     let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
     fresh.with_state(before.unwrap_or(&KeyState::default()))
@@ -336,8 +336,8 @@ fn created_entry(row: &Row, number: &TrackingNumber) -> JournalEntry {
     JournalEntry::Created { key: row.key.to_string(), tracking_number: number.clone() }
 }
 
-/// The parcel's time is the service's and the journal's this machine's; an order that looks a little
-/// older than its row can be the row's own.
+/// Maximum difference between the service's clock, which dates the parcel, and this machine's, which dates the journal:
+/// an order that looks slightly older than its row can still belong to it.
 const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
 
 fn merged(mut warnings: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning> {
@@ -357,10 +357,10 @@ fn with_failure(report: RowReport, why: &Failure) -> RowReport {
     faults.fold(report, RowReport::with_fault)
 }
 
-/// What a failed call means for other rows.
+/// Returns the effect of a failed call on other rows.
 fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
     match kind {
-        // No such endpoint: what answers is not the service's API.
+        // There is no such endpoint: the answer does not come from the service's API.
         ErrorKind::NotFound if why.code == ErrorCode::NotFound.code() => AfterRow::Stop(why),
         ErrorKind::Validation
         | ErrorKind::NotFound

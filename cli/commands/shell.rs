@@ -20,7 +20,7 @@ use crate::{
     texts::{self, Text, help::EXIT_CODES},
 };
 
-/// A completion script.
+/// Returns a completion script.
 pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
     let mut script = Vec::new();
     let generator = match shell {
@@ -38,7 +38,7 @@ pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
 /// Prints the names of the profiles. They need no quotes in a shell.
 const LIST_PROFILES: &str = "parcelo config list -o csv 2>/dev/null | tail -n +2 | cut -d, -f1";
 
-/// The generator knows values only if they are always the same; profiles are the user's.
+/// Replaces the profiles in a completion script: the generator knows only fixed values, and profiles are the user's.
 fn with_profiles(script: String, shell: Shell) -> String {
     match shell {
         Shell::Bash => {
@@ -77,7 +77,7 @@ fn command(language: Language) -> Command {
     help::localize(Args::command(), language)
 }
 
-/// The page of one command.
+/// Writes the page of one command.
 pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome, Failure> {
     let name = [&[NAME.to_owned()], path].concat().join("-");
     let found = commands(language).into_iter().find(|(known, _)| *known == name);
@@ -88,7 +88,7 @@ pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome
     Ok(CommandOutcome::with(Results::Raw(written(&name, command, language)?)))
 }
 
-/// Every command's page as a file.
+/// Writes every command's page to a file.
 pub(super) fn pages(folder: &Path, language: Language) -> Result<CommandOutcome, Failure> {
     let unwritable = |why: std::io::Error| Failure::unwritable(&folder.to_string_lossy(), &why);
     label::make_directory(folder)?;
@@ -101,10 +101,10 @@ pub(super) fn pages(folder: &Path, language: Language) -> Result<CommandOutcome,
     Ok(CommandOutcome::report(WrittenFiles(files)))
 }
 
-/// The command and all under it, each by the name of its page.
+/// Returns the command and all its subcommands, each with the name of its page.
 fn commands(language: Language) -> Vec<(String, Command)> {
     let mut whole = command(language);
-    // What every command takes comes down to each of them.
+    // Building it adds the global options to each command.
     whole.build();
     let mut all = Vec::new();
     flatten(&whole, NAME, &mut all);
@@ -151,7 +151,7 @@ fn written(name: &str, command: Command, language: Language) -> Result<Vec<u8>, 
     Ok(headed(&String::from_utf8_lossy(&text), language).into_bytes())
 }
 
-/// Headings in capitals, as manuals have them; the generator has one of them in English only.
+/// Puts headings in capitals, as in manuals; the generator has one of them in English only.
 fn headed(page: &str, language: Language) -> String {
     let line = |line: &str| match line.strip_prefix(".SH ") {
         Some("SYNOPSIS") => format!(".SH {}\n", texts::MAN_SYNOPSIS.pick(language)),
@@ -171,7 +171,7 @@ fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) 
     roff.to_writer(out)
 }
 
-/// The exit codes, from the help's text.
+/// Writes the exit codes, from the help's text.
 fn exits(language: Language, out: &mut Vec<u8>) -> io::Result<()> {
     let mut roff = Roff::new();
     roff.control("SH", [texts::MAN_EXITS.pick(language)]);

@@ -16,7 +16,7 @@ use crate::{
 struct Sample {
     country: &'static str,
     name: &'static str,
-    /// Without the calling code.
+    /// The number without the calling code.
     phone: &'static str,
     national_id: Option<(&'static str, IdType)>,
     line1: &'static str,
@@ -41,7 +41,7 @@ const SAMPLES: &[Sample] = &[
     Sample { country: "BR", name: "Marina Souza", phone: "11912345678", national_id: None, line1: "Av. Paulista 1578", city: "São Paulo", province: Some("SP"), zip_code: Some("01310-200") },
 ];
 
-/// A receiver for countries without a sample of their own.
+/// A receiver for countries without a specific sample.
 const ELSEWHERE: Sample = Sample {
     country: "",
     name: "Alex Moreno",
@@ -129,7 +129,7 @@ pub(super) fn show(country: CountryCode) -> CommandOutcome {
         .note(texts::SAMPLE_FIELDS)
 }
 
-/// A CSV file for `order import`: every column, and one order.
+/// Writes a CSV file for `order import`: every column, and one order.
 pub(super) fn csv() -> Result<CommandOutcome, Failure> {
     let lost = |why: csv::Error| Failure::output_lost(&why);
     let columns = import::sample();
@@ -142,7 +142,7 @@ pub(super) fn csv() -> Result<CommandOutcome, Failure> {
 
 const HS_CODE: &str = "610910";
 
-/// The sample order to a country.
+/// Returns the sample order to a country.
 fn order(country: CountryCode, idempotency_key: IdempotencyKey) -> OrderRequest {
     let details = ParcelDetails::new(Decimal::new(4550, 2))
         .with_weight_kg(Decimal::new(125, 2))
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sample_to_every_country_keeps_the_rules_in_both_environments_without_a_warning() {
+    fn every_country_s_sample_is_valid_without_a_warning() {
         for country in CountryCode::all() {
             let order = order(country, IdempotencyKey::derive("sample", country.as_str()));
             let body = parse_body(&serde_json::to_vec(&order).unwrap()).unwrap();

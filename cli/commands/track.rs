@@ -1,4 +1,4 @@
-//! `track`: where parcels are; one number is one call, several are a batch.
+//! `track`: the status of parcels; one number is one call, several are a batch.
 
 use parcelo::{
     Client, TrackingNumber,
@@ -20,7 +20,7 @@ pub(super) async fn track(
     Ok(CommandOutcome::report(tracked).failing(failure))
 }
 
-/// The parcels that were found, and a failure that names the others.
+/// Fetches the parcels; a failure names those that were not found.
 pub(super) async fn records(
     client: &Client,
     numbers: &[TrackingNumber],

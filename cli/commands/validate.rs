@@ -1,4 +1,4 @@
-//! `order validate`: the service's own rules, offline.
+//! `order validate`: the service's rules, offline.
 
 use parcelo::rules::{Destinations, OrderContext};
 

@@ -13,7 +13,7 @@ use crate::{
     resume::ResumeHint,
 };
 
-/// The parcels to watch, and how often to ask for them.
+/// The parcels to watch, and the interval.
 #[derive(Debug)]
 pub(crate) struct WatchOptions {
     pub(crate) numbers: Vec<TrackingNumber>,
@@ -22,7 +22,7 @@ pub(crate) struct WatchOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// After so many failed rounds in succession, the next failure ends the watch.
+/// Maximum number of consecutive failed rounds; the next failure ends the watch.
 const MAX_FAILED_ROUNDS: u32 = 5;
 
 pub(super) async fn watch(
@@ -62,7 +62,7 @@ pub(super) async fn watch(
     }
 }
 
-/// True if the next round may succeed.
+/// Returns whether the next round may succeed.
 fn may_pass(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::NotExecuted | Exit::RateLimit)
 }
@@ -81,7 +81,7 @@ async fn pause(wait: Duration) -> Result<(), Failure> {
 struct LastStatuses(HashMap<TrackingNumber, ParcelStatus>);
 
 impl LastStatuses {
-    /// The positions of the parcels whose status has changed.
+    /// Returns the positions of the parcels whose status has changed.
     fn changes(&mut self, records: &[TrackingRecord]) -> Vec<usize> {
         let mut changed = Vec::new();
         for (position, record) in records.iter().enumerate() {
@@ -94,8 +94,8 @@ impl LastStatuses {
     }
 }
 
-/// True if nothing follows, or a person has to act first. A carrier may try again after a failed delivery, but
-/// a watch that waited for that would seldom end.
+/// Returns whether the parcel's status is final, or a person has to act first. A carrier may try again after a failed
+/// delivery, but a watch that waited for that would seldom end.
 fn is_over(status: &ParcelStatus) -> bool {
     status.is_final() || matches!(status, ParcelStatus::DeliveryFailed)
 }

@@ -1,4 +1,4 @@
-//! What a cell becomes in an order: a text, or a number where there is no doubt which.
+//! The value of a cell in an order: a text, or a number if it is unambiguous.
 
 use parcelo::Decimal;
 use serde_json::{Map, Value};
@@ -21,7 +21,7 @@ pub(super) fn set(order: &mut Value, column: &Column, cell: &str) {
     *target = value;
 }
 
-/// Returns the two numbers that a cell such as `1,250` may be.
+/// Returns the two numbers that a cell such as `1,250` may stand for.
 pub(super) fn readings(cell: &str) -> Option<[String; 2]> {
     let (whole, rest) = cell.split_once(',')?;
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -30,11 +30,11 @@ pub(super) fn readings(cell: &str) -> Option<[String; 2]> {
         .then(|| [format!("{whole}{rest}"), format!("{whole}.{rest}")])
 }
 
-/// A number with a decimal point, or with a decimal comma and one or two digits after it. `1,250` is
-/// ambiguous, so it stays text, which the rules reject.
+/// Parses a number with a decimal point, or with a decimal comma and one or two digits after it. `1,250` is ambiguous,
+/// so it stays text, which the rules reject.
 fn number(cell: &str) -> Option<Value> {
     let text = match cell.split_once(',') {
-        // Nothing has a separator of thousands after a zero.
+        // A zero is never followed by a separator of thousands.
         Some((whole, rest)) if whole == "0" || (1..=2).contains(&rest.len()) => {
             format!("{whole}.{rest}")
         }

@@ -1,5 +1,5 @@
-//! Which columns of a CSV file fill which fields, where the headings are not ours: a file in TOML. The presets
-//! for the exports of shops are such files too. `header` applies a map to a file's headings.
+//! Column maps in TOML: which columns of a CSV file fill which fields, if the headings are not ours. The presets for
+//! the exports of shops are such files too. `header` applies a map to a file's headings.
 
 use parcelo::model::{FaultCode, FieldFault};
 use toml_edit::{DocumentMut, Item, TableLike};
@@ -10,15 +10,15 @@ use crate::{
     toml_file,
 };
 
-/// Where the fields of a file's orders are.
+/// The columns for the fields of a file's orders.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnMap {
     pub(super) columns: Vec<MappedColumn>,
-    /// What a field is where an order has none.
+    /// The values of fields that an order does not have.
     pub(super) defaults: Vec<(Heading, String)>,
     /// Headings of columns that are not read.
     ignored: Vec<String>,
-    /// Headings of columns that make an order invalid, such as that of its cancellation.
+    /// Headings of columns that make an order invalid if they are filled, such as the cancellation date.
     pub(super) must_be_empty: Vec<String>,
     pub(super) other_columns: Option<OtherColumns>,
     one_row_per: Option<OneRowPer>,
@@ -28,21 +28,21 @@ pub(crate) struct ColumnMap {
 #[derive(Debug)]
 pub(super) struct MappedColumn {
     pub(super) heading: Heading,
-    /// Each is a heading, or several in a text: `{First name} {Last name}`.
+    /// Each is a heading, or a text with several: `{First name} {Last name}`.
     pub(super) sources: Vec<String>,
-    /// The sources are alternatives, which the file need not have.
+    /// The sources are alternatives, which the file may lack.
     pub(super) is_list: bool,
 }
 
-/// What a row of the file is.
+/// The meaning of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OneRowPer {
     Order,
-    /// Rows in succession with the same reference are one order.
+    /// Consecutive rows with the same reference are one order.
     Product,
 }
 
-/// What happens to columns with an unknown heading that the map does not name.
+/// The treatment of columns with an unknown heading that the map does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OtherColumns {
     Refuse,
@@ -67,14 +67,14 @@ impl Preset {
     }
 }
 
-/// The default of `declared_value` that is computed.
+/// The computed default of `declared_value`.
 pub(super) const SUM_OF_PRODUCTS: &str = "sum of products";
 
 const SETTINGS: [&str; 6] =
     ["one_row_per", "other_columns", "ignore", "must_be_empty", "columns", "defaults"];
 
 impl ColumnMap {
-    /// Errors: all that is wrong with the file.
+    /// Parses a map. The errors are all faults of the file.
     pub(crate) fn parse(text: &str) -> Result<Self, Vec<FieldFault>> {
         let document = toml_file::parse(text).map_err(|line| {
             let place = texts::MAP_LINE.with(&[("line", &line.to_string())]);
@@ -85,7 +85,7 @@ impl ColumnMap {
         if reader.faults.is_empty() { Ok(reader.map) } else { Err(reader.faults) }
     }
 
-    /// This map, and what the other says that this one does not.
+    /// Completes this map with the entries of another one.
     pub(crate) fn or(mut self, other: Self) -> Self {
         let is_new = |heading: Heading, own: &[MappedColumn]| {
             !own.iter().any(|column| column.heading.is_same(heading))
@@ -106,7 +106,7 @@ impl ColumnMap {
         self
     }
 
-    /// True if it changes nothing.
+    /// Returns whether the map changes nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.columns.is_empty() && self.defaults.is_empty() && self.one_row_per.is_none()
     }
@@ -120,13 +120,14 @@ impl ColumnMap {
     }
 }
 
-/// Case, blanks and punctuation are ignored, unless a heading has nothing else.
+/// Returns whether two headings are the same. Case, blanks and punctuation are ignored, unless a heading has only
+/// these.
 pub(super) fn is_same_heading(one: &str, other: &str) -> bool {
     let (short, long) = (normalize(one), normalize(other));
     if short.is_empty() { one.trim() == other.trim() } else { short == long }
 }
 
-/// A map that is being read, and what was wrong so far.
+/// A map that is being read, with the faults found so far.
 #[derive(Default)]
 struct MapReader {
     map: ColumnMap,
@@ -239,7 +240,7 @@ impl MapReader {
     }
 }
 
-/// A text or a list of texts, and whether it is a list.
+/// Returns the texts of a text or a list, and whether it is a list.
 fn strings(item: &Item) -> Option<(Vec<String>, bool)> {
     if let Some(text) = item.as_str() {
         return Some((vec![text.to_owned()], false));

@@ -1,14 +1,14 @@
-//! The columns of a CSV file of orders: their names, and which field of an order each fills. A test
-//! compares the table with that in docs/importing.md.
+//! The columns of a CSV file of orders: their names, and the field of an order that each fills. A test compares the
+//! table with docs/importing.md.
 
 /// A column and the field that it fills.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// The field's path within an order; of a product's column, within a product.
+    /// The field's path within an order, or for a product's column within a product.
     pub(crate) path: &'static str,
     pub(crate) kind: CellType,
-    /// Without this column no order of the file can be valid.
+    /// Set if no order of the file can be valid without this column.
     pub(super) is_required: bool,
     pub(super) sample: &'static str,
 }
@@ -31,7 +31,7 @@ const fn number(name: &'static str, path: &'static str, sample: &'static str) ->
     Column { name, path, kind: CellType::Number, is_required: false, sample }
 }
 
-/// The column with the caller's own number of the order.
+/// The column with the caller's number of the order.
 pub(crate) const REFERENCE: &str = "reference";
 
 #[rustfmt::skip]
@@ -75,8 +75,7 @@ pub(super) const COLUMNS: &[Column] = &[
     text("incoterm", "customsInfo.incoterm", "DAP"),
 ];
 
-/// A product's columns: `product_sku` and `product_1_sku` are of the first, `product_2_sku` is of
-/// the second.
+/// A product's columns: `product_sku` and `product_1_sku` belong to the first, `product_2_sku` to the second.
 pub(super) const PRODUCT_COLUMNS: &[Column] = &[
     text("description", "description", "Cotton shirt"),
     number("quantity", "quantity", "2"),
@@ -87,16 +86,16 @@ pub(super) const PRODUCT_COLUMNS: &[Column] = &[
     text("sku", "sku", "SHIRT-M"),
 ];
 
-/// The limit of products in an order (`rules`).
+/// Maximum number of products in an order (`rules`).
 const MAX_PRODUCTS: usize = 500;
 
-/// What a heading of a file means.
+/// The meaning of a heading.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Heading {
     Field(&'static Column),
-    /// Of the product with this number, from 1.
+    /// A column of the product with this number, from 1.
     Product(usize, &'static Column),
-    /// A note of the user's: the heading starts with `#` or is blank.
+    /// A note by the user: the heading starts with `#` or is blank.
     Note,
 }
 
@@ -113,7 +112,7 @@ impl Heading {
         matches!(self, Self::Field(own) if own.name == column.name)
     }
 
-    /// The column's name; a note has none.
+    /// Returns the column's name; a note has none.
     pub(super) fn name(self) -> String {
         match self {
             Self::Field(column) => column.name.to_owned(),
@@ -123,8 +122,7 @@ impl Heading {
     }
 }
 
-/// A heading is a column's name or the API's path of its field; case, blanks and punctuation are
-/// ignored.
+/// Parses a heading: a column's name or the API's path of its field; case, blanks and punctuation are ignored.
 pub(super) fn parse_heading(heading: &str) -> Option<Heading> {
     let heading = heading.trim();
     if heading.is_empty() || heading.starts_with('#') {
@@ -151,16 +149,16 @@ pub(super) fn normalize(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Names that are less similar are not suggested (Jaro-Winkler; 1 is equal).
+/// Minimum similarity of a suggested name (Jaro-Winkler; 1 is equal).
 const MIN_SIMILARITY: f64 = 0.8;
 
-/// The column whose name is most similar.
+/// Returns the column whose name is most similar.
 pub(super) fn nearest(heading: &str) -> Option<String> {
     let names = COLUMNS.iter().map(|column| column.name.to_owned()).chain(product_names(1));
     most_similar(heading, names)
 }
 
-/// The field whose path is most similar, of the product that the path names.
+/// Returns the field with the most similar path, for the product that the path names.
 pub(crate) fn nearest_field(path: &str) -> Option<String> {
     let product = path.split_once("].").map_or("products[0]", |(product, _)| product);
     let product = product.trim_end_matches(']');
@@ -169,7 +167,7 @@ pub(crate) fn nearest_field(path: &str) -> Option<String> {
     most_similar(path, own.chain(["idempotencyKey".to_owned()]).chain(products))
 }
 
-/// The most similar of these names, whatever their case, blanks and punctuation.
+/// Returns the most similar of these names. Case, blanks and punctuation are ignored.
 pub(super) fn most_similar(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
     let name = normalize(name);
     known
@@ -190,7 +188,7 @@ fn product_name(number: usize, column: &Column) -> String {
     }
 }
 
-/// A file with every column and one order.
+/// Returns a file with every column and one order.
 pub(crate) fn sample() -> Vec<[String; 2]> {
     let own = COLUMNS.iter().map(|column| [column.name.to_owned(), column.sample.to_owned()]);
     let first =
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_is_known_by_its_name_or_its_path_however_it_is_written() {
+    fn a_heading_is_known_by_name_or_path_in_any_spelling() {
         for heading in ["receiver_zip", " Receiver ZIP", "receiver-zip", "receiver.address.zipCode"]
         {
             assert!(

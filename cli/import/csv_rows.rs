@@ -1,5 +1,5 @@
-//! Rows of a CSV file become JSON orders, as the API spells them: which character separates cells, what is
-//! not text.
+//! Rows of a CSV file as JSON orders, spelled as in the API; detection of the separator, and of cells that are not
+//! text.
 
 use std::{
     fs::File,
@@ -29,15 +29,15 @@ pub(super) struct CsvRows {
     header: Header,
     separator: u8,
     record: ByteRecord,
-    /// Line breaks inside cells so far. They are subtracted from the parser's line number, because a
+    /// The number of line breaks inside cells so far. They are subtracted from the parser's line number, because a
     /// spreadsheet counts rows, not lines.
     breaks: u64,
-    /// The file's bytes and the line breaks that are appended.
+    /// The length of the file and of the line breaks that are appended.
     length: u64,
 }
 
-/// Two line breaks are appended to the file, so that the parser stops before the end of the input after
-/// every complete row: only a quote that is never closed reads up to it.
+/// The file with two line breaks appended, so that the parser stops before the end of the input after every complete
+/// row: only a quote that is never closed reads up to it.
 type Reader = csv::Reader<Chain<File, &'static [u8]>>;
 
 const END: &[u8] = b"\n\n";
@@ -86,7 +86,7 @@ impl CsvRows {
             };
             let products =
                 products.into_iter().map(|product| ProductOrigin { row: number, number: product });
-            // What follows an open quote is the rest of the file, not the row's cells.
+            // The text after an open quote is the rest of the file, not the row's cells.
             let reference =
                 if is_open { String::new() } else { self.header.reference(&self.record) };
             let products = products.collect();
@@ -95,8 +95,8 @@ impl CsvRows {
         }
     }
 
-    /// Returns true for a cell with line breaks and about as many separators as a row has: a quote that is never
-    /// closed goes on to one of a later row. An address of several lines has few.
+    /// Returns true for a cell with line breaks and about as many separators as a row has: a quote that is never closed
+    /// extends to one of a later row. An address of several lines has few.
     fn holds_rows(&self, cell: &[u8]) -> bool {
         let parts = cell.split(|byte| *byte == self.separator).count();
         cell.contains(&b'\n') && parts * 2 > self.header.len()
@@ -142,15 +142,15 @@ impl CsvRows {
     }
 }
 
-/// A row ends at its LF, with or without a CR before it, which is trimmed from the last cell: a file may have both, and
-/// each LF is counted with its own row.
+/// Returns a reader. A row ends at its LF, with or without a CR before it, which is trimmed from the last cell: a file
+/// may have both, and each LF is counted with its row.
 fn reader(separator: u8, file: File) -> Reader {
     let mut builder = ReaderBuilder::new();
     let builder = builder.delimiter(separator).has_headers(false).flexible(true);
     builder.terminator(Terminator::Any(b'\n')).from_reader(file.chain(END))
 }
 
-/// The header row, split at the separator that yields the most known columns, and that separator.
+/// Returns the header row, split at the separator that gives the most known columns, and that separator.
 pub(super) fn headings(file: &ImportFile, map: &ColumnMap) -> Result<(u8, Vec<String>), Failure> {
     let mut best = ((0, 0), SEPARATORS[0], Vec::new());
     for separator in SEPARATORS {
@@ -159,7 +159,7 @@ pub(super) fn headings(file: &ImportFile, map: &ColumnMap) -> Result<(u8, Vec<St
         reader.read_byte_record(&mut record).map_err(|why| file.unreadable(&why.into()))?;
         let cells: Vec<_> =
             record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
-        // Of a file without a known heading, the separator is probably what splits it the most.
+        // In a file without a known heading, the separator is probably the character that splits it the most.
         let rank = (Header::count_known(&cells, map), cells.len());
         if rank > best.0 || best.2.is_empty() {
             best = (rank, separator, cells);

@@ -1,5 +1,5 @@
-//! Text that was damaged on its way into the file: characters that were lost, and UTF-8 that was read as windows-1252.
-//! Labels would be printed with it, and nothing else would say so.
+//! Text that was damaged on its way into the file: lost characters, and UTF-8 that was read as windows-1252. Labels
+//! would be printed with it, and no other check would notice.
 
 use parcelo::model::{Warning, WarningCode};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::row::RowFault;
 use crate::{encoding, texts::import as texts};
 
-/// Returns a fault for each field in which a character was lost: it cannot be had back from the file.
+/// Returns a fault for each field that lost a character: the file no longer contains it.
 pub(crate) fn lost_characters(order: &Value) -> Vec<RowFault> {
     let lost = beyond_ascii(order).into_iter();
     let lost = lost.filter(|(_, text)| text.contains(char::REPLACEMENT_CHARACTER));
@@ -18,8 +18,8 @@ pub(crate) fn lost_characters(order: &Value) -> Vec<RowFault> {
     .collect()
 }
 
-/// Returns a warning for each field that looks like UTF-8 read as windows-1252. It is not put right here: the text may be
-/// as it is meant.
+/// Returns a warning for each field that looks like UTF-8 read as windows-1252. It is not corrected here: the text may
+/// be intended.
 pub(crate) fn misread(order: &Value) -> Vec<Warning> {
     let misread = beyond_ascii(order).into_iter();
     let misread = misread.filter_map(|(field, text)| Some((field, meant(text)?)));
@@ -31,7 +31,7 @@ pub(crate) fn misread(order: &Value) -> Vec<Warning> {
         .collect()
 }
 
-/// The paths and texts with characters beyond ASCII.
+/// Returns the paths and texts with characters beyond ASCII.
 fn beyond_ascii(value: &Value) -> Vec<(String, &str)> {
     match value {
         Value::String(text) if !text.is_ascii() => vec![(String::new(), text)],
@@ -55,7 +55,7 @@ fn below<'v>(step: &str, value: &'v Value) -> Vec<(String, &'v str)> {
     beyond_ascii(value).into_iter().map(|(rest, text)| (path(&rest), text)).collect()
 }
 
-/// Returns the original of a text, if it has parts that are UTF-8 read as windows-1252: `José` becomes `JosÃ©` in this way.
+/// Returns the original of a text with parts that are UTF-8 read as windows-1252: `José` becomes `JosÃ©` in this way.
 fn meant(text: &str) -> Option<String> {
     let mut whole = String::with_capacity(text.len());
     let mut rest = text;
@@ -68,13 +68,13 @@ fn meant(text: &str) -> Option<String> {
         rest = after;
     }
     whole.push_str(rest);
-    // With a lost character the text would be damaged even so, and it has a fault of its own.
+    // With a lost character the text would be damaged anyway, and it has a separate fault.
     let is_lost = whole.contains(char::REPLACEMENT_CHARACTER);
     (whole != text && !is_lost).then_some(whole)
 }
 
-/// Letters of western languages and their punctuation. Other characters would come from pairs that people do write,
-/// such as a closing quotation mark behind a capital letter.
+/// Decodes letters and punctuation of western languages. Other characters would come from pairs that people do write,
+/// such as a capital letter and a closing quotation mark.
 fn decoded(part: &str) -> Option<String> {
     let bytes: Vec<u8> = part.chars().map(encoding::to_windows_1252).collect::<Option<_>>()?;
     let text = String::from_utf8(bytes).ok()?;
@@ -97,7 +97,7 @@ mod tests {
             ("Oâ€™Brien", Some("O’Brien")),
             ("JosÃ© y Peña", Some("José y Peña")),
             ("Ã‘andÃº", Some("Ñandú")),
-            // As they are meant.
+            // Intended texts.
             ("José Peña Muñoz", None),
             ("SÃO JOÃO", None),
             ("“CAFÉ”", None),

@@ -21,29 +21,29 @@ pub(crate) struct ImportFile {
     file: File,
     name: String,
     format: RowFormat,
-    /// Where the data starts: after the byte order mark and a `sep=` line.
+    /// The offset of the data: after the byte order mark and a `sep=` line.
     data_start: u64,
     encoding: Encoding,
 }
 
-/// How rows are written.
+/// The format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RowFormat {
     /// A header row, then one order per row.
     Csv,
-    /// One JSON order per line. A document over several lines is read as such.
+    /// One JSON order per line. A document over several lines is detected and converted.
     Ndjson,
 }
 
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// How workbooks begin, as zip archives and as those of Excel before 2007: they hold the rows, and are no CSV.
+/// The first bytes of workbooks: zip archives, and files of Excel before 2007. They contain the rows, but are not CSV.
 const WORKBOOKS: [&[u8]; 2] = [b"PK\x03\x04", b"\xd0\xcf\x11\xe0"];
 
-/// Enough to see the encoding, the format and the kind of line break.
+/// Number of bytes that show the encoding, the format and the kind of line break.
 const MAX_SNIFFED_BYTES: u64 = 1 << 16;
 
 impl ImportFile {
-    /// Opens a file, in an encoding that was given, or the one that it is in by its bytes.
+    /// Opens a file in the given encoding, or in the one that its bytes show.
     pub(crate) fn open_source(source: &Source, given: Option<Encoding>) -> Result<Self, Failure> {
         let name = source.name();
         let unreadable = |why: io::Error| Failure::unreadable(&name, &why);
@@ -107,7 +107,7 @@ impl ImportFile {
         self.rewound().map_err(|why| self.unreadable(&why))
     }
 
-    /// The number of bytes from there to the end.
+    /// Returns the number of bytes from the first row to the end.
     pub(super) fn length(&self) -> io::Result<u64> {
         let mut file = self.rewound()?;
         Ok(file.metadata()?.len().saturating_sub(file.stream_position()?))
@@ -125,7 +125,7 @@ impl ImportFile {
     }
 }
 
-/// Its beginning; the next read goes on from the start.
+/// Reads the beginning of the file; the next read starts there again.
 fn sniff(file: &mut File) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     file.rewind()?;
@@ -141,7 +141,7 @@ fn spooled(mut from: impl Read) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes each order of a JSON document on a line. Errors: where it is not JSON.
+/// Writes each order of a JSON document on a line. The error is the place where it is not JSON.
 fn one_per_line(document: &str) -> Result<String, Failure> {
     let orders = input::orders(document);
     if let [only] = &*orders {
@@ -152,7 +152,7 @@ fn one_per_line(document: &str) -> Result<String, Failure> {
     Ok(orders.into_iter().map(|order| order.replace(['\r', '\n'], " ") + "\n").collect())
 }
 
-/// How a line ends.
+/// The end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineBreak {
     /// CR alone, as spreadsheets on a Mac may write it.
@@ -181,8 +181,8 @@ impl Read for CrToLf {
     }
 }
 
-/// The number of bytes before the rows: a byte order mark, and the line `sep=;`, which sets the
-/// separator in Excel. Spreadsheets show neither, so they are not counted as rows.
+/// Returns the number of bytes before the rows: a byte order mark, and the line `sep=;`, which sets the separator in
+/// Excel. Spreadsheets show neither, so they do not count as rows.
 fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
     let text = start.strip_prefix(UTF8_MARK).unwrap_or(start);
     let mark = start.len() - text.len();
@@ -196,13 +196,13 @@ fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
     mark + line.len() + if is_pair { 2 } else { 1 }
 }
 
-/// True for an array, and for an object that spans several lines.
+/// Returns whether the text is an array, or an object that spans several lines.
 fn is_document(start: &[u8]) -> bool {
     let text = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start();
     text.starts_with(b"[") || first_line(text).0.trim_ascii_end() == b"{"
 }
 
-/// By the file's extension, else by its first character.
+/// Returns the format by the file's extension, otherwise by its first character.
 fn detect_format(source: &Source, start: &[u8]) -> RowFormat {
     let ending = match source {
         Source::File(path) => path.extension().unwrap_or_default().to_ascii_lowercase(),

@@ -1,4 +1,4 @@
-//! The headings of a file: which cells of its rows fill which field, by the headings' names or by a column map.
+//! The headings of a file: they assign the cells of a row to fields, by their names or by a column map.
 
 use std::borrow::Cow;
 
@@ -19,14 +19,14 @@ use crate::texts::{Text, import as texts};
 /// The headings of a file, and the fields that its columns fill.
 #[derive(Debug)]
 pub(crate) struct Header {
-    /// As the file spells them.
+    /// The headings as the file spells them.
     cells: Vec<String>,
     columns: Vec<FilledColumn>,
     /// The cells that must be empty in the row of an order that may be sent.
     must_be_empty: Vec<usize>,
 }
 
-/// A field and what fills it.
+/// A field and its sources.
 #[derive(Debug)]
 pub(super) struct FilledColumn {
     pub(super) heading: Heading,
@@ -42,7 +42,7 @@ enum Part {
 }
 
 impl Header {
-    /// Parses the first row. Errors: all faults of it.
+    /// Parses the first row. The errors are all its faults.
     pub(crate) fn read(cells: &[String], settings: &RowSettings) -> Result<Self, Vec<RowFault>> {
         let cells: Vec<_> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
         let map = &settings.columns;
@@ -75,7 +75,7 @@ impl Header {
         if faults.is_empty() { Ok(Self { cells, columns, must_be_empty }) } else { Err(faults) }
     }
 
-    /// How many of these headings are known.
+    /// Returns the number of these headings that are known.
     pub(crate) fn count_known(cells: &[String], map: &ColumnMap) -> usize {
         let is_mapped = |cell: &str| {
             let mut sources = map.columns.iter().flat_map(|column| &column.sources);
@@ -95,12 +95,12 @@ impl Header {
         self.cells.len()
     }
 
-    /// The heading above a cell, as the file spells it.
+    /// Returns the heading above a cell, as the file spells it.
     pub(crate) fn spelling(&self, cell: usize) -> Option<&str> {
         self.cells.get(cell).map(String::as_str)
     }
 
-    /// The heading of a cell that is filled and must not be, and the cell.
+    /// Returns the heading of a cell that is filled but must be empty, and the cell.
     pub(super) fn forbidden(&self, record: &ByteRecord) -> Option<(&str, String)> {
         self.must_be_empty.iter().find_map(|cell| {
             let text = record.get(*cell)?.trim_ascii();
@@ -109,14 +109,14 @@ impl Header {
         })
     }
 
-    /// The row's reference, whatever else is in the row.
+    /// Returns the row's reference, whatever else is in the row.
     pub(super) fn reference(&self, record: &ByteRecord) -> String {
         let column = self.columns.iter().find(|column| column.heading.name() == REFERENCE);
         let text = column.and_then(|column| column.text(record).ok()).unwrap_or_default();
         text.into_owned()
     }
 
-    /// The column that fills a field; `products` are the numbers of the order's products.
+    /// Returns the column that fills a field; `products` are the numbers of the order's products.
     pub(crate) fn column_of(&self, path: &str, products: &[usize]) -> Option<String> {
         let wanted = if let Some(rest) = path.strip_prefix("products[") {
             let (index, field) = rest.split_once("].")?;
@@ -139,7 +139,7 @@ impl Header {
         spelled.collect::<Vec<_>>().join(" + ")
     }
 
-    /// True if this field's column is to be a number.
+    /// Returns whether this field's column must be a number.
     pub(super) fn is_number(path: &str) -> bool {
         let is_number = |column: &Column| column.kind == CellType::Number;
         match path.strip_prefix("products[").and_then(|rest| rest.split_once("].")) {
@@ -159,7 +159,7 @@ impl FilledColumn {
         })
     }
 
-    /// What the row has for the field. Errors: the cell that is not text.
+    /// Returns the row's text for the field. The error is the cell that is not text.
     pub(super) fn text<'r>(&self, record: &'r ByteRecord) -> Result<Cow<'r, str>, usize> {
         for parts in &self.alternatives {
             let text = joined(parts, record)?;
@@ -190,17 +190,17 @@ fn joined<'r>(parts: &[Part], record: &'r ByteRecord) -> Result<Cow<'r, str>, us
             }
         }
     }
-    // Without its cells the text between them says nothing.
+    // The text between the cells has no meaning if they are empty.
     Ok(if is_empty { Cow::Borrowed("") } else { Cow::Owned(text.trim().to_owned()) })
 }
 
-/// Returns a cell's text without what keeps a spreadsheet from changing it: `="170515"`, or an apostrophe.
+/// Returns a cell's text without the marks that keep a spreadsheet from changing it: `="170515"`, or an apostrophe.
 fn unmarked(cell: &str) -> &str {
     let quoted = cell.strip_prefix("=\"").and_then(|rest| rest.strip_suffix('"'));
     quoted.filter(|text| !text.contains('"')).unwrap_or_else(|| from_cell(cell)).trim()
 }
 
-/// What fills a mapped field, of the headings that the file has.
+/// Returns the sources of a mapped field among the headings of the file.
 fn mapped(column: &MappedColumn, cells: &[String]) -> Result<Vec<Vec<Part>>, Box<RowFault>> {
     let mut found = Vec::new();
     for source in &column.sources {
@@ -219,8 +219,8 @@ fn mapped(column: &MappedColumn, cells: &[String]) -> Result<Vec<Vec<Part>>, Box
     Ok(found)
 }
 
-/// The cells of a heading, or of the headings in `{First name} {Last name}`. Errors: a heading that the file does
-/// not have.
+/// Returns the cells of a heading, or of the headings in `{First name} {Last name}`. The error is a heading that the
+/// file does not have.
 fn parts(source: &str, cells: &[String]) -> Result<Vec<Part>, String> {
     let cell = |heading: &str| {
         let exact = cells.iter().position(|cell| cell == heading.trim());
@@ -244,7 +244,7 @@ fn parts(source: &str, cells: &[String]) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-/// The field that a heading names, unless its column is not read.
+/// Returns the field that a heading names, unless its column is not read.
 fn named(
     cell: &str,
     map: &ColumnMap,
@@ -268,10 +268,10 @@ fn named(
     }
 }
 
-/// One of them is required.
+/// The columns for weights, one of which is required.
 const WEIGHTS: [&str; 2] = ["weight_kg", "weight_lbs"];
 
-/// What no order of the file can do without, and neither the file nor the settings have.
+/// Returns the required fields that neither the file nor the settings have.
 fn missing<'a>(
     columns: &'a [FilledColumn],
     settings: &'a RowSettings,
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_names_headings_and_what_the_file_lacks_may_come_from_elsewhere() {
+    fn a_map_names_headings_and_supplies_missing_fields() {
         let map = "ignore = ['Colour']\n[columns]\nreference = 'Order Nr'\n\
             receiver_name = '{First} {Last}'\nreceiver_line1 = ['Street 2', 'Street']\n\
             [defaults]\nreceiver_phone = '+593991234567'\nreceiver_city = 'Quito'\n\

@@ -1,8 +1,8 @@
-//! What an import has done so far, on disk, so that `--resume` continues whatever stopped it: each
-//! row is recorded before it is sent, and again when its order exists or certainly does not.
+//! The journal of an import, on disk, so that `--resume` continues after any interruption: each row is recorded before
+//! it is sent, and again when its order exists or certainly does not.
 //!
-//! A file with one JSON object per line, which is only appended to; a line counts once its line break
-//! is written. Nothing that follows from a line happens before the line is on disk.
+//! A file with one JSON object per line, which is only appended to; a line counts once its line break is written. No
+//! consequence of a line happens before the line is on disk.
 
 use std::{
     collections::HashMap,
@@ -26,8 +26,7 @@ use crate::{failure::Failure, texts::import as texts};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum JournalEntry {
-    /// The first line, and once more for each API key that continues the import: where its orders are
-    /// created.
+    /// The destination of the orders: the first line, and another one for each API key that continues the import.
     Begun {
         version: u32,
         #[serde(flatten)]
@@ -40,7 +39,7 @@ pub(crate) enum JournalEntry {
         key: IdempotencyKey,
         digest: String,
         at: DateTime<Utc>,
-        /// All that the key remembers. Older journals do not have it: then `at` is what is known.
+        /// The key's whole memory. Older journals do not have it and know only `at`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<KeyState>,
     },
@@ -50,8 +49,8 @@ pub(crate) enum JournalEntry {
     NotCreated { key: String },
 }
 
-/// Where an import creates its orders. Elsewhere its idempotency keys are unknown, so that every order
-/// would be created a second time.
+/// The service and account of the orders. Any other would not know the idempotency keys, so that every order would be
+/// created a second time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Origin {
@@ -65,14 +64,14 @@ pub(crate) struct Origin {
 impl Origin {
     pub(crate) fn new(client: &Client, key: &ApiKey) -> Self {
         let service = client.base_url().to_string();
-        // Bound to the service, so that it cannot be compared with a digest made for another purpose.
-        // A key has 190 random bits, so no search leads from the digest back to it.
+        // The service is part of the digest, so that it cannot be compared with one made for another purpose. A key has
+        // 190 random bits, so no search leads from the digest back to it.
         let digest = short_digest(&Value::from(key.secret()), &service);
         Self { service, environment: client.environment(), api_key: Some(digest) }
     }
 }
 
-/// What the journal knows of an order.
+/// The journal's knowledge of an order.
 #[derive(Debug, Clone)]
 pub(crate) enum Recorded {
     /// It was sent and may exist; the key remembers since when.
@@ -87,10 +86,10 @@ pub(crate) enum Recorded {
     NotCreated,
 }
 
-/// What the journal knows when an import starts, by idempotency key.
+/// The journal's knowledge at the start of an import, by idempotency key.
 pub(crate) type RecordedOrders = HashMap<String, Recorded>;
 
-/// What to do about the journal of an earlier run.
+/// The treatment of an earlier run's journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResumeMode {
     /// There must not be one: an import is never continued by accident.
@@ -101,13 +100,13 @@ pub(crate) enum ResumeMode {
     ResumeWithNewSecret,
 }
 
-/// What a journal knows when it is opened.
+/// The contents of a journal when it is opened.
 #[derive(Debug, Default)]
 pub(crate) struct JournalContents {
-    /// The latest, if there is one.
+    /// The latest origin, if there is one.
     origin: Option<Origin>,
     pub(crate) orders: RecordedOrders,
-    /// The parcel that was created first, and the last one.
+    /// The first and the last parcel that were created.
     pub(crate) ends: Option<[TrackingNumber; 2]>,
 }
 
@@ -124,7 +123,7 @@ struct Line {
 const VERSION: u32 = 1;
 
 impl Journal {
-    /// Opens the journal at `path` and reads what it knows.
+    /// Opens the journal at `path` and reads its contents.
     pub(crate) fn open(
         path: &Path,
         mode: ResumeMode,
@@ -133,7 +132,7 @@ impl Journal {
         let unwritable = |why: io::Error| Failure::unwritable(&path.to_string_lossy(), &why);
         let mut file = open_locked(path, mode)?;
         let contents = read(&mut file).map_err(|error| error.failure(path))?;
-        // Where no order can exist, for example behind a wrong address, none can be created a second time.
+        // If no order can exist, for example behind a wrong address, none can be created a second time.
         let has_orders =
             contents.orders.values().any(|order| !matches!(order, Recorded::NotCreated));
         if let Some(recorded) = contents.origin.as_ref().filter(|_| has_orders) {
@@ -212,7 +211,7 @@ fn check_origin(
     Ok(())
 }
 
-/// Writes all lines that wait in one go: syncing is what takes time, and one sync serves them all.
+/// Writes all waiting lines at once: syncing takes the time, and one sync covers them all.
 fn write_lines(file: &mut File, lines: &mpsc::Receiver<Line>) {
     while let Ok(first) = lines.recv() {
         let group: Vec<_> = std::iter::once(first).chain(lines.try_iter()).collect();
@@ -234,7 +233,7 @@ fn write_origin(file: &mut File, path: &Path, origin: Origin) -> io::Result<()> 
     let entry = JournalEntry::Begun { version: VERSION, origin };
     writeln!(file, "{}", serde_json::to_string(&entry)?)?;
     file.sync_all()?;
-    // A new file's name must be on disk too. Where a directory cannot be synced, that is not needed.
+    // A new file's name must be on disk too. If a directory cannot be synced, that is not needed.
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     if let Ok(directory) = File::open(directory.unwrap_or(Path::new("."))) {
         let _ = directory.sync_all();
@@ -242,7 +241,7 @@ fn write_origin(file: &mut File, path: &Path, origin: Origin) -> io::Result<()> 
     Ok(())
 }
 
-/// Why a journal cannot be read.
+/// The reason why a journal cannot be read.
 enum JournalError {
     Io(io::Error),
     InvalidLine(u64),
@@ -268,8 +267,8 @@ impl JournalError {
     }
 }
 
-/// Reads the journal, and cuts off a last line without a line break: it was being written when the
-/// process was killed, and nothing is done before a line is whole.
+/// Reads the journal, and cuts off a last line without a line break: it was being written when the process was killed,
+/// and nothing is done before a line is complete.
 fn read(file: &mut File) -> Result<JournalContents, JournalError> {
     file.seek(SeekFrom::Start(0))?;
     let (mut contents, mut length, mut number) = (JournalContents::default(), 0, 0);
@@ -386,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_restored_with_all_that_it_remembered_and_from_older_journals_with_its_time() {
+    fn a_key_is_restored_with_its_memory_or_its_time() {
         let begun = r#"{"event":"begun","version":1,"service":"http://127.0.0.1:1/","environment":"sandbox"}"#;
         let sent = r#"{"event":"sent","row":2,"reference":"A-1","key":"key-0001","digest":"d","at":"2026-01-05T09:00:00Z""#;
         let state = r#"{"firstSent":"2026-01-05T08:00:00.000Z","serviceTime":"2026-01-05T07:59:00.000Z","execution":"unknown","request":"ab"}"#;
@@ -410,7 +409,7 @@ mod tests {
         }
     }
 
-    /// The lock is released when the writer thread ends, shortly after its journal is dropped.
+    /// Opens the journal again. The lock is released when the writer thread ends, shortly after its journal is dropped.
     fn reopened(path: &Path, origin: &Origin) -> (Journal, JournalContents) {
         loop {
             match Journal::open(path, ResumeMode::Resume, origin.clone()) {
@@ -422,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_is_refused_if_it_exists_is_in_use_invalid_or_of_another_service() {
+    fn an_existing_locked_invalid_or_foreign_journal_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.journal");
         let here = origin("http://127.0.0.1:1", 7);
@@ -452,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn another_key_needs_permission_once_and_a_journal_without_a_key_none() {
+    fn another_api_key_needs_permission_once() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.journal");
         let [first, second] = [7, 8].map(|random| origin("http://127.0.0.1:1", random));

@@ -1,4 +1,4 @@
-//! `order import FILE --map-template`: a column map to begin with, from the headings of a file.
+//! `order import FILE --map-template`: a template of a column map, from the headings of a file.
 
 use parcelo::Language;
 
@@ -13,7 +13,7 @@ use crate::{
     texts::{Text, import as texts},
 };
 
-/// The map of a file, with every heading: those that are known, and for the others what may be meant.
+/// Returns the map of a file with every heading: the known ones, and suggestions for the others.
 pub(crate) fn map_template(file: &ImportFile, language: Language) -> Result<String, Failure> {
     if file.format() == RowFormat::Ndjson {
         return Err(Failure::usage(texts::MAP_OF_LINES, texts::ONLY_SENDER_OF_LINES));
@@ -48,7 +48,7 @@ fn template(cells: &[String], language: Language) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-/// As TOML.
+/// Quotes a text as TOML.
 fn quoted(text: &str) -> String {
     toml_edit::Value::from(text.trim()).to_string()
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_is_a_map_that_says_what_is_known_and_what_may_be_meant() {
+    fn a_template_is_a_map_with_known_and_suggested_columns() {
         let cells = ["reference", "Receiver ZIP", "Reciever name", "Colour \"x\"", "# mine", ""];
         let cells = cells.map(str::to_owned);
         for language in [Language::En, Language::Es] {
@@ -69,7 +69,7 @@ mod tests {
             assert!(text.contains("\n# receiver_name = \"Reciever name\"\n"), "{text}");
             assert!(text.contains("\n# weight_kg = \"1.25\"\n"), "{text}");
             assert!(!text.contains("mine"), "{text}");
-            // Each commented line is one of a valid map.
+            // Each commented line belongs to a valid map.
             let whole =
                 text.replace("\n# r", "\nr").replace("\n# s", "\ns").replace("\n# w", "\nw");
             assert!(ColumnMap::parse(&whole).is_ok(), "{whole}");

@@ -41,28 +41,28 @@ use serde_json::Value;
 
 use crate::{encoding::Encoding, input::Source};
 
-/// What an import was asked to do.
+/// The input and options of an import.
 #[derive(Debug)]
 pub(crate) struct ImportPlan {
     pub(crate) source: Source,
-    /// In which the file is written; by its bytes if absent.
+    /// The encoding of the file; detected from its bytes if absent.
     pub(crate) encoding: Option<Encoding>,
     pub(crate) settings: RowSettings,
     pub(crate) labels: PathBuf,
-    /// A file of all labels too.
+    /// The file of all labels, if one is wanted.
     pub(crate) merge: Option<(PathBuf, LabelFormat)>,
     pub(crate) format: LabelFormat,
     pub(crate) concurrency: usize,
     pub(crate) mode: ImportMode,
     pub(crate) resume: ResumeMode,
-    /// Without progress.
+    /// Hides the progress.
     pub(crate) quiet: bool,
 }
 
-/// How far an import goes.
+/// The extent of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImportMode {
-    /// Valid rows are created, whatever the others are.
+    /// Valid rows are created even if others are invalid.
     ValidRows,
     /// Nothing is created unless every row is valid.
     AllOrNothing,
@@ -71,7 +71,7 @@ pub(crate) enum ImportMode {
 }
 
 impl ImportPlan {
-    /// What the names of journal and results start with.
+    /// Returns the common start of the names of journal and results.
     fn name(&self) -> String {
         match &self.source {
             Source::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into(),
@@ -79,18 +79,18 @@ impl ImportPlan {
         }
     }
 
-    /// The path of this import's journal.
+    /// Returns the path of this import's journal.
     pub(crate) fn journal(&self) -> PathBuf {
         self.labels.join(format!("{}.journal", self.name()))
     }
 
-    /// The path of its results.
+    /// Returns the path of this import's results.
     pub(crate) fn results(&self) -> PathBuf {
         self.labels.join(format!("{}.results.csv", self.name()))
     }
 }
 
-/// Half of a fingerprint, in hexadecimal: 128 bits are enough to tell the rows of a file apart.
+/// Returns half of a fingerprint, in hexadecimal: 128 bits are enough to tell the rows of a file apart.
 fn short_digest(value: &Value, subject: &str) -> String {
     let half = fingerprint(value, subject).first_chunk().copied().unwrap_or_default();
     format!("{:032x}", u128::from_be_bytes(half))

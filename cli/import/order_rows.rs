@@ -1,4 +1,4 @@
-//! The orders of a CSV file: each row is one, or rows in succession with the same reference are the products of one.
+//! The orders of a CSV file: each row is one, or consecutive rows with the same reference are the products of one.
 
 use std::io;
 
@@ -46,8 +46,8 @@ impl OrderRows {
         Ok(Some(order))
     }
 
-    /// Adds a further row of an order. What is wrong with it is wrong with the order: without that row it
-    /// would be sent with a product too few.
+    /// Adds a further row of an order. A fault of the row is a fault of the order: without that row it would be sent
+    /// with a product too few.
     fn add(&self, order: &mut RawRow, row: RawRow) {
         order.has_swallowed |= row.has_swallowed;
         let Ok(body) = &mut order.body else { return };
@@ -77,13 +77,13 @@ impl OrderRows {
     }
 }
 
-/// True if the row is of the order. A row that cannot be read, not even its reference, may be.
+/// Returns whether the row belongs to the order. A row whose reference cannot be read may.
 fn continues(order: &RawRow, row: &RawRow) -> bool {
     let is_same = !row.reference.is_empty() && row.reference == order.reference;
     is_same || (row.reference.is_empty() && row.body.is_err())
 }
 
-/// The path of a field that a further row of an order has and its first does not, or has differently.
+/// Returns the path of a field that a further row of an order has and the first does not, or has differently.
 fn difference(first: &Value, more: &Value, path: &str) -> Option<String> {
     match more {
         Value::Object(members) => members.iter().find_map(|(name, value)| {

@@ -1,12 +1,11 @@
-//! The first pass over a file: how many rows it has, how many are invalid, and which have the same
-//! reference.
+//! The first pass over a file: it counts rows and invalid ones, and finds rows with the same reference.
 
 use std::collections::HashMap;
 
 use super::{row::Row, row_reader::RowReader};
 use crate::failure::Failure;
 
-/// What the first pass found. A row takes about a hundred bytes of memory here, whatever its length.
+/// The findings of the first pass. A row takes about a hundred bytes of memory here, whatever its length.
 #[derive(Debug, Default)]
 pub(crate) struct Prescan {
     pub(crate) rows: u64,
@@ -24,7 +23,7 @@ struct FirstRow {
     conflict: Option<u64>,
 }
 
-/// Whether other rows have the same reference.
+/// The other rows with the same reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     None,
@@ -75,7 +74,7 @@ impl Prescan {
         }
     }
 
-    /// True if the file has an order with this idempotency key.
+    /// Returns whether the file has an order with this idempotency key.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.orders.contains_key(key)
     }

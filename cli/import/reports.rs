@@ -1,5 +1,5 @@
-//! The outcome of each row, in the order of the file although rows are sent concurrently, and how many
-//! rows had each outcome.
+//! The outcome of each row, in the order of the file although rows are sent concurrently, and the number of rows with
+//! each outcome.
 
 use std::{
     borrow::Cow,
@@ -37,7 +37,7 @@ pub(crate) enum RowOutcome {
     Failed,
     /// Its order exists; its label could not be saved.
     LabelMissing,
-    /// Whether its order exists is unknown.
+    /// It is unknown whether its order exists.
     Unknown,
     /// It is valid, but the import stopped before it.
     NotSent,
@@ -57,7 +57,7 @@ impl RowOutcome {
         Self::NotSent,
     ];
 
-    /// The outcome for programs.
+    /// Returns the outcome for programs.
     pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -73,7 +73,7 @@ impl RowOutcome {
         }
     }
 
-    /// True if nothing is left to do for the row.
+    /// Returns whether the row is finished.
     pub(crate) fn is_good(self) -> bool {
         match self {
             Self::Created | Self::Replayed | Self::DoneBefore | Self::Repeated | Self::Valid => {
@@ -96,7 +96,7 @@ pub(crate) struct RowReport {
     pub(crate) tracking_number: Option<TrackingNumber>,
     pub(crate) label_file: Option<PathBuf>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
-    /// Its faults, or why it failed.
+    /// The row's faults, or the reason why it failed.
     pub(crate) errors: Vec<RowFault>,
     pub(crate) warnings: Vec<Warning>,
 }
@@ -126,11 +126,11 @@ impl RowReport {
     }
 }
 
-/// How many rows had each outcome.
+/// The number of rows with each outcome.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RowCounts {
     outcomes: [u64; RowOutcome::ALL.len()],
-    /// Rows with warnings, whatever became of them.
+    /// Rows with warnings, whatever their outcome.
     pub(crate) warned: u64,
 }
 
@@ -253,12 +253,12 @@ impl ReportSpool {
 }
 
 impl ImportResults {
-    /// The reports as JSON, one per line.
+    /// Returns the reports as JSON, one per line.
     pub(crate) fn lines(&self) -> io::Result<impl Read> {
         rewound(&self.lines)
     }
 
-    /// The orders of the rows, in their order, each once: a row of an earlier run may come again.
+    /// Returns the orders of the rows, in their order, each once: a row of an earlier run may be repeated.
     pub(crate) fn tracking_numbers(&self) -> io::Result<Vec<TrackingNumber>> {
         let (mut numbers, mut seen) = (Vec::new(), HashSet::new());
         for line in BufReader::new(self.lines()?).lines() {
@@ -269,7 +269,7 @@ impl ImportResults {
         Ok(numbers)
     }
 
-    /// The reports as CSV, under headings.
+    /// Returns the reports as CSV, under headings.
     pub(crate) fn rows(&self) -> io::Result<impl Read> {
         rewound(&self.rows)
     }
@@ -281,7 +281,7 @@ fn rewound(file: &File) -> io::Result<File> {
     Ok(file)
 }
 
-/// A row for each fault, or one row without faults; the first has all warnings.
+/// Writes a row for each fault, or one row without faults; the first has all warnings.
 fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()> {
     let label = report.label_file.as_ref().map(|file| file.to_string_lossy());
     let row = report.row.to_string();
@@ -316,7 +316,7 @@ fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()
     Ok(())
 }
 
-/// A row's warnings in one cell, each with its field.
+/// Returns a row's warnings in one cell, each with its field.
 fn warned(report: &RowReport, language: Language) -> String {
     let warnings = report.warnings.iter();
     let texts = warnings.map(|one| format!("{}: {}", one.field, one.text(language)));

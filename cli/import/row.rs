@@ -1,4 +1,4 @@
-//! A row of an import file, before and after it is validated, and what can be wrong with it.
+//! A row of an import file, before and after it is validated, and its faults.
 
 use parcelo::{
     IdempotencyKey, OrderRequest,
@@ -12,7 +12,7 @@ use crate::{
     texts::{Message, import as texts},
 };
 
-/// What is wrong with a row.
+/// A fault of a row.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RowFault {
@@ -25,7 +25,7 @@ pub(crate) struct RowFault {
     #[serde(rename = "message_es")]
     pub(crate) message_es: String,
     pub(crate) suggestion: Option<String>,
-    /// What the row has there, as it may be shown.
+    /// The row's value, as it may be shown.
     #[serde(default)]
     pub(crate) value: Option<String>,
 }
@@ -33,15 +33,15 @@ pub(crate) struct RowFault {
 /// A row of the file.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// From 1, as a spreadsheet or an editor counts.
+    /// The number as a spreadsheet or an editor counts, from 1.
     pub(crate) number: u64,
-    /// The caller's own number of the order; empty if it is missing.
+    /// The caller's number of the order; empty if it is missing.
     pub(crate) reference: String,
-    /// Equal for two rows with the same content.
+    /// A digest that is equal for rows with the same content.
     pub(crate) digest: String,
     pub(crate) order: Result<Box<OrderRequest>, Vec<RowFault>>,
     pub(crate) warnings: Vec<Warning>,
-    /// The idempotency key under which the order is created.
+    /// The order's idempotency key.
     pub(crate) key: IdempotencyKey,
 }
 
@@ -71,12 +71,12 @@ impl RowFault {
         }
     }
 
-    /// With the cell that is wrong.
+    /// Adds the wrong cell.
     pub(super) fn with_cell(self, text: &str) -> Self {
         Self { value: Some(sanitize::quoted(text)), ..self }
     }
 
-    /// Says that it is of a further row of the order.
+    /// Adds the number of a further row of the order that has the fault.
     pub(super) fn in_row(self, row: u64) -> Self {
         let with =
             |message: &str| texts::IN_ROW.with(&[("row", &row.to_string()), ("message", message)]);
@@ -89,7 +89,7 @@ impl RowFault {
         Self { message: message.en, message_es: message.es, ..self }
     }
 
-    /// The column, else the field.
+    /// Returns the column, otherwise the field.
     pub(crate) fn location(&self) -> &str {
         self.column.as_deref().or(self.field.as_deref()).unwrap_or_default()
     }
@@ -107,18 +107,18 @@ impl From<RowFault> for FieldFault {
 /// A row before it is validated.
 pub(super) struct RawRow {
     pub(super) number: u64,
-    /// Its reference, even if the rest of it cannot be read.
+    /// The reference, even if the rest of the row cannot be read.
     pub(super) reference: String,
     pub(super) body: Result<Value, Box<RowFault>>,
     pub(super) products: Vec<ProductOrigin>,
-    /// A cell holds what look like further rows.
+    /// Set if a cell seems to contain further rows.
     pub(super) has_swallowed: bool,
 }
 
-/// Where a product of an order is.
+/// The position of a product of an order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProductOrigin {
     pub(super) row: u64,
-    /// As the headings number it.
+    /// The product's number in the headings.
     pub(super) number: usize,
 }

@@ -1,5 +1,5 @@
-//! Rows become orders, checked by the service's own rules. The idempotency key is derived from the
-//! row's reference, so that the same row never becomes two parcels, however often it is imported.
+//! Rows as orders, checked by the service's rules. The idempotency key is derived from the row's reference, so that the
+//! same row never becomes two parcels, however often it is imported.
 
 use std::{
     fs::File,
@@ -43,7 +43,7 @@ enum Reader {
 }
 
 impl<'a> RowReader<'a> {
-    /// Starts at the first row. Errors: what is wrong with the file as a whole.
+    /// Starts at the first row. The error is a fault of the file as a whole.
     pub(crate) fn new(
         file: &'a ImportFile,
         settings: &'a RowSettings,
@@ -62,7 +62,7 @@ impl<'a> RowReader<'a> {
         Ok(Self { file, settings, environment, reader })
     }
 
-    /// The next row; none at the end.
+    /// Returns the next row; none at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Row>, Failure> {
         let raw = match &mut self.reader {
             Reader::Csv(rows) => rows.next(),
@@ -72,7 +72,7 @@ impl<'a> RowReader<'a> {
         Ok(raw.map(|raw| self.validate(raw)))
     }
 
-    /// The column of the reference, as the file spells it; lines have none.
+    /// Returns the column of the reference, as the file spells it; lines have none.
     pub(crate) fn reference_column(&self) -> Option<String> {
         match &self.reader {
             Reader::Csv(rows) => rows.header().column_of(REFERENCE, &[]),
@@ -86,7 +86,7 @@ impl<'a> RowReader<'a> {
         let mut body = match body {
             Ok(body) => body,
             Err(fault) => {
-                // A cancelled order was read as it is: nothing is wrong with its quotes.
+                // A cancelled order was read correctly: its quotes are not to blame.
                 let hint = hint.filter(|_| fault.code != "MUST_BE_EMPTY");
                 let faults = [*fault].into_iter().chain(hint).collect();
                 return Row::unreadable(number, reference, faults);
@@ -94,7 +94,7 @@ impl<'a> RowReader<'a> {
         };
         self.settings.complete(&mut body);
         let (mut warnings, mut faults) = (Vec::new(), Vec::new());
-        // Programs that write lines know what a telephone number is.
+        // Programs that write lines know how to spell telephone numbers.
         if matches!(self.reader, Reader::Csv(_)) {
             spoiled::drop_apostrophes(&mut body);
             warnings = spoiled::repair_phones(&mut body);
@@ -109,7 +109,7 @@ impl<'a> RowReader<'a> {
         let (checked, more) = match check_order(&body, &context) {
             Ok(Accepted { value, warnings, .. }) => (Some(value), warnings),
             Err(rejected) => {
-                // Of a shortened number the rules say less.
+                // The rules have less to say about a shortened number.
                 let is_new = |fault: &FieldFault| {
                     !faults.iter().any(|known| known.field.as_ref() == Some(&fault.field))
                 };
@@ -134,7 +134,7 @@ impl<'a> RowReader<'a> {
         Row { number, reference, digest, order, warnings, key }
     }
 
-    /// Names the column of a fault, its cell, and the row if that is a further one of the order.
+    /// Names the column of a fault, its cell, and the row if it is a further one of the order.
     fn locate(
         &self,
         fault: RowFault,
@@ -175,8 +175,8 @@ fn not_a_number(cell: &str) -> Message {
     }
 }
 
-/// Suggests what the rules do not know: a telephone number with its country code, where a cell has it as people dial it
-/// at home, and the code of a currency by its sign.
+/// Suggests values that the rules do not know: a telephone number with its country code, if a cell has it as people
+/// dial it at home, and the code of a currency by its sign.
 fn with_suggestion(fault: RowFault, body: &Value) -> RowFault {
     let meant =
         |field| spoiled::international(body, field).or_else(|| spoiled::currency(body, field));
@@ -186,7 +186,7 @@ fn with_suggestion(fault: RowFault, body: &Value) -> RowFault {
     }
 }
 
-/// The value at a path such as `products[0].quantity`.
+/// Returns the value at a path such as `products[0].quantity`.
 fn value_at<'v>(body: &'v Value, path: &str) -> Option<&'v Value> {
     body.pointer(&format!("/{}", path.replace(['.', '['], "/").replace(']', "")))
 }
@@ -195,7 +195,7 @@ fn product_index(path: &str) -> Option<usize> {
     path.strip_prefix("products[")?.split_once(']')?.0.parse().ok()
 }
 
-/// A cell's text; objects and lists are not cells.
+/// Returns a cell's text; objects and lists are not cells.
 fn shown(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -204,14 +204,13 @@ fn shown(value: &Value) -> Option<String> {
     }
 }
 
-/// The field with the caller's own number of the order.
+/// The field with the caller's number of the order.
 const REFERENCE: &str = "externalOrderId";
 const KEY: &str = "idempotencyKey";
 /// Namespace of the derived keys. Changing it would create every order a second time.
 const NAMESPACE: &str = "parcelo order import";
 
-/// The order's reference, and its idempotency key: its own if it has one, else derived from the
-/// reference.
+/// Returns the order's reference and its idempotency key: the given one, otherwise one derived from the reference.
 fn reference_and_key(body: &mut Value) -> (String, Option<IdempotencyKey>) {
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().trim();
     let (reference, own) = (text(REFERENCE).to_owned(), text(KEY).to_owned());
@@ -220,7 +219,7 @@ fn reference_and_key(body: &mut Value) -> (String, Option<IdempotencyKey>) {
         return (if reference.is_empty() { own } else { reference }, Some(key));
     }
     let key = IdempotencyKey::derive(NAMESPACE, &reference);
-    // An invalid key of its own stays in the body, for the rules to report.
+    // An invalid given key stays in the body, for the rules to report.
     if !has_own && let Value::Object(order) = body {
         order.insert(KEY.to_owned(), json!(key));
     }
@@ -228,7 +227,7 @@ fn reference_and_key(body: &mut Value) -> (String, Option<IdempotencyKey>) {
     (reference, key)
 }
 
-/// The key of a row that is not sent because it has no reference.
+/// Returns the key of a row that is not sent because it has no reference.
 fn unused_key() -> IdempotencyKey {
     IdempotencyKey::derive(NAMESPACE, "")
 }
@@ -245,7 +244,7 @@ fn without_reference(
     [fault].into_iter().chain(order.err().into_iter().flatten()).collect()
 }
 
-/// Returns what is added to an invalid row in which others seem to be.
+/// Returns the hint for an invalid row that seems to contain others.
 fn open_quote_hint(has_swallowed: bool) -> Option<RowFault> {
     has_swallowed.then(|| RowFault::new("CELL_OF_SEVERAL_LINES", texts::MULTILINE_CELL))
 }
@@ -263,7 +262,7 @@ impl Row {
     }
 }
 
-/// The service accepts no larger body.
+/// Maximum size of a body that the service accepts.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
 fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<Option<RawRow>> {

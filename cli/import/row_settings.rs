@@ -1,4 +1,4 @@
-//! What an order gets that its row does not have: the defaults of a column map, and the sender.
+//! Values for fields that a row does not have: the defaults of a column map, and the sender.
 
 use parcelo::Decimal;
 use serde_json::Value;
@@ -9,25 +9,25 @@ use super::{
     columns::{Column, Heading},
 };
 
-/// How rows become orders.
+/// The settings that turn rows into orders.
 #[derive(Debug, Default)]
 pub(crate) struct RowSettings {
     pub(crate) columns: ColumnMap,
-    /// Of orders that have none.
+    /// The sender of orders that have none.
     pub(crate) sender: Option<Value>,
 }
 
 impl RowSettings {
-    /// True if orders have this field whatever the file has.
+    /// Returns whether orders have this field even if the file does not.
     pub(super) fn provides(&self, column: &Column) -> bool {
         let is_of_sender = column.path.starts_with("sender.");
         let has_default = self.columns.defaults.iter().any(|(heading, _)| heading.is(column));
         has_default || (is_of_sender && self.sender.is_some())
     }
 
-    /// Adds what the order lacks.
+    /// Adds the fields that the order lacks.
     pub(super) fn complete(&self, order: &mut Value) {
-        // A sender is taken whole: half of one and half of another would be a person who does not exist.
+        // A sender is never merged: half of one and half of another would be a person who does not exist.
         if let (Some(sender), Value::Object(members)) = (&self.sender, &mut *order)
             && members.get("sender").is_none_or(is_blank)
         {
@@ -52,7 +52,7 @@ impl RowSettings {
     }
 }
 
-/// True if nothing is in it.
+/// Returns whether the value is empty.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -75,7 +75,7 @@ fn set_missing(target: &mut Value, column: &Column, text: &str) {
     set(target, column, text);
 }
 
-/// The value of all products; none if one of them has none.
+/// Returns the value of all products; `None` if one of them has no value.
 fn sum_of_products(order: &Value) -> Option<Decimal> {
     let products = order.get("products")?.as_array()?;
     let number = |product: &Value, name: &str| {

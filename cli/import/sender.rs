@@ -9,7 +9,7 @@ use toml_edit::{Item, TableLike};
 
 use crate::{failure::Failure, input::Source, texts::import as texts, toml_file};
 
-/// Reads a sender and checks it by the rules, so that its faults are not those of every row.
+/// Reads a sender and checks it by the rules, so that its faults are not repeated for every row.
 pub(crate) fn read(source: &Source) -> Result<Value, Failure> {
     let text = source.read()?;
     let sender = if text.trim_start().starts_with('{') {
@@ -30,7 +30,7 @@ pub(crate) fn read(source: &Source) -> Result<Value, Failure> {
     Err(Failure::usage(message, texts::SENDER_FORM).with(|details| details.fields = faults))
 }
 
-/// What the rules say of the sender alone. A misspelt field is a fault here, because it would be lost in every
+/// Returns the rules' faults of the sender alone. A misspelt field is a fault here, because it would be lost in every
 /// order.
 fn faults_of(sender: &Value) -> Vec<FieldFault> {
     let order = json!({ "sender": sender });
@@ -53,7 +53,7 @@ fn from_table(table: &dyn TableLike) -> Value {
     Value::Object(members.collect::<Map<_, _>>())
 }
 
-/// A sender has texts only; anything else is a fault by the rules, whatever it becomes here.
+/// Converts TOML. A sender has only texts; the rules reject any other value, whatever it becomes here.
 fn from_item(item: &Item) -> Value {
     match (item.as_table_like(), item.as_str()) {
         (Some(table), _) => from_table(table),

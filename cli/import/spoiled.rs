@@ -1,5 +1,5 @@
-//! What a spreadsheet does to numbers that are not quantities: the `+` of a telephone number is lost, and long
-//! ones are shortened to `5.93E+11`. And what people write in the place of a code.
+//! Values that a spreadsheet has changed because it took them for quantities: telephone numbers without their `+`, and
+//! long numbers shortened to `5.93E+11`. Also values that people write in place of a code.
 
 use parcelo::{
     CountryCode,
@@ -15,7 +15,7 @@ const PHONES: [(&str, &str); 2] = [
     ("/receiver/phone", "/receiver/address/country"),
 ];
 
-/// Other cells that may be digits only. Two references that were shortened to the same would be one order.
+/// Other cells that may consist of digits only. Two references that were shortened to the same text would be one order.
 const DIGITS: [&str; 6] = [
     "/externalOrderId",
     "/customerReference",
@@ -25,9 +25,9 @@ const DIGITS: [&str; 6] = [
     "/receiver/address/zipCode",
 ];
 
-/// Calling codes; what is dialled before a number within the country, and not from abroad; and how many digits the
-/// number has without both (ITU-T E.164 national plans). Only where all numbers of a country have fewer digits without
-/// its code is it certain that the code was meant.
+/// National plans (ITU-T E.164): the calling code; the prefix that is dialled within the country but not from abroad;
+/// and the number of digits without both. Only if all numbers of a country are shorter without its code is it certain
+/// that the code was meant.
 const NATIONAL_PLANS: [(&str, &str, std::ops::RangeInclusive<usize>); 22] = [
     ("1", "", 10..=10),
     ("34", "", 9..=9),
@@ -53,8 +53,8 @@ const NATIONAL_PLANS: [(&str, &str, std::ops::RangeInclusive<usize>); 22] = [
     ("598", "", 8..=8),
 ];
 
-/// Cells that are written with an apostrophe in front, so that a spreadsheet keeps their zeros or their `+`: Shopify
-/// does so in its exports. Other cells may begin with one.
+/// Cells that are written with an apostrophe in front, so that a spreadsheet keeps their zeros or their `+`: Shopify's
+/// exports have it. Other cells may begin with one.
 const MARKED_AS_TEXT: [&str; 6] = [
     "/sender/phone",
     "/sender/address/zipCode",
@@ -64,7 +64,7 @@ const MARKED_AS_TEXT: [&str; 6] = [
     "/customsInfo/hsCode",
 ];
 
-/// Takes the apostrophe off that marks a cell as text.
+/// Removes the apostrophe that marks a cell as text.
 pub(super) fn drop_apostrophes(order: &mut Value) {
     for path in MARKED_AS_TEXT {
         let Some(cell) = order.pointer_mut(path) else { continue };
@@ -74,7 +74,7 @@ pub(super) fn drop_apostrophes(order: &mut Value) {
     }
 }
 
-/// Gives telephone numbers their `+` back where it is certain, and warns of each.
+/// Restores the `+` of telephone numbers if it is certain, and warns of each.
 pub(super) fn repair_phones(order: &mut Value) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (phone, country) in PHONES {
@@ -95,7 +95,7 @@ pub(super) fn repair_phones(order: &mut Value) -> Vec<Warning> {
     warnings
 }
 
-/// The number with its `+`, if it lacks nothing else.
+/// Returns the number with its `+` if it lacks only that.
 fn with_plus(text: &str, country: CountryCode) -> Option<String> {
     let code = country.calling_code();
     let digits = digits(text)?;
@@ -104,8 +104,8 @@ fn with_plus(text: &str, country: CountryCode) -> Option<String> {
     national.contains(&rest.len()).then(|| format!("+{}", text.trim_start()))
 }
 
-/// What a field with a telephone number may have been meant to be, if it has the number as it is dialled at home. It is
-/// suggested and not put there: it might be another country's.
+/// Suggests the international form of a telephone number that is written as it is dialled at home. It is not set: the
+/// number might be another country's.
 pub(super) fn international(order: &Value, field: &str) -> Option<String> {
     let path = format!("/{}", field.replace('.', "/"));
     let (phone, country) = PHONES.iter().find(|(phone, _)| *phone == path)?;
@@ -122,7 +122,7 @@ fn with_code(text: &str, country: CountryCode) -> Option<String> {
     fits.then(|| format!("+{code}{number}"))
 }
 
-/// Signs that stand for one currency only; `$` alone is that of a dozen.
+/// Signs of a single currency; `$` alone is the sign of a dozen.
 const CURRENCY_SIGNS: [(&str, &str); 5] =
     [("US$", "USD"), ("U$S", "USD"), ("€", "EUR"), ("R$", "BRL"), ("S/", "PEN")];
 
@@ -135,13 +135,13 @@ pub(super) fn currency(order: &Value, field: &str) -> Option<String> {
     Some((*code).to_owned())
 }
 
-/// The digits of a number that has only digits and separators.
+/// Returns the digits of a number that has only digits and separators.
 fn digits(text: &str) -> Option<String> {
     let is_written_so = text.chars().all(|c| c.is_ascii_digit() || " ().-".contains(c));
     is_written_so.then(|| text.chars().filter(char::is_ascii_digit).collect())
 }
 
-/// The cells of digits that were shortened: what is missing cannot be had back from them.
+/// Reports the cells of digits that were shortened: the missing digits cannot be recovered from them.
 pub(super) fn shortened(order: &Value) -> impl Iterator<Item = RowFault> + '_ {
     let paths = PHONES.iter().map(|(phone, _)| *phone).chain(DIGITS);
     paths.filter_map(|path| {
@@ -152,7 +152,7 @@ pub(super) fn shortened(order: &Value) -> impl Iterator<Item = RowFault> + '_ {
     })
 }
 
-/// As `5.93991E+11`, with a decimal comma too.
+/// Returns whether a text looks like `5.93991E+11`, also with a decimal comma.
 fn is_shortened(text: &str) -> bool {
     let Some((mantissa, exponent)) = text.split_once(['E', 'e']) else { return false };
     let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -167,13 +167,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lost_plus_is_given_back_where_code_and_length_are_the_countrys() {
+    fn a_lost_plus_is_restored_if_code_and_length_fit() {
         let table = [
             ("593991234567", "EC", Some("+593991234567")),
             ("593 99 123-4567", "EC", Some("+593 99 123-4567")),
             ("13055550100", "US", Some("+13055550100")),
             ("573001234567", "CO", Some("+573001234567")),
-            // Complete already, a local number, another country's, too long, too short.
+            // The number is complete, local, another country's, too long, or too short.
             ("+593991234567", "EC", None),
             ("0991234567", "EC", None),
             ("5712345678", "CO", None),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_as_it_is_dialled_at_home_gets_its_countrys_code_suggested() {
+    fn a_national_number_gets_its_country_code_suggested() {
         let table = [
             ("0991234567", "EC", Some("+593991234567")),
             ("099 123-4567", "EC", Some("+593991234567")),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apostrophe_that_marks_text_is_taken_off_where_it_cannot_be_meant() {
+    fn a_text_mark_is_removed_where_it_cannot_be_meant() {
         let mut order = json!({"externalOrderId": "'1", "receiver":
             {"fullName": "'t Hooft", "address": {"zipCode": "'01234"}}});
         drop_apostrophes(&mut order);

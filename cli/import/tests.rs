@@ -1,4 +1,4 @@
-//! Any file is read without a panic, twice the same; and the rows that a spreadsheet writes are those that are read.
+//! Tests that any file is read without a panic and twice the same, and that rows are read as a spreadsheet writes them.
 
 use std::{fs, str};
 
@@ -46,7 +46,7 @@ fn the_rows_of_a_file_are_read_as_written_whatever_is_in_them() {
 }
 
 #[test]
-fn rows_keep_their_numbers_in_a_file_with_both_kinds_of_line_ends() {
+fn rows_keep_their_numbers_with_mixed_line_ends() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.csv");
     let names: Vec<String> = columns::sample().into_iter().map(|[name, _]| name).collect();
@@ -56,7 +56,7 @@ fn rows_keep_their_numbers_in_a_file_with_both_kinds_of_line_ends() {
     assert_eq!(numbers, [2, 3, 5, 7, 8]);
 }
 
-/// The input as a file, and as the cells of one.
+/// Checks the input as a file, and as the cells of one.
 fn check(input: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.csv");
@@ -72,7 +72,7 @@ fn check(input: &[u8]) {
     }
 }
 
-/// What is known of each row: its number, its reference, a digest of its order, and its key.
+/// Reads a file. Returns each row's number, reference, digest and key.
 fn rows(source: &Source) -> Vec<(u64, String, String, String)> {
     let Ok(file) = ImportFile::open_source(source, None) else { return Vec::new() };
     let settings = RowSettings::default();
@@ -85,7 +85,7 @@ fn rows(source: &Source) -> Vec<(u64, String, String, String)> {
     found
 }
 
-/// How a program writes its cells: separator, end of a line, quotes, and what precedes the headings.
+/// A program's way to write cells: separator, line end, quotes, and the text before the headings.
 type Dialect = (u8, Terminator, QuoteStyle, &'static str);
 
 const DIALECTS: [Dialect; 4] = [
@@ -116,7 +116,7 @@ fn written(table: &[Vec<&str>], (separator, end, quotes, start): Dialect) -> Vec
     writer.into_inner().unwrap()
 }
 
-/// What is read of the fields, for each row.
+/// Reads a file. Returns the fields of each row.
 fn cells(source: &Source) -> Vec<Vec<String>> {
     let file =
         ImportFile::open_source(source, None).unwrap_or_else(|_| panic!("it is a file of rows"));
@@ -131,7 +131,7 @@ fn cells(source: &Source) -> Vec<Vec<String>> {
     found
 }
 
-/// Each row with anything in it, with its cells trimmed.
+/// Returns each row that is not empty, with its cells trimmed.
 fn expected(table: &[Vec<&str>]) -> Vec<Vec<String>> {
     let cell =
         |row: &Vec<&str>, place: usize| row.get(place).map_or("", |cell| cell.trim()).to_owned();

@@ -29,7 +29,7 @@ impl Fields {
         found.map_or("", |(_, value)| value)
     }
 
-    /// `POST /api/v1/orders/create`.
+    /// Returns the request, such as `POST /api/v1/orders/create`.
     fn call(&self) -> String {
         format!("{} {}", self.get("http.request.method"), self.get("url.template"))
     }
@@ -99,7 +99,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for AttemptLog {
 
 impl AttemptLog {
     fn write(&self, text: texts::Text, places: &[(&str, &str)]) {
-        // Without a standard error there is nowhere to show it.
+        // Without a standard error it cannot be shown.
         let _ = writeln!(io::stderr(), "{}", text.with(places).pick(self.0));
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn write_numbers(out: &mut impl Write, table: &Table) -> io::Result<(
     numbers.try_for_each(|cell| writeln!(out, "{}", plain(&cell.value)))
 }
 
-/// The I/O error that a CSV error wraps.
+/// Returns the I/O error that a CSV error wraps.
 pub(super) fn cause(error: &io::Error) -> Option<&io::Error> {
     match error.get_ref()?.downcast_ref::<csv::Error>()?.kind() {
         csv::ErrorKind::Io(cause) => Some(cause),

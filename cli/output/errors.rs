@@ -14,7 +14,7 @@ const BOLD: anstyle::Style = anstyle::Style::new().bold();
 const RED: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
 const YELLOW: anstyle::Style = anstyle::AnsiColor::Yellow.on_default().bold();
 
-/// The message, the faults, the hint, and the request ID to quote to support.
+/// Writes the message, the faults, the hint, and the request ID to quote to support.
 pub(super) fn write_failure(
     out: &mut impl Write,
     failure: &Failure,
@@ -73,7 +73,7 @@ pub(super) fn write_warning(
     writeln!(out, "{YELLOW}{}:{YELLOW:#} {field}: {text}", texts::WARNING.pick(language))
 }
 
-/// A warning without a field.
+/// Writes a warning without a field.
 pub(super) fn write_note(out: &mut impl Write, text: &str, language: Language) -> io::Result<()> {
     writeln!(out, "{YELLOW}{}:{YELLOW:#} {text}", texts::WARNING.pick(language))
 }

@@ -1,5 +1,4 @@
-//! What `webhook listen` prints: its address, each webhook that was verified, and why others were
-//! rejected.
+//! The output of `webhook listen`: its address, each verified webhook, and the reasons why others were rejected.
 
 use std::io::{self, Write};
 
@@ -34,9 +33,9 @@ pub(crate) struct EventPrinter(pub(crate) OutputOptions);
 pub(crate) struct ReceivedEvent {
     pub(crate) id: String,
     pub(crate) event: WebhookEvent,
-    /// The body as it came.
+    /// The body, unchanged.
     pub(crate) body: Value,
-    /// The status that the address answered to which it was forwarded.
+    /// The status that the forwarding target returned.
     pub(crate) forwarded: Option<Result<u16, Failure>>,
 }
 
@@ -126,7 +125,7 @@ fn number(data: &EventData) -> Option<String> {
     }
 }
 
-/// What happened, in words.
+/// Describes the event in words.
 fn summary(data: &EventData, language: Language) -> String {
     match data {
         EventData::StatusChanged(change) => {
@@ -139,7 +138,7 @@ fn summary(data: &EventData, language: Language) -> String {
     }
 }
 
-/// Why a webhook is rejected.
+/// Returns the reason why a webhook is rejected.
 fn reason(error: WebhookError) -> Message {
     let header = |name: &str, text: texts::Text| text.with(&[("name", name)]);
     match error {

@@ -1,14 +1,14 @@
-//! In which format and language the process writes.
+//! The format and language of the output.
 
 use clap::ValueEnum;
 use parcelo::Language;
 use serde::Serialize;
 
-/// How results are written.
+/// The format of results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Format {
-    /// For people.
+    /// Text for people.
     Table,
     /// One JSON document.
     Json,
@@ -21,7 +21,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// True if errors are JSON too, and notes and progress are left out.
+    /// Returns whether errors are JSON too, and notes and progress are left out.
     pub(crate) fn is_json(self) -> bool {
         match self {
             Self::Json | Self::Ndjson => true,
@@ -29,7 +29,7 @@ impl Format {
         }
     }
 
-    /// The format as `--output` and the configuration file spell it.
+    /// Returns the format as `--output` and the configuration file spell it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Table => "table",
@@ -41,10 +41,10 @@ impl Format {
     }
 }
 
-/// How JSON documents follow one another.
+/// The sequence of JSON documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// One document: an object if one thing was asked for, an array if several were.
+    /// One document: an object for one requested item, an array for several.
     Document,
     /// One document per line.
     Lines,

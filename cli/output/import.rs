@@ -16,7 +16,7 @@ use crate::{
     texts::{self as general, Text, import as texts},
 };
 
-/// The most rows that people are shown; the file of results has all.
+/// Maximum number of rows that people are shown; the file of results has all.
 const MAX_SHOWN_ROWS: usize = 20;
 
 const NAMES: [(RowOutcome, Text); RowOutcome::ALL.len()] = [
@@ -43,7 +43,7 @@ pub(super) fn write(
         Format::Ndjson => io::copy(&mut results.lines()?, out).map(drop),
         // The same as the file of results.
         Format::Csv => io::copy(&mut results.rows()?, out).map(drop),
-        // People see the summary all the same: faults and warnings have no number.
+        // People also see the summary: faults and warnings have no number.
         Format::Numbers => {
             write_text(&mut anstream::stderr(), results, options.language)?;
             write_numbers(out, results)
@@ -79,7 +79,8 @@ fn write_text(out: &mut impl Write, results: &ImportResults, language: Language)
     write_noted_rows(out, results, language, width)
 }
 
-/// The rows that failed, then those with warnings only: an export in which every row has a warning hides none that failed.
+/// Writes the rows that failed, then those with only warnings: if every row of an export has a warning, the failed ones
+/// are still seen.
 fn write_noted_rows(
     out: &mut impl Write,
     results: &ImportResults,
@@ -152,7 +153,7 @@ struct Summary {
     results_file: Option<String>,
 }
 
-/// A summary and all rows.
+/// Writes a summary and all rows.
 fn write_document(out: &mut impl Write, results: &ImportResults) -> io::Result<()> {
     write!(out, "{{\n\"summary\": ")?;
     serde_json::to_writer(&mut *out, &summary(results))?;

@@ -23,7 +23,7 @@ pub(super) fn write_one(
     writeln!(out, "{}", escape_terminal_controls(document.to_json(layout)?))
 }
 
-/// The same JSON with the characters escaped that control a terminal.
+/// Escapes the characters that control a terminal. The JSON stays the same.
 fn escape_terminal_controls(json: String) -> String {
     if !json.contains(is_terminal_control) {
         return json;

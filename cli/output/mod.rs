@@ -1,5 +1,5 @@
-//! Everything that the process prints: results on standard output, all else on standard error.
-//! This is the only place that does.
+//! Everything that the process prints: results on standard output, everything else on standard error. Only this module
+//! prints.
 
 mod attempts;
 mod csv;
@@ -51,7 +51,7 @@ pub(crate) fn finish(outcome: &CommandOutcome, options: OutputOptions) -> ExitCo
     failure.map_or(Exit::Done, |failure| failure.exit).into()
 }
 
-/// True if the reader of standard output has closed it.
+/// Returns whether the error says that the reader of standard output has closed it.
 pub(crate) fn is_closed_pipe(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || csv::cause(error).is_some_and(is_closed_pipe)
 }
@@ -61,7 +61,7 @@ fn write_results(results: &Results, options: OutputOptions) -> io::Result<()> {
     match results {
         Results::Help(help) => write!(out, "{help}")?,
         Results::Raw(content) => {
-            // Not through the filter for colours: the content may hold any bytes.
+            // The filter for colours is bypassed: the content may contain any bytes.
             let mut raw = io::stdout().lock();
             raw.write_all(content)?;
             raw.flush()?;
@@ -95,7 +95,7 @@ fn write_report(
     }
 }
 
-/// Writes CSV, on a terminal without what could control it.
+/// Writes CSV, on a terminal without characters that control it.
 fn write_rows(out: &mut impl Write, rows: &[u8]) -> io::Result<()> {
     if !is_terminal() {
         return out.write_all(rows);
@@ -132,14 +132,14 @@ fn write_messages(
     text::write_wrapped(&mut err, &messages, width)
 }
 
-/// With `--verbose`, writes attempts and waits as they happen.
+/// Writes attempts and waits as they happen, with `--verbose`.
 pub(crate) fn log_attempts(language: Language) {
     let subscriber = tracing_subscriber::registry().with(attempts::AttemptLog(language));
     // There is no other one: this is called once, at the start.
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
-/// Writes a warning before the command runs. With JSON nothing but an error is written there.
+/// Writes a warning before the command runs. With JSON only errors are written to standard error.
 pub(crate) fn warn(warning: &Message, options: OutputOptions) {
     if !options.format.is_json() {
         let text = plain(warning.pick(options.language));
@@ -148,12 +148,12 @@ pub(crate) fn warn(warning: &Message, options: OutputOptions) {
     }
 }
 
-/// The columns that a table may take up. A pipe has no limit: there each row stays a line.
+/// Returns the maximum width of a table in columns. A pipe has no limit: there each row stays a line.
 fn table_width() -> Option<usize> {
     is_terminal().then(columns)
 }
 
-/// Whether results and messages have colours.
+/// The choice of colours for results and messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ColorMode {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -174,7 +174,7 @@ impl ColorMode {
     }
 }
 
-/// The columns of the terminal; 80 where there is none.
+/// Returns the columns of the terminal; 80 without one.
 fn columns() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| width.0.into())
 }
@@ -188,12 +188,12 @@ pub(crate) fn install_panic_hook(language: Language) {
     }));
 }
 
-/// Whether standard output is a terminal.
+/// Returns whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Whether the user can be prompted: standard input and error are both a terminal.
+/// Returns whether the user can be prompted: standard input and error are both a terminal.
 pub(crate) fn can_prompt() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

@@ -1,5 +1,5 @@
-//! The progress of an import, on standard error: a bar on a terminal, else a line every few seconds,
-//! nothing with JSON.
+//! The progress of an import, on standard error: a bar on a terminal, otherwise a line every few seconds, nothing with
+//! JSON.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -26,7 +26,7 @@ pub(crate) struct Progress {
 #[derive(Debug)]
 enum Display {
     Bar(ProgressBar),
-    /// How many ticks there were; a line is written every `TICKS_PER_LINE`.
+    /// The number of ticks; a line is written every `TICKS_PER_LINE`.
     Lines(u32),
     Nothing,
 }
@@ -97,8 +97,8 @@ fn bar(all: u64) -> ProgressBar {
     }
 }
 
-/// The counts after the estimated time to the end, once there is an estimate: the bar has 0 until then. A
-/// narrow terminal cuts the end off.
+/// Adds the estimated remaining time once there is an estimate: the bar has 0 until then. A narrow terminal cuts off
+/// the end.
 fn with_eta(counts: Message, eta: Duration) -> Message {
     if eta.is_zero() {
         return counts;
@@ -108,7 +108,7 @@ fn with_eta(counts: Message, eta: Duration) -> Message {
     Message { en: text(&*counts.en).en, es: text(&*counts.es).es }
 }
 
-/// A duration in units that are the same in both languages.
+/// Formats a duration in units that are the same in both languages.
 fn format_eta(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
@@ -130,7 +130,7 @@ fn counts_text(counts: &RowCounts, all: u64) -> Message {
 }
 
 fn write(text: &str) {
-    // Without a standard error there is nowhere to show it.
+    // Without a standard error it cannot be shown.
     let _ = writeln!(io::stderr(), "{text}");
 }
 

@@ -15,7 +15,7 @@ use crate::{
     sanitize::plain,
 };
 
-/// Writes a result that is not wider than so many columns, if a number is given.
+/// Writes a result whose lines have at most `width` columns, if it is given.
 pub(super) fn write(
     out: &mut impl Write,
     report: &dyn Report,
@@ -37,7 +37,7 @@ pub(super) fn write(
     })
 }
 
-/// Writes lines that are not wider than so many columns, if a number is given.
+/// Writes lines with at most `width` columns, if it is given.
 pub(super) fn write_wrapped(
     out: &mut impl Write,
     lines: &[u8],
@@ -47,8 +47,7 @@ pub(super) fn write_wrapped(
     lines.lines().try_for_each(|line| writeln!(out, "{}", wrapped(line, width)))
 }
 
-/// Breaks a line into lines that are not wider than so many columns, if a number is given, and indented as it is. No
-/// word is broken.
+/// Breaks a line into lines with at most `width` columns, if it is given, and the same indentation. No word is broken.
 fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let words = text.trim_start_matches(' ');
@@ -92,7 +91,7 @@ pub(super) fn write_table(
             return write_list(out, &headings, &rows, width.map(|width| (width, widths)));
         }
     }
-    // A list that is too wide even with a word a line is shown like details, a block a row.
+    // A list that is too wide even with a word a line is shown like details, with a block for each row.
     for (index, row) in rows.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
@@ -107,7 +106,7 @@ type ShownCell = (String, Tone);
 /// The blanks between two columns.
 const GAP: usize = 2;
 
-/// How wide each column is at least, so that no word is broken: a tracking number is copied whole.
+/// Returns the minimum width of each column, so that no word is broken: a tracking number is copied whole.
 fn min_widths(headings: &[&str], rows: &[Vec<ShownCell>]) -> Vec<usize> {
     let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max();
     let own = |column: usize, heading: &str| {
@@ -135,7 +134,7 @@ fn write_list(
     write_arranged(out, text, limit)
 }
 
-/// A line for each cell, after its heading; empty cells are left out.
+/// Writes a line for each cell, after its heading; empty cells are left out.
 fn write_details(
     out: &mut impl Write,
     headings: &[&str],
@@ -158,15 +157,15 @@ fn write_details(
     write_arranged(out, text, width.map(|width| (width, widths)))
 }
 
-/// No frame, so that a number can be copied and a line be searched. Styles are taken out where they are not
-/// wanted, when all is written.
+/// Returns a table without a frame, so that a number can be copied and a line be searched. Unwanted styles are removed
+/// when the whole text is written.
 fn unframed() -> TextTable {
     let mut text = TextTable::new();
     text.load_style(presets::NOTHING).enforce_styling().style_text_only();
     text
 }
 
-/// Writes the lines of a table, not wider than the limit, whose columns have these least widths.
+/// Writes the lines of a table with at most this width, whose columns have these minimum widths.
 fn write_arranged(
     out: &mut impl Write,
     mut text: TextTable,
@@ -203,7 +202,7 @@ fn styled((text, tone): &ShownCell) -> StyledCell {
     }
 }
 
-/// Where a watched parcel is now, in one line.
+/// Writes a watched parcel's current status in one line.
 pub(super) fn write_change(out: &mut impl Write, record: &TrackingRecord) -> io::Result<()> {
     let status = plain(&status_text(record.status.code(), &record.status_name));
     let last = record.history.iter().flatten().flatten().last();
@@ -212,7 +211,7 @@ pub(super) fn write_change(out: &mut impl Write, record: &TrackingRecord) -> io:
     writeln!(out, "{}  {status}{}", record.tracking_number, last.unwrap_or_default())
 }
 
-/// The rows that a text takes up on a terminal, which wraps lines that are too long for it.
+/// Returns the rows of a text on a terminal, which wraps lines that are too long for it.
 pub(super) fn terminal_rows(text: &str, columns: usize) -> usize {
     let width = |line| strip_str(line).to_string().chars().count();
     text.lines().map(|line| width(line).div_ceil(columns.max(1)).max(1)).sum()
@@ -285,7 +284,7 @@ mod tests {
                 let table = Table { style, ..listing() };
                 let text = written(&table, Some(width));
                 let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-                // Beside its heading the number alone takes 34 columns: it is not broken all the same.
+                // The number alone takes 34 columns beside its heading: it is not broken anyway.
                 let limit =
                     if style == TableStyle::List && width >= 60 { width } else { width.max(34) };
                 assert!(widest <= limit, "{width}: {widest}\n{text}");

@@ -1,4 +1,4 @@
-//! What `track --watch` prints: on a terminal a table that is redrawn, elsewhere a line per change.
+//! The output of `track --watch`: on a terminal a table that is redrawn, elsewhere a line per change.
 
 use std::io::{self, Write};
 
@@ -14,15 +14,15 @@ use crate::{
     results::{Found, table::Report},
 };
 
-/// Where the watched parcels are shown.
+/// The display of the watched parcels.
 #[derive(Debug)]
 pub(crate) struct Screen {
     options: OutputOptions,
-    /// The rows that the last table took up; none before the first.
+    /// The rows of the last table; none before the first.
     drawn: Option<usize>,
 }
 
-/// Moves the cursor to the start of the line so many lines above.
+/// Moves the cursor to the start of the line this many lines above.
 fn cursor_up(lines: usize) -> String {
     format!("\r\u{1b}[{lines}A")
 }
@@ -41,7 +41,7 @@ impl Screen {
         Self { options, drawn: None }
     }
 
-    /// Shows all parcels if the table can be redrawn, else those that have changed.
+    /// Shows all parcels if the table can be redrawn, otherwise the changed ones.
     pub(crate) fn show(&mut self, records: &[TrackingRecord], changed: &[usize]) -> io::Result<()> {
         let redraws = self.redraws();
         let shown: Vec<_> = if redraws {
@@ -104,12 +104,12 @@ impl Screen {
         }
     }
 
-    /// Shows a round that failed and does not end the watch. Programs get the last failure only.
+    /// Shows a failed round that does not end the watch. Programs get only the last failure.
     pub(crate) fn show_failure(&mut self, failure: &Failure) {
         if self.options.format.is_json() {
             return;
         }
-        // Without a standard error there is nowhere to show it.
+        // Without a standard error it cannot be shown.
         let _ = errors::write_failure(&mut anstream::stderr(), failure, self.options.language);
         if self.redraws() {
             // The failure was written below the table, so the next table starts below the failure.

@@ -18,7 +18,7 @@ impl Resolver {
 
     pub(super) fn client_and_key(&self) -> Result<(Client, ApiKey), Failure> {
         if self.settings.requested.is_some() {
-            // A profile that was named must exist, even if options and variables set everything.
+            // A named profile must exist, even if options and variables set everything.
             self.settings.profile()?;
         }
         let key = self.key()?;
@@ -35,7 +35,7 @@ impl Resolver {
         Ok(builder.build()?)
     }
 
-    /// The service's address: the option's or the variable's, else the profile's.
+    /// Returns the service's address from the option or variable, otherwise from the profile.
     pub(super) fn address(&self) -> Result<String, Failure> {
         let given = self.global.base_url.as_deref().map(str::trim);
         let address = match given.filter(|address| !address.is_empty()) {
@@ -49,7 +49,8 @@ impl Resolver {
         self.parse_key(&self.key_text()?.0)
     }
 
-    /// Finds the text of the key: on standard input if asked, else in the variable, else in the profile. And where it was.
+    /// Finds the text of the key and its source: standard input if requested, otherwise the variable, otherwise the
+    /// profile.
     pub(super) fn key_text(&self) -> Result<(String, Message), Failure> {
         let variable = || env::var("PARCELO_API_KEY").ok().filter(|text| !text.trim().is_empty());
         let (text, place) = match variable() {

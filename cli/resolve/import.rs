@@ -63,7 +63,7 @@ impl Resolver {
         Ok(Job::Import(client, plan, origin, self.settings.output))
     }
 
-    /// The sender of orders that have none: the option's, else the profile's.
+    /// Returns the sender of orders that have none: from the option, otherwise from the profile.
     fn sender(&self, given: Option<Source>) -> Result<Option<serde_json::Value>, Failure> {
         let file = match given {
             Some(file) => Some(file),
@@ -86,7 +86,7 @@ fn column_map(file: Option<&Source>, preset: Option<Preset>) -> Result<ColumnMap
     Ok(own.or(preset.unwrap_or_default()))
 }
 
-/// The file of all labels; standard output has the results.
+/// Returns the file of all labels; standard output has the results.
 fn merge(path: PathBuf) -> Result<(PathBuf, LabelFormat), Failure> {
     let format = format_of(&path)?;
     let file = merged_file(path, format)?;

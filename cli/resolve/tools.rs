@@ -60,7 +60,7 @@ impl Resolver {
         Ok(Job::Listen(listener))
     }
 
-    /// For commands that send no request to the service.
+    /// Refuses `--dry-run` for commands that send no request to the service.
     fn refuse_dry_run(&self) -> Result<(), Failure> {
         match self.dry_run {
             Some(_) => Err(Failure::usage(texts::NO_DRY_RUN, texts::SEE_HELP)),
@@ -87,7 +87,7 @@ impl Resolver {
         Ok(Job::Config(Box::new(action)))
     }
 
-    /// A new profile; prompts for what options and variables do not set.
+    /// Resolves a new profile; prompts for the values that options and variables do not set.
     fn init(self, init: Init) -> Result<ConfigAction, Failure> {
         let name = init.name.or_else(|| self.settings.requested.clone());
         let name = name.unwrap_or_else(|| settings::DEFAULT_PROFILE.to_owned());
@@ -125,12 +125,12 @@ impl Resolver {
         if !output::can_prompt() {
             return Err(Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL));
         }
-        // Before the key, which is hidden and would have to be pasted again.
+        // It comes before the key, which is hidden and would have to be pasted again.
         loop {
             output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
             let typed = input::line()?;
             match usable(with_scheme(typed.trim()), placeholder()) {
-                // At the end of the input it would be asked for again for ever.
+                // At the end of the input the prompt would be repeated for ever.
                 Err(why) if !typed.is_empty() => {
                     output::warn(&why.message, self.settings.output);
                 }
@@ -139,9 +139,9 @@ impl Resolver {
         }
     }
 
-    /// The key, typed without echo or from standard input; it is never an argument.
+    /// Reads the key, typed without echo or from standard input; it is never an argument.
     ///
-    /// A mistyped one is asked for again; the same one twice is taken, since only the service knows its keys.
+    /// A mistyped key is asked for again; the same key twice is accepted, since only the service knows its keys.
     fn key_or_prompt(&self) -> Result<ApiKey, Failure> {
         if self.global.api_key_stdin {
             return self.parse_key(&input::line()?);
@@ -150,7 +150,7 @@ impl Resolver {
             return Err(Failure::usage(texts::NO_TERMINAL_FOR_KEY, texts::KEY_ON_STDIN));
         }
         let mut before = String::new();
-        // A terminal that is gone answers nothing for ever.
+        // A closed terminal gives blank answers for ever.
         let mut blanks = 0..2;
         loop {
             output::prompt(texts::ASK_KEY, self.settings.output.language);
@@ -289,12 +289,12 @@ fn with_scheme(typed: &str) -> String {
     if is_here { plain } else { format!("https://{typed}") }
 }
 
-/// The address, if a client accepts it.
+/// Returns the address, if a client accepts it.
 fn usable(address: String, key: ApiKey) -> Result<String, Failure> {
     Ok(Client::builder(key).base_url(&address).map(|_| address)?)
 }
 
-/// A name that needs no quotes in a shell or in TOML, and is not an API key by mistake.
+/// Returns whether a name needs no quotes in a shell or in TOML, and is not an API key by mistake.
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let prefix = parcelo::Environment::ALL.map(parcelo::Environment::key_prefix);
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_without_a_scheme_is_http_on_this_machine_and_https_elsewhere() {
+    fn an_address_without_a_scheme_is_http_only_on_this_machine() {
         for (typed, address) in [
             ("127.0.0.1:8081", "http://127.0.0.1:8081"),
             ("localhost", "http://localhost"),

@@ -1,4 +1,4 @@
-//! Label files that were saved, and a label's details.
+//! Saved label files, and a label's details.
 
 use std::path::{Path, PathBuf};
 
@@ -45,12 +45,12 @@ pub(crate) struct ShownLabel {
     pub(crate) lines: Vec<String>,
 }
 
-/// Not `Path`'s own serialization, which fails for a name that is not UTF-8.
+/// Serializes a path. `Path`'s serialization fails for a name that is not UTF-8.
 fn path_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// `label get`, `invoice get`.
+/// The result of `label get` and `invoice get`.
 impl Report for Found<SavedLabel> {
     fn items(&self) -> Option<Items<'_>> {
         Some(items(&self.found))
@@ -75,7 +75,7 @@ impl Report for Found<SavedLabel> {
     }
 }
 
-/// `label get --merge`.
+/// The result of `label get --merge`.
 impl Report for Found<SavedLabels> {
     fn items(&self) -> Option<Items<'_>> {
         Some(items(&self.found))
@@ -113,7 +113,7 @@ impl Report for ShownLabel {
     }
 }
 
-/// `label reprint`.
+/// The result of `label reprint`.
 impl Report for Written<LabelMetadata> {
     fn table(&self, language: Language) -> Table {
         label_table(&self.value, self.idempotency_key.as_ref(), language)

@@ -1,4 +1,4 @@
-//! What commands return: results, notes, and how the run ended.
+//! The results of commands: documents, notes, and the end of the run.
 //!
 //! | command | result |
 //! |---|---|
@@ -37,16 +37,16 @@ use crate::{failure::Failure, import::ImportResults, texts::Message};
 pub(crate) use table::Found;
 use table::Report;
 
-/// The end of a run. Results and a failure can both be there: some of it was done.
+/// The end of a run. It can have both results and a failure, if it was partly successful.
 #[derive(Debug, Default)]
 pub(crate) struct CommandOutcome {
     pub(crate) results: Option<Results>,
-    /// For people, on standard error.
+    /// Notes for people, on standard error.
     pub(crate) notes: Vec<Message>,
     pub(crate) failure: Option<Failure>,
 }
 
-/// What goes to standard output.
+/// The content of standard output.
 #[derive(Debug)]
 pub(crate) enum Results {
     /// Help or version, styled.

@@ -1,4 +1,4 @@
-//! Orders that were created, voided or checked.
+//! Created, voided and checked orders.
 
 use parcelo::{
     IdempotencyKey, Language, Outcome, Parcel, ParcelStatus,
@@ -26,12 +26,12 @@ pub(crate) struct Created {
     pub(crate) label: Option<SavedLabel>,
 }
 
-/// `order validate`: a verdict on each order of the files. An array whatever was found, because a file
-/// may hold any number of orders.
+/// `order validate`: a verdict on each order of the files. It is always an array, because a file may contain any number
+/// of orders.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdicts(pub(crate) Vec<Verdict>);
 
-/// Whether an order in a file keeps the rules.
+/// The verdict on an order in a file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdict {
     pub(crate) file: String,
@@ -63,14 +63,14 @@ impl Report for Created {
     }
 }
 
-/// `order void`.
+/// The result of `order void`.
 impl Report for Written<VoidedOrders> {
-    /// A row for each order that was asked for, voided or not.
+    /// Returns a row for each requested order, voided or not.
     fn table(&self, language: Language) -> Table {
         self.table_of(self.value.results.iter(), language)
     }
 
-    /// The orders that are void now; the failure says why the others are not.
+    /// Returns the orders that are void now; the failure has the reasons for the others.
     fn sections(&self, language: Language) -> Vec<Section<'_>> {
         let is_voided = |row: &&Row<VoidResult>| row.as_ref().is_ok_and(|result| result.voided);
         let voided = self.value.results.iter().filter(is_voided);
@@ -142,7 +142,7 @@ impl Report for Verdicts {
         Some(items(&self.0))
     }
 
-    /// A row for each fault and each warning; a valid order without any has one row of its own.
+    /// Returns a row for each fault and each warning; a valid order without any has one row.
     fn table(&self, language: Language) -> Table {
         let columns =
             ["file", "index", "valid", "severity", "field", "code", "message", "suggestion"];

@@ -1,4 +1,4 @@
-//! Parcels that were tracked, listed or submitted in a manifest.
+//! Tracked, listed and manifested parcels.
 
 use parcelo::{
     Decimal, Language, ParcelStatus,
@@ -25,13 +25,13 @@ pub(crate) struct Listing {
     pub(crate) meta: Option<PageMeta>,
 }
 
-/// `track`.
+/// The result of `track`.
 impl Report for Found<TrackingRecord> {
     fn items(&self) -> Option<Items<'_>> {
         Some(items(&self.found))
     }
 
-    /// With history a row for each event, else one for each parcel.
+    /// Returns a row for each event with history, otherwise one for each parcel.
     fn table(&self, language: Language) -> Table {
         if self.found.iter().any(|record| record.history.is_some()) {
             history_table(&self.found)
@@ -60,7 +60,7 @@ fn status_table(records: &[TrackingRecord], language: Language) -> Table {
     ];
     let rows = records.iter().map(|record| {
         let estimated = match record.status {
-            // The service's answer has the promised day even so.
+            // The service's answer still has the promised day.
             ParcelStatus::Voided => Cell::default(),
             _ => Cell::new(record.estimated_delivery.to_rfc3339()),
         };
@@ -74,8 +74,8 @@ fn status_table(records: &[TrackingRecord], language: Language) -> Table {
     Table::list(columns, rows)
 }
 
-/// What the service says of the arrival. One that says nothing has only the promised day, which holds while the parcel
-/// is on its way.
+/// Describes the arrival as the service reports it. Without that there is only the promised day, which holds while the
+/// parcel is on its way.
 fn arrival_of(record: &TrackingRecord, language: Language) -> String {
     match (&record.arrival, &record.status) {
         (Some(arrival), _) => arrival_text(arrival, language),
@@ -98,7 +98,7 @@ fn arrival_text(arrival: &Arrival, language: Language) -> String {
         ArrivalKind::Today => texts::ARRIVES_TODAY,
         ArrivalKind::Delayed => texts::ARRIVES_LATE,
         ArrivalKind::Delivered => texts::HAS_ARRIVED,
-        // A kind that is newer than this program has a day all the same.
+        // A kind that is newer than this program still has a day.
         _ => return date,
     };
     text.with(&[("date", &date)]).pick(language).to_owned()
@@ -141,7 +141,7 @@ fn event_cells(number: Cell, event: &HistoryEntry) -> [Cell; 7] {
     ]
 }
 
-/// A parcel, or what the service sent that this version cannot read.
+/// A parcel, or a row from the service that this version cannot read.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum RowDocument<'a> {
@@ -210,7 +210,7 @@ impl Report for Listing {
     }
 }
 
-/// `parcel show`: what a list has of a parcel, and its way.
+/// `parcel show`: a list's data of a parcel, and its history.
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownParcel {
     pub(crate) parcel: ParcelSummary,
@@ -243,9 +243,9 @@ impl Report for ShownParcel {
     }
 }
 
-/// `manifest show`.
+/// The result of `manifest show`.
 impl Report for Manifest {
-    /// A row for each parcel, so that a manifest can be joined to other lists.
+    /// Returns a row for each parcel, so that a manifest can be joined to other lists.
     fn table(&self, _: Language) -> Table {
         let columns = [
             "manifestId",
@@ -310,7 +310,7 @@ impl Report for Manifest {
     }
 }
 
-/// `manifest submit`.
+/// The result of `manifest submit`.
 impl Report for Written<Manifest> {
     fn table(&self, language: Language) -> Table {
         self.value.table(language)
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arrival_is_what_the_service_says_or_the_promised_day_while_it_holds() {
+    fn the_arrival_is_the_service_s_or_the_promised_day() {
         let table = [
             ("IN_TRANSIT", Some("EXPECTED"), "2026-01-13", "2026-01-13"),
             ("OUT_FOR_DELIVERY", Some("TODAY"), "today", "hoy"),

@@ -1,5 +1,5 @@
-//! A result as every writer takes it: JSON documents, and one table whose columns have a stable
-//! name for CSV and a heading for people.
+//! A result as every writer takes it: JSON documents, and one table whose columns have a stable name for CSV and a
+//! heading for people.
 
 use chrono::{DateTime, Utc};
 use parcelo::{
@@ -10,23 +10,22 @@ use serde::{Serialize, Serializer};
 
 use crate::{output::format::Layout, texts::Text};
 
-/// What a command found or made. Each type of result implements this once; `output` has a writer
-/// for each format.
+/// The result of a command. Each type of result implements this once; `output` has a writer for each format.
 pub(crate) trait Report: Document + std::fmt::Debug {
-    /// The documents of `-o ndjson`, if there is one for each item; else the result is one document.
+    /// Returns the documents of `-o ndjson`, if there is one for each item; otherwise the result is one document.
     fn items(&self) -> Option<Items<'_>> {
         None
     }
 
-    /// For spreadsheets, and for people unless `sections` says otherwise.
+    /// Returns the table for spreadsheets, and for people unless `sections` is overridden.
     fn table(&self, language: Language) -> Table;
 
-    /// For people.
+    /// Returns the sections for people.
     fn sections(&self, language: Language) -> Vec<Section<'_>> {
         vec![Section::Table(self.table(language))]
     }
 
-    /// Warnings about what was made, for standard error.
+    /// Returns warnings about the created items, for standard error.
     fn warnings(&self) -> &[Warning] {
         &[]
     }
@@ -48,13 +47,13 @@ impl<T: Serialize> Document for T {
 
 pub(crate) type Items<'a> = Vec<Box<dyn Document + 'a>>;
 
-/// Each value as a document of its own.
+/// Returns each value as a separate document.
 pub(crate) fn items<'a>(values: impl IntoIterator<Item: Serialize + 'a>) -> Items<'a> {
     values.into_iter().map(|value| Box::new(value) as Box<dyn Document>).collect()
 }
 
-/// What was found of the things that were asked for. As JSON, one is an object and several are an
-/// array, even if only one of them was found.
+/// The found ones of the requested items. As JSON, one requested item is an object and several are an array, even if
+/// only one of them was found.
 #[derive(Debug)]
 pub(crate) struct Found<T> {
     pub(crate) asked: usize,
@@ -70,7 +69,7 @@ impl<T: Serialize> Serialize for Found<T> {
     }
 }
 
-/// A part of what people read.
+/// A section of the output for people.
 pub(crate) enum Section<'a> {
     Table(Table),
     Line(String),
@@ -86,7 +85,7 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
-/// How people are shown a table; CSV is the same for both.
+/// The form of a table for people; CSV is the same for both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableStyle {
     /// Headings, then a line for each row.
@@ -97,13 +96,13 @@ pub(crate) enum TableStyle {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
-    /// In CSV; scripts rely on it.
+    /// The name in CSV; scripts rely on it.
     pub(crate) name: &'static str,
-    /// For people; a column without one is not shown to them.
+    /// The heading for people; a column without one is not shown to them.
     pub(crate) heading: Option<Text>,
 }
 
-/// A cell: its value in CSV, and what people read if that is something else.
+/// A cell: its value in CSV, and a text for people if it differs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cell {
     pub(crate) value: String,
@@ -111,30 +110,30 @@ pub(crate) struct Cell {
     pub(crate) tone: Tone,
 }
 
-/// What a value means for the user; on a terminal it has a colour.
+/// The meaning of a value for the user; on a terminal it has a colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
     #[default]
     Plain,
     Good,
-    /// Someone should look at it.
+    /// The value needs attention.
     Attention,
     Bad,
-    /// Over and done with.
+    /// The value is final and of little interest.
     Muted,
 }
 
-/// A column for both.
+/// Returns a column for CSV and for people.
 pub(crate) const fn column(name: &'static str, heading: Text) -> Column {
     Column { name, heading: Some(heading) }
 }
 
-/// A column for CSV only.
+/// Returns a column for CSV only.
 pub(crate) const fn csv_only(name: &'static str) -> Column {
     Column { name, heading: None }
 }
 
-/// A column for people only.
+/// Returns a column for people only.
 pub(crate) const fn text_only(heading: Text) -> Column {
     Column { name: "", heading: Some(heading) }
 }
@@ -164,13 +163,13 @@ impl Cell {
         value.map(Self::new).unwrap_or_default()
     }
 
-    /// With another text for people.
+    /// Sets a different text for people.
     #[expect(clippy::needless_pass_by_value, reason = "callers pass references, dates and texts")]
     pub(crate) fn shown_as(self, text: impl ToString) -> Self {
         Self { shown: Some(text.to_string()), ..self }
     }
 
-    /// A time: to the millisecond in CSV, to the second for people.
+    /// Returns a time: to the millisecond in CSV, to the second for people.
     pub(crate) fn time(time: DateTime<Utc>) -> Self {
         Self::new(time::to_text(time)).shown_as(moment(time))
     }
@@ -179,7 +178,7 @@ impl Cell {
         time.map(Self::time).unwrap_or_default()
     }
 
-    /// A status as people see it.
+    /// Returns a status as people see it.
     pub(crate) fn status(status: &ParcelStatus, name: &str) -> Self {
         let cell = Self { tone: tone_of(status), ..Self::new(status.code()) };
         cell.shown_as(status_text(status.code(), name))
@@ -203,13 +202,13 @@ fn tone_of(status: &ParcelStatus) -> Tone {
     }
 }
 
-/// A status's name and, where that has other words, its code, by which it is listed and stands in the docs.
+/// Returns a status's name and, if its words differ, its code, by which it is listed and documented.
 pub(crate) fn status_text(code: &str, name: &str) -> String {
     let is_same = name.to_uppercase().replace(' ', "_") == code;
     if is_same { name.to_owned() } else { format!("{name} ({code})") }
 }
 
-/// A time to the second.
+/// Formats a time to the second.
 pub(crate) fn moment(moment: DateTime<Utc>) -> String {
     format!("{} UTC", moment.format(SECONDS))
 }

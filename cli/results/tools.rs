@@ -1,5 +1,4 @@
-//! Results of the commands that ship nothing: health and reset, profiles, checks, requests that
-//! were not sent.
+//! Results of the commands that ship nothing: health and reset, profiles, checks, unsent requests.
 
 use parcelo::{
     Language,
@@ -20,7 +19,7 @@ use crate::{
 #[derive(Debug, Serialize)]
 pub(crate) struct UnsentRequests(pub(crate) Vec<UnsentRequest>);
 
-/// `config list`, and after `config init` and `use`.
+/// `config list`, also shown after `config init` and `use`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Profiles(pub(crate) Vec<ProfileSummary>);
 
@@ -31,7 +30,7 @@ pub(crate) struct ProfileSummary {
     pub(crate) name: String,
     pub(crate) current: bool,
     pub(crate) base_url: Option<String>,
-    /// Masked.
+    /// The key, masked.
     pub(crate) key: Option<String>,
     pub(crate) language: Option<&'static str>,
     pub(crate) output: Option<Format>,
@@ -51,7 +50,7 @@ pub(crate) struct Checks(pub(crate) Vec<Check>);
 /// One check.
 #[derive(Debug)]
 pub(crate) struct Check {
-    /// Its name for programs.
+    /// The check's name for programs.
     pub(crate) name: &'static str,
     pub(crate) title: Text,
     pub(crate) state: CheckState,
@@ -78,7 +77,7 @@ pub(crate) struct WrittenFile {
 }
 
 impl CheckState {
-    /// The state for programs.
+    /// Returns the state for programs.
     fn code(self) -> &'static str {
         match self {
             Self::Passed => "ok",
@@ -117,7 +116,7 @@ impl Check {
     }
 }
 
-/// `health`.
+/// The result of `health`.
 impl Report for Health {
     fn table(&self, language: Language) -> Table {
         let countries = match &*self.allowed_countries {
@@ -135,7 +134,7 @@ impl Report for Health {
     }
 }
 
-/// `sandbox reset`.
+/// The result of `sandbox reset`.
 impl Report for SandboxReset {
     fn table(&self, _: Language) -> Table {
         let Deleted {
@@ -227,7 +226,7 @@ impl Report for ConfigFile {
         Table::list(["path", "exists"].map(csv_only), [row])
     }
 
-    /// Only the path, so that a shell can use it.
+    /// Returns only the path, so that a shell can use it.
     fn sections(&self, _: Language) -> Vec<Section<'_>> {
         vec![Section::Line(self.path.clone())]
     }
@@ -257,7 +256,7 @@ impl Report for Checks {
         Table::list(["check", "state", "detail", "hint"].map(csv_only), rows)
     }
 
-    /// A line for each check, then what to do about those that failed.
+    /// Returns a line for each check, then the remedies of those that failed.
     fn sections(&self, language: Language) -> Vec<Section<'_>> {
         let facts = self.0.iter().map(|check| {
             let state = check.state.text().pick(language);

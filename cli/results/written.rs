@@ -1,9 +1,9 @@
-//! What a write returned, with the idempotency key that makes it safe to repeat.
+//! The result of a write, with the idempotency key that makes it safe to repeat.
 
 use parcelo::{IdempotencyKey, Outcome, Reply, model::RequestId};
 use serde::{Serialize, Serializer};
 
-/// What a write returned, and the idempotency key that keeps it from being done twice.
+/// The result of a write, and the idempotency key that keeps it from being executed twice.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Written<T> {
@@ -32,7 +32,7 @@ pub(super) fn serialize_outcome<S: Serializer>(
     serializer.serialize_str(outcome_code(*outcome))
 }
 
-/// The outcome for programs.
+/// Returns the outcome for programs.
 pub(super) fn outcome_code(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Created => "created",

@@ -1,8 +1,8 @@
-//! The help: what each command and argument is for, the names of values, the exit codes.
+//! The help: the purpose of each command and argument, the names of values, the exit codes.
 
 use super::Text;
 
-/// By the command's path.
+/// The help of commands, by path.
 #[rustfmt::skip]
 pub(crate) const COMMAND_HELP: &[(&str, Text)] = &[
     ("parcelo", Text { en: "Ship parcels across borders: orders, labels, manifests, tracking", es: "Enviar paquetes internacionales: pedidos, etiquetas, manifiestos, rastreo" }),
@@ -41,7 +41,7 @@ pub(crate) const COMMAND_HELP: &[(&str, Text)] = &[
     ("parcelo man", Text { en: "Generate manual pages", es: "Generar páginas de manual" }),
 ];
 
-/// By the argument's id.
+/// The help of arguments, by id.
 #[rustfmt::skip]
 pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("file", Text { en: "Order as JSON; - reads standard input", es: "Pedido en JSON; - lee la entrada estándar" }),
@@ -115,7 +115,7 @@ pub(crate) const ARGUMENT_HELP: &[(&str, Text)] = &[
     ("command", Text { en: "Command whose page is printed, for example order create", es: "Comando cuya página se muestra, por ejemplo order create" }),
 ];
 
-/// By the value's English name.
+/// The names of values, by their English name.
 #[rustfmt::skip]
 pub(crate) const VALUE_NAMES: &[(&str, Text)] = &[
     ("FILE", Text { en: "FILE", es: "ARCHIVO" }),
@@ -152,7 +152,7 @@ pub(crate) const VALUE_NAMES: &[(&str, Text)] = &[
     ("SECONDS", Text { en: "SECONDS", es: "SEGUNDOS" }),
 ];
 
-/// At the end of the main help.
+/// The exit codes, at the end of the main help.
 pub(crate) const EXIT_CODES: Text = Text {
     en: "\
 Exit codes:

@@ -1,6 +1,6 @@
-//! What a happy call costs the caller's thread, beside reqwest alone and reqwest with the usual
-//! middleware, in the same run: the same creation to the same server, which runs in a process of its
-//! own. The connection runs on the measured thread.
+//! The cost of a successful call on the caller's thread, beside reqwest alone and reqwest with the usual middleware, in
+//! the same run: the same creation to the same server, which runs in a separate process. The connection runs on the
+//! measured thread.
 //!
 //! `cargo bench -p parcelo --bench calls [-- CALLS]` prints a table for docs/benchmarks.md. Linux only:
 //! it reads a thread's CPU time from /proc. `count WHAT CALLS` makes calls of one kind and prints
@@ -70,7 +70,7 @@ fn measure(runtime: &Runtime, address: &str, counted: Option<&str>, calls: u32) 
         Some(_) => return runtime.block_on(repeat(calls, &ours)),
         None => {}
     }
-    // Round by round, so that whatever else the machine does meets all three.
+    // Round by round, so that other load on the machine affects all three.
     let mut costs = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
         costs[0].push(cost(runtime, calls, &alone));
@@ -85,7 +85,7 @@ fn measure(runtime: &Runtime, address: &str, counted: Option<&str>, calls: u32) 
     }
 }
 
-/// The CPU time of a call on this thread, in microseconds.
+/// Returns the CPU time of a call on this thread, in microseconds.
 fn cost<T>(runtime: &Runtime, calls: u32, call: &impl AsyncFn() -> T) -> f64 {
     runtime.block_on(async {
         repeat(calls / 10, call).await;
@@ -101,7 +101,7 @@ async fn repeat<T>(calls: u32, call: &impl AsyncFn() -> T) {
     }
 }
 
-/// The nanoseconds that this thread has run.
+/// Returns the nanoseconds that this thread has run.
 fn cpu_time() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse().unwrap()

@@ -77,7 +77,7 @@ pub mod transport {
     pub use crate::client::{BodyStream, Phase, Transport, TransportError};
 }
 
-/// For the server: the requests of operators and carriers. Not covered by semantic versioning.
+/// Requests of operators and carriers, for the server. Not covered by semantic versioning.
 #[cfg(feature = "server")]
 #[doc(hidden)]
 pub mod admin {

@@ -39,14 +39,14 @@ const ANSWER: &str = r#"{"success":true,"parcel":{"id":"par_01JH8Z00000000000000
 
 #[tokio::main]
 async fn main() {
-    // Memory comes first: what the others leave behind would stand in its figures.
+    // Memory comes first: its figures would include the memory that the others leave allocated.
     memory().await;
     starts().await;
     crowds().await;
     thirty_days().await;
 }
 
-/// The sample order under a key and a tracking number of the caller's own.
+/// Returns the sample order under the caller's key and tracking number.
 fn order(key: usize, number: &str) -> String {
     let order = parcelo_server::mock::sample::ORDER;
     let order = order.replace("first-order-0001", &format!("order-{key:07}"));
@@ -95,17 +95,17 @@ async fn crowds() {
     }
 }
 
-/// The milliseconds until as many servers as make a crowd, all alive, have answered.
+/// Returns the milliseconds until a crowd of servers, all of them alive, have answered.
 async fn crowd<S, F: Future<Output = S>>(start: impl Fn() -> F) -> f64 {
     let begun = Instant::now();
     let servers = futures_util::future::join_all((0..CROWD).map(|_| start())).await;
     let took = begun.elapsed().as_secs_f64() * 1000.0;
-    // A server of wiremock blocks when it is dropped: for ever, if tokio wants the task to pause.
+    // A server of wiremock blocks when it is dropped, and blocks for ever if tokio makes the task pause.
     tokio::task::unconstrained(async { drop(servers) }).await;
     took
 }
 
-/// A server that has made an order, for a caller over HTTP.
+/// Starts a server that has made an order, for a caller over HTTP.
 async fn labelled() -> (MockServer, ApiKey, Line) {
     let server = MockServer::start().await;
     let key = server.key().issue();
@@ -114,7 +114,7 @@ async fn labelled() -> (MockServer, ApiKey, Line) {
     (server, key, line)
 }
 
-/// A server of wiremock that has answered with its one stub.
+/// Starts a server of wiremock that has answered with its one stub.
 async fn stubbed() -> wiremock::MockServer {
     let server = wiremock::MockServer::start().await;
     let stub = Mock::given(matchers::method("POST")).and(matchers::path(PATH));
@@ -172,7 +172,7 @@ impl Line {
     }
 }
 
-/// A request without a socket; its status.
+/// Sends a request without a socket and returns its status.
 async fn call(routes: &Router, key: &str, path: &str, body: String) -> u16 {
     let method = if body.is_empty() { "GET" } else { "POST" };
     let request = Request::builder().method(method).uri(path).header("x-api-key", key);
@@ -200,12 +200,12 @@ async fn thirty_days() {
     }
 }
 
-/// A server whose parcels were created so many seconds apart, and none has moved yet.
+/// Returns a server whose parcels were created the given number of seconds apart and have not moved yet.
 async fn sandbox(apart: u64) -> MockServer {
     let server = MockServer::builder().clock(Clock::frozen("2026-03-01T00:00:00Z")).start().await;
     let (routes, key) = (server.routes(), server.key().issue());
     for place in 0..PARCELS {
-        // Backwards, so that nothing falls due meanwhile.
+        // Backwards, so that nothing falls due in the process.
         let before = server.clock().now() - Duration::from_secs(apart);
         server.clock().set(&before.to_rfc3339()).await;
         let number = format!("SB-SUCCESS-{place:05}");
@@ -214,7 +214,7 @@ async fn sandbox(apart: u64) -> MockServer {
     server
 }
 
-/// Requests that make nothing new, without a socket: what a server remembers of them is bounded.
+/// Measures memory over requests that make nothing new, without a socket: a server's records of them are bounded.
 async fn memory() {
     println!("| requests in memory | requests/s | resident MiB |");
     println!("|---|---|---|");

@@ -1,5 +1,5 @@
-//! What a search takes in an account of 1,000,000 parcels, as its caller sees it: one client, one search after
-//! the other, by each of the ways to find a parcel.
+//! The duration of a search in an account of 1,000,000 parcels, as its caller sees it: one client, one search after the
+//! other, by each of the ways to find a parcel.
 //!
 //! `cargo bench -p parcelo-server --bench search [-- PARCELS]` prints a table, for a file and for PostgreSQL, where that is
 //! installed. The parcels are written past the server, so it adds them to its index first: the run says how long
@@ -33,12 +33,12 @@ mod cluster;
 use cluster::Cluster;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_parcelo-server");
-/// Searches of each kind.
+/// Number of searches of each kind.
 const SEARCHES: usize = 500;
-/// The promise.
-const MOST_MILLIS: f64 = 20.0;
+/// Maximum p99 in milliseconds.
+const MAX_P99_MILLIS: f64 = 20.0;
 const ORDER: &str = r#"{"idempotencyKey":"bench-search","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
-/// Given names; a twentieth of all people has each.
+/// Given names; a twentieth of all receivers has each.
 const GIVEN: [&str; 20] = [
     "María", "José", "Luis", "Ana", "Carlos", "Rosa", "Juan", "Carmen", "Jorge", "Lucía", "Pedro",
     "Elena", "Miguel", "Sofía", "Andrés", "Paola", "Diego", "Inés", "Raúl", "Zoë",
@@ -114,7 +114,7 @@ const KINDS: [Kind; 8] = [
     ("a given name", |n| GIVEN[(n % 20) as usize].to_owned()),
 ];
 
-/// Not in the order of creation.
+/// Returns a permutation of the numbers, so that parcels are not in the order of creation.
 const fn mixed(n: u64) -> u64 {
     n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 24
 }
@@ -127,7 +127,7 @@ fn reference(n: u64) -> String {
     format!("PO-{:08}", mixed(n) % 100_000_000)
 }
 
-/// One of 4,000.
+/// Returns one of 4,000 surnames.
 fn surname(n: u64) -> String {
     const SYLLABLES: [&str; 16] = [
         "ba", "co", "de", "fi", "go", "hu", "ja", "le", "mo", "ná", "pe", "qui", "ro", "sal", "ta",
@@ -161,7 +161,7 @@ async fn row(
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
     let found = found as f64 / SEARCHES as f64;
     println!("| {what} | {found:.0} | {:.1} | {:.1} | {:.1} |", at(0.5), at(0.99), at(1.0));
-    at(0.99) <= MOST_MILLIS
+    at(0.99) <= MAX_P99_MILLIS
 }
 
 fn address(server: &Server) -> String {
@@ -196,7 +196,7 @@ fn start(database: &Database, folder: &Path) -> Server {
 
 enum Database {
     File(PathBuf),
-    /// A cluster of the run's own, and its database.
+    /// A separate cluster for the run, and its database.
     Postgres(Cluster, String),
 }
 
@@ -221,8 +221,8 @@ impl Database {
         }
     }
 
-    /// As many parcels like the one that is there, each with a number, a reference and a receiver of its own, a second
-    /// apart; none is in the index, as after an upgrade.
+    /// Inserts the given number of parcels like the existing one, each with a separate number, reference and receiver,
+    /// a second apart. None is in the index, as after an upgrade.
     async fn multiply(&self, parcels: u64) {
         match self {
             Self::File(path) => multiply_in_file(path, parcels),
@@ -235,8 +235,8 @@ impl Database {
         }
     }
 
-    /// What autovacuum does within the minutes that follow, and would do amid the measurement: a million rows have left
-    /// the queue.
+    /// Runs the vacuum that autovacuum would run within the next minutes, amid the measurement: a million rows have
+    /// left the queue.
     fn clean_up(&self) {
         if let Self::Postgres(cluster, name) = self {
             for table in ["term_queue", "term_runs", "term_pieces"] {

@@ -1,5 +1,5 @@
-//! From an event's commit until its message is with its receiver: 99 receivers that answer, alone and
-//! beside one that takes connections and never answers, in pairs, in turn.
+//! Time from an event's commit until its message is with its receiver: 99 receivers that answer, alone and beside one
+//! that takes connections and never answers, in pairs, in turn.
 //!
 //! `cargo bench -p parcelo-server --bench webhooks [-- SECONDS]` prints a table for docs/benchmarks.md.
 #![allow(
@@ -28,9 +28,9 @@ use ulid::Ulid;
 
 const LIVE: usize = 99;
 const PAIRS: usize = 5;
-/// Between two events of a tenant.
+/// Interval between two events of a tenant.
 const PAUSE: Duration = Duration::from_millis(500);
-/// For the last deliveries; the retries of a failed one take longer, and would spoil the figures.
+/// Maximum wait for the last deliveries; the retries of a failed one take longer, and would distort the figures.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn main() {
@@ -44,7 +44,7 @@ async fn measure(time: Duration) {
     println!("|---|---|---|---|---|---|---|");
     let mut ratios = Vec::new();
     for pair in 1..=PAIRS {
-        // Who goes first changes from pair to pair.
+        // The order changes from pair to pair.
         let (without, with) = if pair % 2 == 0 {
             let with = Half::run(1, time).await;
             (Half::run(0, time).await, with)
@@ -66,7 +66,7 @@ async fn measure(time: Duration) {
     println!("| median | | | | | | {:.2} |", ratios[PAIRS / 2]);
 }
 
-/// What one half of a pair took.
+/// The latencies of one half of a pair.
 struct Half {
     events: usize,
     p50: f64,
@@ -106,7 +106,7 @@ impl Half {
         stop.now();
         store.close().await;
         let arrived = arrived.lock().unwrap();
-        // One can arrive before its writer has heard that it is committed.
+        // An event can arrive before its writer knows that it is committed.
         let took =
             committed.iter().map(|(event, at)| arrived[event].saturating_duration_since(*at));
         let mut took: Vec<_> = took.map(|took| took.as_secs_f64() * 1_000.0).collect();
@@ -115,7 +115,7 @@ impl Half {
     }
 }
 
-/// Takes connections and says nothing.
+/// Accepts connections and never answers.
 async fn keep_open(silent: TcpListener) {
     let mut open = Vec::new();
     while let Ok(connection) = silent.accept().await {
@@ -123,7 +123,7 @@ async fn keep_open(silent: TcpListener) {
     }
 }
 
-/// A receiver that answers at once, and when each event came to it.
+/// Starts a receiver that answers at once and records when each event arrived.
 async fn receiver(stop: Stop) -> (String, Arc<Mutex<HashMap<Ulid, Instant>>>) {
     let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/hook", socket.local_addr().unwrap());
@@ -137,7 +137,8 @@ async fn receiver(stop: Stop) -> (String, Arc<Mutex<HashMap<Ulid, Instant>>>) {
     (url, arrived)
 }
 
-/// An event for each tenant again and again, committed together; answers when each of the living was.
+/// Commits an event for each tenant together, again and again. Returns when each event of the living receivers was
+/// committed.
 async fn offer(
     service: &Arc<Service>,
     live: &[Tenant],

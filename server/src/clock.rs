@@ -149,7 +149,7 @@ impl<T: TwoClocks> Clock for GuardedClock<T> {
     }
 
     fn look(&self) -> Option<i64> {
-        self.guard().look(self.clocks.read())
+        self.guard().check(self.clocks.read())
     }
 }
 

@@ -1,4 +1,4 @@
-//! `doctor`: what is wrong, what to do about it, and an exit code that tells it to scripts.
+//! `doctor`: each fault, its remedy, and an exit code for scripts.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn all_is_well_but_for_a_clock_that_is_months_ahead() {
         let text = shop.run(&format!("doctor --lang {language}")).text().to_owned();
         let text = text.replace(shop.server.url(), "http://127.0.0.1:8081");
         let mut lines: Vec<_> = text.lines().map(str::trim_end).collect();
-        // The machine's clock and the window of the limit are not the test's.
+        // The machine's clock and the window of the limit do not depend on the test.
         lines.retain(|line| {
             !["Clock  ", "Reloj  ", "Limits  ", "Límites  "]
                 .iter()
@@ -47,7 +47,7 @@ async fn all_is_well_but_for_a_clock_that_is_months_ahead() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_first_fault_is_the_exit_code_and_what_depends_on_it_is_skipped() {
+async fn the_first_fault_sets_the_exit_code_and_skips_dependents() {
     let shop = Shop::open().await;
     let (url, secret) = (shop.server.url(), shop.key.secret());
     let foreign = Shop::open().await.server.key().name("Other").issue();

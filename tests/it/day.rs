@@ -1,5 +1,5 @@
 //! A day in the life of a shop, from its export of orders to the parcel that customs hold, with the command and the
-//! server as processes: everyone who has to do with a parcel is there, and each hears what concerns them.
+//! server as processes. Everyone involved with a parcel takes part, and each gets the news that concerns them.
 
 mod export;
 mod office;
@@ -23,11 +23,11 @@ use crate::{
 const IMPORT: &str = "order import orders.csv --preset shopify --map map.toml --sender sender.toml";
 const AWB: &str = "176-12345675";
 
-/// Orders whose rows are wrong, each with the column and the code.
+/// Orders with invalid rows, each with the column and the code.
 const INVALID: [(&str, &str, &str); 4] = [
     (export::SHORTENED_PHONE, "Shipping Phone", "SHORTENED_NUMBER"),
     (export::CANCELLED, "Cancelled at", "MUST_BE_EMPTY"),
-    // Which country's number it is depends on the country.
+    // The country decides which country's number it is.
     (export::COUNTRY_NAME, "Shipping Phone", "INVALID_FORMAT"),
     (export::COUNTRY_NAME, "Shipping Country", "UNKNOWN_VALUE"),
 ];
@@ -36,7 +36,7 @@ fn records(csv: &[u8]) -> Vec<HashMap<String, String>> {
     csv::Reader::from_reader(csv).deserialize().map(Result::unwrap).collect()
 }
 
-/// The folder of a shop with its export, a column map, and its own address.
+/// Prepares the folder of a shop with its export, a column map, and its address.
 fn shop(office: &Office) -> Workdir {
     let create = ["keys", "create", "--environment", "production", "--countries", "*"];
     let key = office.made(&[&create[..], &["--name", "Shop"]].concat(), "key");
@@ -47,7 +47,7 @@ fn shop(office: &Office) -> Workdir {
     dir
 }
 
-/// The morning: the export becomes parcels. Returns their numbers, in the order of the file.
+/// Imports the export in the morning. Returns the parcels' numbers, in the order of the file.
 fn import(dir: &Workdir) -> Vec<String> {
     let ran = dir.run(&format!("{IMPORT} --labels out --merge day.pdf"));
     assert_eq!(ran.code, 10, "{ran:?}");
@@ -69,7 +69,7 @@ fn import(dir: &Workdir) -> Vec<String> {
     numbers.filter(|number| !number.is_empty()).collect()
 }
 
-/// The label of each parcel once, on a page of its own, in the order of the file.
+/// Checks that the merged file has the label of each parcel once, on a separate page, in the order of the file.
 fn assert_merged(dir: &Workdir, numbers: &[String]) {
     let pages = |name: &str| {
         let file = dir.read(name);
@@ -79,7 +79,7 @@ fn assert_merged(dir: &Workdir, numbers: &[String]) {
     let ran = dir.run(&format!("label get {} --merge again.pdf", numbers[..100].join(" ")));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(dir.read("again.pdf") == dir.read("day-1.pdf"));
-    // Labels for a printer are text, which says which is where.
+    // Labels for a printer are text, which names their parcels.
     let ran = dir.run(&format!("label get {} -f zpl --merge -", numbers[100..].join(" ")));
     let labels = ran.text().split("^XA").skip(1).zip(&numbers[100..]);
     assert!(
@@ -101,8 +101,13 @@ fn listed(dir: &Workdir, options: &str) -> Vec<HashMap<String, String>> {
     records(&ran.stdout)
 }
 
-/// The event about a parcel's new status, of those that the shop's webhook has received; its signature is right.
-async fn heard(events: &mut UnboundedReceiver<Vec<u8>>, webhook: &Webhook, number: &str) -> Value {
+/// Returns the event about a parcel's new status from those that the shop's webhook received. Its signature must be
+/// right.
+async fn status_event(
+    events: &mut UnboundedReceiver<Vec<u8>>,
+    webhook: &Webhook,
+    number: &str,
+) -> Value {
     loop {
         let request = events.recv().await.unwrap();
         let text = String::from_utf8(request).unwrap();
@@ -122,7 +127,7 @@ async fn heard(events: &mut UnboundedReceiver<Vec<u8>>, webhook: &Webhook, numbe
     }
 }
 
-/// The evening: what the list exports leads to the orders that are there, and creates none.
+/// Exports the list in the evening and imports it: it leads to the existing orders and creates none.
 fn export_and_import(dir: &Workdir, numbers: &[String]) {
     let rows = listed(dir, "");
     assert_eq!(rows.len(), numbers.len());
@@ -162,14 +167,14 @@ async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
     assert_merged(&dir, &numbers);
     send_off(&dir, &numbers);
 
-    // Noon: the carrier has them, and every receiver hears of it.
+    // Noon: the carrier has them, and every receiver gets an e-mail.
     assert_eq!(office.scan(&carrier, "PICKED_UP", &numbers).await, ["APPLIED"]);
     office.let_mails_go();
     let mails = relay.wait_for(numbers.len());
     let first = mails.iter().find(|mail| mail.to == export::email("#1001")).unwrap();
     assert!(first.text.contains(&numbers[0]), "{}", first.text);
 
-    // A receiver looks at the parcel, and wants no more e-mails.
+    // A receiver opens the parcel's page and unsubscribes from e-mails.
     let site = "https://parcelo.example";
     let page = office.open_link(&format!("/track/{}", first.link(&format!("{site}/track/")))).await;
     assert_eq!(page.status, 200);
@@ -178,7 +183,7 @@ async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
     assert!(office.open_link(&link).await.text.contains("<form"), "looking changes nothing");
     assert_eq!(office.unsubscribe(&link).await.status, 200);
 
-    // Customs hold it: the shop hears, by e-mail and by webhook; its receiver was promised silence.
+    // Customs hold it: the shop is notified by e-mail and by webhook; its receiver has unsubscribed.
     let held = &numbers[..1];
     assert_eq!(office.scan(&carrier, "CUSTOMS_HOLD", held).await, ["APPLIED"]);
     office.let_mails_go();
@@ -186,13 +191,13 @@ async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
     let last = mails.last().unwrap();
     assert_eq!(last.to, "ana@shop.example");
     assert!(last.text.contains(&held[0]) && last.text.contains("customs"), "{}", last.text);
-    let event = heard(&mut events, &webhook, &held[0]).await;
+    let event = status_event(&mut events, &webhook, &held[0]).await;
     assert_eq!(event["event"], "parcel.status_changed");
     let shown = listed(&dir, "--status CUSTOMS_HOLD");
     let shown: Vec<_> = shown.iter().map(|row| row["trackingNumber"].clone()).collect();
     assert_eq!(shown, held);
 
-    // A report that cannot be true reaches the operator.
+    // A report that cannot be true is shown to the operator.
     assert!(!office.overview().await.text.contains("Needs attention"));
     let second = &numbers[1..2];
     assert_eq!(office.scan(&carrier, "DELIVERED", second).await, ["REJECTED"]);
@@ -201,7 +206,7 @@ async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
     assert!(overview.contains("/dashboard/exceptions"), "{overview}");
 
     export_and_import(&dir, &numbers);
-    // The second parcel's receiver hears of more; the first one's has heard nothing since.
+    // The second parcel's receiver gets more e-mails; the first one's has got none since.
     for status in ["IN_TRANSIT", "OUT_FOR_DELIVERY"] {
         assert_eq!(office.scan(&carrier, status, second).await, ["APPLIED"]);
     }

@@ -1,4 +1,4 @@
-//! `--dry-run`, `-v` and raw calls: what is sent, and what would be.
+//! `--dry-run`, `-v` and raw calls: the requests that are sent, and those that would be.
 
 use serde_json::json;
 
@@ -74,7 +74,7 @@ async fn the_shell_runs_the_shown_line() {
     order["receiver"]["fullName"] = json!("Luis O'Higgins $HOME `id` \\");
     shop.dir.write("order.json", &order);
     let curl = shop.run("order create order.json --dry-run");
-    // The shell reads the line as it would for curl; the words come back one a line.
+    // The shell reads the line as it would for curl and prints its words, one a line.
     let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}\n{}", curl.text());
     let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
     let words = String::from_utf8(output.stdout).unwrap();

@@ -7,7 +7,7 @@ use parcelo_server::{
 
 use crate::cluster;
 
-/// A mock server to be configured.
+/// Returns the builder of a mock server.
 pub(crate) fn builder() -> Builder {
     match cluster::chosen_kept() {
         None => MockServer::builder(),

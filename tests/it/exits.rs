@@ -1,4 +1,4 @@
-//! Every exit code that a run can end with, and what is printed with it.
+//! Every exit code of the command, and the text that is printed with it.
 
 use std::{fs, process::Stdio, sync::atomic::Ordering};
 
@@ -35,7 +35,7 @@ async fn a_machine_without_root_certificates_is_as_good_as_any() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_does_not_speak_tls_is_8_with_the_address_to_check() {
+async fn a_server_without_tls_is_8_with_the_address_to_check() {
     let shop = Shop::open().await;
     let plain = shop.server.url().replace("http:", "https:");
     let ran = shop.dir.run_with("health -o json", &[("PARCELO_BASE_URL", &plain)], "");
@@ -45,7 +45,7 @@ async fn a_server_that_does_not_speak_tls_is_8_with_the_address_to_check() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_that_is_not_trusted_is_8_after_one_attempt_and_the_hint_helps() {
+async fn an_untrusted_certificate_is_8_after_one_attempt_with_a_hint() {
     let (shop, peer) = (Shop::open().await, peer::private().await);
     let run = |line, variables: &[_]| {
         let variables = [&[("PARCELO_BASE_URL", &*peer.url)], variables].concat();
@@ -153,7 +153,7 @@ async fn a_wrong_command_line_is_2() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn standard_input_is_read_once_and_the_hint_names_the_key_only_if_it_is_read_there() {
+async fn standard_input_is_read_once_for_the_key_or_for_input() {
     let shop = Shop::open().await;
     let table = [
         ("order validate - -", false),
@@ -215,7 +215,7 @@ async fn a_country_that_the_key_may_not_ship_to_is_4() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_key_comes_from_the_environment_or_standard_input_never_from_an_argument() {
+async fn the_key_is_never_read_from_an_argument() {
     let shop = Shop::open().await;
     let keyless = Workdir::new("", shop.server.url());
     let secret = shop.key.secret();
@@ -271,7 +271,7 @@ async fn nobody_there_is_8_for_reads_and_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_that_is_cut_off_is_8_and_a_write_9_with_the_key_to_resume_with() {
+async fn a_cut_read_is_8_and_a_cut_write_9_with_its_key() {
     let dir = Workdir::new(Shop::open().await.key.secret(), &peer::cutting().await);
     assert_eq!(dir.run("track SB-SUCCESS-0001").code, 8);
     let people = dir.run("order create order.json --lang es");
@@ -311,7 +311,7 @@ async fn every_write_that_is_cut_off_says_how_it_can_be_resumed() {
     }
 }
 
-/// The network is not to blame for what the service answered, or another server in its place.
+/// The network is not to blame for an answer of the service or of another server in its place.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_answer_is_8_for_reads_and_the_hint_fits_it() {
     let secret = Shop::open().await.key;
@@ -355,7 +355,7 @@ async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
 #[test]
 fn a_closed_pipe_is_quiet() {
     let dir = Workdir::new("", "");
-    // More than is held back before it is written.
+    // Longer than the buffer of the output.
     let many = vec![crate::shop::order("SB-SUCCESS-0001"); 2000];
     std::fs::write(dir.path("many.json"), serde_json::to_vec(&many).unwrap()).unwrap();
     for line in [

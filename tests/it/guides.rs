@@ -1,4 +1,4 @@
-//! The commands of the guides are run as they stand there, each in a folder with what it needs.
+//! The commands in the guides: each is run as it is written, in a folder with the files that it needs.
 
 use std::{fs, path::Path, process::Command};
 
@@ -15,7 +15,7 @@ const GUIDES: [&str; 2] =
 /// The parcel in the guides.
 const NUMBER: &str = "SBEC7K2M9QX4T8WD0";
 
-/// What is not run, and why.
+/// The commands that are not run, with the reason.
 const SKIPPED: [(&str, &str); 4] = [
     ("cargo install", "it builds the command"),
     ("export ", "it is for the command after it"),
@@ -23,7 +23,7 @@ const SKIPPED: [(&str, &str); 4] = [
     ("parcelo webhook listen", "it does not end"),
 ];
 
-/// The command lines of the blocks of shell, without their comments.
+/// Returns the command lines in the blocks of shell, without their comments.
 fn commands(guide: &str) -> Vec<String> {
     let blocks = guide.split("\n```sh\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
     let lines: String = blocks.map(|block| block.replace("\\\n", " ") + "\n").collect();
@@ -36,12 +36,12 @@ fn is_skipped(command: &str) -> bool {
     SKIPPED.iter().any(|(start, _)| format!("{command} ").starts_with(start) && !is_prompt(start))
 }
 
-/// Everything that a command of the guides may read.
+/// Creates everything that a command of the guides may read.
 fn prepare(shop: &Shop, command: &str) {
     let write = |name: &str, content: &str| fs::write(shop.dir.path(name), content).unwrap();
     shop.create(NUMBER);
     if command.contains("--watch") {
-        // The watch of a parcel that is void ends at once.
+        // The watch of a voided parcel ends at once.
         assert_eq!(shop.run(&format!("order void {NUMBER}")).code, 0);
     }
     if command.contains("manifest show") {

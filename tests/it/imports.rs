@@ -1,5 +1,4 @@
-//! `order import`: a file becomes parcels with labels, each once, whatever is wrong with the file or
-//! happens on the way.
+//! `order import`: a file becomes parcels with labels, each once, whatever is wrong with the file or fails on the way.
 
 mod endurance;
 mod files;
@@ -18,7 +17,7 @@ const HEADINGS: &str = "reference,sender_name,sender_phone,sender_line1,sender_c
     receiver_line1,receiver_city,receiver_province,receiver_zip,receiver_country,weight_kg,\
     declared_value,customs_description,customs_hs_code";
 
-/// A row that keeps the rules without a warning.
+/// Returns a row that follows the rules without a warning.
 fn row(reference: &str) -> String {
     format!(
         "{reference},Ana Ruiz,+13055550100,8400 NW 25th St,Miami,FL,33122,US,Luis Paredes,\
@@ -53,7 +52,7 @@ impl Shop {
         self.server.requests().of(Operation::CreateOrder).count()
     }
 
-    /// How many label files there are; each is whole.
+    /// Returns the number of label files, each of which must be complete.
     fn labels(&self) -> usize {
         let files = fs::read_dir(self.dir.path("out")).unwrap();
         let files = files.map(|file| file.unwrap().path());
@@ -103,24 +102,24 @@ async fn a_file_becomes_parcels_with_labels_and_results() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cell_that_a_spreadsheet_would_run_is_written_as_text_and_read_as_it_was() {
+async fn a_formula_is_written_as_text_and_read_back_unchanged() {
     let shop = Shop::open().await;
     let references = ["=1+1", "+1", "-1", "@A1", "'=1", "'t-1"];
     shop.put("orders.csv", sheet(&references.map(row)));
     assert_eq!(shop.import("").code, 0);
     let written: Vec<_> = shop.results().into_iter().map(|row| row["reference"].clone()).collect();
-    // One apostrophe of the file itself marked its cell as text.
+    // One apostrophe in the file itself marked its cell as text.
     let expected = ["'=1+1", "'+1", "'-1", "'@A1", "'=1", "'t-1"];
     assert_eq!(written, expected);
     let listed = records(shop.run("parcel list -o csv").text().as_bytes());
     let mut listed: Vec<_> = listed.into_iter().map(|row| row["externalOrderId"].clone()).collect();
-    // They were created side by side.
+    // They were created concurrently.
     let mut sorted = expected;
     listed.sort_unstable();
     sorted.sort_unstable();
     assert_eq!(listed, sorted);
 
-    // What was written leads to the same orders: nothing is created again.
+    // The written values lead to the same orders: nothing is created again.
     let written: Vec<_> = written.iter().map(|reference| row(reference)).collect();
     shop.put("orders.csv", sheet(&written));
     let again = shop.run("order import orders.csv --labels again -o ndjson");
@@ -165,7 +164,7 @@ async fn good_rows_are_created_and_bad_ones_named_in_both_languages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_sent_when_only_checked_or_not_all_are_valid_and_that_was_asked_for() {
+async fn check_only_and_all_or_nothing_send_nothing() {
     let shop = Shop::open().await;
     let bad = row("A-2").replace(",EC,", ",XX,");
     for (rows, options, code, words) in [
@@ -263,7 +262,7 @@ async fn a_file_has_columns_for_the_flat_the_company_and_customs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_merged_file_has_the_label_of_each_order_in_the_order_of_the_rows() {
+async fn a_merged_file_has_the_labels_in_the_order_of_the_rows() {
     let shop = Shop::open().await;
     let mut some = rows(4);
     some[1] = some[1].replace(",EC,", ",XX,");

@@ -1,4 +1,4 @@
-//! `label`: real files, in a folder or on standard output; what is known of a label; reprints. And `invoice`.
+//! `label`: real files, in a folder or on standard output; a label's metadata; reprints. Also `invoice`.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::shop::Shop;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// The link's port and signature are random.
+/// Replaces the link, whose port and signature are random.
 fn without_link(text: &str) -> String {
     let line = |line: &str| line.split("http://").next().unwrap().to_owned() + "\n";
     text.lines().map(line).collect()
@@ -39,7 +39,7 @@ async fn get_saves_a_real_file_of_each_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_files_are_labels_of_four_by_six_inches_with_the_number_on_them() {
+async fn the_files_are_four_by_six_inch_labels_with_the_number() {
     let shop = shop_with_two().await;
     let png = shop.run("label get SB-SUCCESS-0001 -f png -d -").stdout;
     let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
@@ -212,7 +212,7 @@ async fn info_tells_what_is_known_of_a_label_also_after_a_void() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reprint_is_a_new_version_with_its_mark_made_once_for_each_key() {
+async fn a_reprint_is_a_marked_new_version_once_for_each_key() {
     let shop = shop_with_two().await;
     let ran = shop.run("label reprint SB-SUCCESS-0001 --reason Torn -o json");
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
@@ -259,7 +259,7 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_are_shown_what_stands_on_the_label_and_programs_its_facts() {
+async fn people_see_the_label_s_text_and_programs_its_data() {
     let shop = shop_with_two().await;
     let ran = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
@@ -277,7 +277,7 @@ async fn people_are_shown_what_stands_on_the_label_and_programs_its_facts() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_label_is_opened_on_a_terminal_only_and_by_the_system_s_program() {
+async fn a_label_is_opened_only_on_a_terminal_by_the_system() {
     use std::os::unix::fs::PermissionsExt;
     let shop = shop_with_two().await;
     let line = "label show SB-SUCCESS-0001 --open";
@@ -285,7 +285,7 @@ async fn a_label_is_opened_on_a_terminal_only_and_by_the_system_s_program() {
     assert_eq!(piped.code, 2);
     assert!(piped.stderr.contains("needs a terminal"), "{piped:?}");
 
-    // `script` and the shell it needs, but no xdg-open.
+    // A PATH with `script` and its shell, but without xdg-open.
     let bin = shop.dir.path("bin");
     std::fs::create_dir(&bin).unwrap();
     for program in ["script", "sh"] {

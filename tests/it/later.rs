@@ -1,5 +1,5 @@
-//! Answers of a later version of the service: a new word is printed as it came, and a row that cannot be read
-//! is named with its JSON beside the others.
+//! Answers of a later version of the service: a new word is printed unchanged, and an unreadable row is shown as JSON
+//! beside the others.
 
 use serde_json::json;
 
@@ -79,7 +79,7 @@ async fn a_void_names_the_row_that_cannot_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_creation_whose_answer_cannot_be_read_is_told_as_done_with_the_answer() {
+async fn an_unreadable_answer_is_reported_as_executed() {
     let dir = dir(r#"{"success":true,"parcel":{"trackingNumber":"NEW/1"}}"#).await;
     let ran = dir.run("order create order.json");
     assert_eq!(ran.code, 10, "{ran:?}");

@@ -1,4 +1,4 @@
-//! `webhook listen`: what is signed is shown, passed on and answered; everything else is refused.
+//! `webhook listen`: signed webhooks are shown, forwarded and answered; all others are refused.
 
 use std::{
     io::{BufRead, BufReader, Lines},
@@ -21,7 +21,7 @@ const CHANGE: &str = r#"{"id":"evt_1","event":"parcel.status_changed","environme
 const TEST: &str = r#"{"event":"webhook.test","environment":"sandbox",
     "timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
 
-/// The command as it listens.
+/// The command while it listens.
 struct Listening {
     child: Child,
     url: String,
@@ -61,7 +61,7 @@ impl Listening {
         self.stderr.next().unwrap().unwrap()
     }
 
-    /// Ctrl-C; the exit code, and what else was printed.
+    /// Sends Ctrl-C. Returns the exit code and the rest of the output.
     fn end(mut self) -> (Option<i32>, Vec<String>) {
         interrupt(&self.child);
         let rest = self.stdout.chain(self.stderr).map(Result::unwrap).collect();
@@ -69,14 +69,14 @@ impl Listening {
     }
 }
 
-/// Ends a listener of people, for whom it says what becomes of the webhook now.
+/// Ends a listener for people, which says where webhooks go from now on.
 fn assert_ended(people: Listening) {
     let (code, rest) = people.end();
     assert!(code == Some(0) && rest.len() == 1, "{rest:?}");
     assert!(rest[0].contains("turns the webhook off") && rest[0].contains("dashboard"), "{rest:?}");
 }
 
-/// Sends a body as the service would, signed with a secret.
+/// Sends a body as the service does, signed with a secret.
 async fn send(url: &str, secret: &Secret, body: &str) -> StatusCode {
     let now = SystemClock.now().second();
     let request = reqwest::Client::new()
@@ -90,7 +90,7 @@ async fn send(url: &str, secret: &Secret, body: &str) -> StatusCode {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn signed_events_are_shown_in_every_format_and_ctrl_c_is_the_way_to_end() {
+async fn signed_events_are_shown_in_every_format_until_ctrl_c() {
     let dir = Workdir::new("", "");
     let mut people = listen(&dir, "");
     assert_eq!(send(&people.url, &secret(), CHANGE).await, StatusCode::OK);
@@ -179,7 +179,7 @@ async fn each_of_several_secrets_counts_while_one_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_is_passed_on_as_it_came_and_answered_as_the_program_answers() {
+async fn an_event_is_forwarded_unchanged_and_answered_as_the_target() {
     let dir = Workdir::new("", "");
     for (status, code) in [("204 No Content", 204), ("500 Internal Server Error", 500)] {
         let (target, mut received) = peer::recording(status).await;

@@ -1,4 +1,4 @@
-//! The command line as a process, whole journeys, and what the documents say of both.
+//! The command line as a process, whole journeys, and the statements of the documents about both.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

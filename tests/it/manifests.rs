@@ -99,7 +99,7 @@ async fn one_bad_parcel_is_named_and_nothing_is_submitted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_set_under_the_same_air_waybill_is_a_conflict_that_names_the_manifest() {
+async fn other_parcels_under_an_air_waybill_name_its_manifest() {
     let shop = shop_with_two().await;
     let first = shop.run("manifest submit SB-SUCCESS-0001 --awb 176-12345675 -o json").json();
     let ran = shop.run("manifest submit SB-SUCCESS-0002 --awb 176-12345675 -o json");
@@ -110,7 +110,7 @@ async fn another_set_under_the_same_air_waybill_is_a_conflict_that_names_the_man
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbers_come_from_standard_input_and_an_unknown_manifest_is_not_found() {
+async fn numbers_come_from_stdin_and_unknown_manifests_are_named() {
     let shop = shop_with_two().await;
     let line = "manifest submit - --awb 176-12345675 -o json";
     let ran = shop.dir.run_with(line, &[], "SB-SUCCESS-0001\nSB-SUCCESS-0002\n");

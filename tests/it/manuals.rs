@@ -1,10 +1,10 @@
-//! Completions and manual pages, read by those whom they are for.
+//! Completions and manual pages, tried with the programs that read them.
 
 use std::{fs, process::Command};
 
 use crate::shop::Workdir;
 
-/// Runs a program over a text; what it says of it.
+/// Runs a program on a text. Returns whether it accepts it, and its output.
 fn read_by(program: &str, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(program).args(arguments).output();
     let output = output.unwrap_or_else(|why| panic!("{program}: {why}"));
@@ -47,7 +47,7 @@ fn bash_loads_its_completions_and_completes() {
 
 #[cfg(unix)]
 #[test]
-fn bash_completes_statuses_countries_and_the_profiles_of_the_user() {
+fn bash_completes_statuses_countries_and_profiles() {
     let (dir, script) = completions("bash");
     let folder = dir.path(".config/parcelo");
     fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! `order create`, `order validate`, `order template`: each right and wrong.
+//! `order create`, `order validate`, `order template`: valid and invalid uses of each.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::shop::{Shop, Workdir, order, order_but};
 
-/// A folder without key and address: enough for what works offline.
+/// Returns a folder without key and address: enough for commands that work offline.
 fn offline() -> Workdir {
     Workdir::new("", "")
 }
@@ -68,7 +68,7 @@ async fn an_order_comes_from_standard_input_too() {
 
 /// PowerShell writes UTF-16 with `>`, old editors windows-1252.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_in_utf_16_is_read_and_one_in_another_encoding_is_named() {
+async fn an_order_in_utf_16_is_read_and_other_encodings_are_named() {
     let shop = Shop::open().await;
     let text = order("SB-WIDE-00001").to_string();
     let little: Vec<u8> =
@@ -194,7 +194,7 @@ async fn an_order_that_was_changed_since_names_the_parcel_that_exists() {
             assert!(!message.contains("idempot"), "of the order before its key: {message}");
             assert!(hint.contains("idempotencyKey"), "{hint}");
         }
-        // What was advised is done, and the advice holds for what is next.
+        // The advice is followed, and the command that it names works.
         assert_eq!(shop.run("order void SB-TAKEN-0001").code, 0);
         let again = shop.run("order create order.json");
         assert!(again.stderr.contains("is void already"), "{again:?}");
@@ -202,7 +202,7 @@ async fn an_order_that_was_changed_since_names_the_parcel_that_exists() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_is_sent_again_after_a_void_says_that_its_answer_is_old() {
+async fn an_order_repeated_after_a_void_says_its_answer_is_old() {
     let shop = Shop::open().await;
     assert_eq!(shop.run("order create order.json").code, 0);
     assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
@@ -237,7 +237,7 @@ async fn a_file_with_several_orders_is_said_to_be_one_for_an_import() {
     }
     assert_eq!(shop.run("order create one.json").code, 0, "what validate takes, create takes");
     assert_eq!(shop.server.requests().of(parcelo::Operation::CreateOrder).count(), 1);
-    // The command that is named takes both.
+    // The named command takes both.
     for file in ["lines.ndjson", "array.json"] {
         let ran = shop.run(&format!("order import {file} --labels out"));
         assert_eq!(ran.code, 0, "{ran:?}");
@@ -314,7 +314,7 @@ async fn a_misspelt_field_is_named_beside_the_one_that_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_was_refused_goes_through_with_its_key_once_corrected() {
+async fn a_refused_order_succeeds_with_its_key_once_corrected() {
     let shop = Shop::open().await;
     let faulty = order_but("SB-FAULTY-001", "/receiver/address/zipCode", json!("1705"));
     shop.dir.write("order.json", &faulty);
@@ -336,7 +336,7 @@ async fn nothing_is_created_when_the_label_has_no_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_whose_label_cannot_be_saved_exists_and_says_how_to_get_it() {
+async fn an_unsaved_label_says_how_to_get_it() {
     let shop = Shop::open().await;
     let name = "x".repeat(300);
     let ran = shop.run(&format!("order create order.json --label {name} -o json"));
@@ -436,7 +436,7 @@ fn every_template_passes_validation_as_it_is() {
 }
 
 #[test]
-fn a_template_has_a_fresh_key_and_explains_itself_beside_the_json() {
+fn a_template_has_a_new_key_and_an_explanation() {
     let dir = offline();
     let (one, other) = (dir.run("order template"), dir.run("order template --lang es"));
     assert_ne!(one.json()["idempotencyKey"], other.json()["idempotencyKey"]);

@@ -1,4 +1,4 @@
-//! `parcel list`: pages, all of them, filters; `parcel show`; and `sandbox reset`, after which there are none.
+//! `parcel list`: pages, all of them, filters; `parcel show`; and `sandbox reset`, after which there are no parcels.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::{
     shop::{Shop, Workdir, order},
 };
 
-/// Five parcels, each a second later than the one before; the fifth has an order id.
+/// Returns a shop with five parcels, each created a second after the one before; the fifth has an order id.
 async fn shop_with_five() -> Shop {
     let shop = Shop::open().await;
     for i in 1..=5 {
@@ -124,7 +124,7 @@ async fn a_parcel_is_shown_by_whatever_finds_only_it() {
         assert!(shown["tracking"]["history"].is_array(), "{text}");
     }
     insta::assert_snapshot!("parcel_show", shop.run("parcel show shop-5").text());
-    // A whole number goes before the numbers that begin with it.
+    // An exact number comes before the numbers that begin with it.
     shop.create("SB-NUMBER-00051");
     let exact = shop.run("parcel show SB-NUMBER-0005 -o json").json();
     assert_eq!(exact["parcel"]["trackingNumber"], "SB-NUMBER-0005");
@@ -132,7 +132,7 @@ async fn a_parcel_is_shown_by_whatever_finds_only_it() {
     assert_eq!(several.code, 11, "{several:?}");
     assert!(several.text().contains("SB-NUMBER-0004"), "{several:?}");
     insta::assert_snapshot!("parcel_show_several", several.stderr);
-    // It goes before another that is written alike.
+    // It comes before another that is spelled alike.
     shop.create("SB-NUMBER-00-51");
     for number in ["SB-NUMBER-00051", "sb-number-00-51"] {
         let shown = shop.run(&format!("parcel show {number} -o json")).json();
@@ -167,7 +167,7 @@ async fn a_whole_reference_goes_before_any_number_of_longer_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parcel_is_not_taken_for_the_only_one_while_there_may_be_others() {
+async fn a_parcel_is_not_the_only_match_while_others_may_exist() {
     let none = r#"{"success":true,"data":[],
         "meta":{"page":1,"limit":100,"total":0,"totalPages":0,"isPartial":true,"requestId":"req_1"}}"#;
     let one = r#"{"success":true,"data":[{"id":"par_1","trackingNumber":"SB-NUMBER-0001",
@@ -227,7 +227,7 @@ async fn numbers_go_from_one_command_to_the_next() {
     assert_eq!((listed.code, listed.text()), (0, "SB-PIPE-00002\nSB-PIPE-00001\n"), "{listed:?}");
     let created = shop.run("track SB-PIPE-00001 -o numbers");
     assert_eq!(created.text(), "SB-PIPE-00001\n");
-    // A result that is about no parcel has none.
+    // A result without parcels prints no numbers.
     assert_eq!(shop.run("health -o numbers").text(), "");
     let spreadsheet = "trackingNumber\n\"SB-PIPE-00001\"\n\nSB-PIPE-00002\n";
     let by_people = "\u{feff}Número de rastreo\r\nSB-PIPE-00001\r\n\"SB-PIPE-00002\"\r\n";

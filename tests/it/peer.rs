@@ -1,4 +1,4 @@
-//! Peers that no real server would be: they cut, keep silent, or say one thing only.
+//! Peers that behave as no real server does: they cut connections, stay silent, or always give the same answer.
 
 use std::sync::{
     Arc,
@@ -19,14 +19,14 @@ use tokio_rustls::{
     rustls::{ServerConfig, pki_types::PrivatePkcs8KeyDer},
 };
 
-/// The address of a port on which no one listens, and which no one else is given.
+/// Returns the address of a port where nothing listens, and which no other process is given.
 pub(crate) fn unused_address() -> String {
     let held: &TcpSocket = Box::leak(Box::new(TcpSocket::new_v4().unwrap()));
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     format!("http://{}", held.local_addr().unwrap())
 }
 
-/// Takes every request and closes the connection.
+/// Starts a peer that reads every request and closes the connection.
 pub(crate) async fn cutting() -> String {
     let (listener, url) = listen().await;
     tokio::spawn(async move {
@@ -38,7 +38,7 @@ pub(crate) async fn cutting() -> String {
     url
 }
 
-/// Takes one request, says so, and never answers.
+/// Starts a peer that reads one request, notifies the test, and never answers.
 pub(crate) async fn silent() -> (String, Arc<Notify>) {
     let (listener, url) = listen().await;
     let taken = Arc::new(Notify::new());
@@ -52,7 +52,7 @@ pub(crate) async fn silent() -> (String, Arc<Notify>) {
     (url, taken)
 }
 
-/// Answers every request with the same head and body.
+/// Starts a peer that answers every request with the same head and body.
 pub(crate) async fn saying(head: &'static str, body: &'static str) -> String {
     let (listener, url) = listen().await;
     tokio::spawn(async move {
@@ -69,7 +69,7 @@ pub(crate) async fn saying(head: &'static str, body: &'static str) -> String {
     url
 }
 
-/// Answers every request with a status, and hands over each as it came.
+/// Starts a peer that answers every request with a status and passes each on unchanged.
 pub(crate) async fn recording(status: &'static str) -> (String, UnboundedReceiver<Vec<u8>>) {
     let (listener, url) = listen().await;
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -86,7 +86,7 @@ pub(crate) async fn recording(status: &'static str) -> (String, UnboundedReceive
     (url, receiver)
 }
 
-/// A server over TLS whose certificate is of an authority that no machine trusts.
+/// A server over TLS whose certificate comes from an authority that no machine trusts.
 pub(crate) struct Private {
     pub(crate) url: String,
     /// The authority's certificate as PEM.
@@ -94,7 +94,7 @@ pub(crate) struct Private {
     pub(crate) connections: Arc<AtomicUsize>,
 }
 
-/// Refuses every API key, over TLS.
+/// Starts a server over TLS that refuses every API key.
 pub(crate) async fn private() -> Private {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -136,7 +136,7 @@ async fn listen() -> (TcpListener, String) {
     (listener, url)
 }
 
-/// Reads the head and as much body as it promises, so that closing is no reset.
+/// Reads the head and the announced length of the body, so that closing does not reset the connection.
 async fn take_request(stream: &mut TcpStream) -> Vec<u8> {
     let mut request = Vec::new();
     while stream.read_buf(&mut request).await.unwrap_or(0) > 0 {

@@ -1,5 +1,4 @@
-//! The terminal picture of the shipper's guide, made from what the command really prints
-//! (`PARCELO_BLESS=1` writes them).
+//! The terminal picture of the shipper's guide, made from the command's real output (`PARCELO_BLESS=1` writes it).
 
 use std::{fmt::Write, fs, path::Path};
 
@@ -34,14 +33,14 @@ async fn the_guide_s_picture_shows_what_the_command_prints() {
     check("docs/terminal.svg", &picture(&session));
 }
 
-/// A prompt with the line, and all that came of it.
+/// Returns a prompt with the line, and its output.
 fn session_of(dir: &Workdir, line: &str) -> String {
     let ran = dir.run_with(line, COLOURED, "");
     let text: Vec<_> = ran.text().lines().chain(ran.stderr.lines()).map(shortened).collect();
     format!("\u{1b}[36m$\u{1b}[0m \u{1b}[1mparcelo {line}\u{1b}[0m\n{}\n\n", text.join("\n"))
 }
 
-/// Random numbers are not the same in every picture, and links too long for it.
+/// Shortens links, which are too long, and random numbers, which differ in every picture.
 fn shortened(line: &str) -> String {
     match line.find("?sig=") {
         Some(at) => format!("{}?sig=…", &line[..at]),
@@ -95,7 +94,7 @@ fn picture(text: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// A line's runs; escape sequences become classes.
+/// Returns a line's runs; escape sequences become classes.
 fn runs(line: &str) -> Vec<Run> {
     let (mut runs, mut class) = (Vec::new(), "");
     let mut parts = line.split("\u{1b}[");

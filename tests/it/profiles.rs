@@ -1,4 +1,4 @@
-//! Profiles: made, listed, chosen; what is stronger than they are; and a key that no one sees.
+//! Profiles: creating, listing and choosing them, settings that take precedence, and a key that is never shown.
 
 use std::{fs, path::PathBuf};
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::shop::{Shop, Workdir};
 
-/// A dir without key and address in its environment.
+/// Returns a folder without key and address in its environment.
 fn bare() -> Workdir {
     Workdir::new("", "")
 }
@@ -20,7 +20,7 @@ fn write(dir: &Workdir, content: &str) {
     fs::write(file(dir), content).unwrap();
 }
 
-/// Makes a profile of the shop's key and address.
+/// Creates a profile with the shop's key and address.
 fn init(dir: &Workdir, shop: &Shop, options: &str) {
     let line = format!("config init {options} --api-key-stdin --base-url {}", shop.server.url());
     let ran = dir.run_with(&line, &[], &format!("{}\n", shop.key.secret()));
@@ -92,7 +92,7 @@ async fn a_flag_is_stronger_than_a_variable_and_that_than_the_profile() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_profile_is_the_flag_s_or_the_variable_s_or_the_chosen_one() {
+async fn the_profile_comes_from_flag_variable_or_selection() {
     let (shop, other, dir) = (Shop::open().await, Shop::open().await, bare());
     init(&dir, &shop, "one");
     init(&dir, &other, "two -o csv");
@@ -189,7 +189,7 @@ async fn a_broken_file_is_2_and_names_the_place_but_not_the_key() {
 
 /// PowerShell writes UTF-16 with `>`, old editors windows-1252.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_in_utf_16_is_read_and_one_in_another_encoding_is_named() {
+async fn a_file_in_utf_16_is_read_and_other_encodings_are_named() {
     let (shop, dir) = (Shop::open().await, bare());
     init(&dir, &shop, "");
     let text = format!("# piñata\n{}", fs::read_to_string(file(&dir)).unwrap());
@@ -208,7 +208,7 @@ async fn a_file_in_utf_16_is_read_and_one_in_another_encoding_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn init_refuses_what_could_not_be_used_and_never_takes_the_key_as_argument() {
+async fn init_refuses_unusable_values_and_a_key_as_argument() {
     let (shop, dir) = (Shop::open().await, bare());
     let (url, secret) = (shop.server.url(), shop.key.secret());
     let table = [
@@ -242,7 +242,7 @@ async fn init_completes_an_address_without_a_scheme() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_is_corrected_before_the_key_is_asked_for_and_needs_no_scheme() {
+async fn the_address_is_checked_before_the_key_is_prompted_for() {
     let (shop, dir) = (Shop::open().await, bare());
     let address = shop.server.url().strip_prefix("http://").unwrap();
     let typed = format!("\nftp://{address}\n{address}\n\n{}\n", shop.key.secret());
@@ -253,13 +253,13 @@ async fn an_address_is_corrected_before_the_key_is_asked_for_and_needs_no_scheme
     assert_eq!(keys.matches("API key (hidden)").count(), 1, "{ran:?}");
     assert!(before.contains("not an http or https address"), "{ran:?}");
     assert_eq!(dir.run("health").code, 0);
-    // Without an answer, there is no address.
+    // Without an answer there is no address.
     assert_eq!(bare().on_terminal("config init", "\n").code, 2);
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn on_a_terminal_address_and_key_are_asked_for_and_the_key_is_not_shown() {
+async fn a_terminal_prompts_for_address_and_hidden_key() {
     let (shop, dir) = (Shop::open().await, bare());
     let typed = format!("{}\n{}\n", shop.server.url(), shop.key.secret());
     let ran = dir.on_terminal("config init", &typed);

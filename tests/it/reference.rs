@@ -1,4 +1,4 @@
-//! What docs/api.md must list, compared with the tables of the code.
+//! The lists in docs/api.md, compared with the tables of the code.
 
 use parcelo::{
     ErrorCode, Language, Operation, ParcelStatus,

@@ -1,5 +1,5 @@
-//! A shop that ships with Parcelo: the real binary, in a folder of its own, against an embedded
-//! server. The one place of these tests that starts the process.
+//! A shop that ships with Parcelo: the real binary, in a separate folder, against an embedded server. Only this file
+//! starts the process.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ pub(crate) struct Workdir {
     url: String,
 }
 
-/// How a run of the command ended.
+/// The result of a run of the command.
 #[derive(Debug)]
 pub(crate) struct RunOutput {
     pub(crate) code: i32,
@@ -47,7 +47,7 @@ impl Shop {
         Self { server, key, dir }
     }
 
-    /// The same server with another key.
+    /// Returns a folder for the same server with another key.
     pub(crate) fn with_key(&self, key: &ApiKey) -> Workdir {
         Workdir::new(key.secret(), self.server.url())
     }
@@ -104,7 +104,7 @@ impl Workdir {
         self.ended(command.output().unwrap(), line)
     }
 
-    /// Runs the command with the limits that a shell sets.
+    /// Runs the command with a shell's resource limits.
     #[cfg(target_os = "linux")]
     pub(crate) fn run_limited(&self, limits: &str, line: &str) -> RunOutput {
         let script = format!("{limits}; exec {} {line}", env!("CARGO_BIN_EXE_parcelo"));
@@ -140,7 +140,7 @@ impl Workdir {
             .unwrap()
     }
 
-    /// Runs the command on a terminal, whose output is all that comes back.
+    /// Runs the command on a terminal, and returns only its output.
     #[cfg(target_os = "linux")]
     pub(crate) fn on_terminal(&self, line: &str, input: &str) -> RunOutput {
         let path = std::env::var("PATH").unwrap_or_default();
@@ -163,7 +163,7 @@ impl Workdir {
         self.ended(command.output().unwrap(), &line)
     }
 
-    /// What a run printed; whatever it was, the key is not in it.
+    /// Returns the output of a run, which never contains the key.
     pub(crate) fn ended(&self, output: std::process::Output, line: &str) -> RunOutput {
         let stderr = String::from_utf8(output.stderr).unwrap();
         let printed = format!("{}{stderr}", String::from_utf8_lossy(&output.stdout));
@@ -181,18 +181,18 @@ impl RunOutput {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 
-    /// Each line as a document.
+    /// Returns each line as a JSON document.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Standard error as the one object that it must be.
+    /// Returns the one JSON object on standard error.
     pub(crate) fn error(&self) -> Value {
         serde_json::from_str(&self.stderr).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 }
 
-/// An order to Ecuador that keeps the rules without a warning.
+/// Returns an order to Ecuador that follows the rules without a warning.
 pub(crate) fn order(number: &str) -> Value {
     json!({
         "idempotencyKey": format!("order-{number}"),
@@ -207,7 +207,7 @@ pub(crate) fn order(number: &str) -> Value {
     })
 }
 
-/// The order with one member replaced; the path is a JSON pointer to a member that is there.
+/// Returns the order with one member replaced; the path is a JSON pointer to an existing member.
 pub(crate) fn order_but(number: &str, pointer: &str, value: Value) -> Value {
     let mut order = order(number);
     *order.pointer_mut(pointer).unwrap() = value;

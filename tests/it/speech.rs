@@ -1,4 +1,4 @@
-//! How the command speaks: help and errors in both languages, colours, attempts.
+//! Texts of the command: help and errors in both languages, colours, attempts.
 
 use serde_json::json;
 
@@ -210,7 +210,7 @@ async fn a_connection_that_fails_names_address_and_cause() {
     assert!(!ran.stderr.contains("secret"), "{ran:?}");
 }
 
-/// Every line of a table that a terminal of this width shows.
+/// Returns every line of a table on a terminal of this width.
 #[cfg(target_os = "linux")]
 fn lines_on_terminal(shop: &Shop, line: &str, columns: u16) -> Vec<String> {
     let script = format!(
@@ -264,7 +264,7 @@ async fn what_a_server_says_cannot_command_the_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn places_on_a_parcel_s_way_cannot_turn_the_terminal_s_lines_around() {
+async fn places_cannot_reorder_lines_of_the_terminal() {
     let url = peer::saying(
         "200 OK\r\ncontent-type: application/json",
         r#"{"trackingNumber":"SB-SUCCESS-0001","status":"IN_TRANSIT","statusName":"In transit",

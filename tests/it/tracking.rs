@@ -1,4 +1,4 @@
-//! `track`: one parcel, several, with and without history, and those that are not there.
+//! `track`: one parcel, several, with and without history, and unknown ones.
 
 use serde_json::{Value, json};
 
@@ -95,7 +95,7 @@ async fn names_of_statuses_come_in_the_language_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_number_that_nobody_has_is_not_found_and_one_that_is_none_not_sent() {
+async fn an_unknown_number_is_not_found_and_an_invalid_one_not_sent() {
     let shop = shop_with_two().await;
     let unknown = shop.run("track SB-UNKNOWN-01 -o json");
     assert_eq!((unknown.code, &*unknown.stdout), (5, &b""[..]));

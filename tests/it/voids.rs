@@ -1,4 +1,4 @@
-//! `order void`: orders that are void afterwards, and those that cannot be.
+//! `order void`: orders that are void afterwards, and those that cannot be voided.
 
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ async fn a_fresh_key_is_shown_and_resumes_the_same_void() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_the_voided_are_shown_and_the_others_named_with_their_reason() {
+async fn voided_orders_are_shown_and_the_others_have_a_reason() {
     let shop = shop_with_two().await;
     shop.server.clock().advance(std::time::Duration::from_secs(5 * 60)).await;
     shop.create("SB-PLAIN-00001");
@@ -177,7 +177,7 @@ async fn on_a_terminal_a_void_asks_first_and_a_script_is_not_asked() {
     assert_eq!(status("SB-SUCCESS-0001"), "VOIDED");
     let ran = shop.dir.on_terminal("order void SB-SUCCESS-0002 --yes", "");
     assert!(ran.code == 0 && !ran.text().contains("Type yes"), "{ran:?}");
-    // Without a terminal it is a script, which has said what it wants.
+    // Without a terminal it is a script, whose intention is clear.
     shop.create("SB-SUCCESS-0003");
     assert_eq!(shop.run("order void SB-SUCCESS-0003").code, 0);
 }

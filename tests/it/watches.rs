@@ -33,7 +33,7 @@ fn lines_of(stdout: ChildStdout) -> impl Iterator<Item = std::io::Result<String>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_tells_each_change_once_and_ends_when_all_have_arrived() {
+async fn a_watch_shows_each_change_once_until_all_have_arrived() {
     let shop = shop_with_two().await;
     let line = "track SB-SUCCESS-0001 SB-RTS-000001 --watch --every 1";
     let mut child = shop.dir.start(line, Stdio::piped());

@@ -1,5 +1,5 @@
-//! Dependencies are guests: each has its reason in docs/decisions.md and is used, and those who build the
-//! SDK or the mock server get few others with it.
+//! Rules for dependencies: each has its reason in docs/decisions.md and is used, and the SDK and the mock server bring
+//! few others into the builds of their users.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

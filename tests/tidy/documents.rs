@@ -107,7 +107,7 @@ fn every_link_leads_to_a_file_and_to_a_heading_in_it() {
     assert_none("a link leads nowhere", &dead);
 }
 
-/// The anchors of a document's headings, as its readers' programs make them.
+/// Returns the anchors of a document's headings, as GitHub makes them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with("##"));
     let names = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());
@@ -135,7 +135,7 @@ fn every_test_and_lint_that_the_architecture_names_is_there() {
         let is_kept = !row.starts_with("| **I") || !keepers.is_empty();
         broken.extend((!is_kept || !gone.is_empty()).then(|| format!("{gone:?} of {row}")));
     }
-    assert_none("an invariant or a step is kept by nothing", &broken);
+    assert_none("an invariant or a step names no test or lint that exists", &broken);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Which file uses which. A file uses the file that holds the name it writes, in a `use` or in a path:
-//! re-exports are followed, and a `pub use` alone is no use. `mod` lines, attributes, test code and the
-//! bodies of `macro_rules!` do not count.
+//! Dependencies between files: a file uses the file that defines a name it writes, in a `use` or in a path. Re-exports
+//! are followed, and a `pub use` alone does not count. `mod` lines, attributes, test code and the bodies of
+//! `macro_rules!` are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::sources::{all, is_word};
 pub(super) type Path = Vec<String>;
 /// The texts of files by their paths.
 pub(super) type Files = BTreeMap<String, String>;
-/// Which files each file uses.
+/// The files that each file uses.
 pub(super) type Edges<'c> = BTreeMap<&'c str, BTreeSet<&'c str>>;
 
 pub(super) struct Crate {
@@ -27,7 +27,7 @@ struct Module {
     file: String,
     items: BTreeSet<String>,
     uses: Vec<Use>,
-    /// What is written outside `use`.
+    /// The paths outside `use` items.
     paths: Vec<Path>,
     children: Vec<ItemMod>,
 }
@@ -76,8 +76,8 @@ impl Crate {
         self.modules.insert(path.to_vec(), module);
     }
 
-    /// What a path names, from the root on and by the module that holds it: `crate::a::Item`. A path into
-    /// another crate stays as it is.
+    /// Returns the full path of the item that a path names, by the module that defines it: `crate::a::Item`. A path into
+    /// another crate is returned unchanged.
     fn resolve(&self, from: &[String], path: &[String], steps: u8) -> Path {
         let head = path.first().map_or("", String::as_str);
         let known = matches!(head, "crate" | "self" | "super") || self.knows(from, head);
@@ -99,7 +99,7 @@ impl Crate {
         [&["crate".to_owned()], &*at, rest].concat()
     }
 
-    /// Whether a path may start with this name: a child module, or a name that a `use` brought.
+    /// Returns true if a path may start with this name: a child module, or a name that a `use` brought.
     fn knows(&self, module: &[String], name: &str) -> bool {
         self.child(module, name).is_some()
             || self.imported(module, name).is_some_and(|found| found.path != [name])

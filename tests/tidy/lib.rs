@@ -1,8 +1,7 @@
-//! The rules of this repository, as tests: who may know whom, how long a file may be, what the
-//! documents must say. Each reads the files of the working tree, and a failure names the rule and the
-//! files, most with the line.
+//! The rules of this repository, as tests: allowed imports, lengths of files, contents of documents. Each reads the
+//! files of the working tree; a failure names the rule and the files, most with the line.
 //!
-//! Want a new rule? Write the check here; a rule that is only written down is forgotten.
+//! To add a rule, write its check here.
 #![cfg(test)]
 #![allow(
     clippy::expect_used,
@@ -34,8 +33,8 @@ fn assert_none(rule: &str, offences: &[String]) {
     assert!(offences.is_empty(), "{rule}\n  {}\n", offences.join("\n  "));
 }
 
-/// Fails where a folder has more offences than it may still have: the first that fits counts, and elsewhere there are none.
-/// Fewer is always right, and the number may then be lowered.
+/// Fails if a folder has more offences than `remaining` allows. The first prefix that matches counts; other folders may
+/// have none. Lower a number when offences are gone.
 fn assert_at_most(rule: &str, remaining: &[(&str, usize)], find: impl Fn(&Source) -> Vec<String>) {
     let mut found = BTreeMap::<_, Vec<_>>::new();
     for source in all() {

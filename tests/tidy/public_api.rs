@@ -1,6 +1,5 @@
-//! What the SDK promises: every public item with its signature, as it is checked in. A change of it can
-//! break the programs that use the crate, so a person reads the difference and accepts it. And where its
-//! names are: each at one path, few at the root.
+//! The SDK's public API: it must be the checked-in listing. A change can break programs that use the crate, so a person
+//! reviews the difference and accepts it. Also the paths of its names: one for each, few at the root.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,7 +17,7 @@ use super::{
     sources::{is_word, read, root, rust_under},
 };
 
-/// Beside the crate, which does not pack it.
+/// The checked-in listing, which the package leaves out.
 const LISTING: &str = "sdk/public-api.txt";
 
 /// The features for integrators; those for the server are not promised.
@@ -26,7 +25,7 @@ const FEATURES: &str = "blocking,client,gzip,http2,webhooks";
 
 /// `PARCELO_BLESS=1` writes the listing.
 #[test]
-#[ignore = "documents the SDK again, for a reader of one version of rustdoc: `.ci/prove packages` runs it"]
+#[ignore = "needs the JSON of one version of rustdoc: `.ci/prove packages` runs it"]
 fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
     let json = documented();
     let api = Builder::from_rustdoc_json(json)
@@ -35,7 +34,7 @@ fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
         .omit_auto_derived_impls(false)
         .build();
     let api = api.unwrap_or_else(|error| {
-        panic!("another rustdoc needs another public-api in Cargo.toml: {error}")
+        panic!("this rustdoc needs another version of public-api in Cargo.toml: {error}")
     });
     let items: Vec<_> = api.items().map(|item| format!("{item}\n")).collect();
     let listing = without_what_traits_say(items).concat();
@@ -51,9 +50,9 @@ fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
     assert_none(&format!("{LISTING} is old: run `just bless`"), &changed);
 }
 
-/// An implementation of a trait is one line: what it consists of, the trait says. Free functions, aliases and constants
-/// of a module follow its implementations, and stay. `StructuralPartialEq` is derived with `PartialEq`, and no one can
-/// write it.
+/// Reduces the implementation of a trait to one line, since the trait determines its items. Free functions, aliases and
+/// constants that follow it are kept. `StructuralPartialEq` is dropped: `PartialEq` derives it, and no one can write
+/// it.
 fn without_what_traits_say(items: Vec<String>) -> Vec<String> {
     let mut implementing = None;
     let mut says_more = |item: &String| {
@@ -124,7 +123,7 @@ fn documented() -> PathBuf {
     target.join("doc/parcelo.json")
 }
 
-/// What a reader of the first page can take in.
+/// Maximum number of names in the crate's root, so that a reader can take in the first page.
 const ROOT_NAMES: usize = 50;
 
 #[test]

@@ -1,8 +1,8 @@
-//! Rules for the server's code alone: where HTTP statuses come from, and what its store reads.
+//! A rule for the server's code alone: HTTP statuses of errors come from one table.
 
 use super::{assert_none, imports::Crate};
 
-/// Statuses of successes, and the one that a bug has.
+/// Statuses of successes and of internal errors.
 const NOT_IN_THE_TABLE: &[&str] = &["OK", "CREATED", "NOT_MODIFIED", "INTERNAL_SERVER_ERROR"];
 
 #[test]
@@ -11,7 +11,7 @@ fn status_numbers_are_in_the_error_table() {
     for (file, name) in Crate::in_repository("server/src/lib.rs").names() {
         let [.., kind, status] = &*name else { continue };
         let is_constant = status.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-        // The schedule of webhooks reads the answers of others.
+        // The retry schedule of webhooks judges the statuses that receivers answer.
         if kind == "StatusCode" && is_constant && !file.ends_with("webhooks/retry.rs") {
             let known = NOT_IN_THE_TABLE.contains(&&**status);
             faults.extend((!known).then(|| format!("{file}: {status}")));

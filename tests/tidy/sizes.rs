@@ -1,8 +1,8 @@
-//! How long a file may be, so that it can be read in one go. Functions are measured by clippy.
+//! Maximum length of a file, so that it can be read in one go. Functions are measured by clippy.
 
 use super::{assert_none, sources::all};
 
-/// The first folder that fits: the most lines of a file without its tests.
+/// Maximum number of lines of a file without its tests. The first prefix that matches counts.
 const LIMITS: &[(&str, usize)] = &[
     // Tables of data: rows, not logic.
     ("sdk/src/model/countries.rs", 1_000),
@@ -25,5 +25,5 @@ fn no_file_is_too_long_to_read_in_one_go() {
             faults.push(format!("{}: its first line is not //!", source.path));
         }
     }
-    assert_none("a file is one idea, and says first which", &faults);
+    assert_none("a file is short, and starts with a //! summary", &faults);
 }

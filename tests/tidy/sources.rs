@@ -2,13 +2,13 @@
 
 use std::{fs, path::Path};
 
-/// Folders that hold what was built or fetched, not what was written.
+/// Folders of generated or downloaded files.
 const NOT_OURS: &[&str] =
     &["target", "quickstart-out", "node_modules", "vendor", "corpus", "artifacts"];
 
 /// A text file of the repository.
 pub(super) struct Source {
-    /// From the root, with `/`.
+    /// The path from the repository's root, with `/`.
     pub(super) path: String,
     pub(super) text: String,
 }

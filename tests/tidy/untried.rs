@@ -1,4 +1,4 @@
-//! Says, once the tests of `cargo test` have run, how many of them passed because there is no PostgreSQL to try.
+//! Reports after `cargo test` how many tests passed without running, because PostgreSQL is not installed.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -20,6 +20,6 @@ fn main() {
          PARCELO_POSTGRES_REQUIRED=1 they fail without it.",
         noted.len()
     );
-    // A file that stays is counted once more by a process with the same number.
+    // A leftover file would be counted again by a process with the same id.
     let _removed = fs::remove_file(file);
 }

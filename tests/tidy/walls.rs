@@ -1,5 +1,4 @@
-//! Who may know whom: what a folder of the product must not name, by the resolved names of its imports
-//! and paths. Test code is free.
+//! Forbidden dependencies between folders, by the resolved names of imports and paths. Test code is exempt.
 
 use super::{assert_none, imports::Crate, sources::is_word};
 
@@ -90,7 +89,7 @@ fn no_module_looks_behind_its_wall() {
             faults.extend(broken.then(|| format!("{file}: {name}")));
         }
     }
-    assert_none("a module names what its place forbids", &faults);
+    assert_none("a folder uses a forbidden dependency", &faults);
 }
 
 fn breaks(wall: &Wall, file: &str, name: &str) -> bool {

@@ -5,7 +5,7 @@ use super::{
     sources::{Source, all, is_word},
 };
 
-/// In comments, in texts and in documents: what not to write, and what instead.
+/// Discouraged words of comments, texts and documents, and what to write instead.
 const PHRASES: &[(&str, &str)] = &[
     ("anew", "again"),
     ("anybody", "anyone, or name them: a caller, a client, a reader"),
@@ -21,7 +21,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("whoever", "name them: the caller, the first of …"),
 ];
 
-/// In code: the same for names.
+/// Discouraged names in code, and their replacements.
 const NAMES: &[(&str, &str)] = &[
     ("Desk", "what it does: Recorder, RowImporter"),
     ("Door", "what it guards: LoginThrottle"),
@@ -34,7 +34,7 @@ const NAMES: &[(&str, &str)] = &[
     ("fn of", "new, from_…, for_…"),
 ];
 
-/// How many of these remain, by the first folder that fits; everywhere else there are none. The numbers
+/// The number of these that remain, by the first folder that fits; everywhere else there are none. The numbers
 /// are ratchets: fewer is always right, and the number may then be lowered.
 const REMAINING: &[(&str, usize)] = &[
     // The filter `Requests::of(operation)`, which reads as a sentence.

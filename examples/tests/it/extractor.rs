@@ -1,4 +1,4 @@
-//! The extractor for axum: only what is signed, small and JSON reaches the handler.
+//! The extractor for axum: a handler gets only signed, small messages of JSON.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -13,7 +13,7 @@ use super::{bare, start};
 const BODY: &[u8] = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
 const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// A receiver that runs, and its secret.
+/// A running receiver and its secret.
 struct Receiver {
     child: std::process::Child,
     lines: Box<dyn Iterator<Item = String>>,
@@ -39,7 +39,7 @@ impl Receiver {
         Self { child, lines: Box::new(lines), address, secret }
     }
 
-    /// The head of a request with the headers of a message that is signed now.
+    /// Returns the head of a request with the headers of a message that is signed now.
     fn head(&self, id: &str, body: &[u8], more: &str) -> String {
         #[expect(clippy::disallowed_methods, reason = "a receiver judges by the machine's clock")]
         let sent = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
@@ -50,7 +50,7 @@ impl Receiver {
         )
     }
 
-    /// The status of the answer to a head and the pieces of a body, each in a packet of its own.
+    /// Sends a head and the pieces of a body, each in a separate packet. Returns the status of the answer.
     fn post<'b>(&self, head: &str, pieces: impl IntoIterator<Item = &'b [u8]>) -> u16 {
         let mut socket = TcpStream::connect(&self.address).unwrap();
         socket.set_nodelay(true).unwrap();
@@ -62,7 +62,7 @@ impl Receiver {
         line.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
-    /// The same with the length and the type that are right.
+    /// Does the same with the correct length and type.
     fn send(&self, id: &str, body: &[u8], pieces: usize) -> u16 {
         let more = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
         self.post(&self.head(id, body, &more), body.chunks(body.len().div_ceil(pieces).max(1)))
@@ -74,7 +74,7 @@ const CHUNKED: &str =
     "content-type: Application/JSON; charset=utf-8\r\ntransfer-encoding: chunked\r\n";
 
 #[test]
-fn what_is_signed_reaches_the_handler_also_in_packets_of_one_byte() {
+fn a_signed_body_in_one_byte_packets_reaches_the_handler() {
     let mut receiver = Receiver::start();
     assert_eq!(receiver.send("evt_1", BODY, 1), 200);
     assert_eq!(receiver.send("evt_2", BODY, BODY.len()), 200);
@@ -124,12 +124,12 @@ fn what_is_too_large_is_refused_before_it_is_read_whole() {
     let mut receiver = Receiver::start();
     let fits = [BODY, &b" ".repeat(MAX_BODY_BYTES - BODY.len())].concat();
     assert_eq!(receiver.send("evt_1", &fits, 100), 200);
-    // Of unknown length, and signed: one byte too many, and no end in sight.
+    // Signed and of unknown length: one byte too many, and without an end.
     let long = [&fits[..], b" "].concat();
     let chunk = [format!("{:x}\r\n", long.len()).as_bytes(), &long].concat();
     let head = receiver.head("evt_2", &long, CHUNKED);
     assert_eq!(receiver.post(&head, [&chunk[..]]), 413);
-    // Of a known length, not one byte of which is waited for.
+    // Of a known length; the receiver waits for none of its bytes.
     let head = receiver.head("evt_3", &long, &format!("{JSON}content-length: {}\r\n", long.len()));
     assert_eq!(receiver.post(&head, []), 413);
     assert_eq!(receiver.lines.next().unwrap(), "evt_1 is webhook.test");

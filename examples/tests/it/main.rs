@@ -1,5 +1,5 @@
-//! Runs every example as its reader would: a process, with key and address in its environment,
-//! against the real service. The clock is moved, the "crash" is a kill.
+//! Runs every example as its reader would: a process, with key and address in its environment, against the real
+//! service. The clock is moved, and the "crash" is a kill.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod extractor;
@@ -32,7 +32,7 @@ use parcelo_server::mock::{Clock, MockServer, sample};
 use tempfile::TempDir;
 use waiting::{LONG, until};
 
-/// A server, and a folder in which examples run.
+/// A server and the folder where examples run.
 struct Shop {
     server: MockServer,
     key: String,
@@ -57,14 +57,14 @@ impl Shop {
         command
     }
 
-    /// What an example says when it succeeds.
+    /// Returns the output of an example that succeeds.
     fn run(&self, name: &str, arguments: &[&str]) -> String {
         let output = self.example(name, arguments).output().unwrap();
         assert!(output.status.success(), "{name}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What an example says when it fails.
+    /// Returns the message of an example that fails.
     fn fail(&self, name: &str, arguments: &[&str]) -> String {
         complaint(&self.example(name, arguments).output().unwrap())
     }
@@ -87,7 +87,7 @@ impl Shop {
     }
 }
 
-/// An example without anything in its environment.
+/// Returns an example's command with an empty environment.
 fn bare(name: &str) -> Command {
     // Cargo builds the examples beside the tests: target/debug/deps/it, target/debug/examples/NAME.
     let folder = env::current_exe().unwrap();
@@ -101,12 +101,15 @@ fn bare(name: &str) -> Command {
     command
 }
 
-/// What a program that failed says: at least a line, no panic, nothing of Rust's own.
+/// Returns the message of a failed program: at least a line, without a panic or Rust's debug output.
 fn complaint(output: &Output) -> String {
-    let said = String::from_utf8(output.stderr.clone()).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(!said.is_empty() && !said.contains("panicked") && !said.contains("Error {"), "{said}");
-    said
+    let message = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(
+        !message.is_empty() && !message.contains("panicked") && !message.contains("Error {"),
+        "{message}"
+    );
+    message
 }
 
 fn start(mut command: Command) -> (Child, impl Iterator<Item = String>) {
@@ -183,10 +186,10 @@ async fn create_order_says_what_a_failure_means() {
         (ErrorCode::AuthCountryNotAllowed, "check PARCELO_API_KEY and its rights\n"),
         (ErrorCode::IdempotencyConflict, "see orders().find(\"1001\")\n"),
     ];
-    for (code, said) in table {
+    for (code, expected) in table {
         shop.server.faults().on(Operation::CreateOrder).error(code);
         let complaint = shop.fail("create_order", &["1001"]);
-        assert!(complaint.starts_with(said), "{complaint}");
+        assert!(complaint.starts_with(expected), "{complaint}");
         assert!(complaint.contains(&format!("{code} ({}): ", code.status())), "{complaint}");
         shop.server.faults().clear();
     }
@@ -206,8 +209,8 @@ async fn import_orders_says_which_rows_an_earlier_run_created() {
     fs::copy(file("orders.csv"), shop.folder.path().join("orders.csv")).unwrap();
     shop.server.faults().on(Operation::CreateOrder).nth(2).error(ErrorCode::AuthCountryNotAllowed);
     let output = shop.example("import_orders", &["orders.csv"]).output().unwrap();
-    let said = complaint(&output);
-    assert!(said.ends_with(" correct the row or the key\n1 failed\n"), "{said}");
+    let message = complaint(&output);
+    assert!(message.ends_with(" correct the row or the key\n1 failed\n"), "{message}");
     assert_eq!(String::from_utf8(output.stdout).unwrap().matches("Created").count(), 2);
     let second = shop.run("import_orders", &["orders.csv"]);
     let outcomes = |word| second.lines().filter(|line| line.ends_with(word)).count();
@@ -230,10 +233,10 @@ async fn import_orders_sends_nothing_of_a_file_with_a_wrong_row() {
         ),
         (good.replace(",39.90", ""), "nothing was sent: row 3: "),
     ];
-    for (text, said) in table {
+    for (text, expected) in table {
         fs::write(shop.folder.path().join("orders.csv"), text).unwrap();
         let complaint = shop.fail("import_orders", &["orders.csv"]);
-        assert!(complaint.starts_with(said), "{complaint}");
+        assert!(complaint.starts_with(expected), "{complaint}");
     }
     assert_eq!(shop.parcels().await, 0);
 }
@@ -304,9 +307,9 @@ async fn webhook_receiver_believes_what_is_signed_and_does_it_once() {
 
     let number = shop.order("SB-NORMAL-0001").await;
     shop.server.put_status(&number, ParcelStatus::PickedUp).await.unwrap();
-    let said = [lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap()];
+    let printed = [lines.next().unwrap(), lines.next().unwrap(), lines.next().unwrap()];
     assert_eq!(
-        said,
+        printed,
         [
             format!("{number} is new"),
             format!("{number} is LABEL_GENERATED"),
@@ -343,7 +346,7 @@ async fn webhook_receiver_believes_what_is_signed_and_does_it_once() {
     );
 }
 
-/// The first line of the answer.
+/// Sends a request and returns the first line of the answer.
 fn post(url: &str, headers: &str, body: &[u8]) -> String {
     let address = url.trim_start_matches("http://").trim_end_matches('/');
     let mut stream = TcpStream::connect(address).unwrap();
@@ -379,7 +382,7 @@ async fn resume_after_crash_ships_each_order_once() {
     assert_eq!(shop.parcels().await, 6, "new orders have new keys");
 }
 
-/// A journal of orders that were written down at a time.
+/// Returns a journal of orders that were written at this time.
 fn journal(orders: std::ops::Range<usize>, at: DateTime<Utc>) -> String {
     let line = |number: usize| {
         let mut order: OrderRequest = serde_json::from_str(sample::ORDER).unwrap();
@@ -396,15 +399,15 @@ async fn a_worker_ships_nothing_twice_that_was_written_down_days_ago() {
     let shop = Shop::around(MockServer::builder().clock(clock).start().await);
     let path = |name: &str| shop.folder.path().join(name);
     let old = shop.server.clock().now() - TimeDelta::hours(25);
-    // The first was shipped and not noted, the second never sent, and the third is new.
+    // The first was shipped but not noted, the second never sent, and the third is new.
     let line = journal(0..1, old);
     let (_, order): (KeyState, OrderRequest) = serde_json::from_str(&line).unwrap();
     let number =
         shop.client().orders().create(&order).await.unwrap().into_inner().parcel.tracking_number;
     let all = line + &journal(1..2, old) + &journal(2..3, shop.server.clock().now());
     fs::write(path("journal.jsonl"), all).unwrap();
-    let said = shop.fail("worker", &["journal.jsonl"]);
-    assert!(said.starts_with("1: ") && said.ends_with("\n1 not shipped\n"), "{said}");
+    let message = shop.fail("worker", &["journal.jsonl"]);
+    assert!(message.starts_with("1: ") && message.ends_with("\n1 not shipped\n"), "{message}");
     let noted = fs::read_to_string(path("journal.jsonl.shipped")).unwrap();
     assert!(noted.contains(&format!("0 {number}\n")) && noted.lines().count() == 2, "{noted}");
     assert_eq!(shop.parcels().await, 2);
@@ -422,7 +425,7 @@ async fn a_worker_killed_ten_times_ships_each_order_once() {
     fs::write(path("journal.jsonl"), written).unwrap();
     let mut random = fastrand::Rng::with_seed(1);
     for kill in 0..10 {
-        // One request is never answered, before its work or after it; the others go on meanwhile.
+        // One request is never answered, before its work or after it; the others go on.
         let fault = shop.server.faults().on_any().nth(random.u64(1..9));
         let fault = if kill % 2 == 0 { fault } else { fault.after_commit() };
         fault.latency(Duration::from_secs(3600));
@@ -450,7 +453,7 @@ async fn a_worker_killed_ten_times_ships_each_order_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn resume_after_crash_refuses_keys_that_the_service_has_forgotten() {
+async fn resume_after_crash_refuses_forgotten_keys() {
     let shop = Shop::open().await;
     let journal = shop.folder.path().join("journal.jsonl");
     shop.server.faults().on(Operation::CreateOrder).error(ErrorCode::AuthCountryNotAllowed);

@@ -1,4 +1,4 @@
-//! README's example of the SDK, compiled as it stands there.
+//! The README's example of the SDK, compiled as it is written there.
 #![allow(clippy::needless_pass_by_value, reason = "README leaves open what its functions do")]
 
 use std::{error::Error, time::Duration};
@@ -22,10 +22,10 @@ async fn example() -> Result<(), Box<dyn Error>> {
         Err(error) => match error.next_step() {
             // The idempotency key is in the order: resending within 24 hours never creates a second parcel.
             NextStep::Resend { after } => send_again_later(order, after),
-            // It was shipped, or may have been, and resending would not tell.
+            // The parcel exists, or may exist, and resending would not find out.
             NextStep::Settled | NextStep::LookUp { .. } => look_it_up(order),
             NextStep::Correct => show(error.field_faults()),
-            _ => return Err(error.into()), // for a person
+            _ => return Err(error.into()), // needs a person
         },
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The examples that stand around the client's transport.
+//! The examples with layers around the client's transport.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -8,7 +8,7 @@ use std::{
 
 use super::{Shop, bare, complaint};
 
-/// A server that refuses once and then agrees, and the heads of what it was sent.
+/// Starts a server that refuses once and then accepts. Returns the heads of its requests.
 fn refusing_once() -> (String, thread::JoinHandle<Vec<String>>) {
     const HEALTH: &str = r#"{"success":true,"status":"ok","authenticated":true,
         "keyName":"Test","allowedCountries":["*"]}"#;
@@ -39,14 +39,14 @@ async fn trace_context_gives_each_attempt_a_traceparent_of_one_trace() {
     let mut program = shop.example("trace_context", &[]);
     let output = program.env("PARCELO_BASE_URL", address).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
-    let (trace, rest) = said.split_once(": ").unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (trace, rest) = text.split_once(": ").unwrap();
     assert_eq!(rest, "2 attempts, Test\n");
     let parents: Vec<_> = heads.join().unwrap().iter().map(|head| parent(head, trace)).collect();
     assert_ne!(parents[0], parents[1], "each attempt is a span of its own");
 }
 
-/// The parent in a head's one `traceparent`, which has the form of W3C Trace Context.
+/// Returns the parent in a head's one `traceparent`, which must have the form of W3C Trace Context.
 fn parent(head: &str, trace: &str) -> u64 {
     let mut lines = head.lines().filter_map(|line| line.strip_prefix("traceparent: "));
     let (value, second) = (lines.next().unwrap(), lines.next());
@@ -60,7 +60,7 @@ fn parent(head: &str, trace: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn transport_layer_tells_what_is_sent_and_refuses_on_a_quiet_day() {
+async fn transport_layer_prints_requests_and_refuses_when_read_only() {
     let shop = Shop::open().await;
     let number = shop.order("SB-NORMAL-0001").await;
     let quiet =
@@ -71,8 +71,8 @@ async fn transport_layer_tells_what_is_sent_and_refuses_on_a_quiet_day() {
         "A transport layer of this program refused the request; nothing was sent. [1 attempt]\n"
     );
     assert_eq!(String::from_utf8(quiet.stdout).unwrap(), seen);
-    let said = shop.run("transport_layer", &[number.as_str()]);
-    assert_eq!(said, format!("{seen}POST: 200 OK\n{number} is voided\n"));
+    let printed = shop.run("transport_layer", &[number.as_str()]);
+    assert_eq!(printed, format!("{seen}POST: 200 OK\n{number} is voided\n"));
     let none = bare("transport_layer").output().unwrap();
     assert_eq!(complaint(&none), "usage: transport_layer NUMBER [--read-only]\n");
 }

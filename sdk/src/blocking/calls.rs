@@ -44,7 +44,7 @@ macro_rules! handles {
     )+};
 }
 
-/// Methods that are called as those of the twin in `impl Type => Twin`.
+/// Methods that make the same calls as those of the twin in `impl Type => Twin`.
 macro_rules! calls {
     ($(impl$(<$a:lifetime>)? $type:ident$(<$b:lifetime$(, $request:ty)?>)? => $twin:ident {$(
         $(#[$attribute:meta])*

@@ -1,8 +1,8 @@
 //! The thread of a blocking client. It runs timers and connections; the call itself runs on the caller's
 //! thread, which sleeps while there is nothing to do.
 //!
-//! The call runs there so that it may borrow. The runtime has a thread of its own so that a caller inside another
-//! runtime, whose thread it blocks, still makes progress.
+//! The call runs on the caller's thread so that it may borrow. The runtime has a separate thread so that a caller
+//! inside another runtime, whose thread it blocks, still makes progress.
 
 use std::{
     convert::Infallible,
@@ -90,8 +90,8 @@ where
     }
 }
 
-/// Wakes a thread that waits at the other end. Each call has a channel of its own, since a call within a call waits on the
-/// same thread.
+/// Wakes a thread that waits at the other end. Each call has a separate channel, since a call within a call waits on
+/// the same thread.
 struct ThreadWaker(SyncSender<()>);
 
 impl Wake for ThreadWaker {

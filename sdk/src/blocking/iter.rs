@@ -65,8 +65,8 @@ impl<'a, I> FromAsync<'a, client::CreateMany<I>> for CreateMany<'a, I> {
 }
 
 impl<I> CreateMany<'_, I> {
-    /// How many orders may be in progress, or completed but not yet read, at once. The default is 8, and 0 counts
-    /// as 1.
+    /// Sets the maximum number of orders that are in progress, or completed but not yet read, at once. The default is
+    /// 8, and 0 counts as 1.
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { orders: self.orders.map(|orders| orders.concurrency(concurrency)), ..self }
     }
@@ -92,7 +92,7 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> Iterator for CreateMany<'_, I> {
 pub struct LabelReader<'a> {
     stream: LabelStream,
     driver: &'a Driver,
-    /// What was received and not read yet.
+    /// Bytes that were received but not read yet.
     chunk: Bytes,
 }
 
@@ -103,7 +103,7 @@ impl<'a> FromAsync<'a, LabelStream> for LabelReader<'a> {
 }
 
 impl LabelReader<'_> {
-    /// The file's length in bytes, if the service says it.
+    /// Returns the file's length in bytes, if the service says it.
     pub fn length(&self) -> Option<u64> {
         self.stream.length()
     }

@@ -21,8 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A client has a thread of its own, which ends with its last clone. It also works inside a tokio runtime, but
-//! blocks the thread on which it is called: prefer [`parcelo::Client`](crate::client::Client) there.
+//! A client has a separate thread, which ends with its last clone. It also works inside a tokio runtime, but blocks the
+//! thread that calls it: prefer [`parcelo::Client`](crate::client::Client) there.
 
 mod calls;
 mod driver;
@@ -60,24 +60,24 @@ impl ClientBuilder {
 }
 
 impl Client {
-    /// A client for the key in `PARCELO_API_KEY` and the service at `PARCELO_BASE_URL`.
+    /// Returns a client for the key in `PARCELO_API_KEY` and the service at `PARCELO_BASE_URL`.
     ///
     /// Errors (`Config`) when one of them is missing or invalid.
     pub fn from_env() -> Result<Self, Error> {
         ClientBuilder::from_env()?.build_blocking()
     }
 
-    /// The address of the service.
+    /// Returns the address of the service.
     pub fn base_url(&self) -> &Url {
         self.inner.base_url()
     }
 
-    /// The language of texts for people.
+    /// Returns the language of texts for people.
     pub fn language(&self) -> Language {
         self.inner.language()
     }
 
-    /// The environment that the key belongs to.
+    /// Returns the environment that the key belongs to.
     pub fn environment(&self) -> Environment {
         self.inner.environment()
     }

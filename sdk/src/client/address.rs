@@ -2,14 +2,14 @@
 
 use url::{Host, Url};
 
-/// True when an address holds white space or control characters. The URL parser drops line breaks and tabs
-/// silently, so they are looked for before it runs.
+/// Returns `true` for an address with white space or control characters. The URL parser drops line breaks and tabs
+/// silently, so this check comes before it.
 pub(super) fn has_whitespace_or_control(address: &str) -> bool {
     address.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
-/// True when an address is certainly on this machine. A name below `localhost` is not: some resolvers query
-/// other machines for it.
+/// Returns `true` for an address that is certainly on this machine. A name below `localhost` is not: some resolvers
+/// query other machines for it.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",

@@ -35,7 +35,7 @@ pub struct Attempt {
     pub status: Option<u16>,
     /// The id to quote to support; `None` when no answer came.
     pub request_id: Option<RequestId>,
-    /// How it failed; `None` when it succeeded.
+    /// The kind of failure; `None` when it succeeded.
     pub failure: Option<FailureClass>,
     /// The kind of error that the call ends with, if it ends here; `None` when it succeeded.
     pub kind: Option<ErrorKind>,
@@ -47,9 +47,9 @@ pub struct Attempt {
     pub queued: Duration,
     /// The time that it took, without that wait.
     pub took: Duration,
-    /// How long the call waits before its next attempt; `None` when there is none.
+    /// The wait before the call's next attempt; `None` when there is none.
     pub wait: Option<Duration>,
-    /// Why there is no next attempt; `None` after a success and when there is one.
+    /// The reason why there is no next attempt; `None` after a success and when there is one.
     pub stopped: Option<StopReason>,
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::model::{ErrorBody, ErrorCode, ErrorEnvelope, RequestId};
 
-/// Why an attempt failed.
+/// The reason why an attempt failed.
 #[derive(Debug)]
 pub(super) enum AttemptError {
     /// No whole answer arrived.
@@ -62,8 +62,8 @@ impl ErrorResponse {
         if self.code() == Some(ErrorCode::AuthCountryNotAllowed) {
             return ErrorKind::CountryNotAllowed;
         }
-        // Validation, NotFound and Conflict speak of the request and of parcels, of which a proxy, or a web
-        // server at a wrong address, knows nothing. For the other kinds the caller can do the same, whatever answered.
+        // Validation, NotFound and Conflict are about the request and its parcels, which a proxy, or a web server at a
+        // wrong address, does not know. For the other kinds the caller has the same options, whatever answered.
         let is_from_service = self.body.is_some();
         match self.status {
             StatusCode::BAD_REQUEST
@@ -88,10 +88,10 @@ impl ErrorResponse {
         }
     }
 
-    /// The service looks an idempotency key up after it has checked the API key, the rate limit and the
-    /// form of the body, and before everything else (docs/api.md, Order of checks). So the codes listed here
-    /// say that no earlier request with the key was executed. Those with 403 and 404 are left out, because
-    /// proxies in front of the service answer with these too.
+    /// Returns the answer's evidence on the execution of the write. The service looks an idempotency key up after it
+    /// has checked the API key, the rate limit and the form of the body, and before everything else (docs/api.md, Order
+    /// of checks). So the codes listed here say that no earlier request with the key was executed. Those with 403 and
+    /// 404 are left out, because proxies in front of the service answer with these too.
     fn write_outcome(&self) -> WriteOutcome {
         let code = self.code().filter(|code| code.status() == self.status.as_u16());
         match code {
@@ -111,14 +111,15 @@ impl ErrorResponse {
                 | ErrorCode::LabelVoided
                 | ErrorCode::LabelNotReprintable,
             ) => WriteOutcome::RejectedAfterLookup,
-            // Its code, which was lost or cut off, may have said that an earlier request with the key is still in progress.
+            // The code, which was lost or cut off, may have said that an earlier request with the key is still in
+            // progress.
             None if self.status == StatusCode::CONFLICT => WriteOutcome::Unknown,
             _ if is_rejection(self.status) => WriteOutcome::Rejected,
             _ => WriteOutcome::Unknown,
         }
     }
 
-    /// False when the service could not read the body or the key, and so looked nothing up.
+    /// Returns `false` when the service could not read the body or the key, and so did not look the key up.
     fn is_about_fields(&self) -> bool {
         let faults = self.body.as_ref().map(ErrorBody::field_faults).unwrap_or_default();
         !faults.is_empty()
@@ -126,8 +127,8 @@ impl ErrorResponse {
     }
 }
 
-/// True for the statuses that say that nothing was executed: the request is to be sent elsewhere, or to be
-/// changed. 303 may point to the result of a write, and an unregistered status says nothing for certain.
+/// Returns `true` for a status that says that nothing was executed, and that the request must go elsewhere or be
+/// changed. 303 may point to the result of a write, and an unregistered status proves nothing.
 fn is_rejection(status: StatusCode) -> bool {
     match status {
         StatusCode::MOVED_PERMANENTLY
@@ -139,7 +140,7 @@ fn is_rejection(status: StatusCode) -> bool {
     }
 }
 
-/// What a failed attempt says about whether its write was executed.
+/// The evidence of a failed attempt on the execution of its write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteOutcome {
     /// Nothing was sent.
@@ -186,7 +187,7 @@ impl AttemptError {
         }
     }
 
-    /// The HTTP status; `None` when no answer came.
+    /// Returns the HTTP status; `None` when no answer came.
     pub(super) fn status(&self) -> Option<u16> {
         match self {
             Self::Transport(_) => None,
@@ -195,7 +196,7 @@ impl AttemptError {
         }
     }
 
-    /// The span attribute `error.type`: one of a few words.
+    /// Returns the span attribute `error.type`: one of a few words.
     pub(super) fn error_type(&self) -> String {
         match self {
             Self::Transport(error) => format!("{:?}", error.phase()),

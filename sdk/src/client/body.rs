@@ -13,7 +13,7 @@ use super::{
     response::ResponseSummary,
 };
 
-/// How long reading a body may take.
+/// The limit on the time for reading a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ReadTimeout {
     /// All of it arrives by this deadline.
@@ -33,7 +33,7 @@ pub(super) struct BodyReader {
 }
 
 impl BodyReader {
-    /// A reader of a body whose size must be in `size`.
+    /// Returns a reader of a body whose size must be in `size`.
     pub(super) fn new(
         head: &response::Parts,
         body: BodyStream,
@@ -46,7 +46,7 @@ impl BodyReader {
         Self { head, body, timeout, size, content_length, bytes_read: 0 }
     }
 
-    /// The same for the answer to a HEAD request, whose `Content-Length` is that of a body which is not sent.
+    /// Expects no body, for the answer to a HEAD request: its `Content-Length` is that of a body which is not sent.
     pub(super) fn without_body(self) -> Self {
         Self { size: 0..=0, content_length: None, ..self }
     }
@@ -55,7 +55,7 @@ impl BodyReader {
         self.content_length
     }
 
-    /// The next chunk; `None` at the end of a body that has the announced length.
+    /// Returns the next chunk; `None` at the end of a body that has the announced length.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, AttemptError> {
         if self.content_length.is_some_and(|length| length > *self.size.end()) {
             return Err(self.too_large());
@@ -95,7 +95,7 @@ impl BodyReader {
         AttemptError::TooLarge(self.head.clone())
     }
 
-    /// The whole body. One that comes in one chunk is not copied.
+    /// Reads the whole body. A body in one chunk is not copied.
     pub(super) async fn read_all(mut self) -> Result<Bytes, AttemptError> {
         let Some(first) = self.next().await? else { return Ok(Bytes::new()) };
         let Some(second) = self.next().await? else { return Ok(first) };

@@ -14,12 +14,12 @@ use super::{
 };
 use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header, hex};
 
-/// The most JSON that is read: far more than any answer of the service, none of which has more than 500 rows.
+/// Maximum size of JSON that is read: far more than any answer of the service, none of which has more than 500 rows.
 pub(super) const MAX_JSON_BYTES: u64 = 8 << 20;
-/// The largest label that is read: far more than the tens of KB that a label takes.
+/// Maximum size of a label that is read: far more than the tens of KB that a label takes.
 const MAX_LABEL_BYTES: u64 = 16 << 20;
 
-/// Where a call goes.
+/// The destination of a call.
 #[derive(Debug, Clone, Copy)]
 enum Target<'a> {
     /// The operation's path, with this parameter in its braces.
@@ -46,7 +46,7 @@ impl<'a> Call<'a> {
         Self::with_target(Some(operation), Target::Path(""))
     }
 
-    /// A call of any method and path.
+    /// Returns a call of any method and path.
     pub(super) fn raw(method: &'a HttpMethod, path: &'a str, operation: Option<Operation>) -> Self {
         Self::with_target(operation, Target::Raw(method, path))
     }
@@ -55,12 +55,12 @@ impl<'a> Call<'a> {
         Self { operation, target, query: &[], body: None, idempotency_key: None }
     }
 
-    /// The value in the braces of the operation's path.
+    /// Sets the value in the braces of the operation's path.
     pub(super) fn path_parameter(self, parameter: &'a str) -> Self {
         Self { target: Target::Path(parameter), ..self }
     }
 
-    /// A link that the service gave out, in place of the operation's own path.
+    /// Sets a link that the service gave out, in place of the operation's path.
     pub(super) fn link(self, link: &'a Url) -> Self {
         Self { target: Target::Link(link), ..self }
     }
@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
         Self { query, ..self }
     }
 
-    /// The body, serialised once, so that every attempt sends the same bytes.
+    /// Sets the body, serialised once, so that every attempt sends the same bytes.
     pub(super) fn json_body(self, body: &impl Serialize) -> Result<Self, Error> {
         const NOT_SERIALISABLE: Texts = (
             "The request cannot be written as JSON.",
@@ -80,17 +80,17 @@ impl<'a> Call<'a> {
         Ok(self.body(body.into()))
     }
 
-    /// A body that is serialised already.
+    /// Sets a body that is serialised already.
     pub(super) fn body(self, body: Bytes) -> Self {
         Self { body: Some(body), ..self }
     }
 
-    /// The idempotency key in the body.
+    /// Sets the idempotency key in the body.
     pub(super) fn idempotency_key(self, key: &'a IdempotencyKey) -> Self {
         Self { idempotency_key: Some(key), ..self }
     }
 
-    /// What is known about the call before it is sent.
+    /// Returns the state of the call before it is sent.
     pub(super) fn initial_state(&self) -> CallState {
         CallState {
             attempts: 0,
@@ -101,7 +101,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether the call changes something.
+    /// Returns whether the call changes something.
     fn is_write(&self) -> bool {
         match self.operation {
             Some(operation) => operation.idempotency() != Idempotency::Reads,
@@ -109,7 +109,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Whether sending it twice has the effect of sending it once.
+    /// Returns whether sending it twice has the effect of sending it once.
     fn is_repeatable(&self) -> bool {
         match self.operation {
             Some(operation) => operation.is_repeatable(),
@@ -125,7 +125,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The request that every attempt sends.
+    /// Returns the request that every attempt sends.
     pub(super) fn prepare(&self, client: &Client) -> Result<PreparedRequest, Error> {
         const INVALID_ADDRESS: Texts = (
             "The address of the request is invalid.",
@@ -155,7 +155,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// The path without its parameters, for logs.
+    /// Returns the path without its parameters, for logs.
     pub(super) fn path_template(&self) -> &'static str {
         match self.target {
             Target::Link(_) => "{labelUrl}",
@@ -183,17 +183,17 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A path under the service's address.
+/// Returns a path under the service's address.
 fn join(base: &str, path: &str) -> String {
     let base = base.trim_end_matches('/');
-    // With room for a query, so that adding one does not allocate again.
+    // The capacity includes a query, so that adding one does not allocate again.
     let mut url = String::with_capacity(base.len() + path.len() + 64);
     url.push_str(base);
     url.push_str(path);
     url
 }
 
-/// Who receives a request.
+/// The recipient of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Recipient {
     /// The service, as its API.
@@ -218,7 +218,7 @@ pub(super) struct PreparedRequest {
 }
 
 impl PreparedRequest {
-    /// The HTTP request of one attempt.
+    /// Returns the HTTP request of one attempt.
     pub(super) fn to_http(&self, headers: &Headers) -> http::Request<Bytes> {
         let mut request = http::Request::new(self.body.clone().unwrap_or_default());
         *request.method_mut() = self.method.clone();
@@ -243,7 +243,7 @@ impl PreparedRequest {
         }
     }
 
-    /// A digest that differs for every API key, address and body.
+    /// Returns a digest that differs for every API key, address and body.
     pub(super) fn digest(&self, headers: &Headers) -> String {
         let (uri, body) = (self.uri.to_string(), self.body.as_deref().unwrap_or_default());
         let mut hash = Sha256::new();
@@ -254,18 +254,17 @@ impl PreparedRequest {
         hex(&hash.finalize())
     }
 
-    /// Whether it counts towards the key's rate limit.
+    /// Returns whether it counts towards the key's rate limit.
     pub(super) fn is_rate_limited(&self) -> bool {
         self.recipient == Recipient::Service
     }
 
-    /// How many bytes its answer may have; a label is not empty.
+    /// Returns the permitted size of the answer's body; a label is not empty.
     pub(super) fn body_size(&self) -> RangeInclusive<u64> {
         if self.downloads_file { 1..=MAX_LABEL_BYTES } else { 0..=MAX_JSON_BYTES }
     }
 
-    /// How long reading the answer's body may take: a label as long as it keeps coming, JSON until the
-    /// attempt's deadline.
+    /// Returns the limit for reading the answer's body: a label while chunks arrive, JSON until the attempt's deadline.
     pub(super) fn read_timeout(&self, deadline: Deadline, idle: Duration) -> ReadTimeout {
         if self.downloads_file {
             ReadTimeout::BetweenChunks(idle)

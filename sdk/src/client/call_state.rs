@@ -1,24 +1,23 @@
-//! What is known about a call besides its last answer; every error of the call carries it.
+//! The state of a call besides its last answer; every error of the call carries it.
 
 use super::{Error, ErrorKind, error::Texts};
 use crate::model::IdempotencyKey;
 
-/// What is known about a call so far.
+/// The state of a call so far.
 #[derive(Debug, Clone)]
 pub(super) struct CallState {
     pub(super) attempts: u32,
     pub(super) idempotency_key: Option<IdempotencyKey>,
-    /// Whether the call changes something.
+    /// Set if the call changes something.
     pub(super) is_write: bool,
-    /// Whether an attempt sent its request, or may have.
+    /// Set if an attempt sent its request, or may have.
     pub(super) was_sent: bool,
-    /// Whether an attempt without a key ended and it is not known what the service did. With a key, the key
-    /// remembers that.
+    /// Set if an attempt without a key ended with an unknown outcome. With a key, the key remembers that.
     pub(super) outcome_unknown: bool,
 }
 
 impl CallState {
-    /// Whether the service may have executed the request: this call's, or that of an earlier call with the same
+    /// Returns whether the service may have executed the request: this call's, or that of an earlier call with the same
     /// key.
     pub(super) fn may_have_executed(&self) -> bool {
         let by_key =
@@ -26,7 +25,7 @@ impl CallState {
         self.is_write && (self.outcome_unknown || by_key())
     }
 
-    /// An error of the call.
+    /// Returns an error of the call.
     pub(super) fn error(&self, kind: ErrorKind, texts: Texts) -> Error {
         Error::new(kind, texts).with(|inner| {
             inner.attempts = self.attempts;

@@ -21,12 +21,12 @@ pub(super) fn now() -> Instant {
     Instant::now()
 }
 
-/// The instant `wait` from now.
+/// Returns the instant `wait` from now.
 pub(super) fn after(wait: Duration) -> Instant {
     add(now(), wait)
 }
 
-/// The instant `wait` after `start`.
+/// Returns the instant `wait` after `start`.
 pub(super) fn add(start: Instant, wait: Duration) -> Instant {
     start + wait.min(MAX_DURATION)
 }
@@ -41,8 +41,7 @@ pub(super) struct Deadline {
 /// A timeout that is noticed later than this was not polled when it fired. Timers under load are usually late by
 /// less.
 const UNPOLLED_AFTER: Duration = Duration::from_millis(100);
-/// How long an answer that arrived while nothing polled may take to get through the connection's task and its
-/// buffers.
+/// Maximum time for an answer that arrived while nothing polled to pass through the connection's task and its buffers.
 const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 impl Deadline {
@@ -50,7 +49,7 @@ impl Deadline {
         Self { by, was_extended: false }
     }
 
-    /// The future's output, if it is ready in time.
+    /// Returns the future's output, if it is ready in time.
     ///
     /// An answer that arrived in time wins over a timeout that fired while nothing polled. The extra time is
     /// given once, so that a peer which sends byte by byte cannot go on for ever.
@@ -68,15 +67,15 @@ impl Deadline {
     }
 }
 
-/// All clocks that a client can read: the machine's two, and the service's as its answers show it. A test
-/// that moves the service's clock passes that one instead, and then no other counts.
+/// The clocks that a client can read: the machine's two, and the service's, derived from its answers. A test that moves
+/// the service's clock passes that one instead, and then it alone counts.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     source: ClockSource,
     last_date: Mutex<Option<LastDate>>,
 }
 
-/// Which clock gives the wall time.
+/// The clock for the wall time.
 #[derive(Debug, Clone)]
 pub(super) enum ClockSource {
     /// The machine's, or a test's in its place. It may be set, so it is one clock among several.
@@ -104,7 +103,7 @@ impl Clocks {
         Self { source, last_date: Mutex::default() }
     }
 
-    /// The present moment by all of them.
+    /// Returns the present moment on all of them.
     pub(super) fn moment(&self) -> Moment {
         let (ClockSource::Wall(clock) | ClockSource::Service(clock)) = &self.source;
         let local = Moment { wall: clock.now(), monotonic: self.monotonic(), service: None };
@@ -116,7 +115,7 @@ impl Clocks {
         Moment { service, ..local }
     }
 
-    /// Returns the monotonic time; none where only the service's clock counts, which may stand still meanwhile.
+    /// Returns the monotonic time; `None` if only the service's clock counts, which may stand still.
     pub(super) fn monotonic(&self) -> Option<TimeDelta> {
         matches!(self.source, ClockSource::Wall(_)).then(monotonic)
     }
@@ -131,7 +130,7 @@ impl Clocks {
 
     /// Learns the service's clock from an answer.
     pub(super) fn observe_date(&self, header: &HeaderValue, date: DateTime<Utc>) {
-        // The same date says nothing new, and no clock needs to be read.
+        // The same date adds no information, and no clock needs to be read.
         if self.last_date().as_ref().is_some_and(|last| last.date == date) {
             return;
         }
@@ -155,7 +154,7 @@ pub(super) fn parse(header: &HeaderValue) -> Option<DateTime<Utc>> {
     Some(httpdate::parse_http_date(header.to_str().ok()?.trim()).ok()?.into())
 }
 
-/// The runtime's clock, counted from the first time that this process read it, because one key may be sent by
+/// Returns the runtime's clock, counted from the first time that this process read it, because one key may be sent by
 /// several clients. A paused runtime may be before that, so the result may be negative.
 fn monotonic() -> TimeDelta {
     static FIRST: OnceLock<Instant> = OnceLock::new();
@@ -167,7 +166,7 @@ fn monotonic() -> TimeDelta {
     since(now, first) - since(first, now)
 }
 
-/// The time between two moments of this process, by the clock that says more.
+/// Returns the time between two moments of this process, by the clock that shows more.
 fn elapsed(then: &Moment, now: &Moment) -> TimeDelta {
     let monotonic = now.monotonic.zip(then.monotonic).map(|(now, then)| now - then);
     monotonic.into_iter().fold(now.wall - then.wall, TimeDelta::max)

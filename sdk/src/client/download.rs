@@ -1,6 +1,6 @@
-//! Downloading a label, a file of many, or an invoice: into memory, as a stream, or to disk. A download that breaks off is
-//! started again, and the bytes that were delivered already are skipped. No `Range` is asked for: the service draws a
-//! label for each request and answers no ranges, and a file has tens of KB at most.
+//! Downloading a label, a file of many, or an invoice: into memory, as a stream, or to disk. A download that breaks off
+//! is started again, and the bytes that were delivered already are skipped. No `Range` is requested: the service draws
+//! a label for each request and answers no ranges, and a file has tens of KB at most.
 
 use std::{
     io,
@@ -144,12 +144,11 @@ impl<'a> LabelDownload<'a> {
         Ok(path)
     }
 
-    /// The file as a stream of chunks.
+    /// Returns the file as a stream of chunks.
     ///
-    /// When the connection breaks, the file is requested again, as often as
-    /// [`Retry`](crate::client::Retry) allows, and the stream continues where it was. Errors: as
-    /// [`LabelDownload::bytes`], here or from the stream; `Conflict` from the stream when the label was
-    /// reprinted meanwhile.
+    /// When the connection breaks, the file is requested again, as often as [`Retry`](crate::client::Retry) allows, and
+    /// the stream continues where it was. Errors: as [`LabelDownload::bytes`], here or from the stream; `Conflict` from
+    /// the stream when the label was reprinted in between.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -207,12 +206,12 @@ impl LabelStream {
         Self { chunks: chunks.fuse().boxed(), length }
     }
 
-    /// The next chunk; `None` at the end of the whole file.
+    /// Returns the next chunk; `None` at the end of the whole file.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
         self.chunks.next().await
     }
 
-    /// The file's length in bytes, if the service says it.
+    /// Returns the file's length in bytes, if the service says it.
     pub fn length(&self) -> Option<u64> {
         self.length
     }
@@ -240,7 +239,7 @@ struct Download {
     reader: BodyReader,
     execution: CallExecution,
     delivered_bytes: u64,
-    /// Of the bytes that were delivered.
+    /// The hash of the delivered bytes.
     hash: Sha256,
     /// Received, but not yet delivered.
     held_back: Option<Bytes>,
@@ -268,7 +267,7 @@ impl Download {
         }
     }
 
-    /// Requests the file again and skips what was delivered, if it is the same.
+    /// Requests the file again and skips the delivered bytes, if it is the same.
     async fn restart(&mut self, error: AttemptError) -> Result<(), Error> {
         let mut error = error;
         loop {
@@ -284,7 +283,7 @@ impl Download {
         }
     }
 
-    /// True when the new file begins with the bytes that were delivered of the old one.
+    /// Returns whether the new file begins with the bytes that were delivered of the old one.
     async fn skip_delivered(&mut self) -> Result<bool, AttemptError> {
         let (mut left, mut hash) = (self.delivered_bytes, Sha256::new());
         while left > 0 {
@@ -306,11 +305,11 @@ impl Download {
     }
 }
 
-/// Media types that no label and no invoice has. An answer that declares one of them comes from something in between, such as
-/// the login page of a proxy.
+/// Media types that no label and no invoice has. An answer that declares one of them comes from another server in
+/// between, such as the login page of a proxy.
 const NON_LABEL_TYPES: [&str; 2] = ["text/html", "application/json"];
 
-/// The body of an answer, if it is a label or an invoice.
+/// Returns the body of an answer, if it is a label or an invoice.
 fn label_body<T>(response: ServiceResponse<T>, execution: &CallExecution) -> Result<T, Error> {
     let body = checked_body(response, &execution.state);
     execution.finish(body.as_ref().err());
@@ -338,7 +337,7 @@ fn checked_body<T>(response: ServiceResponse<T>, state: &CallState) -> Result<T,
     }))
 }
 
-/// True when the body is compressed, which was not requested.
+/// Returns whether the body is compressed, which was not requested.
 fn is_encoded(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity")
 }

@@ -1,5 +1,4 @@
-//! The client's error type: what went wrong, whether the request may have been executed, and what the caller
-//! can do.
+//! The client's error type: the failure, whether the request may have been executed, and the caller's options.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -12,7 +11,7 @@ use crate::{
     rules::is_invisible,
 };
 
-/// What went wrong, by what the caller can do about it.
+/// The kind of a failure, by the caller's options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -26,7 +25,7 @@ pub enum ErrorKind {
     Forbidden,
     /// The parcel, label, manifest or endpoint does not exist.
     NotFound,
-    /// The request conflicts with what the service already has.
+    /// The request conflicts with the data of the service.
     Conflict,
     /// The idempotency key's 24 hours are over, or end within ten minutes: find out whether the write was executed,
     /// and if it was not, make a new key once they are over ([`Error::next_step`]).
@@ -63,7 +62,7 @@ const IN_DOUBT: Texts =
     ("The request may have been executed.", "Es posible que la solicitud se haya ejecutado.");
 const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 
-/// Why a call failed.
+/// The reason why a call failed.
 ///
 /// `Display` is one line without secrets and personal data:
 /// `PARCEL_DUPLICATE_TRACKING (409): This tracking number already exists. [req_…, 2 attempts]`.
@@ -155,17 +154,17 @@ impl Error {
         self
     }
 
-    /// What went wrong, by what the caller can do about it.
+    /// Returns the kind of the failure, by the caller's options.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
-    /// The code in the service's answer, whether or not this version knows it.
+    /// Returns the code in the service's answer, whether or not this version knows it.
     pub fn code(&self) -> Option<&str> {
         self.0.body.as_ref().map(|body| body.code.as_str())
     }
 
-    /// The code in the service's answer, if this version knows it. [`ErrorCode`] lists them.
+    /// Returns the code in the service's answer, if this version knows it. [`ErrorCode`] lists them.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -183,12 +182,12 @@ impl Error {
         self.0.body.as_ref().and_then(ErrorBody::known)
     }
 
-    /// The HTTP status; `None` when no answer came.
+    /// Returns the HTTP status; `None` when no answer came.
     pub fn status(&self) -> Option<u16> {
         self.0.status
     }
 
-    /// The id to quote to support.
+    /// Returns the id to quote to support.
     pub fn request_id(&self) -> Option<&RequestId> {
         self.0.request_id.as_ref()
     }
@@ -199,7 +198,7 @@ impl Error {
         self.0.retry_after
     }
 
-    /// The invalid fields and what is wrong with each; empty unless the request breaks rules.
+    /// Returns the invalid fields with their faults; empty unless the request breaks rules.
     ///
     /// Their texts may repeat values of the request: keep them out of logs.
     ///
@@ -219,7 +218,7 @@ impl Error {
         &self.0.faults
     }
 
-    /// A message for people in a language, without the faults of single fields. If the service sent one, it is
+    /// Returns a message for people in a language, without the faults of single fields. If the service sent one, it is
     /// returned unchanged, with any control characters that `Display` removes.
     pub fn message(&self, language: Language) -> String {
         if let Some(text) = self.service_message(language) {
@@ -238,32 +237,33 @@ impl Error {
         }
     }
 
-    /// The service's own message, unless it is empty.
+    /// Returns the service's message, unless it is empty.
     fn service_message(&self, language: Language) -> Option<&str> {
         let body = self.0.body.as_ref()?;
         let text: &str = language.pick(&body.message, &body.message_es);
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// The `error` object of the service's answer.
+    /// Returns the `error` object of the service's answer.
     ///
     /// Its details may repeat values of the request: keep them out of logs.
     pub fn body(&self) -> Option<&ErrorBody> {
         self.0.body.as_ref()
     }
 
-    /// How many attempts the call made, including those that sent nothing; 0 if it failed before the first.
+    /// Returns the number of attempts that the call made, including those that sent nothing; 0 if it failed before the
+    /// first.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// The idempotency key of the write that failed. Sent again with it, within 24 hours and with the same API key,
-    /// the write is never executed twice.
+    /// Returns the idempotency key of the write that failed. Sent again with it, within 24 hours and with the same API
+    /// key, the write is never executed twice.
     pub fn idempotency_key(&self) -> Option<&IdempotencyKey> {
         self.0.idempotency_key.as_ref()
     }
 
-    /// False only if the service cannot have executed the request; always false for reads.
+    /// Returns `false` only if the service cannot have executed the request; always `false` for reads.
     ///
     /// True if the outcome of an attempt of this call, or of an earlier call with the same key, is unknown, and if
     /// an answer says that an earlier call was executed, even with another request. The key and its clones remember
@@ -272,26 +272,26 @@ impl Error {
         self.0.may_have_executed
     }
 
-    /// The results that [`Tracking::batch`](crate::client::Tracking::batch) had received before it failed: those of
-    /// the first numbers, in their order. Request the others again.
+    /// Returns the results that [`Tracking::batch`](crate::client::Tracking::batch) had received before it failed:
+    /// those of the first numbers, in their order. Request the others again.
     pub fn tracked(&self) -> &[BatchResult] {
         &self.0.tracked
     }
 
-    /// The results that [`Orders::void_many`](crate::client::Orders::void_many) had received before it failed: those
-    /// of the first numbers, in their order. Send the same request again for the others.
+    /// Returns the results that [`Orders::void_many`](crate::client::Orders::void_many) had received before it failed:
+    /// those of the first numbers, in their order. Send the same request again for the others.
     pub fn voided(&self) -> &[Row<VoidResult>] {
         &self.0.voided
     }
 
-    /// The parcels that [`Orders::find`](crate::client::Orders::find) could read although it failed. There may be
-    /// others: an empty list does not mean that the order has no parcel.
+    /// Returns the parcels that [`Orders::find`](crate::client::Orders::find) could read although it failed. There may
+    /// be others: an empty list does not mean that the order has no parcel.
     pub fn found(&self) -> &[ParcelSummary] {
         &self.0.found
     }
 
-    /// The part of the answer that this version cannot read, unchanged: a row of a list, or the whole answer
-    /// if it is JSON.
+    /// Returns the part of the answer that this version cannot read, unchanged: a row of a list, or the whole answer if
+    /// it is JSON.
     ///
     /// It may repeat values of the request: keep it out of logs.
     pub fn unreadable(&self) -> Option<&Unreadable> {
@@ -302,7 +302,7 @@ impl Error {
         self.kind() == ErrorKind::Executed
     }
 
-    /// Why the call was not tried again; `None` if it was never sent.
+    /// Returns the reason why the call was not tried again; `None` if it was never sent.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.0.stop_reason
     }
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn display_is_one_line_that_names_code_status_request_and_attempts() {
+    fn display_is_one_line_with_code_status_request_and_attempts() {
         let error = refused(
             409,
             json!({"code": "PARCEL_DUPLICATE_TRACKING", "message": "This tracking number already exists."}),
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn display_and_debug_show_paths_and_codes_of_faults_but_not_their_texts() {
+    fn display_and_debug_show_faults_without_their_texts() {
         let error = refused(
             400,
             json!({"code": "VALIDATION_FAILED", "message": "The request\nis not valid.", "message_es": "No.",
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_the_service_says_commands_a_terminal_or_turns_a_line_around() {
+    fn no_text_of_the_service_controls_a_terminal() {
         let text =
             "a\u{1b}[2J\u{9b}b\u{202e}c\u{2066}d\u{200b}e\u{feff}f\u{2028}g\u{61c}h\u{e0041}\n";
         let error = refused(
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_order_is_a_validation_error_of_which_nothing_was_sent() {
+    fn a_rejected_order_is_a_validation_error_before_sending() {
         let error = Error::from(crate::model::OrderRequest::builder().build().unwrap_err());
         assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Validation, false));
         assert!(error.to_string().starts_with("The request breaks the rules; nothing was sent."));

@@ -30,8 +30,8 @@ use super::{
 use crate::model::{AttemptOutcome, Operation};
 
 impl Client {
-    /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success.
-    /// The caller calls [`CallExecution::finish`] when it knows what the answer says.
+    /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success. The caller
+    /// calls [`CallExecution::finish`] when it knows the meaning of the answer.
     pub(super) async fn execute<T, R>(
         &self,
         call: &Call<'_>,
@@ -148,7 +148,7 @@ impl CallExecution {
     fn begin_attempt(&mut self) {
         self.state.attempts += 1;
         self.attempt_started = clock::now();
-        // From here on, whatever interrupts the attempt leaves its key in doubt.
+        // From here on an interrupted attempt leaves its key in doubt.
         if let Some(key) = &self.state.idempotency_key {
             let clocks = self.client.clocks();
             // All clocks are read for the first attempt only.
@@ -184,7 +184,7 @@ impl CallExecution {
             let (status, headers) = (head.status, head.headers);
             return Ok(ServiceResponse { status, headers, rate_limit, date, body });
         }
-        // If the body breaks off, the status alone is enough to decide by.
+        // If the body breaks off, the status alone is enough to decide.
         let timeout = ReadTimeout::WholeBody(deadline);
         let reader = BodyReader::new(&head, body, 0..=MAX_JSON_BYTES, timeout);
         let body = reader.read_all().await.unwrap_or_default();
@@ -196,7 +196,7 @@ impl CallExecution {
         Err(AttemptError::Response(Box::new(response)))
     }
 
-    /// The date of an answer. The service's clock is learnt only from the service's own answers.
+    /// Returns the date of an answer. The service's clock is learnt only from answers of the service.
     fn observe_date(&self, headers: &HeaderMap) -> Option<DateTime<Utc>> {
         let (clocks, shown) = (self.client.clocks(), headers.get(DATE)?);
         let date = clocks.parse_date(shown)?;
@@ -280,7 +280,7 @@ impl CallExecution {
         }
     }
 
-    /// The key, or a call without one, learns from a failed attempt whether it may have been executed.
+    /// Records in the key, or in a call without one, whether a failed attempt may have been executed.
     fn record_failure(&mut self, error: &AttemptError) {
         let outcome = error.write_outcome();
         self.state.was_sent |= outcome != WriteOutcome::NotSent;
@@ -298,7 +298,7 @@ impl CallExecution {
         self.record_outcome(outcome);
     }
 
-    /// The answer says that the write was executed.
+    /// Records that the answer says that the write was executed.
     pub(super) fn mark_executed(&mut self) {
         self.record_outcome(AttemptOutcome::Executed);
     }

@@ -26,7 +26,7 @@ impl Client {
 }
 
 impl<'a> Labels<'a> {
-    /// A label file of 4 × 6 inches, at most 16 MiB. The methods of [`LabelDownload`] say where to.
+    /// Returns a label file of 4 × 6 inches, at most 16 MiB. The methods of [`LabelDownload`] say where to.
     ///
     /// Errors: `NotFound` (no such parcel, or no label yet), `Conflict` (the parcel was voided), `Decode`
     /// (the answer is HTML or JSON, such as the login page of a proxy), and those of every call.
@@ -50,8 +50,8 @@ impl<'a> Labels<'a> {
         LabelDownload::new(self.client, number, format)
     }
 
-    /// The labels of 1-100 parcels as one file, in the order of their numbers: a PDF with one label on each page, or ZPL
-    /// with one label after another. The methods of [`LabelDownload`] say where to.
+    /// Returns the labels of 1-100 parcels as one file, in the order of their numbers: a PDF with one label on each
+    /// page, or ZPL with one label after another. The methods of [`LabelDownload`] say where to.
     ///
     /// Either every label is in the file, or none: [`ErrorBody::rejected_parcels`](crate::model::ErrorBody::rejected_parcels)
     /// lists each one that is missing. The request counts as many times against the rate limit as it has numbers, and
@@ -82,8 +82,8 @@ impl<'a> Labels<'a> {
         LabelDownload::many(self.client, LabelBatchRequest::new(numbers).with_format(format))
     }
 
-    /// The commercial invoice of a parcel, a PDF of A4 pages with every item of the order, in English and Spanish. The
-    /// methods of [`LabelDownload`] say where to.
+    /// Returns the commercial invoice of a parcel, a PDF of A4 pages with every item of the order, in English and
+    /// Spanish. The methods of [`LabelDownload`] say where to.
     ///
     /// Errors: those of [`Labels::download`].
     ///
@@ -100,12 +100,11 @@ impl<'a> Labels<'a> {
         LabelDownload::invoice(self.client, number)
     }
 
-    /// A label file by its link (`labelUrl` or one of `downloads`). A link opens without the API key, so the key is
-    /// not sent.
+    /// Returns a label file by its link (`labelUrl` or one of `downloads`). A link opens without the API key, so the
+    /// key is not sent.
     ///
-    /// Errors: `Config` when the link leads neither to the service's own address nor to one of
-    /// [`ClientBuilder::label_hosts`](crate::client::ClientBuilder::label_hosts), and those of
-    /// [`Labels::download`].
+    /// Errors: `Config` when the link leads neither to the service's address nor to one of
+    /// [`ClientBuilder::label_hosts`](crate::client::ClientBuilder::label_hosts), and those of [`Labels::download`].
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -131,7 +130,7 @@ impl<'a> Labels<'a> {
         }
     }
 
-    /// The metadata of a label, also after its order was voided.
+    /// Returns the metadata of a label, also after its order was voided.
     ///
     /// Errors: `NotFound` (no such parcel, or no label yet), and those of every call.
     ///
@@ -191,7 +190,7 @@ const UNKNOWN_HOST: Texts = (
     "El enlace apunta a un servidor que no está configurado para etiquetas.",
 );
 
-/// True for the service's own origin, and for the configured hosts over https or on this machine.
+/// Returns `true` for the service's origin, and for the configured hosts over https or on this machine.
 fn is_label_host(link: &Url, client: &Client) -> bool {
     let has_credentials = !link.username().is_empty() || link.password().is_some();
     let is_named = |host: &String| link.host_str().is_some_and(|is| is.eq_ignore_ascii_case(host));

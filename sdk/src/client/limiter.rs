@@ -1,6 +1,6 @@
-//! When the next request may go: at even gaps, adjusted to what the service's answers say about the
-//! key's rate limit. After a pause some go at once, and the next second has fewer turns in return: in no second are
-//! there more than the limit. It decides; [`pacer`](super::pacer) waits.
+//! The moment when the next request may go: at even gaps, adjusted to the key's rate limit as the service's answers
+//! report it. After a pause some go at once, and the next second has fewer turns in return: no second has more than the
+//! limit. The limiter decides; [`pacer`](super::pacer) waits.
 //!
 //! A request that has to wait gets a numbered ticket. Turns come to tickets in their order and pass
 //! with time alone, so that a caller who stops polling does not delay those behind it.
@@ -17,23 +17,22 @@ use super::{response::RateLimitStatus, retry_after::MAX_WAIT};
 /// limit, one that arrives early would fall into a window that is already full, and be refused. 1 % of a window
 /// is 10 ms.
 const USED_SHARE: f64 = 0.99;
-/// A 429 multiplies the rate by this. Other processes use the same key then. The rate falls by a factor and rises by a
-/// constant, as TCP's does (AIMD): so processes that share a key approach equal shares without knowing of one
-/// another.
+/// Factor on the rate after a 429. Other processes use the same key then. The rate falls by a factor and rises by a
+/// constant, as TCP's does (AIMD): so processes that share a key approach equal shares without knowing of one another.
 const RATE_FACTOR_AFTER_429: f64 = 0.7;
-/// The share of the limit by which the rate recovers each second: a single 429 is forgotten after
-/// 6 s. A faster recovery would run into the next 429 sooner, each of which costs a request and a wait.
+/// Share of the limit that the rate recovers each second: a single 429 is forgotten after 6 s. A faster recovery would
+/// run into the next 429 sooner, each of which costs a request and a wait.
 const RECOVERY_PER_SECOND: f64 = 0.05;
 /// A turn that is taken late by at most this does not delay those behind it, so that lost milliseconds do not add up to
 /// a lower rate. It is half of what [`USED_SHARE`] leaves of a window; the network has the other half.
 const ON_TIME: Duration = Duration::from_millis(5);
 /// Maximum time between the first and the last of those that go at once: a program starts its calls one after the other.
 const BURST_LIFETIME: Duration = Duration::from_millis(20);
-/// Maximum number of requests that go at once before an answer has said what is left of a window. Other processes with the
+/// Maximum number of requests that go at once before an answer has reported the rest of a window. Other processes with the
 /// same key may start at that moment: five of them fit into the 50 requests of a production key.
 const COLD_BURST: u32 = 10;
-/// How long a turn stays valid after it came. It is the length of a window, so turns that are taken late and all
-/// at once are no more than fit into one window.
+/// Time for which a turn stays valid after it came. It is the length of a window, so that turns which are taken late
+/// and all at once still fit into one window.
 const TURN_LIFETIME: Duration = SECOND;
 /// A bound for what an answer may claim, so that gaps stay longer than zero.
 const MAX_REQUESTS_PER_SECOND: u32 = 100_000;
@@ -41,7 +40,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A bound for what an answer may claim: no clock that is set wrongly stops a client for longer.
 const MAX_WINDOW: Duration = Duration::from_secs(60);
 
-/// Whether a request may go.
+/// The decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
     /// It may, and it has been counted.
@@ -54,16 +53,16 @@ pub(super) enum Admission {
 #[derive(Debug)]
 pub(super) struct Ticket {
     number: u64,
-    /// When its turn comes, as far as was known when it was last checked.
+    /// The moment of its turn, as estimated when it was last checked.
     pub(super) due: Instant,
 }
 
-/// What an answer says about the rate limit.
+/// An answer's data about the rate limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RateLimitFeedback {
-    /// When the request was sent.
+    /// The moment when the request was sent.
     pub(super) sent: Instant,
-    /// When its answer came.
+    /// The moment when its answer came.
     pub(super) received: Instant,
     pub(super) rate_limit: Option<RateLimitStatus>,
     /// Seconds from the answer's own `Date` to the end of the window; 1 when not known.
@@ -78,7 +77,7 @@ pub(super) struct Limiter {
     requests_per_second: u32,
     /// The part of the limit that is this client's.
     share: f64,
-    /// The most requests that go at once.
+    /// Maximum number of requests that go at once.
     max_burst: u32,
     /// The last 429 that counted, and the rate that it left.
     slowed: Option<(Instant, f64)>,
@@ -113,23 +112,23 @@ struct Burst {
     /// The time without a request, though one could have gone after each gap.
     idle: Duration,
     gap: Duration,
-    /// The most that may go at once, by the caller's settings and by what is left in the service's window.
-    most: u32,
+    /// Maximum number of requests that may go at once, by the caller's settings and the rest of the service's window.
+    max: u32,
     gone: u32,
 }
 
 impl Burst {
-    /// Returns whether another one may go: it uses the turn of a request that did not come, and there are no more of them than
-    /// fit into a second.
+    /// Returns whether another request may go: it uses the turn of a request that did not come, and the burst is not
+    /// larger than fits into a second.
     fn has_room(&self, even_gap: Duration, now: Instant) -> bool {
         now.saturating_duration_since(self.began) <= BURST_LIFETIME
-            && self.gone < self.most
+            && self.gone < self.max
             && self.gap * self.gone <= self.idle
             && even_gap * (self.gone + 1) <= SECOND
     }
 }
 
-/// The second after a burst, in which there are the fewer turns.
+/// The second after a burst, which has fewer turns.
 #[derive(Debug, Clone, Copy)]
 struct Repayment {
     until: Instant,
@@ -138,7 +137,7 @@ struct Repayment {
 }
 
 impl Repayment {
-    /// Returns the gap between turns: what the burst has left of the second, spread evenly.
+    /// Returns the gap between turns: the rest of the second after the burst, spread evenly.
     fn gap(&self, even_gap: Duration) -> Duration {
         let left = SECOND.saturating_sub(even_gap * self.gone).max(Duration::from_millis(1));
         even_gap.div_f64(left.as_secs_f64()).min(SECOND)
@@ -164,7 +163,7 @@ impl Limiter {
         }
     }
 
-    /// Whether a request without a ticket may go now. It may not while others wait.
+    /// Decides whether a request without a ticket may go now. It may not while others wait.
     pub(super) fn admit(&mut self, now: Instant) -> Admission {
         self.call_due_tickets(now);
         let turn = self.next_turn(now);
@@ -201,10 +200,10 @@ impl Limiter {
         let admitted = match self.window {
             None => COLD_BURST,
             Some(window) if now < window.ends => window.remaining,
-            // The next one is as large as the limit, which bounds every burst.
+            // The next window is as large as the limit, which bounds every burst.
             Some(_) => u32::MAX,
         };
-        Burst { began: now, idle, gap, most: admitted.min(self.max_burst), gone: 1 }
+        Burst { began: now, idle, gap, max: admitted.min(self.max_burst), gone: 1 }
     }
 
     fn extend_burst(&mut self) {
@@ -212,7 +211,7 @@ impl Limiter {
         burst.gone += 1;
         let before = self.repayment.filter(|before| burst.began < before.until);
         let gone = before.map_or(burst.gone, |before| before.gone.max(burst.gone));
-        // As long as the turns of a whole window take.
+        // The turns of a whole window take this long.
         let until = burst.began + SECOND.div_f64(USED_SHARE);
         self.repayment = Some(Repayment { until, gone });
     }
@@ -222,7 +221,7 @@ impl Limiter {
             && self.burst.is_some_and(|burst| burst.has_room(self.even_gap(now), now))
     }
 
-    /// A ticket for a request that has to wait.
+    /// Returns a ticket for a request that has to wait.
     pub(super) fn join(&mut self, due: Instant) -> Ticket {
         let number = self.returned.pop_first().unwrap_or_else(|| {
             self.issued += 1;
@@ -231,8 +230,8 @@ impl Limiter {
         Ticket { number, due }
     }
 
-    /// Whether the turn of a ticket has come. A turn is lost if it was not taken in time, or if the
-    /// service has asked to stop since; the ticket is then replaced by a new one at the end of the queue.
+    /// Decides whether the turn of a ticket has come. A turn is lost if it was not taken in time, or if the service has
+    /// since asked the client to stop; the ticket is then replaced by a new one at the end of the queue.
     pub(super) fn check(&mut self, ticket: &mut Ticket, now: Instant) -> Admission {
         self.call_due_tickets(now);
         if ticket.number > self.called {
@@ -273,18 +272,18 @@ impl Limiter {
         }
     }
 
-    /// When the turn of a ticket comes, or a little earlier.
+    /// Returns the moment of a ticket's turn, or a little earlier.
     fn expected_turn(&self, number: u64, now: Instant) -> Instant {
         let ahead = number.saturating_sub(self.called + 1);
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         self.next_turn(now) + self.even_gap(now).saturating_mul(ahead)
     }
 
-    /// When the next request may go.
+    /// Returns the moment when the next request may go.
     fn next_turn(&self, now: Instant) -> Instant {
         let Some(last) = self.last_turn else { return self.paused_until.unwrap_or(now) };
         let even_gap = self.even_gap(now);
-        // Other processes use the same key: what they leave is spread over the rest of the window.
+        // Other processes use the same key: the rest that they leave is spread over the window.
         let spread = self.window.map(|window| {
             let left = window.ends.saturating_duration_since(last);
             (last + left / window.remaining.saturating_add(1), window.ends)
@@ -300,7 +299,7 @@ impl Limiter {
         SECOND.div_f64(self.rate(now) * USED_SHARE)
     }
 
-    /// Requests a second, after the last 429 and what has recovered since.
+    /// Returns the requests per second, reduced by the last 429 and recovered since.
     fn rate(&self, now: Instant) -> f64 {
         let limit = self.limit();
         self.slowed.map_or(limit, |(at, rate)| {
@@ -320,7 +319,7 @@ impl Limiter {
 
     /// Adjusts the pace to an answer.
     pub(super) fn observe(&mut self, feedback: &RateLimitFeedback) {
-        // Turns that came before this answer came at the pace that was known before it.
+        // Turns that came before this answer followed the pace known then.
         self.call_due_tickets(feedback.received);
         if let Some(rate_limit) = feedback.rate_limit {
             self.requests_per_second = rate_limit.limit.clamp(1, MAX_REQUESTS_PER_SECOND);
@@ -354,15 +353,15 @@ impl Limiter {
         };
         self.window = Some(window);
         if let Some(burst) = &mut self.burst {
-            burst.most = burst.most.min(burst.gone.saturating_add(window.remaining));
+            burst.max = burst.max.min(burst.gone.saturating_add(window.remaining));
         }
         if window.remaining == 0 {
             self.pause_until(window.ends);
         }
     }
 
-    /// Requests that are on their way together are refused together, by the same full window. So refusals
-    /// within a second count once: ten of them would otherwise leave 3 % of the rate.
+    /// Reduces the rate. Requests that are in flight together are refused together, by the same full window. So
+    /// refusals within a second count once: ten of them would otherwise leave 3 % of the rate.
     fn slow_down(&mut self, now: Instant) {
         let counted = self.slowed.is_some_and(|(at, _)| now.saturating_duration_since(at) < SECOND);
         if !counted {
@@ -376,8 +375,8 @@ impl Limiter {
 }
 
 impl Window {
-    /// When a later window ends, if windows of a second follow one another until then. After an hour without
-    /// an answer the two clocks may have drifted apart, and the estimate begins again.
+    /// Returns the end of a later window, if windows of a second follow one another until then. After an hour without
+    /// an answer the two clocks may have drifted apart, and the estimate starts again.
     fn end_of(&self, reset: u64) -> Option<Instant> {
         let seconds = reset.checked_sub(self.reset).filter(|seconds| *seconds < 3600)?;
         Some(self.ends + Duration::from_secs(seconds))
@@ -397,12 +396,12 @@ mod tests {
         Instant::now()
     }
 
-    /// A limiter that lets one request go at a time.
+    /// Returns a limiter that lets one request go at a time.
     fn even(requests_per_second: u32) -> Limiter {
         Limiter::new(requests_per_second, 1.0, 1)
     }
 
-    /// The turns of a caller who always tries as soon as one may be granted.
+    /// Returns the turns of a caller who always tries as soon as one may be granted.
     fn turns(limiter: &mut Limiter, from: Instant, count: usize) -> Vec<Instant> {
         let mut now = from;
         let mut turns = Vec::new();
@@ -413,7 +412,7 @@ mod tests {
         turns
     }
 
-    /// When a caller goes who comes now and wakes up a little late each time.
+    /// Returns the moment when a caller goes who arrives now and wakes up a little late each time.
     fn turn_after(
         limiter: &mut Limiter,
         from: Instant,
@@ -452,7 +451,7 @@ mod tests {
         }
     }
 
-    /// The tickets of `count` callers who all came at the same time.
+    /// Returns the tickets of `count` callers who all came at the same time.
     fn queue(limiter: &mut Limiter, now: Instant, count: usize) -> Vec<Ticket> {
         let join = |_| match limiter.admit(now) {
             Admission::Go => panic!("a request has just gone"),
@@ -484,7 +483,7 @@ mod tests {
         let mut last = tickets.pop().unwrap();
         let due = last.due;
         assert_eq!(limiter.check(&mut last, due), Admission::Go);
-        // Those that come back late queue again, so that they do not go all at once.
+        // Tickets that come back late queue again, so that they do not all go at once.
         let late = due + 10 * MS;
         let mut goes = |ticket: &mut Ticket| limiter.check(ticket, late) == Admission::Go;
         assert!(!tickets.iter_mut().any(&mut goes));
@@ -523,7 +522,7 @@ mod tests {
             assert_eq!(limiter.check(ticket, now), Admission::Go);
             now += limiter.even_gap(now);
         }
-        // A refusal after its turn came, and before it woke up: it waits with the others.
+        // It was refused after its turn came and before it woke up: it waits with the others.
         let mut ticket = queue(&mut limiter, now - MS, 1).remove(0);
         limiter.call_due_tickets(ticket.due);
         let refused =
@@ -637,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_with_retry_after_pauses_for_that_time_but_not_for_good() {
+    fn a_refusal_with_retry_after_pauses_for_that_time() {
         for (asked, paused) in [(3, 3), (45, 45), (3600, 3600), (u64::MAX, 3600)] {
             let (start, mut limiter) = (start(), even(100));
             let (paused, throttled) = (paused * SECOND, Some(Duration::from_secs(asked)));
@@ -657,7 +656,7 @@ mod tests {
         (0..10_000).take_while(|_| limiter.admit(now) == Admission::Go).count().try_into().unwrap()
     }
 
-    /// A limiter that has had an answer, whose window is over.
+    /// Returns a limiter that has had an answer, whose window is over.
     fn informed(limit: u32, share: f64, max_burst: u32) -> (Instant, Limiter) {
         let (before, mut limiter) = (start(), Limiter::new(limit, share, max_burst));
         limiter.observe(&answer(before, limit, limit - 1, 1000));
@@ -666,10 +665,10 @@ mod tests {
 
     #[test]
     fn before_the_first_answer_only_a_few_go_at_once() {
-        for (limit, most, expected) in
+        for (limit, max_burst, expected) in
             [(2, u32::MAX, 1), (50, u32::MAX, 10), (100, u32::MAX, 10), (100, 4, 4), (5000, 99, 10)]
         {
-            let (start, mut limiter) = (start(), Limiter::new(limit, 1.0, most));
+            let (start, mut limiter) = (start(), Limiter::new(limit, 1.0, max_burst));
             assert_eq!(at_once(&mut limiter, start), expected, "{limit}");
             assert_eq!(at_once(&mut limiter, start + 3 * SECOND), expected, "no answer yet");
         }
@@ -687,21 +686,21 @@ mod tests {
             let last = *turns(&mut limiter, start, 200).last().unwrap();
             assert_eq!(at_once(&mut limiter, last + pause * MS), expected, "{pause}");
         }
-        // Also in the second after another burst, as far as that second has room.
+        // The same holds in the second after another burst, if that second has room.
         let (begun, mut limiter) = (start(), Limiter::new(50, 1.0, 8));
         let bursts = [0, 300, 600, 900].map(|ms| at_once(&mut limiter, begun + ms * MS));
         assert_eq!(bursts, [8; 4]);
         let (begun, mut limiter) = informed(50, 1.0, 30);
         let bursts = [0, 300, 600, 900].map(|ms| at_once(&mut limiter, begun + ms * MS));
         assert!(bursts[0] == 30 && bursts.iter().sum::<u32>() <= 49, "{bursts:?}");
-        for (share, most, expected) in [(1.0, 8, 8), (1.0, 0, 1), (0.25, u32::MAX, 24)] {
-            let (start, mut limiter) = informed(100, share, most);
-            assert_eq!(at_once(&mut limiter, start), expected, "{share} {most}");
+        for (share, max_burst, expected) in [(1.0, 8, 8), (1.0, 0, 1), (0.25, u32::MAX, 24)] {
+            let (start, mut limiter) = informed(100, share, max_burst);
+            assert_eq!(at_once(&mut limiter, start), expected, "{share} {max_burst}");
         }
     }
 
     #[test]
-    fn no_more_go_at_once_than_the_service_says_and_none_after_a_refusal() {
+    fn a_burst_is_limited_by_the_service_and_ends_at_a_refusal() {
         let (start, mut limiter) = (start(), Limiter::new(100, 1.0, u32::MAX));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 7, 1000));
@@ -722,7 +721,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_that_began_with_many_at_once_has_the_fewer_after_them() {
+    fn a_second_that_begins_with_a_burst_has_fewer_turns_later() {
         for calls in [2_u32, 8, 30, 49, 60] {
             let (start, mut limiter) = informed(50, 1.0, u32::MAX);
             let mut turns: Vec<_> =
@@ -739,7 +738,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_were_spread_are_not_made_up_for_when_the_window_ends() {
+    fn spread_turns_are_not_made_up_for_in_the_next_window() {
         let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 1, 1000));
@@ -776,7 +775,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_phase_the_latency_and_the_jitter_nothing_is_refused(
+        fn nothing_is_refused_for_any_phase_latency_and_jitter(
             phase in 0_u64..1_000_000, latency in 0_u64..200_000, seed in any::<u64>(),
             limit in prop::sample::select(vec![50_u32, 100]),
         ) {
@@ -853,7 +852,7 @@ mod tests {
         }
 
         #[test]
-        fn no_window_is_exceeded_whether_callers_wait_leave_or_never_come_back(
+        fn no_window_is_exceeded_if_callers_wait_leave_or_vanish(
             phase in 0_u64..1_000_000, seed in any::<u64>(),
         ) {
             let (start, mut limiter) = (start(), even(100));

@@ -72,7 +72,7 @@ impl Manifests<'_> {
     }
 }
 
-/// The key of a request that has none: the same request always gets the same key, in every process.
+/// Returns the key of a request that has none: the same request always gets the same key, in every process.
 fn derive_key(request: &ManifestRequest) -> IdempotencyKey {
     // A request that cannot be serialised is refused before it is sent.
     let content = serde_json::to_string(request).unwrap_or_default();

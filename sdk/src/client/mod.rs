@@ -113,7 +113,7 @@ struct Settings {
     rate_limit: RateLimit,
 }
 
-/// What a client and its clones share.
+/// The state that a client and its clones share.
 struct Shared {
     base_url: Url,
     environment: Environment,
@@ -128,7 +128,7 @@ struct Shared {
 }
 
 impl Client {
-    /// A client for the key in `PARCELO_API_KEY` and the service at `PARCELO_BASE_URL`.
+    /// Returns a client for the key in `PARCELO_API_KEY` and the service at `PARCELO_BASE_URL`.
     ///
     /// Errors (`Config`) when one of them is missing or invalid; the text says which, and never shows its
     /// value.
@@ -146,7 +146,7 @@ impl Client {
         ClientBuilder::from_env()?.build()
     }
 
-    /// A builder of a client for a key: address, language, timeouts, retries, rate limit.
+    /// Returns a builder of a client for a key: address, language, timeouts, retries, rate limit.
     ///
     /// ```
     /// # use parcelo::{ApiKey, Environment};
@@ -180,22 +180,22 @@ impl Client {
         self.json(Call::new(Operation::Health)).await
     }
 
-    /// The address of the service.
+    /// Returns the address of the service.
     pub fn base_url(&self) -> &Url {
         &self.shared.base_url
     }
 
-    /// The language of texts for people, such as names of statuses.
+    /// Returns the language of texts for people, such as names of statuses.
     pub fn language(&self) -> Language {
         self.shared.language
     }
 
-    /// The environment that the key belongs to.
+    /// Returns the environment that the key belongs to.
     pub fn environment(&self) -> Environment {
         self.shared.environment
     }
 
-    /// The same client with other settings for retries.
+    /// Returns the same client with other settings for retries.
     ///
     /// It shares connections, budget and rate limiter with this one. So do the clients of the next two methods.
     ///
@@ -212,7 +212,7 @@ impl Client {
         self.with(Settings { retry, ..self.settings.clone() })
     }
 
-    /// The same client with other timeouts. The timeout for connecting stays as it was built.
+    /// Returns the same client with other timeouts. The timeout for connecting stays as it was built.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -230,7 +230,7 @@ impl Client {
         self.with(Settings { timeouts, ..self.settings.clone() })
     }
 
-    /// The same client with another way to keep to the rate limit.
+    /// Returns the same client with another way to keep to the rate limit.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{Error, ErrorKind, StopReason, retry_after::MAX_WAIT};
 use crate::model::ErrorCode;
 
-/// A pause before a request is sent again, where the service asks for none: the client has already tried for as
-/// long as it may, so whatever is wrong lasts longer than a moment.
+/// Pause before a request is sent again if the service asks for none: the client has already tried for as long as it
+/// may, so the cause lasts longer than a moment.
 const RESEND_AFTER: Duration = Duration::from_secs(5);
 
 /// Minimum pause before that: one that asks for none would have a program send without end.
@@ -26,10 +26,10 @@ pub enum NextStep {
         /// otherwise 5 s.
         after: Duration,
     },
-    /// Do not send it: find out whether it was executed, after correcting what the error's kind names, such as the API
-    /// key (`Authentication`). For an order, [`Orders::find`](crate::calls::Orders::find) by its external order id
-    /// does: a parcel that is not voided is the order's. For other writes, read the parcels' status, the manifest or
-    /// the label.
+    /// Do not send it: find out whether it was executed, after correcting the cause that the error's kind names, such
+    /// as the API key (`Authentication`). For an order, use [`Orders::find`](crate::calls::Orders::find) with its
+    /// external order id: a parcel that is not voided is the order's. For other writes, read the parcels' status, the
+    /// manifest or the label.
     LookUp {
         /// The step if it was not executed.
         if_absent: IfAbsent,
@@ -57,7 +57,7 @@ pub enum IfAbsent {
     /// It may still be executed: look again, or send it with the key that it has, not before this time has
     /// passed. If nothing can be under way then, the client refuses the key with [`NewKey`](Self::NewKey) as the step.
     Resend {
-        /// At most ten minutes: no request is executed for longer.
+        /// The wait, at most ten minutes: no request is executed for longer.
         after: Duration,
     },
     /// It may still be executed, or was under another id: keep the request with its key, and leave it to a person.
@@ -84,9 +84,9 @@ impl Error {
         match self.kind() {
             ErrorKind::Executed => NextStep::Settled,
             ErrorKind::KeyExpired => NextStep::LookUp { if_absent: self.if_expired_and_absent() },
-            // What has the key may be an earlier version of the request, with another id.
+            // The key may belong to an earlier version of the request, with another id.
             ErrorKind::KeyReused => LOOK_UP,
-            // No such endpoint: what is wrong is the address.
+            // There is no such endpoint: the address is wrong.
             ErrorKind::NotFound if self.known_code() == Some(ErrorCode::NotFound) => {
                 self.configure()
             }
@@ -103,14 +103,15 @@ impl Error {
         }
     }
 
-    /// With another API key, or corrected, what was executed could be executed a second time.
+    /// Returns `Configure`, unless the request may have been executed: with another API key, or corrected, it could be
+    /// executed a second time.
     fn configure(&self) -> NextStep {
         if self.may_have_executed() { LOOK_UP } else { NextStep::Configure }
     }
 
     fn after_unknown_answer(&self) -> NextStep {
         let is_the_services = self.body().is_some() || self.unreadable().is_some();
-        // Another answer than the service's comes from something else at the address.
+        // An answer that is not the service's comes from another server at the address.
         if is_the_services && !self.may_have_executed() {
             NextStep::GiveUp
         } else {
@@ -118,7 +119,8 @@ impl Error {
         }
     }
 
-    /// The last attempt may have begun just before the key expired.
+    /// Returns the step for an expired key without a parcel. The last attempt may have begun just before the key
+    /// expired.
     fn if_expired_and_absent(&self) -> IfAbsent {
         self.retry_after().map_or(IfAbsent::NewKey, |after| IfAbsent::Resend { after })
     }
@@ -128,7 +130,7 @@ impl Error {
             Some(ErrorCode::IdempotencyInProgress) => self.resend(),
             _ if self.may_have_executed() => LOOK_UP,
             Some(ErrorCode::ParcelDuplicateTracking) => NextStep::Correct,
-            // The client's own: the label was reprinted while it was downloaded.
+            // The client's own error: the label was reprinted during the download.
             _ if self.body().is_none() => self.resend(),
             _ => NextStep::GiveUp,
         }
@@ -158,7 +160,7 @@ impl Error {
         }
     }
 
-    /// Without a key, sending what may have been executed could execute it twice.
+    /// Returns `Resend`, unless a request without a key may have been executed: it could be executed twice.
     fn resend(&self) -> NextStep {
         if self.may_have_executed() && self.idempotency_key().is_none() {
             return LOOK_UP;
@@ -226,8 +228,8 @@ mod tests {
         serde_json::from_value(serde_json::json!({"code": code, "message": "no"})).unwrap()
     }
 
-    /// The guide's table: the step of a kind when nothing is in doubt and when something is, if the call was given up
-    /// for good and if it might go on.
+    /// Checks the guide's table: the step of a kind when nothing is in doubt and when something is, if the call was
+    /// given up for good and if it might continue.
     #[test]
     fn every_kind_has_its_step_for_every_stop_reason_and_in_doubt() {
         let same = |step: NextStep| std::array::from_fn(|_| step.clone());
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_of_the_service_that_this_version_does_not_know_is_no_one_s_configuration() {
+    fn an_unknown_answer_of_the_service_is_no_configuration_error() {
         let stop = Some(StopReason::Permanent);
         let row = Unreadable::new(serde_json::json!({"new": 1}));
         let unreadable = error(Decode, stop, false).with(|inner| inner.unreadable = Some(row));
@@ -303,8 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_sent_again_when_the_service_says_in_a_second_to_an_hour_and_without_a_key_only_if_it_cannot_have_been_executed()
-     {
+    fn a_resend_waits_a_second_to_an_hour_and_needs_a_key_in_doubt() {
         for (asked, after) in [(0, 1), (45, 45), (3600, 3600), (99_999_999, 3600)] {
             let error = error(Server, Some(StopReason::RetryAfterTooLong), true);
             let error = error.with(|inner| inner.retry_after = Some(Duration::from_secs(asked)));

@@ -23,9 +23,9 @@ impl Orders<'_> {
     /// Creates an order: the parcel gets its tracking number and its label (docs/api.md, Create an
     /// order).
     ///
-    /// For 24 hours, sending the same request again creates no second parcel, even from another process: by its
-    /// idempotency key the service recognises it, and it answers as it did the first time. This holds for one API
-    /// key, whose secret may be rotated meanwhile.
+    /// For 24 hours, sending the same request again creates no second parcel, even from another process: the service
+    /// recognises its idempotency key, and answers as it did the first time. This holds for one API key, whose secret
+    /// may be rotated in between.
     ///
     /// Errors: `Validation` with the invalid fields, `CountryNotAllowed`, `Conflict` (the tracking
     /// number exists), `KeyReused` (the idempotency key was used for another request), and those of every call.
@@ -51,12 +51,12 @@ impl Orders<'_> {
     /// ([`CreateMany::concurrency`](crate::client::CreateMany::concurrency)): a stream of each order's index in
     /// the iterator and its result.
     ///
-    /// The calls run on the tokio runtime in which the stream is polled, and make progress while the loop saves a
-    /// label or makes another call. For 24 hours, orders with derived keys can be sent again after a crash: those
-    /// that were created are replayed.
+    /// The calls run on the tokio runtime that polls the stream, and make progress while the loop saves a label or
+    /// makes another call. For 24 hours, orders with derived keys can be sent again after a crash: those that were
+    /// created are replayed.
     ///
-    /// When one order fails, the others continue; errors are those of [`Orders::create`]. A panic does not
-    /// stay with its order: one in a closure of yours, such as that of
+    /// When one order fails, the others continue; errors are those of [`Orders::create`]. A panic is not confined to
+    /// its order: one in a closure of yours, such as that of
     /// [`ClientBuilder::on_attempt`](crate::client::ClientBuilder::on_attempt), resumes in `next`, and unwinding drops
     /// the stream, which aborts the other calls.
     ///
@@ -83,13 +83,13 @@ impl Orders<'_> {
         CreateMany::new(self.client, orders.into_iter())
     }
 
-    /// All parcels that the account has of an order, by the order's id in your system (`external_order_id`),
+    /// Returns all parcels that the account has of an order, by the order's id in your system (`external_order_id`),
     /// newest first. Voided parcels are included; see their status.
     ///
     /// This outlives the idempotency key. The service forgets a key after 24 hours and knows it for one API key only;
-    /// the parcel is found for as long as it exists (in the sandbox for 30 days), with every API key of the account.
-    /// So call this before you send an order with a new idempotency key or another API key. It finds parcels that
-    /// exist; a request that is still in progress is settled by sending it again with its own key.
+    /// the parcel is found for as long as it exists (in the sandbox for 30 days), with every API key of the account. So
+    /// call this before you send an order with a new idempotency key or another API key. It finds parcels that exist; a
+    /// request that is still in progress is settled by sending it again with its key.
     ///
     /// The id is compared exactly, without surrounding white space.
     ///
@@ -208,7 +208,7 @@ impl Orders<'_> {
     }
 }
 
-/// Why each order of a request could not be voided, when that is all that went wrong.
+/// Returns the reasons why the orders of a request could not be voided, if the error has no other cause.
 fn none_voided(error: &Error) -> Option<Vec<Row<VoidResult>>> {
     error.body().map(ErrorBody::void_results).filter(|results| !results.is_empty())
 }

@@ -16,11 +16,11 @@ use super::{
     limiter::{Admission, Limiter, RateLimitFeedback, Ticket},
 };
 
-/// How a client keeps to the rate limit of its key.
+/// The way a client keeps to the rate limit of its key.
 ///
-/// The service counts the requests of a key in windows of a second and refuses those above its
-/// limit. After a pause the client sends at once what the window admits; what follows it spreads evenly. It learns the
-/// limit and the windows from every answer, and so is hardly ever refused. Clones of a client share one limiter.
+/// The service counts the requests of a key in windows of a second and refuses those above its limit. After a pause the
+/// client sends at once as many as the window admits; it spreads the following ones evenly. It learns the limit and the
+/// windows from every answer, and so is hardly ever refused. Clones of a client share one limiter.
 ///
 /// ```
 /// use parcelo::RateLimit;
@@ -67,13 +67,13 @@ impl RateLimit {
         Self { pacing, when_full, burst: u32::MAX, share: 1.0 }
     }
 
-    /// Sends every request at once and leaves it to the service to refuse what is too much. While the service asks
-    /// for a longer wait than [`Retry::max_retry_after`](crate::client::Retry::max_retry_after), nothing is sent.
+    /// Sends every request at once and lets the service refuse those above the limit. While the service asks for a
+    /// longer wait than [`Retry::max_retry_after`](crate::client::Retry::max_retry_after), nothing is sent.
     pub fn off() -> Self {
         Self { pacing: Pacing::Off, ..Self::adaptive() }
     }
 
-    /// A call that would have to wait for its turn fails at once, with
+    /// Makes a call that would have to wait for its turn fail at once, with
     /// [`Error::retry_after`](crate::client::Error::retry_after).
     #[must_use]
     pub fn fail_fast(self) -> Self {
@@ -95,7 +95,7 @@ impl RateLimit {
     /// share each they do not get in each other's way. Like [`RateLimit::burst`], it is set when a client is built.
     #[must_use]
     pub fn share(self, part: f64) -> Self {
-        // Not `clamp`, which keeps what is not a number.
+        // Unlike this, `clamp` would keep NaN.
         Self { share: if part > MIN_SHARE { part.min(1.0) } else { MIN_SHARE }, ..self }
     }
 }
@@ -107,11 +107,11 @@ pub(super) struct Pacer {
     limiter: Mutex<Limiter>,
 }
 
-/// Why a call may not go.
+/// The reason why a call may not go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotAdmitted {
     pub(super) reason: StopReason,
-    /// When its turn would come; `None` when its time is over, whatever the queue.
+    /// The wait until its turn; `None` when its time is over, whatever the queue.
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -163,9 +163,9 @@ impl Patience {
     }
 }
 
-/// A queued call looks again after this time, because its turn may come sooner than was known when it
-/// joined: others leave the queue, and the service raises the limit or asks to stop. It learns of
-/// them at most a second late.
+/// Maximum sleep of a queued call before it checks its turn again, because its turn may come sooner than was known when
+/// it joined: others leave the queue, and the service raises the limit or asks to stop. It learns of them at most a
+/// second late.
 const MAX_SLEEP: Duration = Duration::from_secs(1);
 
 impl Pacer {

@@ -33,7 +33,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page with these parcels, for your own tests.
+    /// Returns a page with these parcels, for your own tests.
     pub fn new(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> Self {
         Self { parcels, meta }
     }
@@ -47,7 +47,7 @@ impl Client {
 }
 
 impl Parcels<'_> {
-    /// A page of the list, newest first. Add filters if you need them, then `.await` it.
+    /// Returns a page of the list, newest first. Add filters if you need them, then `.await` it.
     ///
     /// A page past the end is empty. Errors: `Validation`, and those of every call.
     ///
@@ -82,14 +82,14 @@ pub struct ListParcels {
 }
 
 impl ListParcels {
-    /// All parcels of the list from its page on, requested 100 at a time unless [`ListParcels::limit`] is set.
+    /// Returns all parcels of the list from its page on, requested 100 at a time unless [`ListParcels::limit`] is set.
     ///
-    /// Each parcel appears once, whatever becomes of it and of others meanwhile: the loop may void the parcels of a
-    /// list by status. Those that are created meanwhile are left out. (One can be missed where more parcels than
-    /// [`ListParcels::limit`] were created in one millisecond, if one of these leaves the list and another enters it
-    /// between two requests.) A row that this version cannot read is an error with [`Error::unreadable`], after which
-    /// the stream continues; after any other error it ends, such as `Conflict` for a list that changes faster than it
-    /// can be read. The stream has its own clone of the client, so it can be sent to another task.
+    /// Each parcel appears once, whatever happens to it and to others in the meantime: the loop may void the parcels of
+    /// a list by status. Those that are created in the meantime are left out. (One can be missed where more parcels
+    /// than [`ListParcels::limit`] were created in one millisecond, if one of these leaves the list and another enters
+    /// it between two requests.) A row that this version cannot read is an error with [`Error::unreadable`], after
+    /// which the stream continues; after any other error it ends, such as `Conflict` for a list that changes faster
+    /// than it can be read. The stream has a clone of the client, so it can be sent to another task.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -110,7 +110,7 @@ impl ListParcels {
         ItemStream::new(pages.flat_map(stream::iter))
     }
 
-    /// The page, from 1. The default is the first one.
+    /// Sets the page, from 1. The default is the first one.
     pub fn page(self, page: u32) -> Self {
         self.with("page", page.to_string())
     }
@@ -120,7 +120,7 @@ impl ListParcels {
         self.with("limit", limit.to_string())
     }
 
-    /// Only parcels in this status.
+    /// Includes only parcels in this status.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -138,20 +138,20 @@ impl ListParcels {
         self.with("status", status.to_string())
     }
 
-    /// Only parcels to this country.
+    /// Includes only parcels to this country.
     pub fn country(self, country: CountryCode) -> Self {
         self.with("country", country.to_string())
     }
 
-    /// Only parcels of the order with this id in your system.
+    /// Includes only parcels of the order with this id in your system.
     pub fn external_order_id(self, id: impl Into<String>) -> Self {
         self.with("externalOrderId", id.into())
     }
 
-    /// Only parcels that people would find by this text: each of its words is the beginning, or the last four or more
-    /// characters, of the tracking number, a reference or the air waybill, or the beginning of a word of the
-    /// receiver's name. Case, accents and punctuation do not count. A text in quotation marks, `"PO 1001"`, is looked for
-    /// as a whole.
+    /// Includes only parcels that people would find by this text: each of its words is the beginning, or the last four
+    /// or more characters, of the tracking number, a reference or the air waybill, or the beginning of a word of the
+    /// receiver's name. Case, accents and punctuation do not count. A text in quotation marks, `"PO 1001"`, is searched
+    /// for as a whole.
     ///
     /// [`PageMeta::is_partial`] says when there may be more than were found. The text is a part of the URL: proxies may
     /// log it.
@@ -168,13 +168,13 @@ impl ListParcels {
         self.with("search", text.into())
     }
 
-    /// Only parcels with this customer's reference or order id in your system: its beginning, or its last four or more
-    /// characters; all of it when it stands in quotation marks.
+    /// Includes only parcels with this customer's reference or order id in your system: its beginning, or its last four
+    /// or more characters; all of it when it stands in quotation marks.
     pub fn reference(self, reference: impl Into<String>) -> Self {
         self.with("reference", reference.into())
     }
 
-    /// Only parcels created at this time or later.
+    /// Includes only parcels created at this time or later.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -191,7 +191,7 @@ impl ListParcels {
         self.with("createdFrom", time::to_text(from))
     }
 
-    /// Only parcels created before this time.
+    /// Includes only parcels created before this time.
     pub fn created_to(self, to: DateTime<Utc>) -> Self {
         self.with("createdTo", time::to_text(to))
     }

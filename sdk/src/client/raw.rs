@@ -105,7 +105,7 @@ const INVALID_PATH: Texts = (
     "Ruta no válida: se espera una bajo la dirección del servicio que empiece con una barra, como /api/v1/health.",
 );
 
-/// True for a path under the service's address, without a fragment and without `..`.
+/// Returns `true` for a path under the service's address, without a fragment and without `..`.
 fn leads_to(path: &str, base: &Url) -> bool {
     let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\#".contains(&byte));
     let address = format!("{}{path}", base.as_str().trim_end_matches('/'));
@@ -120,7 +120,7 @@ fn leads_to(path: &str, base: &Url) -> bool {
         })
 }
 
-/// The operation that has this method and path.
+/// Returns the operation that has this method and path.
 fn operation(method: &Method, path: &str) -> Option<Operation> {
     let path = path.split('?').next().unwrap_or_default();
     let fits = |known: &&Operation| {
@@ -136,7 +136,7 @@ fn operation(method: &Method, path: &str) -> Option<Operation> {
     of_method.filter(fits).min_by_key(|known| known.path().contains('{')).copied()
 }
 
-/// The idempotency key in a body.
+/// Returns the idempotency key in a body.
 fn key_in(body: &[u8]) -> Option<IdempotencyKey> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     IdempotencyKey::parse(body.get("idempotencyKey")?.as_str()?).ok()

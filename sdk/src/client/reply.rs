@@ -1,4 +1,4 @@
-//! A successful answer: its value, and what the answer's head says.
+//! A successful answer: its value, and the data of the answer's head.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -47,13 +47,13 @@ pub struct Reply<T> {
 pub struct ReplyMeta {
     /// The id to quote to support.
     pub request_id: Option<RequestId>,
-    /// How many attempts the call took; 1 unless it was retried.
+    /// The number of attempts that the call took; 1 unless it was retried.
     pub attempts: u32,
-    /// Where the key stands in its rate limit.
+    /// The key's position in its rate limit.
     pub rate_limit: Option<RateLimitStatus>,
     /// The idempotency key with which a write was sent.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// When the service answered, by its own clock (`Date`).
+    /// The time of the answer, by the service's clock (`Date`).
     pub date: Option<DateTime<Utc>>,
     /// All headers of the answer. `Debug` shows the values of known ones only, such as `content-type` and the
     /// service's own; all others, such as a proxy's cookie, show as `Sensitive`.
@@ -61,12 +61,12 @@ pub struct ReplyMeta {
 }
 
 impl<T> Reply<T> {
-    /// The value, without the metadata.
+    /// Returns the value, without the metadata.
     pub fn into_inner(self) -> T {
         self.value
     }
 
-    /// Whether this call executed the write, or an earlier one with the same idempotency key.
+    /// Returns whether this call executed the write, or an earlier one with the same idempotency key.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -81,7 +81,7 @@ impl<T> Reply<T> {
         self.outcome
     }
 
-    /// The metadata: request id, attempts, rate limit, idempotency key, headers.
+    /// Returns the metadata: request id, attempts, rate limit, idempotency key, headers.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -119,7 +119,7 @@ impl<T> Reply<T> {
         }
     }
 
-    /// The error for a row that cannot be read, with what is known about the answer.
+    /// Returns the error for a row that cannot be read, with the answer's metadata.
     pub(super) fn unreadable_row(&self, row: Unreadable) -> Error {
         Error::from(row).with(|inner| {
             inner.status = Some(self.status.as_u16());
@@ -129,7 +129,7 @@ impl<T> Reply<T> {
         })
     }
 
-    /// The value, and the rest of the reply.
+    /// Returns the value, and the rest of the reply.
     pub(super) fn split(self) -> (T, Reply<()>) {
         let Self { value, status, outcome, meta } = self;
         (value, Reply { value: (), status, outcome, meta })
@@ -143,7 +143,7 @@ impl<T> Reply<T> {
 
 /// An answer whose body may have a `success` that contradicts its status.
 pub(super) trait HasSuccess {
-    /// The body's `success`; true where there is none.
+    /// Returns the body's `success`; `true` if it has none.
     fn is_success(&self) -> bool {
         true
     }
@@ -192,8 +192,8 @@ pub(super) fn read<T: DeserializeOwned + HasSuccess>(
     let value: T = serde_json::from_slice(&response.body).map_err(|error| {
         let cause = cause(&response.headers, &error);
         let json = serde_json::from_slice(&response.body).ok();
-        // Even if the body cannot be read as the type, its `success` says that the write was executed; a gateway's
-        // may speak of itself.
+        // Even if the body does not match the type, its `success` says that the write was executed; a gateway's may be
+        // about the gateway.
         let is_settled = state.is_write && is_from_service(&response.headers);
         let error = match &json {
             Some(json) if is_settled && says_success(json) => {
@@ -237,8 +237,8 @@ fn mark_sensitive(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// The position of the error in the JSON, without the text there, which may be personal. A compressed body that was
-/// not requested is named by its header.
+/// Returns the position of the error in the JSON, without the text there, which may be personal. A compressed body that
+/// was not requested is named by its header.
 fn cause(headers: &HeaderMap, error: &serde_json::Error) -> String {
     let position = format!("invalid JSON at line {}, column {}", error.line(), error.column());
     match headers.get(CONTENT_ENCODING) {
@@ -262,7 +262,7 @@ const CONTRADICTORY: Texts = (
     "La respuesta se contradice: su estado indica éxito y su cuerpo indica un error.",
 );
 
-/// True when the body says that the request was executed, whatever else it says.
+/// Returns whether the body says that the request was executed, whatever else it says.
 fn says_success(json: &serde_json::Value) -> bool {
     json.get("success") == Some(&true.into())
 }
@@ -271,7 +271,7 @@ fn decode_error(response: &ServiceResponse<Bytes>, state: &CallState, texts: Tex
     state.error(ErrorKind::Decode, texts).with(|inner| {
         inner.status = Some(response.status.as_u16());
         inner.request_id = response.summary().request_id();
-        // Its status says success.
+        // Its status is a success.
         inner.may_have_executed = state.is_write;
         inner.stop_reason = Some(StopReason::Permanent);
     })

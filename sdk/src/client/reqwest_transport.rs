@@ -17,7 +17,7 @@ pub(super) struct ReqwestTransport {
 }
 
 impl ReqwestTransport {
-    /// A transport for the service at `base`; `builder` may be called twice.
+    /// Returns a transport for the service at `base`; `builder` may be called twice.
     pub(super) fn new(
         base: Url,
         builder: impl Fn() -> reqwest::ClientBuilder,
@@ -57,7 +57,7 @@ impl ReqwestTransport {
     }
 }
 
-/// A client with Mozilla's root certificates in place of the machine's.
+/// Returns a client with Mozilla's root certificates in place of the machine's.
 fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwest::Client> {
     let bundled = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
     let roots = bundled.map(|root| reqwest::Certificate::from_der(root));
@@ -73,7 +73,7 @@ impl Transport for ReqwestTransport {
     }
 }
 
-/// The URL of an address. Parsing the host is most of the work, and that of the base is parsed already.
+/// Returns the URL of an address. Parsing the host is most of the work, and the base is parsed already.
 fn to_url(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
     let authority = address.authority().map(Authority::as_str);
     if address.scheme_str() != Some(base.scheme()) || authority != Some(base.authority()) {
@@ -88,7 +88,7 @@ fn to_url(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
 const NO_CLIENT: Texts =
     ("The HTTP client could not be set up.", "No se pudo preparar el cliente HTTP.");
 
-/// The address is removed from the error, because it has tracking numbers.
+/// Returns the failure without the error's address, which has tracking numbers.
 fn failed(phase: Phase, error: reqwest::Error) -> TransportError {
     TransportError::new(phase, error.without_url())
 }
@@ -107,8 +107,8 @@ fn phase(error: &reqwest::Error) -> Phase {
     }
 }
 
-/// The phase of an HTTP/2 error. A refused stream and a GOAWAY say that the request was not processed: it is sent
-/// again like one on a stale connection. Its outcome stays unknown, since a proxy may say so after it has passed
+/// Returns the phase of an HTTP/2 error. A refused stream and a GOAWAY say that the request was not processed: it is
+/// sent again like one on a stale connection. Its outcome stays unknown, since a proxy may say so after it has passed
 /// the request on.
 #[cfg(feature = "http2")]
 fn phase_of_http2(cause: &(dyn StdError + 'static)) -> Option<Phase> {
@@ -137,8 +137,9 @@ fn causes<'a>(error: &'a reqwest::Error) -> impl Iterator<Item = &'a (dyn StdErr
     std::iter::successors(error.source(), |cause: &&'a (dyn StdError + 'static)| (*cause).source())
 }
 
-/// True for a certificate that is not trusted. Any other fault of a handshake may be over the next time: alerts, for
-/// example, come from a load balancer that is being reloaded. I/O errors wrap it without returning it as their source.
+/// Returns `true` for a certificate that is not trusted. Any other fault of a handshake may be over the next time:
+/// alerts, for example, come from a load balancer that is being reloaded. I/O errors wrap it without returning it as
+/// their source.
 fn is_untrusted(cause: &(dyn StdError + 'static)) -> bool {
     if let Some(error) = cause.downcast_ref::<rustls::Error>() {
         return matches!(error, rustls::Error::InvalidCertificate(_));
@@ -147,8 +148,9 @@ fn is_untrusted(cause: &(dyn StdError + 'static)) -> bool {
     io.and_then(io::Error::get_ref).is_some_and(|inner| is_untrusted(inner))
 }
 
-/// hyper does not say whether the connection had been used before. A new one that closes without an
-/// answer counts as stale too, and is retried under the same conditions. Over HTTP/2 it is a broken pipe.
+/// Returns whether the connection closed without an answer. hyper does not say whether it had been used before: a new
+/// one that closes in this way counts as stale too, and is retried under the same conditions. Over HTTP/2 it is a
+/// broken pipe.
 fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
     let http: Option<&hyper::Error> = cause.downcast_ref();
     let io: Option<&io::Error> = cause.downcast_ref();
@@ -156,8 +158,8 @@ fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
         || io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// An answer whose head cannot be parsed. One with too many headers is still HTTP; unless hyper is built as a
-/// server, only its message tells the two apart.
+/// Returns `true` for an answer whose head cannot be parsed. One with too many headers is still HTTP; unless hyper is
+/// built as a server, only its message tells the two apart.
 fn is_not_http(cause: &(dyn StdError + 'static)) -> bool {
     cause
         .downcast_ref::<hyper::Error>()

@@ -1,11 +1,11 @@
-//! An answer's head: what a success hands on, and what an error keeps of it.
+//! An answer's head: the parts that a success passes on, and those that an error keeps.
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::model::{RequestId, header};
 
-// A name that is looked up as text is parsed each time, which costs more than the rest of the look.
+// A name that is looked up as text is parsed each time, which costs more than the rest of the lookup.
 static REQUEST_ID: HeaderName = HeaderName::from_static(header::REQUEST_ID);
 static RATE_LIMIT: HeaderName = HeaderName::from_static(header::RATE_LIMIT);
 static RATE_REMAINING: HeaderName = HeaderName::from_static(header::RATE_REMAINING);
@@ -28,11 +28,11 @@ impl<T> ServiceResponse<T> {
     }
 }
 
-/// What an error keeps of an answer's head.
+/// The parts of an answer's head that an error keeps.
 #[derive(Debug, Clone)]
 pub(super) struct ResponseSummary {
     pub(super) status: StatusCode,
-    /// As it came: it becomes a [`RequestId`] only when an error needs it, since that allocates.
+    /// The header, unchanged: it becomes a [`RequestId`] only when an error needs it, since that allocates.
     request_id: Option<HeaderValue>,
 }
 
@@ -46,20 +46,20 @@ impl ResponseSummary {
     }
 }
 
-/// Where an API key stands in its rate limit.
+/// The position of an API key in its rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimitStatus {
-    /// The most requests in a window of one second.
+    /// Maximum number of requests in a window of one second.
     pub limit: u32,
     /// Requests left in this window.
     pub remaining: u32,
-    /// The Unix second in which this window ends.
+    /// The Unix second at the end of this window.
     pub reset: u64,
 }
 
 impl RateLimitStatus {
-    /// The three `X-RateLimit-…` headers; none unless all of them can be read, or if they are a proxy's.
+    /// Parses the three `X-RateLimit-…` headers; `None` unless all of them can be read, or if they are a proxy's.
     pub(super) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         if !is_from_service(headers) {
             return None;
@@ -73,8 +73,8 @@ impl RateLimitStatus {
     }
 }
 
-/// True for an answer with an id of the service's. A proxy in front of it has a clock and a rate limit of its own, and
-/// gives ids to requests too, but of another form.
+/// Returns `true` for an answer with an id of the service. A proxy in front of it has a different clock and rate limit,
+/// and gives ids to requests too, but of another form.
 pub(super) fn is_from_service(headers: &HeaderMap) -> bool {
     headers.get(&REQUEST_ID).is_some_and(|id| id.as_bytes().starts_with(b"req_"))
 }

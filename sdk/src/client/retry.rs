@@ -22,10 +22,10 @@ const DEFAULT_MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 /// A 429 without `Retry-After` is waited for 5 times as long: the window that is full lasts a second, so 100 ms
 /// later it would mostly still be full.
 const THROTTLED_BACKOFF_FACTOR: u32 = 5;
-/// What a random tenth of `Retry-After` may add at most. Clients that were given the same time must not come
-/// back together; a quarter of a second spreads them well enough, and more would only be slow.
+/// Maximum jitter, which is a random tenth of `Retry-After`. Clients that were given the same time must not come back
+/// together; a quarter of a second spreads them well enough, and more would only be slow.
 const MAX_RETRY_AFTER_JITTER: Duration = Duration::from_millis(250);
-/// What a retry takes from the budget. With its 500 tokens and 10 more a second that is 35 retries at once and
+/// Tokens that a retry takes from the budget. With its 500 tokens and 10 more a second that is 35 retries at once and
 /// then 43 a minute, for all calls of a client: during an outage at 50 calls a second, less than 3 % more load.
 const RETRY_COST_TOKENS: u32 = 14;
 /// Maximum number of connections that are kept open while they are idle. A service that restarts closes all of them at the
@@ -34,16 +34,16 @@ const RETRY_COST_TOKENS: u32 = 14;
 pub(super) const MAX_IDLE_CONNECTIONS: usize = 64;
 /// After a 429 the service is up, and it said how long to wait, so such a retry is less likely to be in vain.
 const THROTTLED_RETRY_COST_TOKENS: u32 = 5;
-/// What a call that succeeds without a retry gives back.
+/// Tokens that a call which succeeds without a retry gives back.
 const SUCCESS_REFUND_TOKENS: u32 = 1;
 /// Waits are capped before the random factor is applied, which keeps the product in range.
 const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How often a call is tried, and how long it waits in between.
+/// The number of attempts of a call, and the waits in between.
 ///
-/// A call is tried again only when that is safe and can help: the request never reached the service, or
-/// repeating it changes nothing (a read, or a write with its idempotency key). Before each retry the client
-/// waits as long as the service asks, or else for a random time whose upper bound doubles.
+/// A call is tried again only when that is safe and can help: the request never reached the service, or repeating it
+/// changes nothing (a read, or a write with its idempotency key). Before each retry the client waits as long as the
+/// service asks, otherwise for a random time whose upper bound doubles.
 ///
 /// All calls of a client and its clones share a budget for retries, so that a service that is down
 /// does not get several times the load.
@@ -92,8 +92,8 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Er
 }
 
 impl Retry {
-    /// Up to 4 attempts, with waits of up to 100, 200 and 400 ms between them, and five times as long after
-    /// a 429 without `Retry-After`. `Retry-After` is followed up to 30 s.
+    /// Returns the default: up to 4 attempts, with waits of up to 100, 200 and 400 ms between them, and five times as
+    /// long after a 429 without `Retry-After`. `Retry-After` is followed up to 30 s.
     pub fn standard() -> Self {
         Self {
             attempts: DEFAULT_ATTEMPTS,
@@ -104,26 +104,26 @@ impl Retry {
         }
     }
 
-    /// One attempt.
+    /// Returns settings for a single attempt.
     pub fn none() -> Self {
         Self::standard().attempts(1)
     }
 
-    /// The maximum number of attempts of one call; 0 counts as 1.
+    /// Sets the maximum number of attempts of one call; 0 counts as 1.
     #[must_use]
     pub fn attempts(self, attempts: u32) -> Self {
         Self { attempts: attempts.max(1), ..self }
     }
 
-    /// The upper bound of the first wait, which doubles with each attempt, and the upper bound of all waits.
-    /// Each wait is random below its bound, so that clients do not come back together.
+    /// Sets the upper bound of the first wait, which doubles with each attempt, and the upper bound of all waits. Each
+    /// wait is random below its bound, so that clients do not come back together.
     #[must_use]
     pub fn backoff(self, first: Duration, max: Duration) -> Self {
         Self { first_backoff: first, max_backoff: max, ..self }
     }
 
-    /// The longest wait that the service may ask for; a call that is asked to wait longer fails at once. So do other
-    /// calls while the rest of such a wait is still longer, without being sent.
+    /// Sets the longest wait that the service may ask for; a call that is asked to wait longer fails at once. So do
+    /// other calls while the rest of such a wait is still longer, without being sent.
     #[must_use]
     pub fn max_retry_after(self, max: Duration) -> Self {
         Self { max_retry_after: max, ..self }
@@ -142,7 +142,7 @@ impl Default for Retry {
     }
 }
 
-/// Why a call was not tried again.
+/// The reason why a call was not tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {
@@ -167,7 +167,7 @@ pub enum StopReason {
     KeyExpired,
 }
 
-/// What a failed attempt means for the next one.
+/// The class of a failed attempt, which decides about the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureClass {
@@ -206,11 +206,11 @@ impl FailureClass {
             StatusCode::TOO_MANY_REQUESTS => Self::Throttled,
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY => Self::Server,
             StatusCode::CONFLICT if code == Some(ErrorCode::IdempotencyInProgress) => Self::Busy,
-            // These speak of the request, or of a network that wants its user to log in.
+            // These are about the request, or about a network that wants its user to log in.
             StatusCode::NOT_IMPLEMENTED
             | StatusCode::HTTP_VERSION_NOT_SUPPORTED
             | StatusCode::NETWORK_AUTHENTICATION_REQUIRED => Self::Permanent,
-            // Proxies have statuses of their own, such as 520 to 530 and 561.
+            // Proxies have additional statuses, such as 520 to 530 and 561.
             status if status.is_server_error() => Self::Server,
             _ => Self::Permanent,
         }
@@ -223,11 +223,11 @@ pub(super) struct FailedAttempt {
     /// 1 for the first attempt.
     pub(super) number: u32,
     pub(super) class: FailureClass,
-    /// Whether sending the request twice has the effect of sending it once.
+    /// Set if sending the request twice has the effect of sending it once.
     pub(super) is_repeatable: bool,
     /// An earlier attempt of the same call met a stale connection.
     pub(super) was_stale: bool,
-    /// How long the service asks to wait.
+    /// The wait that the service asks for.
     pub(super) retry_after: Option<Duration>,
     pub(super) now: Instant,
     /// Until the call's deadline.
@@ -237,13 +237,14 @@ pub(super) struct FailedAttempt {
 }
 
 impl FailedAttempt {
-    /// True for the one retry without a wait. A dead connection in the pool says nothing about the service. It costs
-    /// tokens all the same, which a success gives back: a service that closes every new connection looks the same.
+    /// Returns `true` for the one retry without a wait. A dead connection in the pool says nothing about the service.
+    /// It costs tokens nevertheless, which a success gives back: a service that closes every new connection looks the
+    /// same.
     fn is_immediate(&self) -> bool {
         self.class == FailureClass::Stale && !self.was_stale
     }
 
-    /// The tokens that the next attempt costs.
+    /// Returns the tokens that the next attempt costs.
     pub(super) fn cost(&self) -> u32 {
         match self.class {
             FailureClass::Throttled => THROTTLED_RETRY_COST_TOKENS,
@@ -258,7 +259,7 @@ impl FailedAttempt {
     }
 }
 
-/// What to do after a failed attempt.
+/// The decision after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Decision {
     Wait(Duration),
@@ -301,11 +302,11 @@ impl RetryPolicy {
         can
     }
 
-    /// A success gives back what its last retry cost. Given back in full, a service that answers every third
-    /// attempt would never use up the budget.
+    /// Refunds the cost of the last retry after a success. If all retries were refunded, a service that answers every
+    /// third attempt would never use up the budget.
     pub(super) fn succeeded(&mut self, last_retry_cost: Option<u32>) {
         self.budget.refund(last_retry_cost.unwrap_or(SUCCESS_REFUND_TOKENS));
-        // One after a retry does not count: a service that closes every other connection must use up the budget.
+        // A success after a retry does not count: a service that closes every other connection must use up the budget.
         if last_retry_cost.is_none() {
             self.idle_connections = MAX_IDLE_CONNECTIONS.min(self.idle_connections + 1);
         }
@@ -338,8 +339,8 @@ fn stop_reason(retry: &Retry, failed: &FailedAttempt) -> Option<StopReason> {
     }
 }
 
-/// Full jitter, as in "Exponential Backoff And Jitter" of the AWS Architecture Blog: a random time below a bound
-/// that doubles. At least as long as the service asks.
+/// Returns the wait with full jitter, as in "Exponential Backoff And Jitter" of the AWS Architecture Blog: a random
+/// time below a bound that doubles. It is at least as long as the service asks.
 fn wait(retry: &Retry, failed: &FailedAttempt, rng: &mut Rng) -> Duration {
     if failed.is_immediate() {
         return Duration::ZERO;
@@ -454,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn backoff_doubles_up_to_five_seconds_and_is_longer_when_throttled() {
+    fn backoff_doubles_to_five_seconds_and_is_longer_if_throttled() {
         let table = [
             (FailureClass::Server, 1, 100),
             (FailureClass::Server, 3, 400),
@@ -464,15 +465,15 @@ mod tests {
             (FailureClass::Throttled, 1, 500),
             (FailureClass::Throttled, 2, 1000),
         ];
-        for (class, number, most) in table {
+        for (class, number, max) in table {
             let failed = FailedAttempt { number, ..failed(class) };
             let mut rng = Rng::with_seed(7);
             let waits: Vec<u128> = (0..1000)
                 .map(|_| wait(&Retry::standard(), &failed, &mut rng).as_millis())
                 .collect();
             let (least, longest) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
-            assert!(*longest < most && *longest > most * 9 / 10, "{class:?} {number}: {longest}");
-            assert!(*least < most / 10, "{class:?} {number}: {least}");
+            assert!(*longest < max && *longest > max * 9 / 10, "{class:?} {number}: {longest}");
+            assert!(*least < max / 10, "{class:?} {number}: {least}");
         }
     }
 
@@ -482,11 +483,11 @@ mod tests {
             retry_after: Some(Duration::from_millis(ms)),
             ..failed(FailureClass::Throttled)
         };
-        for (asked, most) in [(1000, 1100), (10_000, 10_250)] {
+        for (retry_after, max) in [(1000, 1100), (10_000, 10_250)] {
             for seed in 0..100 {
-                let failed = asked_to_wait(asked);
+                let failed = asked_to_wait(retry_after);
                 let wait = wait(&Retry::standard(), &failed, &mut Rng::with_seed(seed)).as_millis();
-                assert!((u128::from(asked)..=most).contains(&wait), "{asked}: {wait}");
+                assert!((u128::from(retry_after)..=max).contains(&wait), "{retry_after}: {wait}");
             }
         }
     }
@@ -504,16 +505,23 @@ mod tests {
     #[test]
     fn it_gives_up_in_time() {
         let server = failed(FailureClass::Server);
-        let asked = |secs| Some(Duration::from_secs(secs));
+        let retry_after = |secs| Some(Duration::from_secs(secs));
         let table = [
             (FailedAttempt { number: 4, ..server }, StopReason::Attempts),
-            (FailedAttempt { retry_after: asked(31), ..server }, StopReason::RetryAfterTooLong),
+            (
+                FailedAttempt { retry_after: retry_after(31), ..server },
+                StopReason::RetryAfterTooLong,
+            ),
             (
                 FailedAttempt { retry_after: Some(Duration::MAX), ..server },
                 StopReason::RetryAfterTooLong,
             ),
             (
-                FailedAttempt { retry_after: asked(20), time_left: asked(20).unwrap(), ..server },
+                FailedAttempt {
+                    retry_after: retry_after(20),
+                    time_left: retry_after(20).unwrap(),
+                    ..server
+                },
                 StopReason::Deadline,
             ),
             (FailedAttempt { time_left: Duration::ZERO, ..server }, StopReason::Deadline),
@@ -558,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_connection_is_replaced_without_tokens_once_and_nothing_else_is() {
+    fn only_an_idle_connection_is_replaced_once_without_tokens() {
         let (mut policy, stale) = (policy(), failed(FailureClass::Stale));
         for _ in 0..1000 {
             policy.succeeded(None);

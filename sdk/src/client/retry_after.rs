@@ -15,9 +15,9 @@ pub(super) const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 /// A year: later than every deadline, and sums with it do not overflow.
 const MAX_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
 
-/// The first of these that can be read: `Retry-After` in seconds, `Retry-After` as a date, the
-/// body's `retryAfter`, and for a 429 of the service's the end of the rate limit's window. Dates are compared with the answer's
-/// own `Date`, so the two clocks need not agree.
+/// Returns the first of these that can be read: `Retry-After` in seconds, `Retry-After` as a date, the body's
+/// `retryAfter`, and for a 429 of the service's the end of the rate limit's window. Dates are compared with the
+/// answer's own `Date`, so the two clocks need not agree.
 pub(super) fn retry_after(
     status: StatusCode,
     headers: &HeaderMap,
@@ -31,12 +31,12 @@ pub(super) fn retry_after(
         .or_else(|| window_end(status, headers, date?))
 }
 
-/// The seconds from the answer's own date to the end of the rate limit's window.
+/// Returns the seconds from the answer's own date to the end of the rate limit's window.
 pub(super) fn seconds_until(reset: u64, date: DateTime<Utc>) -> Option<u64> {
     reset.checked_sub(date.timestamp().try_into().ok()?)
 }
 
-/// The time to the end of the rate limit's window. Other refusals have nothing to do with it.
+/// Returns the time to the end of the rate limit's window. Other refusals have nothing to do with it.
 fn window_end(status: StatusCode, headers: &HeaderMap, date: SystemTime) -> Option<Duration> {
     let is_throttled = status == StatusCode::TOO_MANY_REQUESTS && is_from_service(headers);
     let reset = headers.get(header::RATE_RESET).filter(|_| is_throttled);

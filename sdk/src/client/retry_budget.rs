@@ -119,7 +119,7 @@ mod tests {
         }
 
         #[test]
-        fn time_that_comes_in_pieces_gives_as_much_as_time_that_comes_at_once(
+        fn elapsed_time_refills_the_same_in_pieces_and_at_once(
             pieces in prop::collection::vec(0_u64..5_000, 1..100),
         ) {
             let start = start();

@@ -10,7 +10,7 @@ pub struct Sandbox<'a> {
 }
 
 impl Client {
-    /// The sandbox: reset it.
+    /// Returns the calls for the sandbox, which can be reset.
     pub fn sandbox(&self) -> Sandbox<'_> {
         Sandbox { client: self }
     }
@@ -19,7 +19,7 @@ impl Client {
 impl Sandbox<'_> {
     /// Deletes all orders, manifests and tracking data of the account's sandbox, irrevocably.
     ///
-    /// A call that may have been executed is not retried: it would also delete what was created since.
+    /// A call that may have been executed is not retried: it would also delete data created since.
     ///
     /// Errors: `Forbidden` with a live key, and those of every call.
     ///

@@ -21,8 +21,8 @@ pub(super) struct Answer {
     pub(super) outcome: Option<Outcome>,
 }
 
-/// The span of one attempt, with OpenTelemetry's names for HTTP. It has the path's template and not the
-/// address, which holds tracking numbers.
+/// Returns the span of one attempt, with OpenTelemetry's names for HTTP. It has the path's template and not the
+/// address, which contains tracking numbers.
 pub(super) fn attempt_span(
     request: &PreparedRequest,
     base: &Url,
@@ -78,7 +78,7 @@ pub(super) fn call_span(call: &Call<'_>) -> Span {
     )
 }
 
-/// Records in the span of a call that it succeeded after so many attempts.
+/// Records in the span of a call that it succeeded after this many attempts.
 pub(super) fn record_success(span: &Span, attempts: u32, answer: &Answer) {
     if span.is_disabled() {
         return;

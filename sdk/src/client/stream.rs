@@ -18,8 +18,8 @@ use tracing::Instrument;
 use super::{Client, Error, ErrorKind, Reply, error::Texts};
 use crate::model::{CreatedOrder, IdempotencyKey, OrderRequest};
 
-/// A stream of items: call [`ItemStream::next`], or use it as a `futures` stream. It has its own clone of the
-/// client, so it can be sent to another task.
+/// A stream of items: call [`ItemStream::next`], or use it as a `futures` stream. It has a clone of the client, so it
+/// can be sent to another task.
 #[must_use = "a stream requests nothing until it is polled"]
 pub struct ItemStream<T>(BoxStream<'static, T>);
 
@@ -28,7 +28,7 @@ impl<T> ItemStream<T> {
         Self(items.fuse().boxed())
     }
 
-    /// The next item; `None` at the end.
+    /// Returns the next item; `None` at the end.
     pub async fn next(&mut self) -> Option<T> {
         self.0.next().await
     }
@@ -51,10 +51,9 @@ impl<T> fmt::Debug for ItemStream<T> {
 /// The creation of an iterator's orders, several at a time: a stream of each order's index in the iterator and
 /// its result, in the order of completion.
 ///
-/// Its calls are tasks of the tokio runtime in which it is polled, so they make progress while the loop around it
-/// does something else. An order is taken from the iterator when fewer than [`CreateMany::concurrency`] are in
-/// progress or completed but not yet read; so the iterator may be of any length. When one fails, the others
-/// continue.
+/// Its calls are tasks of the tokio runtime that polls it, so they make progress while the loop around it does
+/// something else. An order is taken from the iterator when fewer than [`CreateMany::concurrency`] are in progress or
+/// completed but not yet read; so the iterator may be of any length. When one fails, the others continue.
 ///
 /// Dropping the stream aborts the calls in progress. Their outcome is unknown: send their orders again, with the
 /// keys that they have. Outside a runtime each order's result is an error (`Config`), and nothing is sent.
@@ -79,20 +78,20 @@ impl<I: Iterator> CreateMany<I> {
 }
 
 impl<I> CreateMany<I> {
-    /// How many orders may be in progress, or completed but not yet read, at once. The default is 8, and 0 counts
-    /// as 1.
+    /// Sets the maximum number of orders that are in progress, or completed but not yet read, at once. The default is
+    /// 8, and 0 counts as 1.
     pub fn concurrency(self, concurrency: usize) -> Self {
         Self { concurrency: concurrency.max(1), ..self }
     }
 }
 
 impl<I: Iterator<Item = OrderRequest> + Unpin> CreateMany<I> {
-    /// The next order that is completed; `None` when all are.
+    /// Returns the next order that is completed; `None` when all are.
     pub async fn next(&mut self) -> Option<(usize, Result<Reply<CreatedOrder>, Error>)> {
         StreamExt::next(self).await
     }
 
-    /// How many orders were taken from the iterator.
+    /// Returns the number of orders that were taken from the iterator.
     #[cfg(feature = "blocking")]
     pub(crate) fn taken(&self) -> usize {
         self.next_index
@@ -108,7 +107,7 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> CreateMany<I> {
         }
     }
 
-    /// The next order and its index.
+    /// Returns the next order and its index.
     fn next_order(&mut self) -> Option<(usize, OrderRequest)> {
         let order = self.orders.next()?;
         let index = self.next_index;
@@ -166,7 +165,7 @@ impl Future for SpawnedCreation {
         let created = match ready!(self.call.poll_unpin(context)) {
             Ok(created) => created,
             Err(ended) => match ended.try_into_panic() {
-                // A panic of an observer or a transport reaches the caller, as it does in any other call.
+                // A panic of an observer or a transport reaches the caller, as in any other call.
                 Ok(panic) => resume_unwind(panic),
                 Err(_) => Err(aborted(RUNTIME_ENDED, ErrorKind::Network, self.key.clone())),
             },

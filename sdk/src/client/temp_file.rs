@@ -15,12 +15,12 @@ pub(super) struct TempFile {
     path: Option<PathBuf>,
 }
 
-/// How many characters of the final name the temporary one has. The whole name, with what is added,
-/// could exceed the 255 bytes that file systems allow.
+/// Maximum number of characters of the final name in the temporary one. The whole name, with the added parts, could
+/// exceed the 255 bytes that file systems allow.
 const MAX_PREFIX_CHARS: usize = 50;
 
 impl TempFile {
-    /// An unused path in the same directory, since a rename across file systems would not be atomic.
+    /// Returns an unused path in the same directory, since a rename across file systems would not be atomic.
     pub(super) fn path_beside(path: &Path, random: u64) -> Option<PathBuf> {
         let name = path.file_name()?.to_string_lossy();
         let prefix: String = name.chars().take(MAX_PREFIX_CHARS).collect();
@@ -51,7 +51,7 @@ impl TempFile {
 impl Drop for TempFile {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // The error that ended the download is the one to report; a file that is left over does no harm.
+            // The error that ended the download is the one to report; a leftover file does no harm.
             let _ = fs::remove_file(path);
         }
     }
@@ -62,7 +62,7 @@ const DEVICE_NAMES: [&str; 4] = ["CON", "PRN", "AUX", "NUL"];
 const NUMBERED_DEVICE_NAMES: [&str; 2] = ["COM", "LPT"];
 const MAX_NAME_CHARS: usize = 100;
 
-/// A file name of ASCII letters, digits, dots, hyphens and underscores. It is hidden on no system, stays in its
+/// Returns a file name of ASCII letters, digits, dots, hyphens and underscores. It is hidden on no system, stays in its
 /// directory, and is not taken for a command's option.
 pub(super) fn safe_file_name(name: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

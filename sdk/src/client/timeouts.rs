@@ -53,25 +53,25 @@ impl Default for Timeouts {
 }
 
 impl Timeouts {
-    /// For a whole call: its turn under the rate limit, its attempts, and the waits between them.
+    /// Sets the timeout of a whole call: its turn under the rate limit, its attempts, and the waits between them.
     #[must_use]
     pub fn total(self, total: Duration) -> Self {
         Self { total, ..self }
     }
 
-    /// For one attempt, until its answer is complete.
+    /// Sets the timeout of one attempt, until its answer is complete.
     #[must_use]
     pub fn attempt(self, attempt: Duration) -> Self {
         Self { attempt, ..self }
     }
 
-    /// For connecting.
+    /// Sets the timeout for connecting.
     #[must_use]
     pub fn connect(self, connect: Duration) -> Self {
         Self { connect, ..self }
     }
 
-    /// For the next chunk of a label file.
+    /// Sets the timeout for the next chunk of a label file.
     #[must_use]
     pub fn idle(self, idle: Duration) -> Self {
         Self { idle, ..self }

@@ -16,14 +16,14 @@ pub struct Tracking<'a> {
 }
 
 impl Client {
-    /// Tracking: the status of one parcel, or of any number of them.
+    /// Returns the calls for tracking: the status of one parcel, or of any number of them.
     pub fn tracking(&self) -> Tracking<'_> {
         Tracking { client: self }
     }
 }
 
 impl<'a> Tracking<'a> {
-    /// The status of a parcel. Request its history if you need it, then `.await` it.
+    /// Returns the status of a parcel. Request its history if you need it, then `.await` it.
     ///
     /// Errors: `NotFound`, and those of every call.
     ///
@@ -45,7 +45,7 @@ impl<'a> Tracking<'a> {
         GetTracking { client: self.client, number, history: false }
     }
 
-    /// The status of any number of parcels. Request their history if you need it, then `.await` it.
+    /// Returns the status of any number of parcels. Request their history if you need it, then `.await` it.
     ///
     /// Each request has up to 100 numbers, one request after the other. The results are in the order of the
     /// numbers, and an unknown number has a result too.
@@ -90,7 +90,7 @@ pub struct GetTracking<'a> {
 }
 
 impl GetTracking<'_> {
-    /// Whether the record includes the history, oldest event first. The default is false.
+    /// Sets whether the record includes the history, oldest event first. The default is `false`.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
     }
@@ -124,7 +124,7 @@ pub struct TrackBatch<'a> {
 }
 
 impl TrackBatch<'_> {
-    /// Whether each record includes the history, oldest event first. The default is false.
+    /// Sets whether each record includes the history, oldest event first. The default is `false`.
     pub fn history(self, history: bool) -> Self {
         Self { history, ..self }
     }

@@ -50,7 +50,7 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
     }
 }
 
-/// How far a request had come when it failed. It decides whether sending it again is safe.
+/// The phase in which a request failed. It decides whether sending it again is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Phase {
@@ -66,14 +66,14 @@ pub enum Phase {
     Stale,
     /// It was sent, at least in part, and the answer did not arrive whole.
     MaybeSent,
-    /// As `MaybeSent`: the answer did not arrive in time.
+    /// Like `MaybeSent`: the answer did not arrive in time.
     Timeout,
     /// It was sent, and the answer is not HTTP. It is not tried again.
     NotHttp,
 }
 
 impl Phase {
-    /// What happened, in English and Spanish.
+    /// Returns the description, in English and Spanish.
     pub(super) fn texts(self) -> (&'static str, &'static str) {
         match self {
             Self::NotSent => {
@@ -102,7 +102,7 @@ impl Phase {
     }
 }
 
-/// Why no whole answer arrived.
+/// The reason why no whole answer arrived.
 #[derive(Debug)]
 pub struct TransportError {
     phase: Phase,
@@ -110,12 +110,12 @@ pub struct TransportError {
 }
 
 impl TransportError {
-    /// A failure in a phase. `source` may be logged, so it must have no personal data.
+    /// Returns a failure in a phase. `source` may be logged, so it must have no personal data.
     pub fn new(phase: Phase, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { phase, source: source.into() }
     }
 
-    /// How far the request had come.
+    /// Returns the phase that the request had reached.
     pub fn phase(&self) -> Phase {
         self.phase
     }

@@ -1,5 +1,5 @@
-//! What an API key sees of itself and its parcels: health, the list, the sandbox's reset
-//! (spec: health, parcels, sandbox/reset).
+//! An API key's view of itself and its parcels: health, the list, the sandbox's reset (spec: health, parcels,
+//! sandbox/reset).
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// The answer for a key that may ship to every country.
+    /// Returns the answer for a key that may ship to every country.
     ///
     /// ```
     /// use parcelo::Environment;
@@ -99,23 +99,23 @@ pub struct ParcelSummary {
     /// The manifest's air waybill.
     #[serde(default)]
     pub awb_number: Option<String>,
-    /// What can be said of the arrival now; absent while no day can be promised.
+    /// The arrival that can be stated now; absent while no day can be promised.
     #[serde(
         default,
         deserialize_with = "lenient::option",
         skip_serializing_if = "Option::is_none"
     )]
     pub arrival: Option<Arrival>,
-    /// When it was created.
+    /// Time of creation.
     #[serde(with = "time")]
     pub created_at: DateTime<Utc>,
-    /// When its status last changed.
+    /// Time of the last change of status.
     #[serde(with = "time")]
     pub updated_at: DateTime<Utc>,
 }
 
 impl ParcelSummary {
-    /// A parcel in a list, created at the beginning of 1970, with its status named in English.
+    /// Returns a parcel in a list, created at the beginning of 1970, with its status named in English.
     ///
     /// ```
     /// use parcelo::{CountryCode, ParcelStatus, TrackingNumber};
@@ -165,7 +165,7 @@ setters! { ParcelSummary {
     with_manifest_id(manifest_id: some ManifestId);
     /// Sets the air waybill.
     with_awb_number(awb_number: text);
-    /// Sets what can be said of the arrival.
+    /// Sets the forecast of the arrival.
     with_arrival(arrival: some Arrival);
     /// Sets the time of creation.
     with_created_at(created_at: DateTime<Utc>);
@@ -199,7 +199,7 @@ const fn is_false(flag: &bool) -> bool {
 }
 
 impl PageMeta {
-    /// A page, from 1, of a list with `total` items; how many pages that is follows.
+    /// Returns a page, from 1, of a list with `total` items; the number of pages is computed.
     ///
     /// ```
     /// # use parcelo::model::PageMeta;
@@ -211,21 +211,21 @@ impl PageMeta {
     }
 }
 
-/// What a reset of the sandbox deleted.
+/// The result of a sandbox reset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SandboxReset {
-    /// How much of each kind.
+    /// Number of deleted objects of each kind.
     pub deleted: Deleted,
-    /// When.
+    /// Time of the reset.
     #[serde(with = "time")]
     pub reset_at: DateTime<Utc>,
 }
 
 impl SandboxReset {
-    /// A reset at this time.
+    /// Returns a reset at this time.
     pub fn new(deleted: Deleted, reset_at: DateTime<Utc>) -> Self {
         Self { deleted, reset_at }
     }

@@ -39,7 +39,7 @@ pub enum AllowedCountries {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WebhookRequest {
-    /// Where events are sent: at most 500 characters, https in production.
+    /// The address that events are sent to: at most 500 characters, https in production.
     pub url: String,
     /// Kinds of events sent besides `parcel.status_changed`, which always is.
     #[cfg_attr(feature = "openapi", schema(required = false, value_type = Option<Vec<EventKind>>))]

@@ -25,13 +25,13 @@ impl AdminToken {
         SecretKey::parse(text, |_| PREFIX).map(Self).ok_or(InvalidValue::AdminToken)
     }
 
-    /// The token made of 32 random bytes, each of which becomes one character.
+    /// Returns the token made of 32 random bytes; each becomes one character.
     pub fn from_random(random: &[u8; 32]) -> Self {
-        // The form of keys names an environment; a token's is never asked for.
+        // The form of keys names an environment, which tokens do not have.
         Self(SecretKey::from_random(Environment::Production, PREFIX, random))
     }
 
-    /// The whole token, for the `Authorization` header and for showing it once. Keep it out of logs.
+    /// Returns the whole token, for the `Authorization` header and for showing it once. Keep it out of logs.
     pub fn secret(&self) -> &str {
         self.0.text()
     }

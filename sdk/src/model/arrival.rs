@@ -1,4 +1,4 @@
-//! What can be said about a parcel's arrival (docs/api.md, Arrival).
+//! The forecast of a parcel's arrival (docs/api.md, Arrival).
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::macros::wire_enum;
 
 wire_enum! {
-    /// What is known about the day on which a parcel arrives.
+    /// The kind of a forecast of the arrival.
     ArrivalKind {
         /// It is expected by the end of this day.
         Expected = "EXPECTED",
@@ -19,7 +19,7 @@ wire_enum! {
     }
 }
 
-/// When a parcel arrives, as the service saw it at the moment of its answer. A parcel that is held, missed, returning or
+/// The forecast of a parcel's arrival, at the moment of the service's answer. A parcel that is held, missed, returning or
 /// void has none, since no day can be promised.
 ///
 /// ```
@@ -40,14 +40,14 @@ wire_enum! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Arrival {
-    /// What is known.
+    /// The kind of forecast.
     pub kind: ArrivalKind,
     /// The day at the destination.
     pub date: NaiveDate,
 }
 
 impl Arrival {
-    /// What is known about a day at the destination.
+    /// Returns a forecast for a day at the destination.
     pub fn new(kind: ArrivalKind, date: NaiveDate) -> Self {
         Self { kind, date }
     }

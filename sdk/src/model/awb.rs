@@ -32,7 +32,7 @@ impl Awb {
         Ok(Self(format!("{airline}-{serial}").into()))
     }
 
-    /// The number with its hyphen.
+    /// Returns the number with its hyphen.
     pub fn as_str(&self) -> &str {
         &self.0
     }

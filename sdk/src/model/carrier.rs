@@ -24,9 +24,9 @@ pub struct CarrierEvent {
     pub tracking_number: String,
     /// The status that the scan shows.
     pub status: ParcelStatus,
-    /// When, with an offset; not before 1970, at most 5 minutes ahead.
+    /// The time of the event, with an offset; not before 1970, at most 5 minutes ahead.
     pub occurred_at: DateTime<FixedOffset>,
-    /// Where.
+    /// The place of the event.
     pub location: String,
     /// Further details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub struct CarrierResult {
     pub tracking_number: String,
     /// The outcome.
     pub outcome: CarrierOutcome,
-    /// Why it was refused.
+    /// The reason why it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
 }

@@ -1,4 +1,4 @@
-//! Carrier keys: what a carrier shows when it reports its scans.
+//! Carrier keys: a carrier presents one when it reports its scans.
 
 use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 
@@ -24,12 +24,12 @@ impl CarrierKey {
         SecretKey::parse(text, Self::prefix).map(Self).ok_or(InvalidValue::CarrierKey)
     }
 
-    /// The key made of 32 random bytes, each of which becomes one character.
+    /// Returns the key made of 32 random bytes; each becomes one character.
     pub fn from_random(environment: Environment, random: &[u8; 32]) -> Self {
         Self(SecretKey::from_random(environment, Self::prefix(environment), random))
     }
 
-    /// What the carrier keys of an environment start with.
+    /// Returns the prefix of the carrier keys of an environment.
     pub const fn prefix(environment: Environment) -> &'static str {
         match environment {
             Environment::Production => "ck_live_",
@@ -37,12 +37,12 @@ impl CarrierKey {
         }
     }
 
-    /// The environment the key belongs to.
+    /// Returns the environment the key belongs to.
     pub fn environment(&self) -> Environment {
         self.0.environment()
     }
 
-    /// The whole key, for the `X-Carrier-Key` header and for showing it once. Keep it out of logs.
+    /// Returns the whole key, for the `X-Carrier-Key` header and for showing it once. Keep it out of logs.
     pub fn secret(&self) -> &str {
         self.0.text()
     }

@@ -7,11 +7,11 @@ use super::{InvalidValue, Language, countries::COUNTRIES, countries::Row, macros
 pub struct CountryCode(&'static str);
 
 impl CountryCode {
-    /// Ecuador, whose addresses and ids have rules of their own.
+    /// Ecuador, which has special rules for addresses and ids.
     pub const EC: Self = Self("EC");
-    /// Mexico, whose addresses and ids have rules of their own.
+    /// Mexico, which has special rules for addresses and ids.
     pub const MX: Self = Self("MX");
-    /// Colombia, whose cities and ids have rules of their own.
+    /// Colombia, which has special rules for cities and ids.
     pub const CO: Self = Self("CO");
     /// The United States, from where most parcels come.
     pub const US: Self = Self("US");
@@ -31,22 +31,22 @@ impl CountryCode {
         row(text).map(|row| Self(row.0)).ok_or(InvalidValue::CountryCode)
     }
 
-    /// Every assigned code, sorted.
+    /// Returns every assigned code, sorted.
     pub fn all() -> impl Iterator<Item = Self> {
         COUNTRIES.iter().map(|row| Self(row.0))
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn as_str(&self) -> &'static str {
         self.0
     }
 
-    /// The country's name.
+    /// Returns the country's name.
     pub fn name(&self, language: Language) -> &'static str {
         row(self.0).map_or(self.0, |row| language.pick(row.1, row.2))
     }
 
-    /// The telephone calling code without `+`; countries of one numbering plan share theirs.
+    /// Returns the telephone calling code without `+`; countries of one numbering plan share theirs.
     pub fn calling_code(&self) -> &'static str {
         row(self.0).map_or("", |row| row.3)
     }

@@ -48,12 +48,12 @@ impl CurrencyCode {
         known.copied().map(Self).ok_or(InvalidValue::CurrencyCode)
     }
 
-    /// Whether it is still in use: the kuna is not, since Croatia has the euro.
+    /// Returns whether it is still in use: the kuna is not, since Croatia has the euro.
     pub fn is_active(self) -> bool {
         !WITHDRAWN.contains(&self.0)
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn as_str(&self) -> &'static str {
         self.0
     }

@@ -18,7 +18,7 @@ pub struct Envelope<T, M = Meta> {
 }
 
 impl<T, M> Envelope<T, M> {
-    /// The envelope of a success.
+    /// Returns the envelope of a success.
     pub fn new(data: T, meta: M) -> Self {
         Self { success: true, data, meta }
     }
@@ -36,7 +36,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// About an answer with this request id.
+    /// Returns the metadata of an answer with this request id.
     pub fn new(request_id: RequestId) -> Self {
         Self { request_id }
     }

@@ -18,7 +18,7 @@ impl Environment {
     /// Both environments.
     pub const ALL: [Self; 2] = [Self::Production, Self::Sandbox];
 
-    /// The code in JSON: `production` or `sandbox`.
+    /// Returns the code in JSON: `production` or `sandbox`.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Production => "production",
@@ -26,7 +26,7 @@ impl Environment {
         }
     }
 
-    /// What its API keys start with.
+    /// Returns the prefix of its API keys.
     pub const fn key_prefix(self) -> &'static str {
         match self {
             Self::Production => "pk_live_",
@@ -42,7 +42,7 @@ impl Environment {
         }
     }
 
-    /// The environment that a key's prefix names.
+    /// Returns the environment that a key's prefix names.
     pub fn of_key(key: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|environment| key.starts_with(environment.key_prefix()))
     }

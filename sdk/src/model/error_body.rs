@@ -60,7 +60,7 @@ setters! { FieldFault {
 } }
 
 impl FieldFault {
-    /// A fault of the field at this path, with its message in English and Spanish.
+    /// Returns a fault of the field at this path, with its message in English and Spanish.
     ///
     /// ```
     /// # use parcelo::model::{FaultCode, FieldFault};
@@ -81,7 +81,7 @@ impl FieldFault {
         FaultCode::Unknown(String::new())
     }
 
-    /// The message in a language.
+    /// Returns the message in a language.
     pub fn text(&self, language: Language) -> &str {
         language.pick(&self.message, &self.message_es)
     }
@@ -112,7 +112,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// A warning about the field at this path, with its message in English and Spanish.
+    /// Returns a warning about the field at this path, with its message in English and Spanish.
     pub fn new(
         code: WarningCode,
         field: impl Into<String>,
@@ -121,7 +121,7 @@ impl Warning {
         Self { code, field: field.into(), message: en.into(), message_es: es.into() }
     }
 
-    /// The message in a language.
+    /// Returns the message in a language.
     pub fn text(&self, language: Language) -> &str {
         language.pick(&self.message, &self.message_es)
     }
@@ -190,7 +190,7 @@ pub struct ErrorBody {
     /// The error code; a newer server may have further ones.
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
     pub code: String,
-    /// What happened, in English.
+    /// A description of the error, in English.
     pub message: String,
     /// The same in Spanish.
     #[serde(rename = "message_es", default, deserialize_with = "lenient::word")]
@@ -223,7 +223,7 @@ setters! { ErrorBody {
 } }
 
 impl ErrorBody {
-    /// An error with this code and its message in English and Spanish.
+    /// Returns an error with this code and its message in English and Spanish.
     ///
     /// ```
     /// use parcelo::ErrorCode;
@@ -244,29 +244,30 @@ impl ErrorBody {
         }
     }
 
-    /// The code, when this version knows it.
+    /// Returns the code, when this version knows it.
     pub fn known(&self) -> Option<ErrorCode> {
         ErrorCode::known(&self.code)
     }
 
-    /// The faults of a request that broke rules; empty for every other error. One that cannot be read has no
+    /// Returns the faults of a request that broke rules; empty for every other error. One that cannot be read has no
     /// field, and its JSON for a message.
     pub fn field_faults(&self) -> Vec<FieldFault> {
         self.list("errors").into_iter().map(|row| row.unwrap_or_else(FieldFault::from)).collect()
     }
 
-    /// Why each order could not be voided; empty unless all of a void failed (docs/api.md, Void orders).
+    /// Returns the reason why each order could not be voided; empty unless all of a void failed (docs/api.md, Void
+    /// orders).
     pub fn void_results(&self) -> Vec<Row<VoidResult>> {
         self.list("results")
     }
 
-    /// The parcels that kept a manifest from being submitted, or a file of many labels from being made; empty for every
-    /// other error (docs/api.md, Submit and read manifests, Download many labels).
+    /// Returns the parcels that kept a manifest from being submitted, or a file of many labels from being made; empty
+    /// for every other error (docs/api.md, Submit and read manifests, Download many labels).
     pub fn rejected_parcels(&self) -> Vec<Row<RejectedParcel>> {
         self.list("errors")
     }
 
-    /// A list in the details; empty when none of its rows can be read, for then it is a list of something else.
+    /// Returns a list in the details; empty when none of its rows can be read, because it is a list of something else.
     fn list<T: DeserializeOwned>(&self, name: &str) -> Vec<Row<T>> {
         let list = self.details.as_ref().and_then(|details| details.get(name));
         let rows = list.and_then(Value::as_array).into_iter().flatten();
@@ -288,13 +289,13 @@ pub struct RejectedParcel {
     /// The parcel's status, if there is such a parcel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ParcelStatus>,
-    /// Why it cannot.
+    /// The reason for the refusal.
     #[serde(flatten)]
     pub error: ItemError,
 }
 
 impl RejectedParcel {
-    /// A parcel at a place of the request, and why it cannot be part of what was requested.
+    /// Returns a parcel of the request with the reason why it cannot be part of the result.
     pub fn new(
         field: impl Into<String>,
         tracking_number: impl Into<String>,
@@ -317,12 +318,12 @@ setters! { RejectedParcel {
 pub struct ErrorEnvelope {
     /// Always false.
     pub success: bool,
-    /// What happened.
+    /// The error.
     pub error: ErrorBody,
 }
 
 impl ErrorEnvelope {
-    /// An error answer.
+    /// Returns an error answer.
     pub fn new(error: ErrorBody) -> Self {
         Self { success: false, error }
     }
@@ -372,7 +373,7 @@ mod details {
         }
     }
 
-    /// A type's schema and those that it refers to.
+    /// Adds a type's schema and those that it refers to.
     fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         T::schemas(schemas);
         schemas.push((T::name().into_owned(), T::schema()));
@@ -391,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_details_is_read_as_what_it_is_and_as_nothing_else() {
+    fn each_kind_of_details_is_read_as_that_kind_only() {
         let fault = json!({"errors": [{"field": "reason", "code": "TOO_LONG", "message": "m"}]});
         let item = json!({"code": "PARCEL_NOT_FOUND", "message": "m", "message_es": "e"});
         let unvoided =
@@ -418,12 +419,12 @@ mod tests {
 
     #[test]
     fn a_rejected_parcel_says_which_and_why() {
-        let told = json!({"field": "trackingNumbers[3]", "trackingNumber": "a", "status": "VOIDED",
+        let rejected_row = json!({"field": "trackingNumbers[3]", "trackingNumber": "a", "status": "VOIDED",
             "code": "PARCEL_NOT_MANIFESTABLE", "message": "m", "message_es": "e"});
-        let rejected = with_details(&json!({"errors": [told]})).rejected_parcels();
+        let rejected = with_details(&json!({"errors": [rejected_row]})).rejected_parcels();
         let rejected = rejected[0].as_ref().unwrap();
         assert_eq!(rejected.status, Some(ParcelStatus::Voided));
         assert_eq!(rejected.error.code, "PARCEL_NOT_MANIFESTABLE");
-        assert_eq!(serde_json::to_value(rejected).unwrap(), told);
+        assert_eq!(serde_json::to_value(rejected).unwrap(), rejected_row);
     }
 }

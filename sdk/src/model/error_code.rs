@@ -23,17 +23,17 @@ macro_rules! catalogue {
             /// Every code, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The code on the wire.
+            /// Returns the code on the wire.
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$variant => $code,)+ }
             }
 
-            /// The HTTP status of an answer with this code.
+            /// Returns the HTTP status of an answer with this code.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$variant => $status,)+ }
             }
 
-            /// The text with its `{placeholders}`.
+            /// Returns the text with its `{placeholders}`.
             pub const fn template(self, language: Language) -> &'static str {
                 match (self, language) {
                     $((Self::$variant, Language::En) => $en, (Self::$variant, Language::Es) => $es,)+
@@ -132,12 +132,12 @@ catalogue! {
 }
 
 impl ErrorCode {
-    /// The code with this name, if this version knows it.
+    /// Returns the code with this name, if this version knows it.
     pub fn known(code: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|known| known.code() == code)
     }
 
-    /// The text in a language, with each `{name}` replaced by its value.
+    /// Returns the text in a language, with each `{name}` replaced by its value.
     pub fn text(self, language: Language, values: &[(&str, &str)]) -> String {
         let mut text = self.template(language).to_owned();
         for (name, value) in values {

@@ -33,14 +33,14 @@ pub struct WebhookEvent {
     pub id: Option<EventId>,
     /// The environment of the event.
     pub environment: MaybeKnown<Environment>,
-    /// When it happened.
+    /// Time of the event.
     pub timestamp: DateTime<Utc>,
-    /// What happened.
+    /// Details of the event.
     pub data: EventData,
 }
 
 impl WebhookEvent {
-    /// An event without an id.
+    /// Returns an event without an id.
     ///
     /// ```
     /// use parcelo::Environment;
@@ -62,7 +62,7 @@ setters! { WebhookEvent {
     with_id(id: some EventId);
 } }
 
-/// What happened.
+/// Details of an event.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EventData {
@@ -91,7 +91,7 @@ pub struct UnknownEvent {
 }
 
 impl UnknownEvent {
-    /// A kind of event with its data.
+    /// Returns a kind of event with its data.
     pub fn new(kind: impl Into<String>, data: Value) -> Self {
         Self { kind: kind.into(), data }
     }
@@ -123,7 +123,7 @@ pub struct StatusChange {
 }
 
 impl StatusChange {
-    /// A change from one status to another, at a city and country.
+    /// Returns a change from one status to another, at a city and country.
     pub fn new(
         tracking_number: TrackingNumber,
         previous_status: ParcelStatus,
@@ -173,7 +173,7 @@ pub struct ParcelCreated {
 }
 
 impl ParcelCreated {
-    /// A created order: its label is generated.
+    /// Returns a created order: its label is generated.
     pub fn new(id: ParcelId, tracking_number: TrackingNumber, country: CountryCode) -> Self {
         let status = ParcelStatus::LabelGenerated;
         let country = country.into();
@@ -207,7 +207,7 @@ pub struct ParcelVoided {
 }
 
 impl ParcelVoided {
-    /// A voided order, and the status that it had.
+    /// Returns a voided order with its previous status.
     pub fn new(tracking_number: TrackingNumber, previous_status: ParcelStatus) -> Self {
         Self { tracking_number, previous_status, reason: None, external_order_id: None }
     }
@@ -221,7 +221,7 @@ setters! { ParcelVoided {
 } }
 
 impl EventData {
-    /// The kind.
+    /// Returns the kind.
     ///
     /// ```
     /// use parcelo::model::{EventData, EventKind, WebhookEvent};
@@ -244,7 +244,8 @@ impl EventData {
         }
     }
 
-    /// What cannot be read is kept as it came: a receiver that refused it would be sent it again for days.
+    /// Reads the data of an event. Unreadable data is kept unchanged: a receiver that refused it would be sent it again
+    /// for days.
     fn read(kind: &EventKind, data: Value) -> Self {
         let read = match kind {
             EventKind::ParcelStatusChanged => lenient::row(data).map(Self::StatusChanged),

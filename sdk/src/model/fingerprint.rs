@@ -11,7 +11,7 @@ use super::json::{Body, Json, Members};
 /// A SHA-256 over canonical JSON.
 pub type Fingerprint = [u8; 32];
 
-/// The fingerprint of a body; `subject` is what the path adds to it, such as a tracking number.
+/// Returns the fingerprint of a body; `subject` is the path's addition, such as a tracking number.
 ///
 /// ```
 /// # use parcelo::model::fingerprint;
@@ -70,7 +70,7 @@ fn separate(out: &mut String, place: usize) {
     }
 }
 
-/// Only what ends or escapes a string needs an escape for two different strings to differ.
+/// Writes a string. Only the characters that end or escape it need an escape for two different strings to differ.
 fn write_text(out: &mut String, text: &str) {
     out.push('"');
     // Most texts have neither, and are copied at once.
@@ -87,7 +87,7 @@ fn write_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// A number's one spelling: a whole number as digits, however it was written; any other shortest.
+/// Returns a number's canonical spelling: a whole number as digits, however it was written; any other shortest.
 fn spelled(number: &Number) -> String {
     if let Some(whole) = number.as_i64() {
         return whole.to_string();

@@ -1,4 +1,5 @@
-//! What is in a parcel, as customs asks: the declaration, the line items, and their words (spec: Customs info, Product).
+//! The contents of a parcel, as customs asks: the declaration, the line items, and their words (spec: Customs info,
+//! Product).
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{CountryCode, decimal, macros::wire_enum};
 
 wire_enum! {
-    /// Why goods are sent, as customs sorts it: the categories of the form CN 23.
+    /// The reason why goods are sent: the categories of the form CN 23.
     ContentsCategory {
         /// They were sold.
         SaleOfGoods = "SALE_OF_GOODS",
@@ -24,7 +25,7 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Who pays for carriage, insurance and duties: the rules of Incoterms 2020.
+    /// The party that pays for carriage, insurance and duties: the rules of Incoterms 2020.
     Incoterm {
         /// Ex works.
         Exw = "EXW",
@@ -57,16 +58,16 @@ wire_enum! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CustomsInfo {
-    /// What the goods are.
+    /// A description of the goods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Harmonized System code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hs_code: Option<String>,
-    /// Why the goods are sent.
+    /// The reason for which the goods are sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contents_category: Option<ContentsCategory>,
-    /// Who pays for carriage and duties.
+    /// The party that pays for carriage and duties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incoterm: Option<Incoterm>,
 }
@@ -77,10 +78,10 @@ pub struct CustomsInfo {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Product {
-    /// What it is.
+    /// A description of the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How many; at least 1.
+    /// Number of pieces; at least 1.
     pub quantity: u32,
     /// Free-on-board value of one, in the order's currency.
     #[serde(with = "decimal")]
@@ -88,7 +89,7 @@ pub struct Product {
     /// Kilograms that one of them weighs without its packaging.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub unit_net_weight_kg: Option<Decimal>,
-    /// Where it was made.
+    /// The country in which it was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub country_of_origin: Option<CountryCode>,
     /// Harmonized System code.

@@ -39,7 +39,7 @@ pub struct IdempotencyKey(Arc<Inner>);
 struct Inner {
     text: Box<str>,
     memory: Mutex<Memory>,
-    /// The key of a write in several requests, of which this one is a part: it remembers what becomes of each.
+    /// The key of a write in several requests, if this is the key of one: it remembers the outcome of each.
     whole: Option<IdempotencyKey>,
 }
 
@@ -48,7 +48,7 @@ impl IdempotencyKey {
     pub const MIN: usize = 8;
     /// The most characters of a key.
     pub const MAX: usize = 64;
-    /// How long the server remembers a key after it was first sent.
+    /// Time for which the server remembers a key after it was first sent.
     pub const LIFETIME: TimeDelta = TimeDelta::hours(24);
 
     /// Reads a key, exactly as it is: nothing is trimmed.
@@ -60,12 +60,11 @@ impl IdempotencyKey {
         if fits { Ok(Self::new(text.into())) } else { Err(InvalidValue::IdempotencyKey) }
     }
 
-    /// The key of `external_id` within `namespace`: the same two texts always give the same key, so
-    /// running an import again creates nothing twice for 24 hours. The namespace keeps two shops, or
-    /// creating and voiding, apart.
+    /// Returns the key of `external_id` within `namespace`: the same two texts always give the same key, so running an
+    /// import again creates nothing twice for 24 hours. The namespace keeps two shops, or creating and voiding, apart.
     ///
-    /// Each call makes a key with a memory of its own: keep the key, or the request that holds it, for
-    /// as long as you may send it again.
+    /// Each call makes a key with a separate memory: keep the key, or the request that contains it, for as long as you
+    /// may send it again.
     ///
     /// ```
     /// # use parcelo::IdempotencyKey;
@@ -81,8 +80,7 @@ impl IdempotencyKey {
         Self::from_bytes(hash.finalize().iter().take(24))
     }
 
-    /// A new key: 160 random bits. Store it with the request before it is
-    /// sent: after a crash it would be lost.
+    /// Returns a new key: 160 random bits. Store it with the request before it is sent: after a crash it would be lost.
     ///
     /// # Panics
     ///
@@ -107,8 +105,8 @@ impl IdempotencyKey {
         Self(Arc::new(Inner { text, memory: Mutex::default(), whole: None }))
     }
 
-    /// The key of a part of this key's write. It begins with what this one remembers, and this one learns what
-    /// becomes of it.
+    /// Returns the key of a part of this key's write. It begins with this key's memory, and this key learns its
+    /// outcome.
     pub(super) fn part(&self, operation: &str, contents: &str) -> Self {
         let text = Self::derive(&format!("{operation} {self}"), contents).as_str().into();
         let memory = Mutex::new(self.memory().with(&KeyState::default()));
@@ -116,22 +114,22 @@ impl IdempotencyKey {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        // It is plain data, as good after a panic as before.
+        // It is plain data, which a panic leaves valid.
         self.0.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
-    /// When it was first sent, as far as this process knows.
+    /// Returns the time when it was first sent, as far as this process knows.
     pub fn first_sent(&self) -> Option<DateTime<Utc>> {
         self.memory().first_sent()
     }
 
-    /// False only if no request with this key can have been executed, as far as this process knows:
-    /// nothing was sent, or an answer says that nothing was done.
+    /// Returns `false` only if no request with this key can have been executed, as far as this process knows: nothing
+    /// was sent, or an answer says that nothing was done.
     ///
     /// Doubt outlives the call that it comes from. It ends with an answer that says that the write was
     /// executed, that the key belongs to another request (if that is the one in doubt, it was executed), or that the
@@ -141,13 +139,13 @@ impl IdempotencyKey {
         self.state().may_have_executed()
     }
 
-    /// What is known about it, to be written down for a process that may have to go on.
+    /// Returns this process's knowledge of the key, to be saved for a process that may have to continue.
     pub fn state(&self) -> KeyState {
         self.memory().state()
     }
 
-    /// The key with what an earlier process wrote down about it, added to what it knows itself: the earlier
-    /// first attempt counts, and a doubt is never taken away. Its clones from before know nothing of that.
+    /// Returns the key with the state that an earlier process saved, added to its own: the earlier first attempt
+    /// counts, and a doubt is never removed. Clones made before do not share the added state.
     ///
     /// ```
     /// # use parcelo::IdempotencyKey;
@@ -166,9 +164,9 @@ impl IdempotencyKey {
         Self(Arc::new(Inner { text: self.as_str().into(), memory, whole: self.0.whole.clone() }))
     }
 
-    /// The key, first sent at `at` or later with an unknown outcome: for a process that continues
-    /// where another one stopped, and that has no [`KeyState`] of it. Give the earliest time that it can be,
-    /// such as when the order was written down; a key that knows an earlier one keeps that.
+    /// Returns the key, first sent at `at` or later with an unknown outcome: for a process that continues where another
+    /// one stopped, and that has no [`KeyState`] of it. Give the earliest possible time, such as when the order was
+    /// saved; a key that knows an earlier one keeps that.
     ///
     /// Such a process knows the key's age by the wall clock alone, and one with a state by the dates of
     /// the service's answers too: if the wall clock was set back in between, the key looks younger by that much.
@@ -185,7 +183,7 @@ impl IdempotencyKey {
         self.with_state(&KeyState::sent_at(at))
     }
 
-    /// An attempt to send it begins.
+    /// Records that an attempt to send it begins.
     #[cfg(feature = "client")]
     pub(crate) fn begin_attempt(&self, monotonic: Option<TimeDelta>, now: impl Fn() -> Moment) {
         for mut memory in self.memories() {
@@ -193,7 +191,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// An attempt has ended.
+    /// Records that an attempt has ended.
     #[cfg(feature = "client")]
     pub(crate) fn end_attempt(&self, outcome: AttemptOutcome) {
         if let Some(whole) = &self.0.whole {
@@ -209,7 +207,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// Its own memory, and that of the whole of which it is a part.
+    /// Returns the memory of this key, then that of the whole write which it is a part of.
     #[cfg(feature = "client")]
     fn memories(&self) -> impl Iterator<Item = MutexGuard<'_, Memory>> {
         std::iter::successors(Some(self), |key| key.0.whole.as_ref()).map(Self::memory)
@@ -293,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_and_its_clones_share_what_they_remember_and_others_do_not() {
+    fn only_a_key_and_its_clones_share_a_memory() {
         let key = IdempotencyKey::derive("shop", "1");
         let sent = key.clone().first_sent_at(DateTime::from_timestamp(7, 0).unwrap());
         assert_eq!(sent.clone().first_sent(), DateTime::from_timestamp(7, 0));

@@ -1,4 +1,4 @@
-//! The ids that the service gives to what it makes: a type for each kind, so that none is taken for another.
+//! The ids that the service gives to its objects: a type for each kind, so that none is taken for another.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::{InvalidValue, lenient, macros::text_traits};
 
 /// The most characters after an id's prefix.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
-/// True for the prefix and, after it, letters and digits.
+/// Returns `true` for the prefix followed by letters and digits.
 fn has_form(text: &str, prefix: &str) -> bool {
     text.strip_prefix(prefix).is_some_and(|rest| {
-        (1..=LONGEST).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+        (1..=MAX_LENGTH).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
     })
 }
 
@@ -35,12 +35,12 @@ macro_rules! ids {
                 }
             }
 
-            /// The id as the service gave it, whatever its form: for those that were kept elsewhere.
+            /// Returns the id as the service gave it, whatever its form: for ids that were stored elsewhere.
             pub fn unchecked(text: impl Into<Box<str>>) -> Self {
                 Self(text.into())
             }
 
-            /// The id.
+            /// Returns the id.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_has_the_form_and_what_the_service_gives_need_not() {
+    fn typed_ids_must_have_the_form_and_given_ones_need_not() {
         for good in ["par_1", "par_01KEBQ5R8T", &format!("par_{}", "a".repeat(64))] {
             assert_eq!(ParcelId::parse(good).unwrap(), *good);
         }

@@ -1,6 +1,6 @@
 //! Why a text could not be parsed.
 
-/// A text that could not be parsed as the type asked for; `Display` says what was expected.
+/// A text that could not be parsed as the requested type; `Display` says what was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidValue {

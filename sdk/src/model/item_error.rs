@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ErrorCode;
 use super::lenient;
 
-/// What is wrong with one item of a list, in the answer to the whole list.
+/// An error of one item of a list, in the answer to the whole list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
@@ -14,7 +14,7 @@ pub struct ItemError {
     /// The error code; a newer server may have further ones.
     #[cfg_attr(feature = "openapi", schema(value_type = ErrorCode))]
     pub code: String,
-    /// What happened, in English.
+    /// A description of the error, in English.
     #[serde(default, deserialize_with = "lenient::word")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub message: String,
@@ -25,7 +25,7 @@ pub struct ItemError {
 }
 
 impl ItemError {
-    /// What is wrong, with a code and in English and Spanish.
+    /// Returns an error with a code and messages in English and Spanish.
     pub fn new(code: impl Into<String>, (en, es): (impl Into<String>, impl Into<String>)) -> Self {
         Self { code: code.into(), message: en.into(), message_es: es.into() }
     }

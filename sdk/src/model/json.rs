@@ -47,7 +47,7 @@ impl<'a> Json<'a> {
         if let Self::Object(members) = self { Some(members) } else { None }
     }
 
-    /// The member of this name, if this is an object that has one.
+    /// Returns the member of this name, if this is an object that has one.
     pub(crate) fn member(&self, name: &str) -> Option<&Self> {
         self.as_object()?.get(name)
     }
@@ -87,7 +87,7 @@ impl From<Json<'_>> for Value {
 pub enum Body<'a> {
     /// A view of a value.
     View(Json<'a>),
-    /// What was read.
+    /// JSON that was read.
     Read(&'a Json<'a>),
 }
 

@@ -1,5 +1,5 @@
-//! What is known about an idempotency key besides its text: when it was first sent, and whether its
-//! write may have been executed. A key and its clones share it; [`KeyState`] is the same, written down.
+//! The state of an idempotency key besides its text: when it was first sent, and whether its write may have been
+//! executed. A key and its clones share it; [`KeyState`] is its saved form.
 
 #[cfg(feature = "client")]
 use chrono::TimeDelta;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::time;
 
-/// What a process knows about an idempotency key, for the next one.
+/// A process's knowledge of an idempotency key, for the next one.
 ///
-/// A process that may be killed at any moment writes [`KeyState::sent_at`] with the present time beside the
-/// request **before** it sends it for the first time: the state of a key that was not sent yet says "never
-/// sent", and would say so for ever. What the key knows after a call can take its place then.
+/// A process that may be killed at any moment writes [`KeyState::sent_at`] with the present time beside the request
+/// **before** it sends it for the first time: the state of a key that was not sent yet says "never sent", and would say
+/// so for ever. The key's state after a call can replace it.
 ///
-/// The text of a key is all that goes over the wire, so the key's own serde has nothing of this. From
-/// [`IdempotencyKey::state`](crate::model::IdempotencyKey::state), and back by
+/// Only the text of a key is sent, so the key's own serde has none of its state. It comes from
+/// [`IdempotencyKey::state`](crate::model::IdempotencyKey::state), and goes back by
 /// [`IdempotencyKey::with_state`](crate::model::IdempotencyKey::with_state). [`Saved`](super::Saved) writes and reads
 /// it with its request.
 ///
@@ -36,18 +36,18 @@ use super::time;
 pub struct KeyState {
     #[serde(default, skip_serializing_if = "Option::is_none", with = "time::option")]
     first_sent: Option<DateTime<Utc>>,
-    /// What the service's clock showed then, as far as its answers tell.
+    /// The time on the service's clock then, as far as its answers show it.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "time::option")]
     service_time: Option<DateTime<Utc>>,
-    /// Always there, so that a damaged state is not read as that of a key without a history.
+    /// Always present, so that a damaged state is not read as that of a key without a history.
     execution: Execution,
     /// The digest of the one request that is in doubt; `None` if there are several, or if it is not known.
     #[serde(rename = "request", default, skip_serializing_if = "Option::is_none")]
     request_digest: Option<String>,
 }
 
-/// Whether the write of a key was executed.
-/// Ordered for merging two states: executed counts over unknown, and unknown over not executed.
+/// The knowledge about the execution of a key's write. Ordered for merging two states: executed counts over unknown,
+/// and unknown over not executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Execution {
@@ -63,8 +63,7 @@ enum Execution {
 }
 
 impl KeyState {
-    /// The state of a key that an earlier process first sent at `at`, with an unknown
-    /// outcome.
+    /// Returns the state of a key that an earlier process first sent at `at`, with an unknown outcome.
     pub fn sent_at(at: DateTime<Utc>) -> Self {
         Self { first_sent: Some(at), execution: Execution::Unknown, ..Self::default() }
     }
@@ -89,18 +88,18 @@ impl KeyState {
         }
     }
 
-    /// When the key was first sent, by this machine's wall clock.
+    /// Returns the time when the key was first sent, by this machine's wall clock.
     pub fn first_sent(&self) -> Option<DateTime<Utc>> {
         self.first_sent
     }
 
-    /// False only if no request with the key can have been executed.
+    /// Returns `false` only if no request with the key can have been executed.
     pub fn may_have_executed(&self) -> bool {
         self.execution != Execution::NotExecuted
     }
 }
 
-/// What a key and its clones remember.
+/// The memory that a key and its clones share.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     state: KeyState,
@@ -139,7 +138,7 @@ impl Memory {
         }
     }
 
-    /// With what was written down elsewhere too.
+    /// Returns the memory merged with a saved state.
     pub(super) fn with(&self, state: &KeyState) -> Self {
         let merged = self.state().merged(state);
         #[cfg(feature = "client")]
@@ -159,7 +158,7 @@ impl Memory {
         self.state.first_sent
     }
 
-    /// The state, in which what has not ended is in doubt.
+    /// Returns the state; an attempt that has not ended is in doubt.
     pub(super) fn state(&self) -> KeyState {
         #[cfg(feature = "client")]
         if self.in_flight > 0 && self.state.execution != Execution::Executed {
@@ -173,9 +172,9 @@ impl Memory {
     }
 }
 
-/// Maximum time from an attempt's beginning until the service has executed it or never will. It waits 10 s for a
-/// request's head, 30 s for its body and 30 s for the answer of its own; the rest is for proxies, and for
-/// processes whose clocks differ.
+/// Maximum time from an attempt's beginning until the service has executed it or never will. The service waits 10 s for
+/// a request's head, 30 s for its body and 30 s for its answer; the rest is for proxies, and for processes whose clocks
+/// differ.
 #[cfg(feature = "client")]
 const MAX_EXECUTION: TimeDelta = TimeDelta::minutes(10);
 
@@ -187,16 +186,16 @@ pub(super) const MAX_SENT_AGE: TimeDelta = TimeDelta::minutes(24 * 60 - 10);
 #[cfg(feature = "client")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
-    /// By the machine's wall clock, which may be set.
+    /// The time on the machine's wall clock, which may be set.
     pub(crate) wall: DateTime<Utc>,
-    /// By the monotonic clock, which stops while the machine is suspended: counted from an arbitrary moment of this
-    /// process. `None` where a test moves the service's clock.
+    /// The time on the monotonic clock, which stops while the machine is suspended: counted from an arbitrary moment of
+    /// this process. `None` if a test moves the service's clock.
     pub(crate) monotonic: Option<TimeDelta>,
-    /// By the service's clock, as far as its answers tell.
+    /// The time on the service's clock, as far as its answers show it.
     pub(crate) service: Option<DateTime<Utc>>,
 }
 
-/// How an attempt to send a key ended.
+/// The outcome of an attempt to send a key.
 #[cfg(feature = "client")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
@@ -230,7 +229,7 @@ impl Memory {
             let now = now();
             let age = self.age(&now).unwrap_or_default().max(TimeDelta::zero());
             self.age_at_attempt = age;
-            // If another process sent it first, no clock that is set makes it younger from here on.
+            // If another process sent it first, setting a clock cannot make it younger from here on.
             self.monotonic = self.monotonic.or(now.monotonic.map(|now| now - age));
         }
         self.last_attempt = monotonic;
@@ -243,7 +242,7 @@ impl Memory {
         match outcome {
             AttemptOutcome::NotSent => self.forget_unsent(),
             AttemptOutcome::Rejected => {}
-            // What was executed stays so, whatever becomes of a later attempt.
+            // An executed write stays so, whatever the outcome of a later attempt.
             _ if self.state.execution == Execution::Executed => {}
             AttemptOutcome::Executed => self.set_execution(Execution::Executed, None),
             AttemptOutcome::RejectedAfterLookup(request)
@@ -252,7 +251,7 @@ impl Memory {
                 self.set_execution(Execution::NotExecuted, None);
             }
             AttemptOutcome::RejectedAfterLookup(_) => {}
-            // Another request has the key: the one in doubt, if that is another.
+            // Another request has the key: the one in doubt, if that is not this one.
             AttemptOutcome::KeyConflict(request) => {
                 let doubtful = self.state.execution == Execution::Unknown;
                 let other = doubtful && !self.is_only_unknown_request(&request);
@@ -269,7 +268,7 @@ impl Memory {
         }
     }
 
-    /// An answer to an attempt with the key showed the service's clock.
+    /// Records the service's clock from an answer to an attempt with the key.
     pub(super) fn note_service_time(&mut self, date: DateTime<Utc>) {
         self.state.service_time.get_or_insert(date - self.age_at_attempt);
     }
@@ -279,15 +278,16 @@ impl Memory {
         let first_sent = self.state.first_sent?;
         let wall = now.wall - first_sent;
         let monotonic = now.monotonic.zip(self.monotonic).map(|(now, first)| now - first);
-        // Saved before any answer, it has the other process's wall time only, which this one's may be behind.
+        // A state saved before any answer has only the other process's wall time, and this one's clock may be behind
+        // it.
         let first = self.state.service_time.or(Some(first_sent).filter(|_| monotonic.is_none()));
         let service = now.service.zip(first).map(|(now, first)| now - first);
         [Some(wall), monotonic, service].into_iter().flatten().max()
     }
 
     /// Returns how long an attempt may still be under way once the key is too old to be sent. No process begins one
-    /// after that. It may be too old only because a clock was set: this process remembers its own last attempt, and
-    /// of another's it believes the wall clock only if the service's clock shows the same.
+    /// after that. It may be too old only because a clock was set: this process remembers its last attempt, and for
+    /// another's it believes the wall clock only if the service's clock shows the same.
     pub(super) fn time_under_way(&mut self, now: &Moment) -> TimeDelta {
         let age = self.age(now).map(|age| age - MAX_SENT_AGE);
         let shows_the_same = |service: DateTime<Utc>| (now.wall - service).abs() < MAX_EXECUTION;
@@ -299,7 +299,7 @@ impl Memory {
         passed.map_or(TimeDelta::zero(), |passed| MAX_EXECUTION - passed)
     }
 
-    /// While nothing has been sent, the key's life has not begun.
+    /// Forgets the first attempt while nothing has been sent: the key's life has not begun.
     fn forget_unsent(&mut self) {
         if !self.was_sent && self.in_flight == 0 {
             (self.state.first_sent, self.state.service_time, self.monotonic) = (None, None, None);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_down_makes_no_key_younger_and_no_doubt_smaller() {
+    fn a_saved_state_makes_no_key_younger_and_removes_no_doubt() {
         let state = |hours: Option<i64>, execution, request: Option<&str>| KeyState {
             first_sent: hours.map(at),
             service_time: hours.map(at),
@@ -390,7 +390,7 @@ mod tests {
         }
     }
 
-    /// What is left of doubt after attempts that ended one after the other.
+    /// Returns whether doubt is left after attempts that ended one after the other.
     fn after(outcomes: &[AttemptOutcome]) -> bool {
         let mut memory = Memory::default();
         for outcome in outcomes {
@@ -482,15 +482,14 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_may_be_under_way_for_ten_minutes_after_the_last_that_any_process_can_have_begun()
-    {
+    fn an_attempt_may_last_ten_minutes_after_the_last_start() {
         // Minutes since the first attempt, by the wall clock and by the monotonic one; minutes left.
         let day = 24 * 60;
         let table = [
             (day - 10, day - 10, 10),
             (day - 6, day - 6, 6),
             (day, day, 0),
-            // In suspend, or after the wall clock was set forward.
+            // After suspend, or after the wall clock was set forward.
             (day + 60, 3, 7),
             (day + 60, 12, 0),
         ];
@@ -511,8 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_s_attempt_is_over_if_two_clocks_say_so_and_ten_minutes_after_the_first_look()
-    {
+    fn another_process_s_attempt_ends_by_two_clocks_or_ten_minutes() {
         let minutes = TimeDelta::minutes;
         let by = |wall, service: Option<i64>, monotonic| Moment {
             wall: at(0) + minutes(wall),
@@ -538,17 +536,17 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_another_process_sent_becomes_no_younger_when_this_one_s_clock_is_set_back() {
+    fn a_restored_key_is_no_younger_after_the_clock_is_set_back() {
         let now = |wall, hours, service: Option<i64>| Moment {
             wall: at(wall),
             monotonic: Some(TimeDelta::hours(hours)),
             service: service.map(at),
         };
         let age = |memory: &Memory, now: &Moment| memory.age(now).unwrap().num_hours();
-        // The service's clock, where this process's is behind.
+        // The service's clock, while this process's is behind.
         let mut memory = Memory::from_state(KeyState::sent_at(at(0)));
         assert_eq!(age(&memory, &now(22, 0, Some(25))), 25);
-        // The monotonic one from the first attempt on, and the service's from the first answer on.
+        // The monotonic clock from the first attempt on, and the service's from the first answer on.
         begin(&mut memory, now(10, 0, None));
         assert_eq!(age(&memory, &now(-4, 15, None)), 25);
         memory.note_service_time(at(110));

@@ -44,7 +44,7 @@ impl LabelFormat {
             .ok_or(InvalidValue::LabelFormat)
     }
 
-    /// The name on the wire: `PDF`, `ZPL`, `PNG`.
+    /// Returns the name on the wire: `PDF`, `ZPL`, `PNG`.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Pdf => "PDF",
@@ -53,7 +53,7 @@ impl LabelFormat {
         }
     }
 
-    /// The file name's ending: `pdf`, `zpl`, `png`.
+    /// Returns the file name's ending: `pdf`, `zpl`, `png`.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Pdf => "pdf",
@@ -62,7 +62,7 @@ impl LabelFormat {
         }
     }
 
-    /// The media type of the file.
+    /// Returns the media type of the file.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Pdf => "application/pdf",
@@ -93,7 +93,7 @@ impl std::str::FromStr for LabelFormat {
 }
 
 wire_enum! {
-    /// Whether a label can be used.
+    /// The state of a label.
     LabelStatus {
         /// It can be used.
         Active = "ACTIVE",
@@ -112,11 +112,11 @@ pub struct LabelMetadata {
     pub label_id: String,
     /// The parcel.
     pub tracking_number: TrackingNumber,
-    /// Whether it can be used.
+    /// The label's status: only a valid label can be used.
     pub status: LabelStatus,
     /// 1 at first, and one more after each reprint.
     pub version: u32,
-    /// How many times it was reprinted.
+    /// Number of reprints.
     pub reprint_count: u32,
     /// The size of the paper.
     pub size: LabelSize,
@@ -126,7 +126,7 @@ pub struct LabelMetadata {
     pub barcode: Barcode,
     /// The QR code.
     pub qr_code: QrCode,
-    /// Whether it is marked SANDBOX.
+    /// True if the label is marked SANDBOX.
     pub sandbox: bool,
     /// The available formats.
     #[serde(deserialize_with = "lenient::list")]
@@ -147,17 +147,17 @@ pub struct LabelMetadata {
         skip_serializing_if = "Option::is_none"
     )]
     pub downloads: Option<Downloads>,
-    /// When the label was generated.
+    /// Time at which the label was generated.
     #[serde(with = "time")]
     pub created_at: DateTime<Utc>,
-    /// When it was last reprinted.
+    /// Time of the last reprint.
     #[serde(
         default,
         deserialize_with = "lenient::option",
         serialize_with = "time::option::serialize"
     )]
     pub last_reprinted_at: Option<DateTime<Utc>>,
-    /// When its order was voided.
+    /// Time at which its order was voided.
     #[serde(
         default,
         deserialize_with = "lenient::option",
@@ -217,7 +217,7 @@ impl LabelSize {
     /// The size of every label (spec: Label).
     pub const PAPER: Self = Self { width_in: 4, height_in: 6, width_mm: 100, height_mm: 150 };
 
-    /// A size of so many inches, width and height, and so many millimetres.
+    /// Returns a size in inches, width and height, and in millimetres.
     pub const fn new((width_in, height_in): (u32, u32), (width_mm, height_mm): (u32, u32)) -> Self {
         Self { width_in, height_in, width_mm, height_mm }
     }
@@ -227,7 +227,7 @@ impl LabelMetadata {
     /// Dots per inch of every label (spec: Label).
     pub const DPI: u32 = 203;
 
-    /// The first version of a parcel's label, usable and in every format, made at the beginning of 1970.
+    /// Returns the first version of a parcel's label, usable and in every format, made at the beginning of 1970.
     ///
     /// ```
     /// use parcelo::TrackingNumber;
@@ -272,7 +272,7 @@ pub struct Barcode {
 }
 
 impl Barcode {
-    /// A barcode of this kind with this content.
+    /// Returns a barcode of this kind with this content.
     pub fn new(symbology: impl Into<String>, value: impl Into<String>) -> Self {
         Self { symbology: symbology.into(), value: value.into() }
     }
@@ -288,7 +288,7 @@ pub struct QrCode {
 }
 
 impl QrCode {
-    /// A QR code with this content.
+    /// Returns a QR code with this content.
     pub fn new(content: impl Into<String>) -> Self {
         Self { content: content.into() }
     }
@@ -312,7 +312,7 @@ pub struct Downloads {
 }
 
 impl Downloads {
-    /// The addresses of the PDF, the ZPL and the PNG file.
+    /// Returns the addresses of the PDF, the ZPL and the PNG file.
     pub fn new(
         pdf: impl Into<LabelLink>,
         zpl: impl Into<LabelLink>,
@@ -343,7 +343,7 @@ pub struct ReprintRequest {
 }
 
 impl ReprintRequest {
-    /// A request to reprint a label.
+    /// Returns a request to reprint a label.
     pub fn new(idempotency_key: IdempotencyKey) -> Self {
         Self { idempotency_key, reason: None }
     }
@@ -371,7 +371,7 @@ pub struct LabelBatchRequest {
 }
 
 impl LabelBatchRequest {
-    /// A request for these labels as a PDF.
+    /// Returns a request for these labels as a PDF.
     pub fn new(tracking_numbers: Vec<String>) -> Self {
         Self { tracking_numbers, format: LabelFormat::Pdf }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The link to a label file. It opens without the API key, so treat it as a secret: the label shows the
 /// receiver's name, address and telephone number.
 ///
-/// It dereferences to its text. `Debug` masks the query, in which the link's signature is.
+/// It dereferences to its text. `Debug` masks the query, which contains the link's signature.
 ///
 /// ```
 /// use parcelo::model::LabelLink;
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub struct LabelLink(String);
 
 impl LabelLink {
-    /// The whole link, with its signature.
+    /// Returns the whole link, with its signature.
     pub fn as_str(&self) -> &str {
         &self.0
     }

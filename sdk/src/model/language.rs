@@ -17,7 +17,7 @@ pub enum Language {
 impl Language {
     const ALL: [Self; 2] = [Self::En, Self::Es];
 
-    /// The code in `Accept-Language`: `en` or `es`.
+    /// Returns the code in `Accept-Language`: `en` or `es`.
     pub const fn code(self) -> &'static str {
         match self {
             Self::En => "en",
@@ -25,7 +25,7 @@ impl Language {
         }
     }
 
-    /// The one of the two texts that is in this language.
+    /// Returns the one of the two texts that is in this language.
     pub fn pick<T>(self, en: T, es: T) -> T {
         match self {
             Self::En => en,
@@ -68,7 +68,7 @@ impl std::fmt::Display for Language {
     }
 }
 
-/// One entry of the header with its weight in thousandths; `*` is not a language.
+/// Parses one entry of the header, with its weight in thousandths; `*` is not a language.
 fn weighted(entry: &str) -> Option<(Option<Language>, u16)> {
     let mut parts = entry.split(';').map(str::trim);
     let tag = parts.next()?.split('-').next()?;
@@ -83,7 +83,7 @@ fn weighted(entry: &str) -> Option<(Option<Language>, u16)> {
     Some((language, weight))
 }
 
-/// `0.85` as 850; a weight has at most three places and is at most one.
+/// Parses `0.85` as 850; a weight has at most three places and is at most one.
 fn thousandths(weight: &str) -> Option<u16> {
     let (whole, places) = weight.split_once('.').unwrap_or((weight, ""));
     let places = format!("{places:0<3}").get(..3)?.parse::<u16>().ok()?;

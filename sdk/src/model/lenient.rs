@@ -1,5 +1,5 @@
-//! Reading what a newer service may say otherwise: what cannot be read is kept as it came, or left out where
-//! the rest matters more. Answers only; requests are read strictly, by the rules.
+//! Lenient reading of the answers of a newer service: unreadable values are kept unchanged, or left out where the rest
+//! matters more. Requests are read strictly, by the rules.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::Value;
@@ -40,7 +40,7 @@ impl Unreadable {
         Self { json }
     }
 
-    /// The JSON, as it came; the members of objects are sorted.
+    /// Returns the JSON, unchanged; the members of objects are sorted.
     pub fn json(&self) -> &Value {
         &self.json
     }
@@ -49,7 +49,7 @@ impl Unreadable {
         self.json
     }
 
-    /// A member of it that can be read by itself.
+    /// Returns one of its members, if that can be read.
     pub(crate) fn member<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         T::deserialize(self.json.get(name)?).ok()
     }
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Unreadable {
     }
 }
 
-/// A text as it came; what is not even a text, as JSON.
+/// Reads a text; any other value becomes a text of its JSON.
 pub(super) fn text(value: Value) -> String {
     match value {
         Value::String(text) => text,
@@ -69,12 +69,12 @@ pub(super) fn text(value: Value) -> String {
     }
 }
 
-/// One row.
+/// Reads one row.
 pub(super) fn row<T: DeserializeOwned>(value: Value) -> Row<T> {
     T::deserialize(&value).map_err(|_| Unreadable::new(value))
 }
 
-/// The rows of a list; any other value is one row.
+/// Reads the rows of a list; any other value is one row.
 fn rows_of(list: Value) -> Vec<Value> {
     match list {
         Value::Array(rows) => rows,
@@ -82,7 +82,7 @@ fn rows_of(list: Value) -> Vec<Value> {
     }
 }
 
-/// A list of words, numbers or results that take whatever came.
+/// Reads a list of words, numbers or results that accept any value.
 pub(super) fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -90,12 +90,12 @@ pub(super) fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     rows.map(|row| T::deserialize(row).map_err(serde::de::Error::custom)).collect()
 }
 
-/// A list of words that this version takes as texts.
+/// Reads a list of words that this version takes as texts.
 pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(rows_of(Value::deserialize(deserializer)?).into_iter().map(text).collect())
 }
 
-/// A list of texts for people: one that cannot be read is shown as it came.
+/// Reads a list of texts for people; an unreadable one is shown as its JSON.
 pub(super) fn texts<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: DeserializeOwned + From<Unreadable>,
@@ -105,14 +105,14 @@ where
     Ok(rows.map(|value| row(value).unwrap_or_else(T::from)).collect())
 }
 
-/// Something secondary; none when it cannot be read.
+/// Reads an optional detail; `None` when it cannot be read.
 pub(super) fn option<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Ok(T::deserialize(Value::deserialize(deserializer)?).ok())
 }
 
-/// A word of an open list, or an id: whatever came.
+/// Reads a word of an open list, or an id: any value is accepted.
 pub(super) fn word<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: for<'w> From<&'w str>,

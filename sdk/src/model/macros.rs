@@ -17,7 +17,7 @@ macro_rules! wire_enum {
             /// Every value this version knows, in the order of the documentation.
             pub const KNOWN: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The code in JSON.
+            /// Returns the code in JSON.
             pub fn code(&self) -> &str {
                 match self {
                     $(Self::$variant => $code,)+
@@ -158,9 +158,9 @@ macro_rules! checked_text {
     };
 }
 
-/// The `with_…` setters of a struct that is `#[non_exhaustive]`, so that others can fill it without a
-/// literal. What is set: `text` is an `Option<String>`, `link` an `Option<LabelLink>`, `string` a `String`,
-/// `some T` an `Option<T>`, and any other type is itself.
+/// Generates the `with_…` setters of a struct that is `#[non_exhaustive]`, so that others can fill it without a
+/// literal. The types: `text` is an `Option<String>`, `link` an `Option<LabelLink>`, `string` a `String`, `some T` an
+/// `Option<T>`, and any other type is itself.
 macro_rules! setters {
     ($name:ident { $($(#[$doc:meta])* $setter:ident($field:ident: $($of:tt)+);)+ }) => {
         impl $name {

@@ -49,7 +49,7 @@ pub struct ManifestRequest {
 }
 
 impl ManifestRequest {
-    /// A request to submit these parcels under an air waybill.
+    /// Returns a request to submit these parcels under an air waybill.
     ///
     /// ```
     /// use parcelo::{Awb, IdempotencyKey, ManifestRequest, TrackingNumber};
@@ -120,7 +120,7 @@ pub struct Manifest {
     pub awb_number: MaybeKnown<Awb>,
     /// Its status.
     pub status: ManifestStatus,
-    /// How many parcels it has.
+    /// Number of parcels.
     pub parcel_count: u32,
     /// Their weight together, in kilograms.
     #[serde(with = "decimal")]
@@ -129,7 +129,7 @@ pub struct Manifest {
     #[serde(with = "rows")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<DeclaredValue>))]
     pub declared_values: Vec<Row<DeclaredValue>>,
-    /// Where they go, each country once.
+    /// The destination countries, each once.
     #[serde(deserialize_with = "lenient::list")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<CountryCode>))]
     pub destination_countries: Vec<MaybeKnown<CountryCode>>,
@@ -152,16 +152,16 @@ pub struct Manifest {
     /// The caller's reference.
     #[serde(default, deserialize_with = "lenient::option")]
     pub reference: Option<String>,
-    /// When it was submitted.
+    /// Time of submission.
     #[serde(with = "time")]
     pub submitted_at: DateTime<Utc>,
-    /// What was odd about it.
+    /// Oddities of the manifest that did not prevent it.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub warnings: Vec<Warning>,
 }
 
 impl Manifest {
-    /// A manifest of these parcels, without weight, value and destinations, submitted at this time.
+    /// Returns a manifest of these parcels, without weight, value and destinations, submitted at this time.
     ///
     /// ```
     /// use parcelo::{Awb, TrackingNumber};
@@ -238,7 +238,7 @@ pub struct DeclaredValue {
 }
 
 impl DeclaredValue {
-    /// A sum in a currency.
+    /// Returns a sum in a currency.
     pub fn new(currency: CurrencyCode, amount: Decimal) -> Self {
         Self { currency: currency.into(), amount }
     }

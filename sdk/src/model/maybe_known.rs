@@ -28,12 +28,12 @@ use super::{CountryCode, Language, lenient};
 pub enum MaybeKnown<T> {
     /// One that this version knows.
     Known(T),
-    /// One that it does not, as it came; what is not even a text, as JSON.
+    /// A value that this version does not know, unchanged; one that is not a text, as JSON.
     Unknown(String),
 }
 
 impl<T> MaybeKnown<T> {
-    /// The value, when this version knows it.
+    /// Returns the value, when this version knows it.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -43,7 +43,7 @@ impl<T> MaybeKnown<T> {
 }
 
 impl<T: AsRef<str>> MaybeKnown<T> {
-    /// How the service spells it.
+    /// Returns the service's spelling.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Known(value) => value.as_ref(),
@@ -53,7 +53,7 @@ impl<T: AsRef<str>> MaybeKnown<T> {
 }
 
 impl MaybeKnown<CountryCode> {
-    /// The country's name; an unknown one is its own code.
+    /// Returns the country's name; an unknown one is its code.
     pub fn name(&self, language: Language) -> &str {
         match self {
             Self::Known(country) => country.name(language),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_this_version_does_not_know_is_kept_and_written_as_it_came() {
+    fn an_unknown_word_is_kept_and_written_unchanged() {
         reads::<CountryCode>("EC", "XK");
         reads::<CurrencyCode>("USD", "XYZ");
         reads::<Environment>("sandbox", "staging");

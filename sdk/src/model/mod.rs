@@ -98,7 +98,7 @@ pub use tracking::{
 };
 pub use void::{VoidResult, VoidSummary, VoidedOrders};
 
-// Others find these at the root of the crate.
+// Other crates find these at the root.
 pub(crate) use awb::Awb;
 pub(crate) use country::CountryCode;
 pub(crate) use currency::CurrencyCode;

@@ -11,7 +11,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// The name of the method.
+    /// Returns the name of the method.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -20,7 +20,7 @@ impl Method {
     }
 }
 
-/// Who may call an operation.
+/// The callers of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Auth {
     /// The holder of an API key, in `X-API-Key`.
@@ -31,7 +31,7 @@ pub enum Auth {
     Public,
 }
 
-/// Whether an operation takes an idempotency key.
+/// The idempotency key of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Idempotency {
     /// The key must be there.
@@ -62,27 +62,27 @@ macro_rules! operations {
             /// Every operation, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The operation's name, as in `CreateOrder`.
+            /// Returns the operation's name, as in `CreateOrder`.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)+ }
             }
 
-            /// The HTTP method.
+            /// Returns the HTTP method.
             pub const fn method(self) -> Method {
                 match self { $(Self::$variant => Method::$method,)+ }
             }
 
-            /// The path, its parameters in braces: `/api/v1/tracking/{trackingNumber}`.
+            /// Returns the path, its parameters in braces: `/api/v1/tracking/{trackingNumber}`.
             pub const fn path(self) -> &'static str {
                 match self { $(Self::$variant => $path,)+ }
             }
 
-            /// Who may call it.
+            /// Returns the permitted callers.
             pub const fn auth(self) -> Auth {
                 match self { $(Self::$variant => Auth::$auth,)+ }
             }
 
-            /// Whether it takes an idempotency key.
+            /// Returns whether it takes an idempotency key.
             pub const fn idempotency(self) -> Idempotency {
                 match self { $(Self::$variant => Idempotency::$idempotency,)+ }
             }
@@ -135,7 +135,7 @@ operations! {
 }
 
 impl Operation {
-    /// The path with its one parameter, if it has one, filled in; the parameter is percent-encoded.
+    /// Returns the path with its one parameter, if it has one, filled in; the parameter is percent-encoded.
     ///
     /// ```
     /// # use parcelo::Operation;
@@ -154,7 +154,7 @@ impl Operation {
         }
     }
 
-    /// True for the operations of the legacy API, which new programs should not use.
+    /// Returns `true` for the operations of the legacy API, which new programs should not use.
     pub const fn is_legacy(self) -> bool {
         matches!(
             self,
@@ -165,8 +165,8 @@ impl Operation {
         )
     }
 
-    /// True when sending it twice has the effect of sending it once: it only reads, or the service recognises the
-    /// repetition, by its key or by what it asks for.
+    /// Returns whether sending it twice has the effect of sending it once: it only reads, or the service recognises the
+    /// repetition, by its key or by its content.
     pub const fn is_repeatable(self) -> bool {
         match self.idempotency() {
             Idempotency::Required | Idempotency::Reads => true,

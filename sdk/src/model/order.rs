@@ -41,9 +41,9 @@ pub struct OrderRequest {
     /// The customer's reference, at most 100 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub customer_reference: Option<String>,
-    /// Who sends the parcel.
+    /// The sender.
     pub sender: Sender,
-    /// Who receives it.
+    /// The receiver.
     pub receiver: Receiver,
     /// Weight, size and value.
     pub parcel_details: ParcelDetails,
@@ -56,7 +56,7 @@ pub struct OrderRequest {
     pub products: Vec<Product>,
 }
 
-/// Who sends the parcel (docs/api.md, Fields and their rules). `Debug` shows the country only.
+/// The sender of a parcel (docs/api.md, Fields and their rules). `Debug` shows the country only.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -73,14 +73,14 @@ pub struct Sender {
     pub company_name: Option<String>,
     /// Telephone with country code, 7-15 digits after the `+`: `+1 305 555 0100`.
     pub phone: String,
-    /// For notifications.
+    /// The e-mail address for notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// Where from.
+    /// The address that the parcel comes from.
     pub address: SenderAddress,
 }
 
-/// Where a parcel comes from.
+/// The address that a parcel comes from.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -117,7 +117,7 @@ wire_enum! {
     }
 }
 
-/// Who receives the parcel (docs/api.md, Country rules). `Debug` shows the country only.
+/// The receiver of a parcel (docs/api.md, Country rules). `Debug` shows the country only.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "openapi",
@@ -134,7 +134,7 @@ pub struct Receiver {
     pub company_name: Option<String>,
     /// Telephone with country code, 7-15 digits after the `+`: `+593 99 123 4567`.
     pub phone: String,
-    /// For tracking notifications.
+    /// The e-mail address for tracking notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
     /// National id; Ecuador and Colombia require it.
@@ -143,11 +143,11 @@ pub struct Receiver {
     /// The kind of the national id; guessed from its length when absent, with a warning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_type: Option<IdType>,
-    /// Where to.
+    /// The address that the parcel goes to.
     pub address: ReceiverAddress,
 }
 
-/// Where a parcel goes.
+/// The address that a parcel goes to.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -168,7 +168,7 @@ pub struct ReceiverAddress {
     pub zip_code: Option<String>,
     /// Country.
     pub country: CountryCode,
-    /// For the driver, at most 500 characters.
+    /// Notes for the driver, at most 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_instructions: Option<String>,
 }
@@ -207,8 +207,8 @@ impl ParcelDetails {
     /// Kilograms in one pound, exactly.
     pub const KG_PER_LB: Decimal = Decimal::from_parts(45_359_237, 0, 0, false, 8);
 
-    /// The weight in kilograms, whichever unit it was given in, rounded to a gram; none when it has
-    /// none, which no accepted order has.
+    /// Returns the weight in kilograms, whichever unit it was given in, rounded to a gram; `None` without a weight,
+    /// which no accepted order lacks.
     ///
     /// ```
     /// # use parcelo::ParcelDetails;
@@ -250,11 +250,11 @@ pub struct Parcel {
     #[serde(default = "Parcel::without_status", deserialize_with = "lenient::word")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub status: ParcelStatus,
-    /// Where the label file lies; anyone who has this URL can read it.
+    /// The address of the label file. Anyone who has this URL can read it.
     #[serde(default, deserialize_with = "lenient::option")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
     pub label_url: Option<LabelLink>,
-    /// When it was created.
+    /// Time of creation.
     #[serde(
         default,
         deserialize_with = "lenient::option",
@@ -273,7 +273,7 @@ impl Parcel {
         ParcelStatus::Unknown(String::new())
     }
 
-    /// A parcel with its label.
+    /// Returns a parcel with its label.
     ///
     /// ```
     /// use parcelo::{Parcel, TrackingNumber};
@@ -317,13 +317,13 @@ pub struct CreatedOrder {
     pub success: bool,
     /// The parcel.
     pub parcel: Parcel,
-    /// What was odd about the order; left out on the wire when there is nothing.
+    /// Oddities of the order that did not prevent it; left out on the wire if there are none.
     #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
 
 impl CreatedOrder {
-    /// The answer to an order about which nothing was odd.
+    /// Returns the answer to an order without warnings.
     pub fn new(parcel: Parcel) -> Self {
         Self { success: true, parcel, warnings: Vec::new() }
     }

@@ -1,5 +1,5 @@
-//! Orders written in Rust, piece by piece: `new` with what a piece must have, and a setter for each
-//! field. Nothing is checked here: that is done by the rules and by the server.
+//! Orders written in Rust, piece by piece: `new` with the required fields of a piece, and a setter for each other
+//! field. Nothing is checked here: the rules and the server do that.
 
 use rust_decimal::Decimal;
 
@@ -10,8 +10,8 @@ use super::{
 };
 
 impl OrderRequest {
-    /// An order with what every order has. It is checked by the server;
-    /// [`OrderRequest::builder`] makes one that is checked here.
+    /// Returns an order with the required fields. The server checks it; [`OrderRequest::builder`] makes one that is
+    /// checked here.
     ///
     /// ```
     /// use parcelo::ParcelDetails;
@@ -73,7 +73,7 @@ setters! { OrderRequest {
 } }
 
 impl ParcelDetails {
-    /// What is declared to customs, in US dollars; a weight must be added.
+    /// Returns details with the value declared to customs, in US dollars; a weight must be added.
     pub fn new(declared_value: Decimal) -> Self {
         Self {
             weight_lbs: None,
@@ -105,7 +105,7 @@ setters! { ParcelDetails {
 } }
 
 impl Sender {
-    /// A sender by name and telephone.
+    /// Returns a sender with name and telephone.
     pub fn new(
         full_name: impl Into<String>,
         phone: impl Into<String>,
@@ -130,7 +130,7 @@ setters! { Sender {
 } }
 
 impl SenderAddress {
-    /// An address by street and city.
+    /// Returns an address with street and city.
     pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
         let (line1, city) = (line1.into(), city.into());
         Self { line1, line2: None, city, state: None, zip_code: None, country }
@@ -153,7 +153,7 @@ setters! { SenderAddress {
 } }
 
 impl Receiver {
-    /// A receiver by name and telephone.
+    /// Returns a receiver with name and telephone.
     pub fn new(
         full_name: impl Into<String>,
         phone: impl Into<String>,
@@ -191,7 +191,7 @@ setters! { Receiver {
 } }
 
 impl ReceiverAddress {
-    /// An address by street and city.
+    /// Returns an address with street and city.
     pub fn new(line1: impl Into<String>, city: impl Into<String>, country: CountryCode) -> Self {
         let (line1, city) = (line1.into(), city.into());
         let (line2, province, zip_code, delivery_instructions) = (None, None, None, None);
@@ -217,7 +217,7 @@ setters! { ReceiverAddress {
 } }
 
 impl CustomsInfo {
-    /// What the goods are.
+    /// Returns a declaration of these goods.
     pub fn new(description: impl Into<String>) -> Self {
         Self { description: Some(description.into()), ..Self::default() }
     }
@@ -235,7 +235,7 @@ setters! { CustomsInfo {
 } }
 
 impl Product {
-    /// So many of a thing, at the free-on-board value of one.
+    /// Returns a line item with this quantity, at the free-on-board value of one.
     pub fn new(description: impl Into<String>, quantity: u32, unit_fob_value: Decimal) -> Self {
         let description = Some(description.into());
         let (unit_net_weight_kg, country_of_origin, hs_code, sku) = (None, None, None, None);
@@ -254,13 +254,13 @@ impl Product {
 setters! { Product {
     /// Sets the description.
     with_description(description: text);
-    /// So many of the same.
+    /// Sets the quantity.
     with_quantity(quantity: u32);
     /// Sets the free-on-board value of one item.
     with_unit_fob_value(unit_fob_value: Decimal);
     /// Sets the kilograms that one item weighs without its packaging.
     with_unit_net_weight_kg(unit_net_weight_kg: some Decimal);
-    /// Sets the country in which it was made.
+    /// Sets the country where it was made.
     with_country_of_origin(country_of_origin: some CountryCode);
     /// Sets the Harmonized System code.
     with_hs_code(hs_code: text);

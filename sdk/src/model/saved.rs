@@ -10,7 +10,7 @@ use super::{IdempotencyKey, KeyState, ManifestRequest, OrderRequest, ReprintRequ
 /// A request and the history of its key, to be written down before it is sent: `[state, request]` as JSON.
 ///
 /// The client refuses to send a restored request whose key is too old ([`IdempotencyKey`]), and knows that it may have
-/// been executed. A request that was read from its own JSON has no history, and would be sent.
+/// been executed. A request that was read from its JSON has no history, and would be sent.
 ///
 /// ```
 /// # use parcelo::OrderRequest;
@@ -29,7 +29,7 @@ use super::{IdempotencyKey, KeyState, ManifestRequest, OrderRequest, ReprintRequ
 pub struct Saved<R>(KeyState, R);
 
 impl<R: KeyedRequest> Saved<R> {
-    /// Saves a request that will be sent at `now` or later, with all that its key remembers already.
+    /// Saves a request that will be sent at `now` or later, with its key's memory.
     pub fn new(request: &R, now: DateTime<Utc>) -> Self {
         let mut request = request.clone();
         let about_to_be_sent = KeyState::sent_at(now);

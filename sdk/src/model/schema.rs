@@ -5,7 +5,7 @@ use utoipa::openapi::{
     schema::{Schema, SchemaType, Type},
 };
 
-/// A code of a closed list, as an `enum`.
+/// Returns a code of a closed list, as an `enum`.
 pub(super) fn closed_enum<'a>(known: impl Iterator<Item = &'a str>) -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(SchemaType::from(Type::String))
@@ -14,7 +14,7 @@ pub(super) fn closed_enum<'a>(known: impl Iterator<Item = &'a str>) -> RefOr<Sch
         .into()
 }
 
-/// A code of a list that grows: its values are `examples`, not an `enum`, so that a client generated from the
+/// Returns a code of a list that grows: its values are `examples`, not an `enum`, so that a client generated from the
 /// document also reads the codes of a newer server.
 pub(super) fn open_enum(about: &str, known: impl Iterator<Item = &'static str>) -> RefOr<Schema> {
     ObjectBuilder::new()
@@ -25,7 +25,7 @@ pub(super) fn open_enum(about: &str, known: impl Iterator<Item = &'static str>) 
         .into()
 }
 
-/// A text with a pattern.
+/// Returns a text with a pattern.
 pub(super) fn text(pattern: &str, example: &str) -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(SchemaType::from(Type::String))

@@ -41,7 +41,7 @@ impl SecretKey {
         is_opaque.then(|| Self { text: text.into(), environment })
     }
 
-    /// True for a key as the service issues it, whose check characters fit.
+    /// Returns `true` for a key as the service issues it, with correct check characters.
     pub(super) fn is_sound(&self, prefix: &str) -> bool {
         let parts = self.text.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(RANDOM));
         parts.is_some_and(|(random, check)| {
@@ -49,7 +49,7 @@ impl SecretKey {
         })
     }
 
-    /// The key made of 32 random bytes, each of which becomes one character.
+    /// Returns the key made of 32 random bytes; each becomes one character.
     pub(super) fn from_random(
         environment: Environment,
         prefix: &str,

@@ -41,9 +41,8 @@ wire_enum! {
 }
 
 impl ParcelStatus {
-    /// True when nothing follows: the parcel was delivered, is on its way back, or was voided. There
-    /// is no need to ask again. An unknown status is not final, and neither is `DELIVERY_FAILED`: the
-    /// carrier may try again.
+    /// Returns whether the status is final: the parcel was delivered, is on its way back, or was voided. There is no
+    /// need to ask again. An unknown status is not final, and neither is `DELIVERY_FAILED`: the carrier may try again.
     ///
     /// ```
     /// # use parcelo::ParcelStatus;
@@ -54,7 +53,7 @@ impl ParcelStatus {
         matches!(self, Self::Delivered | Self::ReturnToSender | Self::Voided)
     }
 
-    /// The status's name; an unknown status is its own name.
+    /// Returns the status's name; an unknown status is its own name.
     pub fn name(&self, language: Language) -> &str {
         match self {
             Self::Ordered => language.pick("Order created", "Pedido creado"),

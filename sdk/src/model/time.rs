@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// The wire's spelling of a time: `2026-01-10T15:05:00.000Z`.
+/// Returns the wire's spelling of a time: `2026-01-10T15:05:00.000Z`.
 pub fn to_text(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

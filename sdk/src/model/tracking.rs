@@ -23,7 +23,7 @@ pub struct TrackingRecord {
     pub status_name: String,
     /// The end of the promised day at the destination, with the destination's own offset.
     pub estimated_delivery: DateTime<FixedOffset>,
-    /// What can be said of the arrival now; absent while no day can be promised.
+    /// The arrival that can be stated now; absent while no day can be promised.
     #[serde(
         default,
         deserialize_with = "lenient::option",
@@ -37,7 +37,7 @@ pub struct TrackingRecord {
 }
 
 impl TrackingRecord {
-    /// A parcel's status, named in English, and its estimated delivery, without a history.
+    /// Returns a parcel's status, named in English, and its estimated delivery, without a history.
     ///
     /// ```
     /// use parcelo::{ParcelStatus, TrackingNumber};
@@ -70,7 +70,7 @@ impl TrackingRecord {
 setters! { TrackingRecord {
     /// Sets the status's name.
     with_status_name(status_name: string);
-    /// Sets what can be said of the arrival.
+    /// Sets the forecast of the arrival.
     with_arrival(arrival: some Arrival);
     /// Sets the history, oldest event first.
     with_history(history: some Vec<Row<HistoryEntry>>);
@@ -86,7 +86,7 @@ pub struct HistoryEntry {
     pub status: ParcelStatus,
     /// The status's name, in the language of the answer.
     pub status_name: String,
-    /// When it happened.
+    /// Time of the event.
     #[serde(with = "time")]
     pub timestamp: DateTime<Utc>,
     /// City and country of the event.
@@ -100,7 +100,7 @@ pub struct HistoryEntry {
 }
 
 impl HistoryEntry {
-    /// An event at a time and place; its status is named in English.
+    /// Returns an event at a time and place; its status is named in English.
     pub fn new(
         status: ParcelStatus,
         timestamp: DateTime<Utc>,
@@ -134,14 +134,14 @@ setters! { HistoryEntry {
 pub struct BatchTrackingRequest {
     /// The numbers, in the order of the answer; a malformed one counts as not found.
     pub tracking_numbers: Vec<String>,
-    /// Whether each record has its history.
+    /// True if each record is to have its history.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<bool>))]
     pub include_history: bool,
 }
 
 impl BatchTrackingRequest {
-    /// A request for the records of these parcels, without their history.
+    /// Returns a request for the records of these parcels, without their history.
     pub fn new(tracking_numbers: Vec<String>) -> Self {
         Self { tracking_numbers, include_history: false }
     }
@@ -158,14 +158,14 @@ setters! { BatchTrackingRequest {
 #[serde(from = "BatchAnswer")]
 #[non_exhaustive]
 pub struct BatchTracking {
-    /// How many were found.
+    /// Number of parcels that were found, and that were not.
     pub summary: BatchSummary,
     /// The results, in the order of the request.
     pub results: Vec<BatchResult>,
 }
 
 impl BatchTracking {
-    /// These results, counted.
+    /// Returns these results, counted.
     pub fn new(results: Vec<BatchResult>) -> Self {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let is_missing = |result: &&BatchResult| matches!(result, BatchResult::NotFound { .. });
@@ -209,7 +209,7 @@ pub struct BatchSummary {
 }
 
 impl BatchSummary {
-    /// The counts for this many requested numbers, of which this many were found.
+    /// Returns the counts for this many requested numbers, of which `found` were found.
     pub fn new(requested: u32, found: u32) -> Self {
         Self { requested, found, not_found: requested.saturating_sub(found) }
     }
@@ -245,7 +245,7 @@ pub enum BatchResult {
     NotFound {
         /// The number as requested.
         tracking_number: String,
-        /// Why there is no record.
+        /// The reason why there is no record.
         error: ItemError,
     },
     /// An answer that this version cannot read.
@@ -259,18 +259,18 @@ pub enum BatchResult {
 }
 
 impl BatchResult {
-    /// A number with its record.
+    /// Returns a number with its record.
     pub fn found(tracking_number: impl Into<String>, tracking: TrackingRecord) -> Self {
         let (tracking_number, tracking) = (tracking_number.into(), Box::new(tracking));
         Self::Found { tracking_number, tracking }
     }
 
-    /// A number without a record, and why.
+    /// Returns a number without a record, with the reason.
     pub fn not_found(tracking_number: impl Into<String>, error: ItemError) -> Self {
         Self::NotFound { tracking_number: tracking_number.into(), error }
     }
 
-    /// The number as requested; `None` only if it cannot be read.
+    /// Returns the number as requested; `None` only if it cannot be read.
     pub fn tracking_number(&self) -> Option<&str> {
         match self {
             Self::Found { tracking_number, .. } | Self::NotFound { tracking_number, .. } => {
@@ -280,7 +280,7 @@ impl BatchResult {
         }
     }
 
-    /// The record, when the parcel was found.
+    /// Returns the record, when the parcel was found.
     pub fn tracking(&self) -> Option<&TrackingRecord> {
         match self {
             Self::Found { tracking, .. } => Some(tracking),
@@ -300,12 +300,12 @@ impl BatchResult {
 struct BatchRow {
     /// The number as requested.
     tracking_number: String,
-    /// Whether the caller has such a parcel.
+    /// True if the caller has such a parcel.
     found: bool,
     /// The record, when found.
     #[serde(default)]
     tracking: Option<TrackingRecord>,
-    /// Why not, when not found.
+    /// The reason, if it was not found.
     #[serde(default)]
     error: Option<ItemError>,
 }

@@ -35,22 +35,22 @@ impl TrackingNumber {
         if fits { Ok(Self(text.into())) } else { Err(InvalidValue::TrackingNumber) }
     }
 
-    /// The number as it was given.
+    /// Returns the number as it was given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The form in which numbers are compared and indexed: upper case.
+    /// Returns the form for comparing and indexing numbers: upper case.
     pub fn folded(&self) -> String {
         self.0.to_ascii_uppercase()
     }
 
-    /// True when it starts with `SB`, which only the sandbox gives out.
+    /// Returns whether it starts with `SB`, which only the sandbox gives out.
     pub fn is_sandbox(&self) -> bool {
         self.starts_with("SB")
     }
 
-    /// True when it starts with `prefix`, whatever the case.
+    /// Returns whether it starts with `prefix`, whatever the case.
     pub fn starts_with(&self, prefix: &str) -> bool {
         self.0.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
     }
@@ -64,7 +64,7 @@ impl PartialEq for TrackingNumber {
 
 impl Eq for TrackingNumber {}
 
-/// In the order of the folded form, so that what is equal has one place.
+/// Ordered by the folded form, so that equal numbers have one place.
 impl Ord for TrackingNumber {
     fn cmp(&self, other: &Self) -> Ordering {
         let folded = |b: u8| b.to_ascii_uppercase();

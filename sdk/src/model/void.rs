@@ -31,7 +31,7 @@ pub struct VoidRequest {
 }
 
 impl VoidRequest {
-    /// A request to void the orders with these numbers.
+    /// Returns a request to void the orders with these numbers.
     pub fn new<'n>(
         idempotency_key: IdempotencyKey,
         tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,
@@ -50,18 +50,18 @@ setters! { VoidRequest {
     with_reason(reason: text);
 } }
 
-/// The most orders of one request.
+/// Maximum number of orders in one request.
 const MAX_VOIDS_PER_REQUEST: usize = 100;
 
 /// A request to void any number of orders, which is sent by the hundred:
 /// [`Orders::void_many`](crate::calls::Orders::void_many).
 ///
-/// Each hundred is a [`VoidRequest`] with a key of its own, which follows from the key given here and from the
-/// hundred's numbers. So the same key and the same numbers, in the same order, are the same writes in every
-/// process; a hundred that has changed is another write, and an order that was void before counts as voided.
-/// The keys are made here, and not when sending. They begin with what the key given here remembers, and it
-/// remembers what becomes of any of them: a second request that is made with it knows of the first. Read from JSON
-/// alone, they have no history; [`Saved`](super::Saved) reads it too.
+/// Each hundred is a [`VoidRequest`] with a separate key, which follows from the given key and from the hundred's
+/// numbers. So the same key and the same numbers, in the same order, are the same writes in every process; a hundred
+/// that has changed is another write, and an order that was void before counts as voided. The keys are made here, and
+/// not when sending. They begin with the memory of the given key, which remembers their outcomes: a second request that
+/// is made with it knows of the first. Read from JSON alone, they have no history; [`Saved`](super::Saved) reads it
+/// too.
 ///
 /// ```
 /// use parcelo::{IdempotencyKey, TrackingNumber, VoidManyRequest};
@@ -83,14 +83,14 @@ pub struct VoidManyRequest {
 }
 
 impl VoidManyRequest {
-    /// A request to void the orders with these numbers.
+    /// Returns a request to void the orders with these numbers.
     pub fn new<'n>(
         key: &IdempotencyKey,
         tracking_numbers: impl IntoIterator<Item = &'n TrackingNumber>,
     ) -> Self {
         let numbers: Vec<_> = tracking_numbers.into_iter().map(ToString::to_string).collect();
         let request = |numbers: &[String]| VoidRequest {
-            // No number holds a line feed. The reason is not part of it: another one for the same write is a
+            // A number contains no line feed. The reason is not part of the key: another one for the same write is a
             // conflict, as everywhere.
             idempotency_key: key.part("void", &numbers.join("\n")),
             tracking_numbers: numbers.to_vec(),
@@ -107,7 +107,7 @@ impl VoidManyRequest {
         Self { requests: self.requests.into_iter().map(with_reason).collect() }
     }
 
-    /// What is sent, one after the other: at most 100 orders each.
+    /// Returns the requests, sent one after the other: at most 100 orders each.
     pub fn requests(&self) -> &[VoidRequest] {
         &self.requests
     }
@@ -119,7 +119,7 @@ impl VoidManyRequest {
 #[serde(from = "VoidAnswer")]
 #[non_exhaustive]
 pub struct VoidedOrders {
-    /// How many were voided.
+    /// Number of orders that were voided, and that were not.
     pub summary: VoidSummary,
     /// The results, in the order of the request.
     #[serde(with = "rows")]
@@ -128,7 +128,7 @@ pub struct VoidedOrders {
 }
 
 impl VoidedOrders {
-    /// These results, counted. What cannot be read counts as asked for, and not as voided or failed.
+    /// Returns these results, counted. An unreadable row counts as requested, but not as voided or failed.
     ///
     /// ```
     /// use parcelo::ParcelStatus;
@@ -181,7 +181,7 @@ pub struct VoidSummary {
 }
 
 impl VoidSummary {
-    /// The counts for this many requested numbers, of which this many are void now.
+    /// Returns the counts for this many requested numbers, of which `voided` are void now.
     pub fn new(requested: u32, voided: u32) -> Self {
         Self { requested, voided, failed: requested.saturating_sub(voided) }
     }
@@ -195,9 +195,9 @@ impl VoidSummary {
 pub struct VoidResult {
     /// The number as requested.
     pub tracking_number: String,
-    /// Whether the order is void now.
+    /// True if the order is void now.
     pub voided: bool,
-    /// Whether it was void before this request.
+    /// True if it was void before this request.
     #[serde(
         default,
         deserialize_with = "lenient::option",
@@ -218,7 +218,7 @@ pub struct VoidResult {
         skip_serializing_if = "Option::is_none"
     )]
     pub status: Option<ParcelStatus>,
-    /// When it was voided.
+    /// Time at which it was voided.
     #[serde(
         default,
         deserialize_with = "lenient::option",
@@ -226,13 +226,13 @@ pub struct VoidResult {
         skip_serializing_if = "Option::is_none"
     )]
     pub voided_at: Option<DateTime<Utc>>,
-    /// Why it was not voided.
+    /// The reason why it was not voided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
 }
 
 impl VoidResult {
-    /// An order that this request voided at this time.
+    /// Returns an order that this request voided at this time.
     pub fn voided(
         tracking_number: impl Into<String>,
         previous_status: ParcelStatus,
@@ -249,7 +249,7 @@ impl VoidResult {
         }
     }
 
-    /// An order that could not be voided, and why.
+    /// Returns an order that could not be voided, with the reason.
     pub fn failed(tracking_number: impl Into<String>, error: ItemError) -> Self {
         Self {
             tracking_number: tracking_number.into(),

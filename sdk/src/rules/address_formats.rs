@@ -1,5 +1,5 @@
-//! How countries write the last line of an address, and what it must have to be delivered (data: sdk/data/README.md).
-//! One table, for the warnings of the rules and for the addresses on papers.
+//! The form and the required parts of the last line of an address in each country (data: sdk/data/README.md). One
+//! table, for the warnings of the rules and for the addresses on papers.
 
 use std::sync::OnceLock;
 
@@ -42,8 +42,8 @@ fn read(line: &'static str) -> Option<AddressFormat> {
     Some(AddressFormat { country, order, requires_state, requires_zip })
 }
 
-/// Returns city, state or province and postal code on one line, in the order of a country. A part that is empty is left
-/// out with what stands before it.
+/// Returns city, state or province and postal code on one line, in the order of a country. An empty part is left out
+/// with the separator before it.
 ///
 /// ```
 /// use parcelo::{CountryCode, rules::town_line};

@@ -28,7 +28,7 @@ pub const MAX_IP_ADDRESSES: usize = 50;
 /// The most elements of a list of codes: more than there are countries, or kinds of events.
 pub(crate) const MAX_LIST_WORDS: usize = 300;
 
-/// True for an e-mail address as orders have them (docs/api.md, Fields and their rules).
+/// Returns `true` for an e-mail address in the form that orders accept (docs/api.md, Fields and their rules).
 pub fn is_email(address: &str) -> bool {
     contact::email(address).is_ok()
 }
@@ -100,7 +100,7 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
         if event.is_some() && !since.is_absent() {
             since.fault(faults::event_or_since());
         }
-        // An empty object means every event, so a misspelt `eventId` must not be taken for one.
+        // An empty object means every event, so a misspelt `eventId` must not have that effect.
         let names_neither = !REPLAY.0.iter().any(|(name, _)| replay.members().contains_key(*name));
         if names_neither && !replay.members().is_empty() {
             replay.fault_at("eventId", faults::event_or_empty());
@@ -125,8 +125,8 @@ fn name_at(field: &str, name: &str) -> Result<String, FieldFault> {
     read.map(str::to_owned).map_err(|fault| fault.at(field))
 }
 
-/// The default account if the field is absent. A blank name is a fault, unlike a blank text elsewhere: a key of
-/// the wrong account would see another customer's parcels.
+/// Parses the account; the default one if the field is absent. A blank name is a fault, unlike a blank text elsewhere:
+/// a key of the wrong account would see another customer's parcels.
 fn account(key: &Object<'_>) -> Option<String> {
     match key.members().get("account") {
         None | Some(Json::Null) => Some(DEFAULT_ACCOUNT.to_owned()),
@@ -142,7 +142,7 @@ fn environment(request: &Object<'_>) -> Option<Environment> {
     request.text("environment", Text::DATA).and_then(named).required()
 }
 
-/// The supported countries in the list, each once, or `*` for all.
+/// Returns the supported countries in the list, each once, or `*` for all.
 fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCountries> {
     let list = key.list(COUNTRIES, MAX_LIST_WORDS).required()?;
     if list.is_empty() {
@@ -187,7 +187,7 @@ fn addresses(key: &Object<'_>) -> Option<Vec<String>> {
     read.into_iter().map(|each| each.map(str::to_owned)).collect()
 }
 
-/// An address, or a network in CIDR notation.
+/// Parses an address, or a network in CIDR notation.
 fn network(text: &str) -> Result<&str, FaultText> {
     let (address, prefix) = text.split_once('/').unwrap_or((text, "0"));
     let longest = match address.parse() {
@@ -200,7 +200,7 @@ fn network(text: &str) -> Result<&str, FaultText> {
     if fits { Ok(text) } else { Err(faults::network()) }
 }
 
-/// A list of codes; empty if it is absent.
+/// Reads a list of codes; empty if it is absent.
 fn codes<T>(
     request: &Object<'_>,
     name: &str,
@@ -213,7 +213,7 @@ fn codes<T>(
     read.into_iter().collect()
 }
 
-/// A kind of event that can be subscribed to: `webhook.test` is sent to every webhook on demand.
+/// Parses a kind of event that can be subscribed to: `webhook.test` is sent to every webhook on demand.
 fn kind(word: &str) -> Result<EventKind, FaultText> {
     match EventKind::from(word) {
         EventKind::WebhookTest | EventKind::Unknown(_) => Err(faults::event_kind()),
@@ -329,7 +329,7 @@ mod tests {
             ["eventId INVALID_FORMAT", "since INVALID_FORMAT"]
         );
         assert_eq!(check_replay(&json!({})), Ok(ReplayRequest::default()));
-        // All of it only for who asks for nothing else: a misspelt id is not all events.
+        // Every event only if the request names nothing else: a misspelt id does not mean all events.
         for misspelt in ["event", "eventid", "from"] {
             let faults = faults_of(check_replay(&json!({ misspelt: "evt_1" })));
             assert_eq!(faults, ["eventId REQUIRED"], "{misspelt}");

@@ -36,7 +36,7 @@ pub fn parse_body(bytes: &[u8]) -> Result<Value, FieldFault> {
     parse_json(bytes).map(Value::from)
 }
 
-/// The same, borrowed from the bytes.
+/// Parses the body as JSON that borrows from the bytes.
 #[doc(hidden)]
 pub fn parse_json(bytes: &[u8]) -> Result<Json<'_>, FieldFault> {
     let repeated = RefCell::new(None);
@@ -57,7 +57,7 @@ fn malformed(bytes: &[u8], error: &serde_json::Error, repeated: Option<String>) 
     }
 }
 
-/// Returns the line and column of a fault. Of one at the end of a line `serde_json` says column 0 of the next line.
+/// Returns the line and column of a fault. For one at the end of a line `serde_json` says column 0 of the next line.
 fn position(bytes: &[u8], error: &serde_json::Error) -> (usize, usize) {
     let (line, column) = (error.line(), error.column());
     match line.checked_sub(2) {
@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 }
 
-/// The name of a member. Asked for as a text: `serde_json` hands out [`NUMBER_MEMBER`] as nothing else.
+/// The name of a member. It must be requested as a text: `serde_json` does not return [`NUMBER_MEMBER`] otherwise.
 struct Name<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

@@ -49,66 +49,66 @@ impl OrderRequest {
 }
 
 impl OrderBuilder {
-    /// The idempotency key of this write; required. The order's key shares the memory of this one. See
+    /// Sets the idempotency key of this write; required. The order's key shares the memory of this one. See
     /// [`IdempotencyKey`].
     pub fn idempotency_key(self, key: IdempotencyKey) -> Self {
         let body = self.with(idempotency_key::FIELD, &key);
         Self { idempotency_key: Some(key), ..body }
     }
 
-    /// A tracking number of the caller's own; otherwise the service generates one. It must start with `SB` in the
+    /// Sets a tracking number chosen by the caller; otherwise the service generates one. It must start with `SB` in the
     /// sandbox, and must not in production.
     pub fn tracking_number(self, number: TrackingNumber) -> Self {
         self.with("trackingNumber", number)
     }
 
-    /// The order's id in the caller's system, at most 100 characters.
+    /// Sets the order's id in the caller's system, at most 100 characters.
     pub fn external_order_id(self, id: impl AsRef<str>) -> Self {
         self.with("externalOrderId", id.as_ref())
     }
 
-    /// The customer's reference, at most 100 characters.
+    /// Sets the customer's reference, at most 100 characters.
     pub fn customer_reference(self, reference: impl AsRef<str>) -> Self {
         self.with("customerReference", reference.as_ref())
     }
 
-    /// The sender; required.
+    /// Sets the sender; required.
     pub fn sender(self, sender: Sender) -> Self {
         self.with("sender", sender)
     }
 
-    /// The receiver; required.
+    /// Sets the receiver; required.
     pub fn receiver(self, receiver: Receiver) -> Self {
         self.with("receiver", receiver)
     }
 
-    /// The weight in kilograms, above 0. Kilograms or pounds are required; both must agree within 1 %.
+    /// Sets the weight in kilograms, above 0. Kilograms or pounds are required; both must agree within 1 %.
     pub fn weight_kg(self, kilograms: Decimal) -> Self {
         self.detail("weightKg", kilograms)
     }
 
-    /// The weight in pounds, above 0. Pounds or kilograms are required.
+    /// Sets the weight in pounds, above 0. Pounds or kilograms are required.
     pub fn weight_lbs(self, pounds: Decimal) -> Self {
         self.detail("weightLbs", pounds)
     }
 
-    /// Length, width and height in centimetres, each above 0.
+    /// Sets length, width and height in centimetres, each above 0.
     pub fn size_cm(self, length: Decimal, width: Decimal, height: Decimal) -> Self {
         self.detail("lengthCm", length).detail("widthCm", width).detail("heightCm", height)
     }
 
-    /// The value declared to customs, in the order's currency; required, and at least the sum of the products.
+    /// Sets the value declared to customs, in the order's currency; required, and at least the sum of the products.
     pub fn declared_value(self, value: Decimal) -> Self {
         self.detail("declaredValue", value)
     }
 
-    /// The currency of all amounts of the order; USD by default.
+    /// Sets the currency of all amounts of the order; USD by default.
     pub fn currency(mut self, currency: CurrencyCode) -> Self {
         self.details.insert("currency".to_owned(), currency.as_str().into());
         self
     }
 
-    /// The customs declaration of the parcel as a whole.
+    /// Sets the customs declaration of the parcel as a whole.
     pub fn customs_info(self, customs: CustomsInfo) -> Self {
         self.with("customsInfo", customs)
     }
@@ -124,12 +124,12 @@ impl OrderBuilder {
         products.into_iter().fold(self, Self::product)
     }
 
-    /// The order, or every fault. Its warnings are dropped; [`check`](Self::check) returns them.
+    /// Returns the order, or every fault. Its warnings are dropped; [`check`](Self::check) returns them.
     pub fn build(self) -> Result<OrderRequest, Rejected> {
         self.check().map(|accepted| accepted.value)
     }
 
-    /// The order with its warnings, or every fault.
+    /// Returns the order with its warnings, or every fault.
     ///
     /// ```
     /// use parcelo::*;
@@ -156,7 +156,7 @@ impl OrderBuilder {
         let context =
             OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
         let mut accepted = check_order(&Value::from(body), &context)?;
-        // The one that was checked has the same text, and remembers nothing.
+        // The checked key has the same text, but no memory.
         if let Some(key) = idempotency_key {
             accepted.value.idempotency_key = key;
         }
@@ -175,7 +175,7 @@ impl OrderBuilder {
     }
 }
 
-/// Shows which parts are there and nothing of what they say.
+/// Shows the parts that are present, but not their content.
 impl std::fmt::Debug for OrderBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OrderBuilder")

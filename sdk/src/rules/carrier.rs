@@ -19,9 +19,9 @@ use super::{
 use crate::model::{CarrierEvent, CarrierEvents, ParcelStatus};
 
 const EVENTS: &str = "events";
-/// The most scans of one request (docs/api.md, Carrier events).
+/// Maximum number of scans in one request (docs/api.md, Carrier events).
 pub(crate) const MAX_EVENTS: usize = 100;
-/// How far a carrier's clock may be ahead of ours; beyond that its times are refused.
+/// Maximum lead of a carrier's clock over ours; later times are refused.
 const MAX_CLOCK_LEAD: TimeDelta = TimeDelta::minutes(5);
 /// Enough for a UUID, a ULID or a hash in hexadecimal digits.
 pub(crate) const EVENT_ID: Text = Text::CODE.with_max(100);

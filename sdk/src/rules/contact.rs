@@ -46,7 +46,7 @@ const USUAL_NAMES: [(&str, &str); 8] = [
     ("holland", "NL"),
 ];
 
-/// The country that has this name, in English or Spanish, with or without its accents.
+/// Returns the country that has this name, in English or Spanish, with or without its accents.
 fn named(name: &str) -> Option<CountryCode> {
     let name = fold(name);
     let is_named = |country: &CountryCode| {

@@ -23,7 +23,7 @@ pub(crate) struct Text {
     form: Form,
 }
 
-/// How a text is trimmed, and which characters it may contain.
+/// The trimming and the permitted characters of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// A code, compared exactly: not trimmed.
@@ -42,7 +42,7 @@ enum Form {
 }
 
 impl Text {
-    /// A code, compared exactly; its own rule limits its length.
+    /// A code, compared exactly; a separate rule limits its length.
     pub(crate) const CODE: Self = Self { max_chars: usize::MAX, form: Form::Code };
     /// One line that is not printed on the label.
     pub(crate) const DATA: Self = Self { max_chars: MAX_TEXT_CHARS, form: Form::Data };
@@ -62,18 +62,18 @@ impl Text {
     /// unknown one, so that one of a list does not reject the whole request.
     pub(crate) const LOOKUP_NUMBER: Self = Self { max_chars: MAX_TEXT_CHARS, ..Self::CODE };
 
-    /// The maximum length in characters.
+    /// Returns the maximum length in characters.
     #[cfg(feature = "openapi")]
     pub(crate) const fn max_characters(self) -> usize {
         self.max_chars
     }
 
-    /// The same type with another maximum length, in characters.
+    /// Returns the same type with another maximum length, in characters.
     pub(crate) const fn with_max(self, max_chars: usize) -> Self {
         Self { max_chars, ..self }
     }
 
-    /// The text as this type has it, trimmed unless it is a code.
+    /// Returns the text in the form of this type, trimmed unless it is a code.
     pub(crate) fn read(self, given: &str) -> Result<&str, FaultText> {
         let given = if self.form == Form::Code { given } else { given.trim() };
         // Characters count, not bytes: a name in Cyrillic may be as long as one in Latin letters.
@@ -105,7 +105,7 @@ impl Text {
     }
 }
 
-/// True if no character of the text is visible: such a field counts as absent.
+/// Returns whether no character of the text is visible: such a field counts as absent.
 pub(crate) fn is_blank(given: &str) -> bool {
     given.chars().all(|c| c.is_whitespace() || text::is_invisible(c))
 }
@@ -115,12 +115,12 @@ pub(crate) fn is_blank(given: &str) -> bool {
 pub(crate) enum Bounds {
     /// Above 0 and at most this, in a unit.
     AboveZero(Decimal, &'static str),
-    /// At least the first and at most the second.
+    /// A range: at least the first and at most the second.
     Between(Decimal, Decimal),
 }
 
 impl Bounds {
-    /// The number, if it is within the bounds.
+    /// Returns the number, if it is within the bounds.
     pub(crate) fn check(self, number: Decimal) -> Result<Decimal, FaultText> {
         match self {
             Self::AboveZero(max, _) if number > Decimal::ZERO && number <= max => Ok(number),
@@ -129,7 +129,7 @@ impl Bounds {
         }
     }
 
-    /// The fault of a number outside the bounds.
+    /// Returns the fault of a number outside the bounds.
     pub(crate) fn out_of_range(self) -> FaultText {
         match self {
             Self::AboveZero(max, unit) => faults::above_zero(max, unit),

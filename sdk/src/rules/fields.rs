@@ -13,11 +13,11 @@ use crate::model::{
 /// The known members of an object.
 pub(crate) struct Fields(pub(crate) &'static [(&'static str, Kind)]);
 
-/// What a member holds.
+/// The content of a member.
 pub(crate) enum Kind {
     /// A value.
     Leaf,
-    /// An object, or a list of objects, with fields of its own.
+    /// An object, or a list of objects, with nested fields.
     Nested(&'static Fields),
 }
 
@@ -66,8 +66,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("zip", "zipCode"),
 ];
 
-/// How many warnings of unknown fields an answer has; the last one counts the rest. Without a limit, a body of
-/// nothing but unknown fields would get an answer many times its size.
+/// Maximum number of warnings of unknown fields in an answer; the last one counts the rest. Without a limit, a body of
+/// only unknown fields would get an answer many times its size.
 const MAX_UNKNOWN_FIELD_WARNINGS: usize = 20;
 
 /// The least Jaro-Winkler similarity of a suggested name: `reciever` finds `receiver`.
@@ -96,7 +96,7 @@ impl Fields {
         });
     }
 
-    /// The position of a path in the tables: one number for each step.
+    /// Returns the position of a path in the tables: one number for each step.
     fn rank(&self, path: &str) -> Vec<usize> {
         let mut rank = Vec::new();
         let mut fields = Some(self);
@@ -146,7 +146,7 @@ impl Fields {
         }
     }
 
-    /// The field that an unknown name probably means.
+    /// Returns the field that an unknown name probably means.
     pub(crate) fn suggest(&self, name: &str) -> Option<String> {
         let plain = plain(name);
         let known = |other: &str| self.0.iter().any(|(known, _)| *known == other);
@@ -160,7 +160,7 @@ impl Fields {
             .or_else(|| self.nested(&plain))
     }
 
-    /// A field of this object with the same letters in another case or punctuation.
+    /// Returns a field of this object with the same letters in another case or punctuation.
     fn same_letters(&self, name: &str) -> Option<String> {
         let (known, _) = self.0.iter().find(|(known, _)| plain(known) == name)?;
         Some((*known).to_owned())
@@ -176,7 +176,7 @@ impl Fields {
         (best >= MIN_SIMILARITY).then(|| known.to_owned())
     }
 
-    /// A field of a nested object: the caller left out a level.
+    /// Returns a field of a nested object: the caller left out a level.
     fn nested(&self, name: &str) -> Option<String> {
         self.0.iter().find_map(|(outer, kind)| {
             let inner = kind.fields()?.same_letters(name)?;
@@ -190,7 +190,7 @@ impl Fields {
 struct Unknown {
     /// Path, name and suggestion of those that get a warning.
     listed: Vec<(String, String, Option<String>)>,
-    /// How many more there are.
+    /// The number of further unknown fields.
     unlisted: usize,
 }
 
@@ -203,7 +203,7 @@ impl Kind {
     }
 }
 
-/// A name without case and punctuation.
+/// Returns a name without case and punctuation.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

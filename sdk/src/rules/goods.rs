@@ -41,11 +41,11 @@ pub(crate) const PRODUCT: Fields = Fields(&[
     ("sku", Leaf),
 ]);
 
-/// The most line items of one order.
+/// Maximum number of line items in one order.
 pub(crate) const MAX_PRODUCTS: usize = 500;
 
 pub(crate) const MAX_QUANTITY: u32 = 1_000_000;
-/// From 0 to 999,999,999.99 (the parts are the 96 bits of 99,999,999,999 hundredths).
+/// Bounds of money, 0 to 999,999,999.99 (the parts are the 96 bits of 99,999,999,999 hundredths).
 pub(crate) const MONEY_BOUNDS: Bounds =
     Bounds::Between(Decimal::ZERO, Decimal::from_parts(0x4876_E7FF, 0x17, 0, false, 2));
 pub(crate) const WEIGHT_KG_BOUNDS: Bounds =
@@ -55,9 +55,9 @@ pub(crate) const WEIGHT_LBS_BOUNDS: Bounds =
     Bounds::AboveZero(Decimal::from_parts(22_046_226, 0, 0, false, 3), "lb");
 pub(crate) const LENGTH_CM_BOUNDS: Bounds =
     Bounds::AboveZero(Decimal::from_parts(1_000, 0, 0, false, 0), "cm");
-/// How far the two weights of a parcel may differ, as a share of the kilograms: both are usually rounded.
+/// Maximum difference between the two weights of a parcel, as a share of the kilograms: both are usually rounded.
 const WEIGHT_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
-/// How far the declared value may differ from the sum of the line items: a cent, for prices that were rounded.
+/// Maximum difference between the declared value and the sum of the line items: a cent, for prices that were rounded.
 const MONEY_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
 /// Reads weight, size and value; `None` if there is a fault.
@@ -174,8 +174,8 @@ fn hs_code<'a>(goods: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     let code = goods.text("hsCode", Text::DATA).and_then(|code| {
         if is_digits(&digits(code)) { Ok(code) } else { Err(faults::hs_code_form()) }
     });
-    // The Harmonized System has 6 digits, to which countries add up to 4 of their own; the spec states no length,
-    // so another one only warns.
+    // The Harmonized System has 6 digits, and countries add up to 4; the spec states no length, so another one only
+    // warns.
     if code.value().is_some_and(|code| !(6..=10).contains(&digits(code).len())) {
         code.warn(warnings::hs_code_length());
     }

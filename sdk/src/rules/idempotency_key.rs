@@ -51,7 +51,7 @@ pub fn read_key<'a>(body: impl Into<Body<'a>>, header: Option<&str>) -> KeyReadi
     }
 }
 
-/// The key of a request for which it is optional: a manifest.
+/// Returns the key of a request for which it is optional: a manifest.
 pub(crate) fn optional(
     request: &Object<'_>,
     header: Option<&str>,
@@ -72,7 +72,7 @@ pub(crate) fn optional(
     }
 }
 
-/// The key of a request for which it is required.
+/// Returns the key of a request for which it is required.
 pub(crate) fn required(request: &Object<'_>, header: Option<&str>) -> Option<IdempotencyKey> {
     let key = optional(request, header).ok()?;
     if key.is_none() {
@@ -85,7 +85,7 @@ fn present(header: Option<&str>) -> Option<&str> {
     header.filter(|key| !is_blank(key))
 }
 
-/// Several headers arrive joined by commas, and no key contains one.
+/// Returns the one key in a header. Several headers arrive joined by commas, and no key contains one.
 fn single(header: &str) -> Result<&str, FaultText> {
     if header.contains(',') { Err(faults::key_mismatch()) } else { Ok(header) }
 }

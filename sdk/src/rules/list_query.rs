@@ -13,7 +13,7 @@ use super::{
 };
 use crate::model::{CountryCode, FieldFault, ParcelStatus};
 
-/// Which parcels to list, and which page of them.
+/// A filter of parcels, and a page of the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListQuery {
@@ -40,7 +40,7 @@ pub struct ListQuery {
 }
 
 impl Default for ListQuery {
-    /// The first page of all parcels.
+    /// Returns the first page of all parcels.
     fn default() -> Self {
         Self {
             page: 1,
@@ -66,8 +66,8 @@ impl ListQuery {
     /// The longest `search` or `reference`, in characters, without the quotation marks around it.
     pub const MAX_SEARCH: usize = MAX_REFERENCE_CHARS;
 
-    /// The text between the quotation marks of a `search` or `reference`: what stands in them is looked for as a
-    /// whole, not as a beginning or an ending.
+    /// Returns the text between the quotation marks of a `search` or `reference`: it is searched for as a whole, not as
+    /// a beginning or an ending.
     ///
     /// ```
     /// use parcelo::rules::ListQuery;
@@ -160,7 +160,7 @@ fn external_order_id(text: &str) -> Result<String, FaultText> {
     }
 }
 
-/// What is looked for. Only letters and digits are compared, so there must be one.
+/// Parses the text to search for. Only letters and digits are compared, so there must be one.
 fn search(text: &str) -> Result<String, FaultText> {
     let marks = if ListQuery::quoted(text).is_some() { 2 } else { 0 };
     let text = Text::DATA.with_max(ListQuery::MAX_SEARCH + marks).read(text)?;
@@ -171,7 +171,7 @@ fn search(text: &str) -> Result<String, FaultText> {
     }
 }
 
-/// A time with its offset from UTC, or a date, which means midnight UTC.
+/// Parses a time with its offset from UTC, or a date, which means midnight UTC.
 fn date_or_time(text: &str) -> Result<DateTime<Utc>, FaultText> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.to_utc());

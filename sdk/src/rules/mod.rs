@@ -1,9 +1,8 @@
 //! The validator: from the bytes of a request to a valid order, or to every fault at once.
 //!
-//! The server, the client and the command line share it, so that all three report the same paths, codes
-//! and texts. It is pure: no clock, no randomness, no I/O. A violated rule of the spec and a malformed value
-//! are faults and reject the request; what is only unlikely is a warning, because a heuristic
-//! would reject real people.
+//! The server, the client and the command line share it, so that all three report the same paths, codes and texts. It
+//! is pure: no clock, no randomness, no I/O. A violated rule of the spec and a malformed value are faults and reject
+//! the request; a value that is only unlikely gets a warning, because a heuristic would reject real people.
 //!
 //! ```
 //! use parcelo::rules::{Destinations, OrderContext, check_order, parse_body};

@@ -15,7 +15,7 @@ const USUAL_NAMES: &str = include_str!("../../data/co_usual_names.csv");
 /// Former codes of DIVIPOLA and the ones that replaced them.
 const OLD_CODES: &[(&str, &str)] = &[("94663", "94343"), ("27086", "27493")];
 
-/// What is written after Bogotá, folded.
+/// Suffixes of Bogotá's name, folded.
 const CAPITAL_SUFFIXES: &[&str] = &[" d c", " dc", " distrito capital"];
 const CAPITAL_DEPARTMENT: &str = "11";
 
@@ -23,7 +23,7 @@ const CAPITAL_DEPARTMENT: &str = "11";
 const COUNTRY: &str = "colombia";
 /// Separates a city from its department.
 const SEPARATORS: &[char] = &[',', '(', '/', ';', '-', '–', '—'];
-/// The longest code of a department; every name of one is longer.
+/// Maximum length of a department's code; every department's name is longer.
 const MAX_DEPARTMENT_CODE_LEN: usize = 3;
 
 /// Articles that are left out or added, folded.
@@ -58,7 +58,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// True if one of them is in the department with this code.
+    /// Returns whether one of them is in the department with this code.
     pub(crate) fn is_in(&self, department: &str) -> bool {
         self.departments.contains(&department)
     }
@@ -73,14 +73,14 @@ impl Found {
 }
 
 impl Municipalities {
-    /// The whole list, parsed on first use.
+    /// Returns the whole list, parsed on first use.
     pub(crate) fn all() -> &'static Self {
         static ALL: OnceLock<Municipalities> = OnceLock::new();
         ALL.get_or_init(Self::read)
     }
 
-    /// Every municipality that the text can mean: a code, a name, or a name followed by its department after a comma,
-    /// in brackets, or with any other separator.
+    /// Returns every municipality that the text can mean: a code, a name, or a name followed by its department after a
+    /// comma, in brackets, or with any other separator.
     pub(crate) fn find(&self, text: &str) -> Option<Found> {
         let text = text.trim();
         if is_digits(text) {
@@ -96,7 +96,7 @@ impl Municipalities {
             })
     }
 
-    /// A city followed by its country or a department. A wrong department is reported later, as a mismatch.
+    /// Finds a city followed by its country or a department. A wrong department is reported later, as a mismatch.
     fn city_then_region(&self, city: &str, region: &str) -> Option<Found> {
         if fold(region) == COUNTRY {
             return self.find(city);
@@ -105,8 +105,8 @@ impl Municipalities {
         Some(self.by_name(&fold(city))?.narrowed(department))
     }
 
-    /// The same for folded words without a separator. Only a department that has the city counts, and no code: otherwise
-    /// the last word of many names would be taken for a department.
+    /// Does the same for folded words without a separator. Only a department that has the city counts, and no code:
+    /// otherwise the last word of many names would be taken for a department.
     fn city_in_department(&self, city: &str, region: &str) -> Option<Found> {
         let found = self.by_name(city)?;
         let department = Regions::for_country(CountryCode::CO).find(region)?;
@@ -114,8 +114,8 @@ impl Municipalities {
         is_name.then(|| found.narrowed(department))
     }
 
-    /// The official name that the caller probably meant, in the department that is given or follows the city's name. No
-    /// other department is suggested: the parcel would go to the wrong end of the country.
+    /// Returns the official name that the caller probably meant, in the department that is given or follows the city's
+    /// name. Other departments are not suggested: the parcel would go to the wrong end of the country.
     pub(crate) fn suggest(&self, text: &str, department: Option<&str>) -> Option<&'static str> {
         let departments = Regions::for_country(CountryCode::CO);
         let (city, written) = parts(text)
@@ -151,7 +151,7 @@ impl Municipalities {
         self.found(exact.into_iter().chain(bare).flatten()).or_else(|| self.capital(name))
     }
 
-    /// Bogotá with its title.
+    /// Finds Bogotá with its title.
     fn capital(&self, name: &str) -> Option<Found> {
         let head = CAPITAL_SUFFIXES.iter().find_map(|tail| name.strip_suffix(tail))?;
         self.found(self.by_name.get(head)?.iter()).filter(|found| found.is_in(CAPITAL_DEPARTMENT))
@@ -196,12 +196,12 @@ impl Municipalities {
     }
 }
 
-/// The text split in two at each separator.
+/// Returns the text split in two at each separator.
 fn parts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.match_indices(SEPARATORS).filter_map(|(at, _)| text.split_at_checked(at))
 }
 
-/// Folded words split in two at each space.
+/// Returns folded words split in two at each space.
 fn words(folded: &str) -> impl Iterator<Item = (&str, &str)> {
     folded.match_indices(' ').filter_map(|(at, _)| {
         let (city, region) = folded.split_at_checked(at)?;
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn every_usual_name_is_a_municipality_s_and_says_more_than_its_own() {
+    fn every_usual_name_is_a_new_name_of_a_municipality() {
         let mut before = "";
         for line in USUAL_NAMES.lines().skip(1) {
             let columns: Vec<_> = line.split(';').collect();
@@ -294,7 +294,7 @@ mod tests {
             ("San Pedr", Some("05"), Some("San Pedro de los Milagros")),
             ("San Pedr", Some("70"), Some("San Pedro")),
             ("Xyzzy", None, None),
-            // Never in another department than the one that is given, or written behind the city.
+            // A department other than the given one, or the one after the city, is never suggested.
             ("Bogta", Some("11"), Some("Bogotá, D.C.")),
             ("Bogta", Some("05"), None),
             ("Medelin", Some("76"), None),

@@ -29,17 +29,17 @@ fn push_folded(folded: &mut String, chars: impl Iterator<Item = char>) {
     }
 }
 
-/// A number without white space and these separators, which people write between digits.
+/// Returns a number without white space and these separators, which people write between digits.
 pub(crate) fn strip_separators(text: &str, dropped: &[char]) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !dropped.contains(c)).collect()
 }
 
-/// True if the text is not empty and all of it is `0`-`9`: full-width and Arabic digits are refused.
+/// Returns whether the text is not empty and all of it is `0`-`9`: full-width and Arabic digits are refused.
 pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The first two digits as a number.
+/// Returns the first two digits as a number.
 pub(crate) fn first_two(digits: &str) -> Option<u8> {
     digits.get(..2).filter(|two| is_digits(two))?.parse().ok()
 }

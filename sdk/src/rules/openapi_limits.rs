@@ -25,9 +25,9 @@ enum Limit {
     Phone,
     /// A number.
     Within(Bounds),
-    /// A list of at most so many elements.
+    /// A list with a maximum number of elements.
     MaxItems(usize),
-    /// A list of at least one and at most so many elements.
+    /// A list with at least one element and a maximum.
     ItemsOneTo(usize),
 }
 

@@ -26,12 +26,12 @@ const FIELDS: Fields = Fields(&[
     ("products", Nested(&goods::PRODUCT)),
 ]);
 
-/// What an order is checked against.
+/// The context of an order's check.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct OrderContext<'a> {
-    /// The environment in which the order will be created; `None` if it is not known, as offline: then the rule
-    /// about the prefix `SB` is left to the server.
+    /// The environment of the order; `None` if it is not known, as offline: then the rule about the prefix `SB` is left
+    /// to the server.
     pub environment: Option<Environment>,
     /// The countries that the service ships to.
     pub destinations: &'a Destinations,
@@ -45,13 +45,13 @@ impl<'a> OrderContext<'a> {
         Self { environment: None, destinations, header_key: None }
     }
 
-    /// The same for an order that will be created in this environment.
+    /// Returns the same context for an order that will be created in this environment.
     #[must_use]
     pub fn with_environment(self, environment: Environment) -> Self {
         Self { environment: Some(environment), ..self }
     }
 
-    /// The same with the value of the header `X-Idempotency-Key`, if there is one.
+    /// Returns the same context with the value of the header `X-Idempotency-Key`, if there is one.
     #[must_use]
     pub fn with_header_key(self, header_key: Option<&'a str>) -> Self {
         Self { header_key, ..self }
@@ -125,8 +125,8 @@ fn read_goods(order: &Object<'_>) -> (Option<CustomsInfo>, Option<Vec<Product>>)
     (customs, products)
 }
 
-/// A tracking number of the caller's own (spec: 10-30 characters; in the sandbox it starts with `SB`). In production
-/// that prefix is refused, so that a test parcel is never taken for a real one.
+/// Parses a tracking number chosen by the caller (spec: 10-30 characters; in the sandbox it starts with `SB`). In
+/// production that prefix is refused, so that a test parcel is never taken for a real one.
 fn tracking_number(
     text: &str,
     environment: Option<Environment>,

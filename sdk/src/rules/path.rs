@@ -24,12 +24,12 @@ impl<'a> Path<'a> {
     /// The body itself.
     pub(crate) const BODY: Path<'static> = Path { parent: None, step: Step::Body };
 
-    /// A member of the object at this path.
+    /// Returns a member of the object at this path.
     pub(crate) fn member(&'a self, name: &'a str) -> Self {
         Self { parent: Some(self), step: Step::Member(name) }
     }
 
-    /// An element of the list at this path.
+    /// Returns an element of the list at this path.
     pub(crate) fn item(&'a self, index: usize) -> Self {
         Self { parent: Some(self), step: Step::Item(index) }
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// A member's name, cut to a length that can be shown.
+/// Returns a member's name, cut to a length that can be shown.
 pub(crate) fn shown(name: &str) -> &str {
     name.char_indices()
         .nth(MAX_SHOWN_NAME_CHARS)

@@ -10,7 +10,7 @@ use crate::model::CountryCode;
 /// local number without its country code.
 const E164_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
-/// The rule of [`check`] as a pattern for the OpenAPI document, with the white space that is trimmed before it.
+/// Returns the rule of [`check`] as a pattern for the OpenAPI document, with the white space that is trimmed before it.
 #[cfg(feature = "openapi")]
 pub(crate) fn pattern() -> String {
     let (min, max) = (E164_DIGITS.start() - 1, E164_DIGITS.end() - 1);
@@ -38,7 +38,7 @@ pub(crate) fn check_country(phone: &FieldValue<'_, &str>, country: CountryCode) 
     }
 }
 
-/// What follows the `+`, without separators.
+/// Returns the digits after the `+`, without separators.
 fn digits(phone: &str) -> impl Iterator<Item = char> + '_ {
     phone.chars().skip(1).filter(|c| !matches!(c, ' ' | '(' | ')' | '.' | '-'))
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_has_a_plus_a_country_code_and_seven_to_fifteen_digits() {
+    fn a_number_has_plus_country_code_and_7_to_15_digits() {
         for good in ["+13055550100", "+1 (305) 555-0100", "+593.99.123.4567", "+1234567"] {
             assert!(check(good).is_ok(), "{good}");
         }

@@ -24,7 +24,7 @@ pub(crate) fn check_form(zip: &FieldValue<'_, &str>, country: CountryCode) {
     }
 }
 
-/// Whether a code, in upper case, matches its country's pattern; `None` if the country has no pattern.
+/// Returns whether a code, in upper case, matches its country's pattern; `None` if the country has no pattern.
 fn fits(zip: &str, country: CountryCode) -> Option<bool> {
     static PATTERNS: OnceLock<Vec<Pattern>> = OnceLock::new();
     let patterns = PATTERNS.get_or_init(read);

@@ -1,9 +1,9 @@
 //! Reads a request from JSON and collects every fault on the way, never only the first.
 //!
-//! An [`Object`] returns [`FieldValue`]s. Each knows its path and whether the field was absent, invalid or
-//! valid: a rule reads [`FieldValue::value`], which is `None` for a field that is already reported as invalid. A rule
-//! that adds a fault itself then leaves the field alone, so that no field is reported twice. What a field means is
-//! decided by the caller.
+//! An [`Object`] returns [`FieldValue`]s. Each knows its path and whether the field was absent, invalid or valid: a
+//! rule reads [`FieldValue::value`], which is `None` for a field that is already reported as invalid. A rule that adds
+//! a fault itself then leaves the field alone, so that no field is reported twice. The caller decides about the meaning
+//! of a field.
 
 use std::cell::RefCell;
 
@@ -57,7 +57,7 @@ impl FieldRef<'_> {
     }
 }
 
-/// What a field held.
+/// The content of a field.
 enum FieldState<T> {
     Absent,
     /// Its fault is in the report.
@@ -68,14 +68,14 @@ enum FieldState<T> {
 /// The field is invalid, and its fault is in the report.
 pub(crate) struct AlreadyReported;
 
-/// A field that was read: its path and what it held.
+/// A field that was read: its path and its content.
 pub(crate) struct FieldValue<'a, T> {
     field: FieldRef<'a>,
     state: FieldState<T>,
 }
 
 impl<'a, T> FieldValue<'a, T> {
-    /// The value, if the field is present and valid.
+    /// Returns the value, if the field is present and valid.
     pub(crate) fn optional(self) -> Option<T> {
         match self.state {
             FieldState::Valid(value) => Some(value),
@@ -83,7 +83,7 @@ impl<'a, T> FieldValue<'a, T> {
         }
     }
 
-    /// The value; its absence is a fault.
+    /// Returns the value; its absence is a fault.
     pub(crate) fn required(self) -> Option<T> {
         self.check_present().optional()
     }
@@ -120,7 +120,7 @@ impl<'a, T> FieldValue<'a, T> {
         FieldValue { field: self.field, state }
     }
 
-    /// The value, or `None` if the field is absent; an error if it is invalid.
+    /// Returns the value, or `None` if the field is absent; an error if it is invalid.
     pub(crate) fn into_result(self) -> Result<Option<T>, AlreadyReported> {
         match self.state {
             FieldState::Valid(value) => Ok(Some(value)),
@@ -158,7 +158,7 @@ pub(crate) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The body of a request, which must be an object.
+    /// Reads the body of a request, which must be an object.
     pub(crate) fn from_body(body: &'a Json<'_>, report: &'a RefCell<Report>) -> Option<Self> {
         if let Some(members) = body.as_object() {
             return Some(Self::from_members(members, report));
@@ -167,7 +167,7 @@ impl<'a> Object<'a> {
         None
     }
 
-    /// The body's members.
+    /// Reads the body's members.
     pub(crate) fn from_members(members: &'a Members<'a>, report: &'a RefCell<Report>) -> Self {
         Self { members, path: Path::BODY, report }
     }
@@ -177,12 +177,12 @@ impl<'a> Object<'a> {
         fields.warn_unknown(self.members, &mut self.report.borrow_mut());
     }
 
-    /// The members as received.
+    /// Returns the members as received.
     pub(crate) fn members(&self) -> &'a Members<'a> {
         self.members
     }
 
-    /// A member, present or not.
+    /// Returns a member, present or not.
     pub(crate) fn field(&'a self, name: &'a str) -> FieldRef<'a> {
         FieldRef { path: self.path.member(name), report: self.report }
     }
@@ -197,12 +197,12 @@ impl<'a> Object<'a> {
         self.report.borrow_mut().warnings.push(warning.at(path));
     }
 
-    /// A text field.
+    /// Reads a text field.
     pub(crate) fn text(&'a self, name: &'a str, text: Text) -> FieldValue<'a, &'a str> {
         self.text_alias(name, name, text)
     }
 
-    /// A text field that is received as `spelling`, a second name of `name`; its faults name `name`.
+    /// Reads a text field that is received as `spelling`, a second name of `name`; its faults name `name`.
     pub(crate) fn text_alias(
         &'a self,
         spelling: &str,
@@ -216,12 +216,12 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// A field that is not read here, and so counts as absent.
+    /// Returns an absent value for a field that is not read here.
     pub(crate) fn absent<T>(&'a self, name: &'a str) -> FieldValue<'a, T> {
         FieldValue { field: self.field(name), state: FieldState::Absent }
     }
 
-    /// A number inside its bounds.
+    /// Reads a number inside its bounds.
     pub(crate) fn number(&'a self, name: &'a str, bounds: Bounds) -> FieldValue<'a, Decimal> {
         self.any(name).and_then(|value| {
             let number = value.as_number().ok_or_else(faults::not_number)?;
@@ -229,7 +229,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// A whole number from 1 to `max`; `2.0` is accepted as 2.
+    /// Reads a whole number from 1 to `max`; `2.0` is accepted as 2.
     pub(crate) fn whole_number(&'a self, name: &'a str, max: u32) -> FieldValue<'a, u32> {
         let bounds = Bounds::Between(Decimal::ONE, Decimal::from(max));
         self.any(name).and_then(|value| {
@@ -242,12 +242,12 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(crate) fn boolean(&'a self, name: &'a str) -> FieldValue<'a, bool> {
         self.any(name).and_then(|value| value.as_bool().ok_or_else(faults::not_boolean))
     }
 
-    /// An object within this one.
+    /// Reads an object within this one.
     pub(crate) fn object(&'a self, name: &'a str) -> FieldValue<'a, Object<'a>> {
         let (path, report) = (self.path.member(name), self.report);
         self.any(name).and_then(|value| {
@@ -256,7 +256,7 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// A list of at most `max` elements.
+    /// Reads a list of at most `max` elements.
     pub(crate) fn list(&'a self, name: &'a str, max: usize) -> FieldValue<'a, List<'a>> {
         let (path, report) = (self.path.member(name), self.report);
         self.any(name).and_then(|value| {
@@ -290,7 +290,7 @@ impl<'a> List<'a> {
         self.items.is_empty()
     }
 
-    /// The elements as objects; an element that is not one is a fault.
+    /// Returns the elements as objects; an element that is not one is a fault.
     pub(crate) fn objects(&'a self) -> impl Iterator<Item = Option<Object<'a>>> {
         self.items.iter().enumerate().map(|(i, value)| {
             let path = self.path.item(i);
@@ -302,7 +302,7 @@ impl<'a> List<'a> {
         })
     }
 
-    /// The elements as texts.
+    /// Returns the elements as texts.
     pub(crate) fn texts(&'a self, text: Text) -> impl Iterator<Item = FieldValue<'a, &'a str>> {
         self.items.iter().enumerate().map(move |(i, value)| {
             let field = FieldRef { path: self.path.item(i), report: self.report };

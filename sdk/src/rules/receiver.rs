@@ -43,7 +43,7 @@ const ADDRESS: Fields = Fields(&[
 /// Notes for the driver (spec: Limits, 500 characters).
 pub(crate) const INSTRUCTIONS: Text = Text::NOTE.with_max(500);
 
-/// The order's destination country, read even if the rest of the order is invalid; `None` if it is not an
+/// Returns the order's destination country, read even if the rest of the order is invalid; `None` if it is not an
 /// assigned code. The countries of the API key are checked before the order.
 ///
 /// ```
@@ -63,7 +63,7 @@ pub fn destination<'a>(body: impl Into<Body<'a>>) -> Option<CountryCode> {
 pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
     let full_name = receiver.text("fullName", Text::PERSON).required();
     let company_name = receiver.text("companyName", Text::PERSON).optional();
-    // Where a rule below looks at a field, it is checked to be there and kept as a field, to which a fault can be added.
+    // Fields that a rule below examines are checked for presence and kept as fields, so that a fault can be added.
     let phone = receiver.text("phone", Text::DATA).and_then(phone::check).check_present();
     let email = receiver.text("email", contact::EMAIL).and_then(contact::email).optional();
     let national_id = receiver.text("nationalId", Text::DATA);
@@ -106,7 +106,7 @@ pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option
     })
 }
 
-/// The second name of `province`: Mexicans call theirs a state, and so does the spec. For any other country the
+/// Reads the second name of `province`: Mexicans call theirs a state, and so does the spec. For any other country the
 /// field is not part of the API.
 fn read_state<'a>(address: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     let members = address.members();

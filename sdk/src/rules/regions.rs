@@ -19,7 +19,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// True if postal codes with these first two digits belong to the region.
+    /// Returns whether postal codes with these first two digits belong to the region.
     pub(crate) fn has_postal(&self, first_two: u8) -> bool {
         self.postal.as_ref().is_some_and(|range| range.contains(&first_two))
     }
@@ -36,7 +36,8 @@ pub(crate) struct Regions {
 pub(crate) const MIN_SIMILARITY: f64 = 0.9;
 
 impl Regions {
-    /// The regions of a country; empty except for EC, MX, CO, US and CA, the countries whose rules name regions.
+    /// Returns the regions of a country; empty except for EC, MX, CO, US and CA, the countries whose rules name
+    /// regions.
     pub(crate) fn for_country(country: CountryCode) -> &'static Self {
         static ALL: OnceLock<HashMap<&'static str, Regions>> = OnceLock::new();
         static NONE: OnceLock<Regions> = OnceLock::new();
@@ -44,19 +45,19 @@ impl Regions {
         all.get(country.as_str()).unwrap_or_else(|| NONE.get_or_init(Regions::default))
     }
 
-    /// The region of this name, code or alias.
+    /// Returns the region of this name, code or alias.
     pub(crate) fn find(&self, name: &str) -> Option<&Region> {
         // `D.F.` folds to `d f`, and without its dots to `df`: both are in use.
         let index = self.by_name.get(&fold(name));
         self.list.get(*index.or_else(|| self.by_name.get(&fold(&name.replace('.', ""))))?)
     }
 
-    /// The region whose postal codes start with these two digits.
+    /// Returns the region whose postal codes start with these two digits.
     pub(crate) fn with_postal(&self, first_two: u8) -> Option<&Region> {
         self.list.iter().find(|region| region.has_postal(first_two))
     }
 
-    /// The official name that the caller probably meant.
+    /// Returns the official name that the caller probably meant.
     pub(crate) fn suggest(&self, name: &str) -> Option<&'static str> {
         let name = fold(name);
         let (score, index) = self

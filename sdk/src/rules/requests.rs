@@ -166,13 +166,13 @@ pub fn check_label_batch<'a>(body: impl Into<Body<'a>>) -> Result<LabelBatchRequ
     checked.map(|accepted| accepted.value)
 }
 
-/// A format in which one file holds many labels.
+/// Parses a format with which one file can contain many labels.
 fn many_labels(name: &str) -> Result<LabelFormat, FaultText> {
     let format = LabelFormat::parse(name).ok().filter(|format| *format != LabelFormat::Png);
     format.ok_or_else(faults::many_labels)
 }
 
-/// The tracking numbers without repetition; tracking numbers are compared without case.
+/// Returns the tracking numbers without repetition; tracking numbers are compared without case.
 fn unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
     let numbers = numbers(request, max)?;
     let mut seen = HashSet::new();
@@ -187,7 +187,7 @@ fn unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
     Some(numbers)
 }
 
-/// The tracking numbers as received, a blank one empty; `None` if one is not a string.
+/// Returns the tracking numbers as received, a blank one empty; `None` if one is not a string.
 fn numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
     let list = request.list(NUMBERS, max).required()?;
     if list.is_empty() {
@@ -204,7 +204,7 @@ fn awb(number: &str) -> Result<Awb, FaultText> {
         .map_err(|_| expected_digit(number).map_or_else(faults::awb, faults::awb_check_digit))
 }
 
-/// Returns the check digit that a number should have, if its last digit is all that is wrong with it.
+/// Returns the check digit that a number should have, if it is invalid only because of its last digit.
 fn expected_digit(number: &str) -> Option<u32> {
     let (airline, serial) = number.split_at_checked(3)?;
     let serial = serial.strip_prefix('-').unwrap_or(serial);
@@ -214,7 +214,7 @@ fn expected_digit(number: &str) -> Option<u32> {
     Some(serial / 10 % 7)
 }
 
-/// An airline's two characters (IATA) and 1-4 digits.
+/// Parses an airline's two characters (IATA) and 1-4 digits.
 fn flight_number(number: &str) -> Result<&str, FaultText> {
     let fits = number.split_at_checked(2).is_some_and(|(airline, flight)| {
         airline.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
@@ -224,7 +224,7 @@ fn flight_number(number: &str) -> Result<&str, FaultText> {
     if fits { Ok(number) } else { Err(faults::flight_number()) }
 }
 
-/// A date in full form: chrono also reads `2026-1-1`, hence the length.
+/// Parses a date in full form: chrono also reads `2026-1-1`, hence the length.
 fn date(day: &str) -> Result<NaiveDate, FaultText> {
     let read = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok();
     read.filter(|_| day.len() == 10).ok_or_else(faults::date)
@@ -310,19 +310,19 @@ mod tests {
 
     #[test]
     fn labels_come_as_one_pdf_or_one_zpl_file_and_each_number_once() {
-        let asked = |format: Value| json!({"trackingNumbers": ["ab", "c"], "format": format});
+        let request = |format: Value| json!({"trackingNumbers": ["ab", "c"], "format": format});
         for (format, read) in [
             (json!(null), LabelFormat::Pdf),
             (json!("PDF"), LabelFormat::Pdf),
             (json!("zpl"), LabelFormat::Zpl),
         ] {
-            assert_eq!(check_label_batch(&asked(format)).unwrap().format, read);
+            assert_eq!(check_label_batch(&request(format)).unwrap().format, read);
         }
         let hundred_one: Vec<String> = (0..101).map(|i| format!("number-{i}")).collect();
         let table = [
-            (asked(json!("PNG")), "format UNKNOWN_VALUE"),
-            (asked(json!("GIF")), "format UNKNOWN_VALUE"),
-            (asked(json!(1)), "format INVALID_FORMAT"),
+            (request(json!("PNG")), "format UNKNOWN_VALUE"),
+            (request(json!("GIF")), "format UNKNOWN_VALUE"),
+            (request(json!(1)), "format INVALID_FORMAT"),
             (json!({}), "trackingNumbers REQUIRED"),
             (json!({"trackingNumbers": []}), "trackingNumbers TOO_SHORT"),
             (json!({"trackingNumbers": hundred_one}), "trackingNumbers TOO_LONG"),

@@ -4,16 +4,16 @@
 
 use std::borrow::Cow;
 
-/// What a formula begins with; a tab and a carriage return are dropped by some spreadsheets.
+/// Characters that begin a formula; a tab and a carriage return are dropped by some spreadsheets.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// A cell as it is written: with an apostrophe before what a spreadsheet would run, and before one that would be
-/// taken off.
+/// Returns the text of a written cell: with an apostrophe before a text that a spreadsheet would run, and before an
+/// apostrophe that would be removed.
 pub fn to_cell(text: &str) -> Cow<'_, str> {
     if is_formula_behind_apostrophes(text) { format!("'{text}").into() } else { text.into() }
 }
 
-/// The text of such a cell.
+/// Returns the text of such a cell.
 pub fn from_cell(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|text| is_formula_behind_apostrophes(text)).unwrap_or(cell)
 }

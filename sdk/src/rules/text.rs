@@ -1,4 +1,4 @@
-//! Character classes: what the label can print, and what cannot be seen.
+//! Character classes: those that the label can print, and invisible ones.
 //!
 //! The label's fonts (spec: Label) have at least the printable ones, so that the validator can warn before anything is
 //! printed. Invisible characters matter in names: two that look the same must not be different.
@@ -36,7 +36,7 @@ const HIDDEN: &[(char, char)] = &[
     ('\u{1BCA0}', '\u{1BCA3}'), ('\u{1D173}', '\u{1D17A}'),
 ];
 
-/// True if the label can print the character.
+/// Returns whether the label can print the character.
 ///
 /// ```
 /// use parcelo::rules::is_printable;
@@ -46,7 +46,7 @@ pub fn is_printable(c: char) -> bool {
     within(PRINTABLE, c) || chinese::is_printable(c)
 }
 
-/// What labels with the Chinese font can print besides.
+/// Further characters that labels with the Chinese font can print.
 #[cfg(feature = "cjk")]
 mod chinese {
     use std::sync::LazyLock;
@@ -76,8 +76,8 @@ mod chinese {
     }
 }
 
-/// True for format characters without a shape, such as bidirectional marks and zero-width spaces:
-/// they are accepted and not drawn.
+/// Returns `true` for format characters without a shape, such as bidirectional marks and zero-width spaces: they are
+/// accepted and not drawn.
 ///
 /// ```
 /// use parcelo::rules::is_invisible;
@@ -87,13 +87,13 @@ pub fn is_invisible(c: char) -> bool {
     !c.is_ascii() && within(INVISIBLE, c)
 }
 
-/// True for every invisible character: with one, a name can look like another.
+/// Returns `true` for every invisible character: with one, a name can look like another.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control() || is_invisible(c) || within(HIDDEN, c)
 }
 
-/// True if a name contains an invisible character that its script does not need. Control characters do not count: they
-/// have a fault of their own.
+/// Returns whether a name contains an invisible character that its script does not need. Control characters do not
+/// count: they have a separate fault.
 pub(crate) fn has_suspicious_hidden_character(name: &str) -> bool {
     let is_needed = |c: char| {
         USED_BY_SCRIPTS.iter().any(|(hidden, letters)| {
@@ -130,13 +130,13 @@ const USED_BY_SCRIPTS: &[(Ranges, Ranges)] = &[
     ]),
 ];
 
-/// True for a text of visible ASCII and blanks, as most are: it is printable and hides nothing, so that no other check of
-/// its characters is needed.
+/// Returns `true` for a text of visible ASCII and blanks, which most are: it is printable and hides nothing, so that
+/// its characters need no further check.
 pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// True if the label can print every character of a text, once combining accents are joined to their letters.
+/// Returns whether the label can print every character of a text, once combining accents are joined to their letters.
 pub(crate) fn is_all_printable(text: &str) -> bool {
     let fits = |c: char| is_printable(c) || is_invisible(c) || c.is_control();
     if is_nfc(text) { text.chars().all(fits) } else { text.nfc().all(fits) }

@@ -10,12 +10,12 @@ use crate::model::{FieldFault, Warning};
 pub struct Accepted<T> {
     /// The request.
     pub value: T,
-    /// What looks unlikely and is accepted all the same.
+    /// The warnings, about values that look unlikely but are accepted.
     pub warnings: Vec<Warning>,
 }
 
 impl<T> Accepted<T> {
-    /// A valid request with these warnings.
+    /// Returns a valid request with these warnings.
     pub fn new(value: T, warnings: Vec<Warning>) -> Self {
         Self { value, warnings }
     }
@@ -39,14 +39,14 @@ impl<T> Accepted<T> {
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rejected {
-    /// What must be corrected.
+    /// The faults, which must be corrected.
     pub faults: Vec<FieldFault>,
-    /// What looks unlikely besides.
+    /// The warnings besides.
     pub warnings: Vec<Warning>,
 }
 
 impl Rejected {
-    /// A request with these faults and without warnings.
+    /// Returns a request with these faults and without warnings.
     pub fn new(faults: Vec<FieldFault>) -> Self {
         Self { faults, warnings: Vec::new() }
     }

@@ -2,7 +2,7 @@
 
 use crate::model::InvalidValue;
 
-/// Why a message was rejected, or cannot be read.
+/// The reason why a message was rejected, or cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WebhookError {
@@ -24,13 +24,13 @@ pub enum WebhookError {
     /// Sent too long ago: an old message is replayed, or this machine's clock is fast.
     #[error("the message was sent {seconds} s ago: check this machine's clock")]
     TooOld {
-        /// How long ago.
+        /// The age in seconds.
         seconds: u64,
     },
     /// Sent in the future: this machine's clock is slow.
     #[error("the message was sent {seconds} s in the future: check this machine's clock")]
     TooNew {
-        /// How far away.
+        /// The difference in seconds.
         seconds: u64,
     },
     /// No signature matches: the secret is another one, or the body was changed.

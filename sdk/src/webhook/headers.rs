@@ -22,7 +22,7 @@ use super::WebhookError;
 /// # assert_eq!(headers.values("webhook-id"), [b"evt_1"]);
 /// ```
 pub trait Headers {
-    /// All values of a header; `name` is in lower case.
+    /// Returns all values of a header; `name` is in lower case.
     fn values<'h>(&'h self, name: &str) -> Vec<&'h [u8]>;
 }
 
@@ -39,7 +39,7 @@ impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for [(N, V)] {
     }
 }
 
-/// The value of a header that must appear once.
+/// Returns the value of a header that must appear once.
 pub(super) fn single_value<'h>(
     headers: &'h (impl Headers + ?Sized),
     name: &'static str,

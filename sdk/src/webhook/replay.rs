@@ -1,4 +1,4 @@
-//! Messages that were accepted, remembered for as long as a copy would still be recent enough to be accepted.
+//! A memory of accepted messages, for as long as a copy would still be recent enough to be accepted.
 //!
 //! A copy is recognised by its signature and not by its id: the service's next attempt has the same id, and a
 //! receiver that failed to process the first one must be able to accept it.
@@ -26,7 +26,7 @@ impl ReplayGuard {
         Self { capacity: capacity.max(1), seen: Mutex::default() }
     }
 
-    /// Whether the message is new. It is remembered until `forgotten_at`.
+    /// Returns whether the message is new. It is remembered until `forgotten_at`.
     pub(super) fn is_new(&self, tag: [u8; 32], forgotten_at: i64, now: i64) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.forget(|until, count| until < now || count > self.capacity);

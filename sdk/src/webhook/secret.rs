@@ -38,12 +38,12 @@ impl Secret {
         Self::from_bytes(&bytes)
     }
 
-    /// The secret of 32 random bytes.
+    /// Returns the secret of 32 random bytes.
     pub fn from_random(random: &[u8; 32]) -> Self {
         Self(random.to_vec())
     }
 
-    /// The secret of 24-64 stored bytes.
+    /// Returns the secret of 24-64 stored bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidValue> {
         if LENGTH_BYTES.contains(&bytes.len()) {
             Ok(Self(bytes.to_vec()))
@@ -52,24 +52,24 @@ impl Secret {
         }
     }
 
-    /// The bytes, for storing them. Keep them out of logs.
+    /// Returns the bytes, for storing them. Keep them out of logs.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The whole secret as text, for showing it once. Keep it out of logs.
+    /// Returns the whole secret as text, for showing it once. Keep it out of logs.
     pub fn expose(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// The signature of a message as it appears in `webhook-signature`: `v1,` and base64. The timestamp is in Unix
-    /// seconds. Use it in tests of a receiver.
+    /// Returns the signature of a message as it appears in `webhook-signature`: `v1,` and base64. The timestamp is in
+    /// Unix seconds. Use it in tests of a receiver.
     pub fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let tag = self.tag(&[id.as_bytes(), timestamp.to_string().as_bytes(), body]);
         format!("v1,{}", STANDARD.encode(tag))
     }
 
-    /// HMAC-SHA256 of the parts with dots between them.
+    /// Computes the HMAC-SHA256 of the parts with dots between them.
     pub(super) fn tag(&self, [id, timestamp, body]: &[&[u8]; 3]) -> [u8; 32] {
         #[expect(clippy::expect_used, reason = "HMAC takes a key of any length")]
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("any length");

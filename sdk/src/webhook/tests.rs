@@ -79,7 +79,7 @@ fn an_event_is_read_from_what_was_verified() {
 }
 
 #[test]
-fn kinds_and_words_of_the_future_are_kept_and_nonsense_is_refused() {
+fn future_kinds_and_words_are_kept_and_nonsense_is_refused() {
     let event = |kind: &str, data: &str| {
         let body = format!(
             r#"{{"event":"{kind}","environment":"production","timestamp":"2026-01-10T15:05:00.000Z","new":1,"data":{data}}}"#

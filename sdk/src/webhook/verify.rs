@@ -10,13 +10,13 @@ use super::{
 };
 use crate::{model::WebhookEvent, wall_clock::WallClock};
 
-/// How far a timestamp may be from now, both ways: the value that Standard Webhooks' libraries use.
+/// Maximum difference between a timestamp and now, in both directions: the value of Standard Webhooks' libraries.
 const TIMESTAMP_TOLERANCE_SECONDS: u32 = 5 * 60;
 
 /// More than any rotation of secrets makes. Further ones are ignored, which bounds the work per message.
 const MAX_SIGNATURES: usize = 16;
 
-/// Far longer than the service's ids; a bound for what is kept of a message.
+/// Maximum length of an id, far longer than the service's; it limits the memory for a message.
 const MAX_ID_BYTES: usize = 256;
 
 /// Verifies messages with one or more secrets; keep one for the life of the program.
@@ -130,7 +130,7 @@ impl Webhook {
         self.verify_at(headers, body, self.clock.now())
     }
 
-    /// As [`verify`](Self::verify), at another time: for tests, and for stored messages.
+    /// Verifies like [`verify`](Self::verify), at another time: for tests, and for stored messages.
     ///
     /// ```
     /// # use parcelo::webhook::{Secret, Webhook, WebhookError};
@@ -168,8 +168,8 @@ impl Webhook {
         Ok(Verified { id, timestamp, body })
     }
 
-    /// The first secret's tag of the message, if one of the signatures is by one of the secrets. All of them are
-    /// compared, so that the time taken does not reveal which one matched.
+    /// Returns the first secret's tag of the message, if one of the signatures is by one of the secrets. All of them
+    /// are compared, so that the time taken does not reveal which one matched.
     fn check_signatures(
         &self,
         signatures: &[u8],
@@ -206,7 +206,7 @@ fn check_age(timestamp: i64, now: i64) -> Result<(), WebhookError> {
     }
 }
 
-/// An id is visible ASCII without dots. Dots separate the signed parts, so with one in the id a part of it could
+/// Parses an id: visible ASCII without dots. Dots separate the signed parts, so with one in the id a part of it could
 /// pass for the timestamp.
 fn parse_id(bytes: &[u8]) -> Result<String, WebhookError> {
     let is_valid = (1..=MAX_ID_BYTES).contains(&bytes.len())
@@ -217,7 +217,7 @@ fn parse_id(bytes: &[u8]) -> Result<String, WebhookError> {
     }
 }
 
-/// Unix seconds in digits alone, without sign and leading zeros: one number has one spelling that can be signed.
+/// Parses Unix seconds in digits alone, without sign and leading zeros: one number has one spelling that can be signed.
 fn parse_timestamp(bytes: &[u8]) -> Result<i64, WebhookError> {
     let is_plain =
         bytes.iter().all(u8::is_ascii_digit) && (bytes.len() == 1 || !bytes.starts_with(b"0"));
@@ -239,23 +239,23 @@ impl<'b> Verified<'b> {
         Self { id: String::new(), timestamp: 0, body: body.as_bytes() }
     }
 
-    /// The event's id, the same on every attempt. Store it with the effects of the event, and answer a repetition
-    /// with 2xx without doing them again.
+    /// Returns the event's id, the same on every attempt. Store it with the effects of the event, and answer a
+    /// repetition with 2xx without doing them again.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// When this attempt was made, in Unix seconds.
+    /// Returns the time of this attempt, in Unix seconds.
     pub const fn timestamp(&self) -> i64 {
         self.timestamp
     }
 
-    /// The body, unchanged.
+    /// Returns the body, unchanged.
     pub const fn body(&self) -> &'b [u8] {
         self.body
     }
 
-    /// The event.
+    /// Returns the event.
     ///
     /// Errors: `Body` when it is not a valid event in JSON. A kind of event that this version does not know is
     /// not an error, but [`EventData::Unknown`](crate::model::EventData::Unknown).

@@ -1,4 +1,4 @@
-//! How old a key is, whatever becomes of the clocks: set back, set forward, standing still.
+//! The age of a key, when clocks are set back, set forward, or stand still.
 
 use std::{
     sync::{Arc, Mutex},
@@ -15,7 +15,7 @@ use crate::script::{Script, Step, answer, key, order};
 
 const NOON: &str = "2026-01-10T12:00:00Z";
 
-/// The machine's wall clock, to be set.
+/// The machine's wall clock, which a test can set.
 #[derive(Debug, Clone)]
 struct Wall(Arc<Mutex<DateTime<Utc>>>);
 
@@ -25,7 +25,7 @@ impl Wall {
     }
 }
 
-/// A client on such a machine, which tries once.
+/// Returns a client on such a machine, which tries once.
 fn machine(steps: impl IntoIterator<Item = Step>) -> (Client, Wall, Script) {
     let script = Script::client(steps).1;
     let wall = Wall(Arc::new(Mutex::new(NOON.parse().unwrap())));
@@ -53,7 +53,7 @@ const TOMORROW: &str = "Sun, 11 Jan 2026 13:00:00 GMT";
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_slept_for_a_day_sends_no_expired_key() {
-    // In suspend the runtime's clock stands still.
+    // The runtime's clock stands still during suspend.
     let (client, wall, script) = machine([lost()]);
     let order = order();
     assert!(!expired(&client, &order).await);
@@ -76,7 +76,7 @@ async fn a_wall_clock_that_is_set_back_makes_no_key_younger() {
 
 #[tokio::test(start_paused = true)]
 async fn the_service_s_own_dates_tell_what_both_clocks_missed() {
-    // The first answer before the key was sent, or to itself.
+    // The first answer came before the key was sent, or answers it.
     for steps in [vec![dated(TODAY), lost(), dated(TOMORROW)], vec![dated(TODAY), dated(TOMORROW)]]
     {
         let (client, _, script) = machine(steps.clone());
@@ -94,7 +94,7 @@ async fn the_service_s_own_dates_tell_what_both_clocks_missed() {
 #[tokio::test(start_paused = true)]
 async fn dates_of_others_and_dates_that_go_back_say_nothing() {
     let anonymous = answer(503, "").with("date", TOMORROW);
-    // Proxies give ids to requests too.
+    // Proxies add request ids too.
     let proxy = anonymous.clone().with("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
     for odd in [anonymous, proxy, dated("garbage"), dated("Sat, 10 Jan 1976 12:00:00 GMT")] {
         let (client, wall, _) = machine([dated(TODAY), odd.clone()]);
@@ -108,7 +108,7 @@ async fn dates_of_others_and_dates_that_go_back_say_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_sleeps_between_two_attempts_does_not_make_the_second() {
+async fn a_machine_suspended_between_attempts_makes_no_second() {
     let (client, wall, script) = machine([answer(503, "").with("retry-after", "20")]);
     let client = client.with_retry(Retry::standard());
     let order = order();
@@ -124,7 +124,7 @@ async fn a_machine_that_sleeps_between_two_attempts_does_not_make_the_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_machine_that_sleeps_while_a_call_waits_for_its_turn_does_not_send_it() {
+async fn a_call_is_not_sent_after_a_suspend_in_the_queue() {
     let full = answer(503, "")
         .with("x-request-id", "req_1")
         .with("x-ratelimit-limit", "100")

@@ -1,4 +1,5 @@
-//! Whether a write may have been executed, judged by a server of raw sockets that knows what arrived whole.
+//! Errors that say whether a write may have been executed, checked by a server of raw sockets that knows which requests
+//! arrived whole.
 
 use std::{
     sync::{
@@ -19,16 +20,16 @@ use tokio::{
 
 use crate::script::{CREATED, Script, Step, answer, key, order, refusal};
 
-/// What becomes of one request.
+/// The fate of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
     /// The connection is closed at once.
     Closed,
-    /// A piece of the request is read, and the connection closed.
+    /// A piece of the request is read, then the connection is closed.
     Cut,
-    /// The whole request is read, and the connection closed.
+    /// The whole request is read, then the connection is closed.
     Unanswered,
-    /// The whole request is read, and nothing follows.
+    /// The whole request is read, and no answer follows.
     Silence,
     /// The whole request is read, and these bytes are sent.
     Bytes(&'static str),
@@ -36,7 +37,7 @@ pub(crate) enum End {
     Answer(u16, Answered),
 }
 
-/// What an answer's body says.
+/// The body of an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answered {
     Code(&'static str),
@@ -57,14 +58,14 @@ impl Answered {
     }
 }
 
-/// What an end proves.
+/// The conclusion that an end allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// Nothing.
+    /// No conclusion.
     None,
     /// This request was not executed.
     Refused,
-    /// It was not, and neither was one before it.
+    /// Neither this request nor an earlier one was executed.
     Settled,
 }
 
@@ -113,10 +114,10 @@ pub(crate) fn ends() -> Vec<(End, Proof)> {
     ends
 }
 
-/// More than any test takes.
+/// Longer than any test takes.
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A server for one request after the other.
+/// A server that reads one request after the other.
 #[derive(Debug)]
 struct Judge {
     client: Client,
@@ -140,7 +141,7 @@ impl Judge {
                 meet(&mut socket, end, &whole).await;
                 if matches!(end, End::Silence) {
                     silent.push(socket);
-                    // Nothing happens any more, so time goes on to the end of the attempt.
+                    // Nothing else happens, so time goes on to the end of the attempt.
                     tokio::time::pause();
                 }
             }
@@ -151,7 +152,7 @@ impl Judge {
         Self { client, next, arrived, _tasks: tasks }
     }
 
-    /// A call that meets an end, and whether it arrived whole.
+    /// Makes a call that meets an end. Returns the error, and whether the request arrived whole.
     async fn call(&self, order: &OrderRequest, end: End) -> (Error, bool) {
         *self.next.lock().unwrap() = end;
         self.arrived.store(false, Ordering::SeqCst);
@@ -176,25 +177,25 @@ async fn meet(socket: &mut TcpStream, end: End, whole: &AtomicBool) {
     let text = match end {
         End::Closed | End::Cut | End::Unanswered | End::Silence => return,
         End::Bytes(text) => text.to_owned(),
-        End::Answer(status, said) => {
-            let body = said.body();
+        End::Answer(status, answered) => {
+            let body = answered.body();
             let length = body.len();
             format!(
                 "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
             )
         }
     };
-    // A client that has gone meanwhile reads no answer.
+    // A client that has gone by now reads no answer.
     let _ = socket.write_all(text.as_bytes()).await;
     let _ = socket.shutdown().await;
 }
 
-/// True when the request is there whole, within so many bytes.
-async fn read(socket: &mut TcpStream, most: usize) -> bool {
+/// Returns whether the request is there whole, within this many bytes.
+async fn read(socket: &mut TcpStream, limit: usize) -> bool {
     let mut request = Vec::new();
     loop {
         let mut buffer = [0; 4096];
-        let room = buffer.len().min(most - request.len().min(most));
+        let room = buffer.len().min(limit - request.len().min(limit));
         let Ok(length @ 1..) = socket.read(&mut buffer[..room]).await else { return false };
         request.extend_from_slice(&buffer[..length]);
         let text = String::from_utf8_lossy(&request);
@@ -209,17 +210,17 @@ async fn read(socket: &mut TcpStream, most: usize) -> bool {
     }
 }
 
-/// Whether the text of an error says what `may_have_executed` does.
+/// Checks that the text of an error agrees with `may_have_executed`.
 fn assert_says_so(error: &Error) {
-    let said = [error.to_string(), error.message(Language::En), error.message(Language::Es)];
+    let texts = [error.to_string(), error.message(Language::En), error.message(Language::Es)];
     let may = error.may_have_executed();
-    assert_eq!(said[0].contains("may have been executed"), may, "{said:?}");
+    assert_eq!(texts[0].contains("may have been executed"), may, "{texts:?}");
     let own = error.body().is_none_or(|body| body.message.is_empty());
     if own {
-        assert_eq!(said[1].contains("may have been executed"), may, "{said:?}");
-        assert_eq!(said[2].contains("Es posible que"), may, "{said:?}");
+        assert_eq!(texts[1].contains("may have been executed"), may, "{texts:?}");
+        assert_eq!(texts[2].contains("Es posible que"), may, "{texts:?}");
     }
-    assert!(!may || !said.concat().contains("nothing was sent"), "{said:?}");
+    assert!(!may || !texts.concat().contains("nothing was sent"), "{texts:?}");
 }
 
 #[tokio::test]
@@ -229,7 +230,7 @@ async fn it_was_surely_not_executed_only_where_it_cannot_have_been() {
         for (later, later_proof) in ends() {
             for resumed in [false, true] {
                 let mut order = order();
-                // What the judge knows, and what the client can know.
+                // The judge's knowledge, and the client's.
                 let (mut possible, mut doubtful) = (false, false);
                 for (end, proof) in [(first, proof), (later, later_proof)] {
                     let (error, arrived) = judge.call(&order, end).await;
@@ -251,7 +252,7 @@ async fn it_was_surely_not_executed_only_where_it_cannot_have_been() {
     }
 }
 
-/// The key as the next process has it.
+/// Returns the key as the next process restores it.
 fn resume(key: &IdempotencyKey) -> IdempotencyKey {
     let (text, state) = (key.to_string(), serde_json::to_string(&key.state()).unwrap());
     let state: KeyState = serde_json::from_str(&state).unwrap();
@@ -259,7 +260,7 @@ fn resume(key: &IdempotencyKey) -> IdempotencyKey {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_call_in_the_dark_one_that_was_not_sent_settles_nothing() {
+async fn an_unsent_call_settles_nothing_about_one_in_doubt() {
     for phase in [Phase::NotSent, Phase::Untrusted] {
         let steps = [Step::Fail(phase), Step::Fail(Phase::MaybeSent), Step::Fail(phase)];
         let (client, _) = Script::client(steps);
@@ -309,7 +310,7 @@ async fn what_was_executed_stays_so_whatever_a_clone_meets_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_request_under_the_key_settles_nothing_about_the_first() {
+async fn another_request_with_the_key_does_not_settle_the_first() {
     let refused = answer(409, refusal("PARCEL_DUPLICATE_TRACKING"));
     let (client, _) = Script::client([Step::Fail(Phase::MaybeSent), refused]);
     let (first, client) = (order(), client.with_retry(Retry::none()));
@@ -320,7 +321,7 @@ async fn another_request_under_the_key_settles_nothing_about_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_another_request_has_says_whether_that_was_an_earlier_one_of_its_own() {
+async fn a_key_conflict_says_if_the_earlier_request_was_its_own() {
     let lost = || Some(Step::Fail(Phase::MaybeSent));
     let table = [
         (lost(), "1002", true, "the order was corrected, and the first version shipped"),

@@ -1,4 +1,4 @@
-//! What an error reports: its kind, and what is known in spite of it.
+//! The content of an error: its kind, and the facts that are known in spite of it.
 
 use std::time::Duration;
 
@@ -51,14 +51,14 @@ async fn nothing_was_sent_is_said_only_if_no_attempt_sent_anything() {
         assert_eq!(error.kind(), ErrorKind::Network, "{earlier:?}");
         assert_eq!(error.to_string().contains("nothing was sent"), said, "{earlier:?}: {error}");
     }
-    // A write that was only refused cannot have been executed, but it was sent.
+    // If all attempts of a write were refused it cannot have been executed, but it was sent.
     let (client, script) = Script::client([answer(429, ""), Step::Fail(Phase::NotSent)]);
     let error = client.orders().create(&order()).await.unwrap_err();
     assert!(!error.may_have_executed() && script.sent().len() > 1);
     assert!(!error.to_string().contains("nothing was sent"), "{error}");
 }
 
-/// The error of a creation that is answered like this.
+/// Returns the error of a creation with this answer.
 async fn refused(step: Step) -> Error {
     Script::client([step]).0.orders().create(&order()).await.unwrap_err()
 }
@@ -74,7 +74,7 @@ async fn a_refusal_that_is_not_the_service_s_is_unexpected() {
         let own = refused(answer(status, refusal("SOME_CODE"))).await;
         assert_ne!(own.kind(), ErrorKind::Unexpected, "{status}");
     }
-    // The caller can do the same, whatever answered.
+    // The caller has the same options, whatever answered.
     for (status, kind) in [
         (401, ErrorKind::Authentication),
         (403, ErrorKind::Forbidden),
@@ -118,7 +118,7 @@ fn page(rows: &[serde_json::Value]) -> Step {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_row_that_cannot_be_read_does_not_lose_the_parcels_that_were_found() {
+async fn an_unreadable_row_does_not_lose_the_found_parcels() {
     let rows = [parcel("SB-SUCCESS-0001"), json!({"new": 1}), parcel("SB-SUCCESS-0002")];
     let (client, _) = Script::client([answer(503, ""), page(&rows)]);
     let error = client.orders().find("1001").await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Compressed answers: only for who asks for them, and whole or not at all.
+//! Compressed answers: only for clients that accept them, and whole or not at all.
 
 use miniz_oxide::deflate::compress_to_vec;
 use parcelo::{Client, ClientBuilder, ErrorKind, LabelFormat, Retry};
@@ -6,7 +6,7 @@ use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
 
 use crate::script::{CREATED, key, number, order};
 
-/// A file of gzip: RFC 1952.
+/// Compresses content as a gzip file (RFC 1952).
 fn gzip(content: &[u8]) -> Vec<u8> {
     let head = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     let length = u32::try_from(content.len()).unwrap().to_le_bytes();
@@ -68,7 +68,7 @@ async fn a_label_cut_short_anywhere_is_an_error() {
     let number = number();
     for length in 0..whole.len() {
         server.reset().await;
-        // Its length is the one that was promised: a file that was cut before it was sent.
+        // It has the announced length: the file was cut before it was sent.
         let response = ResponseTemplate::new(200).insert_header("content-encoding", "gzip");
         let response = response.set_body_bytes(&whole[..length]);
         Mock::given(any()).respond_with(response).mount(&server).await;

@@ -1,4 +1,4 @@
-//! Headers of the integrator's own: on every request to the service, and on no other.
+//! The integrator's headers: sent with every request to the service, and with no request elsewhere.
 
 use std::sync::{
     Arc,
@@ -12,10 +12,10 @@ use crate::script::{CREATED, Script, Step, answer, key, order};
 
 const AGENT: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
 
-/// A client that adds headers, and what it sends; and how often it asks for the computed one.
+/// Returns a client that adds headers, its requests, and the number of times that the computed one was computed for.
 fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Script, Arc<AtomicU32>) {
-    let (script, asked) = (Script::client(steps).1, Arc::<AtomicU32>::default());
-    let count = Arc::clone(&asked);
+    let (script, computed) = (Script::client(steps).1, Arc::<AtomicU32>::default());
+    let count = Arc::clone(&computed);
     let number = move || Some(HeaderValue::from(count.fetch_add(1, Ordering::SeqCst) + 1));
     let add = |builder: ClientBuilder| {
         builder
@@ -26,12 +26,12 @@ fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Script, Arc<AtomicU
     };
     let builder = Client::builder(key()).base_url("https://api.parcelo.example").unwrap();
     let builder = add(builder.label_hosts(["labels.parcelo.example"])).unwrap();
-    (builder.transport(script.clone()).build().unwrap(), script, asked)
+    (builder.transport(script.clone()).build().unwrap(), script, computed)
 }
 
 #[tokio::test(start_paused = true)]
 async fn they_go_with_every_attempt_beside_the_client_s_own() {
-    let (client, script, asked) =
+    let (client, script, computed) =
         client([Step::Fail(Phase::NotSent), answer(503, ""), answer(201, CREATED)]);
     client.orders().create(&order()).await.unwrap();
     assert_eq!(script.sent().len(), 3);
@@ -46,12 +46,12 @@ async fn they_go_with_every_attempt_beside_the_client_s_own() {
         let shown = format!("{:?}", sent.headers());
         assert!(!shown.contains("CANARY") && !shown.contains(key().secret()), "{shown}");
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    assert_eq!(computed.load(Ordering::SeqCst), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_label_host_receives_none_of_them() {
-    let (client, script, asked) = client([answer(200, "%PDF-")]);
+    let (client, script, computed) = client([answer(200, "%PDF-")]);
     for host in ["labels.parcelo.example", "api.parcelo.example:8443", "api.parcelo.example"] {
         let link = format!("https://{host}/files/a.pdf?sig=x");
         let Ok(label) = client.labels().download_link(&link) else { continue };
@@ -63,9 +63,9 @@ async fn a_label_host_receives_none_of_them() {
     let names: Vec<_> = away.headers().keys().map(http::HeaderName::as_str).collect();
     assert_eq!(names, ["accept-language", "user-agent"]);
     assert_eq!(away.headers()["user-agent"], AGENT);
-    // The service's own origin wants what its gateway wants, and still no key.
+    // The service's origin gets the headers for its gateway, but no key.
     assert_eq!(home.uri().host(), Some("api.parcelo.example"));
     assert_eq!(home.headers()["x-gateway-token"], "CANARY");
     assert!(!home.headers().contains_key("x-api-key"));
-    assert_eq!((sent.len(), asked.load(Ordering::SeqCst)), (2, 1));
+    assert_eq!((sent.len(), computed.load(Ordering::SeqCst)), (2, 1));
 }

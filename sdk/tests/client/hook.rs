@@ -1,4 +1,4 @@
-//! Settings of the HTTP client that are the integrator's, and those that stay the client's.
+//! Settings of the HTTP client that the integrator can change, and those that the client keeps.
 
 use std::{
     sync::{
@@ -73,7 +73,7 @@ async fn a_proxy_goes_by_the_client_s_rule() {
         .unwrap();
     client.tracking().get(&number()).await.unwrap();
     assert_eq!((received(&server).await, received(&proxy).await), (1, 0));
-    // And one that is given in the way that it goes by is not taken away.
+    // A proxy that is set on the client itself stays.
     let client = builder(&server.uri()).proxy(&proxy.uri()).unwrap();
     let client = client.reqwest(reqwest::ClientBuilder::no_proxy).build().unwrap();
     assert_eq!(client.health().await.unwrap_err().status(), Some(502));
@@ -101,7 +101,7 @@ async fn headers_of_the_hook_replace_none_of_the_client_s() {
     assert_eq!(of("user-agent"), [concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"))]);
 }
 
-/// Names that are never found.
+/// A resolver that never finds a name.
 struct Lost(Arc<AtomicU32>);
 
 impl reqwest::dns::Resolve for Lost {

@@ -1,4 +1,4 @@
-//! Over HTTP/2: the same phases, the same doubts, and the same care for a label's length.
+//! HTTP/2: the same phases, the same doubts, and the same check of a label's length.
 
 use std::{
     error::Error,
@@ -24,27 +24,27 @@ use crate::{
     socket::peer,
 };
 
-/// More than any test takes.
+/// Longer than any test takes.
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// What becomes of each request.
+/// The fate of each request.
 #[derive(Debug, Clone, Copy)]
 enum End {
     /// The connection is closed before anything is read.
     Closed,
-    /// The request is read, and the connection closed.
+    /// The request is read, then the connection is closed.
     Unanswered,
-    /// The server goes away and says that it has not looked at the request.
+    /// The server goes away and says that it has not processed the request.
     Away,
-    /// The request is taken, then the server goes away.
+    /// The request is accepted, then the server goes away.
     AwayAfter,
     /// The stream is reset.
     Reset(Reason),
-    /// Nothing follows.
+    /// No answer follows.
     Silence,
-    /// What follows are no frames.
+    /// The bytes that follow are not frames.
     Babble(&'static [u8]),
-    /// A head that promises so many bytes, a body, and an end or a reset.
+    /// A head that announces this length, a body, and an end or a reset.
     Body(Option<usize>, &'static str, Option<Reason>),
 }
 
@@ -53,7 +53,7 @@ fn builder(address: &str) -> ClientBuilder {
         .base_url(address)
         .unwrap()
         .http2()
-        // Without TLS there is nothing to agree on.
+        // Without TLS the protocol is not negotiated.
         .reqwest(parcelo::reqwest::ClientBuilder::http2_prior_knowledge)
 }
 
@@ -61,12 +61,12 @@ async fn serve(end: End) -> (String, JoinSet<()>) {
     peer(move |socket| meet(socket, end)).await
 }
 
-/// A frame: length, type, no flags, the stream 0.
+/// Returns a frame: length, type, no flags, the stream 0.
 fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&[0, 0, u8::try_from(payload.len()).unwrap(), kind, 0, 0, 0, 0, 0], payload].concat()
 }
 
-/// True once a head or a body that ends its stream is there, behind the 24 bytes that every client begins with.
+/// Returns whether a head or body that ends its stream is there, after the 24 bytes that every client begins with.
 fn has_ended(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(24..).unwrap_or_default();
     while let [a, b, c, kind, flags, ..] = *rest {
@@ -132,7 +132,7 @@ async fn respond_with(mut respond: SendResponse<Bytes>, mut body: h2::RecvStream
             let mut stream = respond.send_response(head.body(()).unwrap(), false).unwrap();
             stream.send_data(Bytes::from_static(text.as_bytes()), reset.is_none()).unwrap();
             if let Some(reason) = reset {
-                // The frames before it are to arrive.
+                // The frames before it must arrive.
                 while stream.capacity() > 0 && text.len() > stream.capacity() {
                     tokio::task::yield_now().await;
                 }
@@ -140,7 +140,7 @@ async fn respond_with(mut respond: SendResponse<Bytes>, mut body: h2::RecvStream
             }
         }
         _ => {
-            // Nothing happens any more, so time goes on to the end of the attempt.
+            // Nothing else happens, so time goes on to the end of the attempt.
             tokio::time::pause();
             std::future::pending::<()>().await;
         }

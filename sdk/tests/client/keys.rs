@@ -17,14 +17,14 @@ async fn sleep(time: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_sent_until_ten_minutes_before_its_24_hours_are_over_and_then_refused() {
+async fn a_key_is_sent_until_ten_minutes_before_its_end() {
     let (client, script) = Script::client([Step::Fail(Phase::MaybeSent), answer(201, CREATED)]);
     let (order, client) = (order(), client.with_retry(Retry::none()));
     assert!(order.idempotency_key.first_sent().is_none());
     assert!(client.orders().create(&order).await.unwrap_err().may_have_executed());
     let first = order.idempotency_key.first_sent().unwrap();
 
-    // A request that is sent later could arrive when the service has just forgotten the key.
+    // A request that is sent later could arrive just after the service has forgotten the key.
     sleep(23 * HOUR + 49 * MINUTE).await;
     assert!(client.orders().create(&order.clone()).await.is_ok());
     sleep(MINUTE).await;
@@ -133,7 +133,7 @@ async fn a_client_of_any_settings_is_one_client() {
     assert!((40..90).contains(&sent), "{sent}");
     let twice = client.with_retry(Retry::standard().attempts(2));
     let mut stops = Vec::new();
-    // What the waits between them give back is less than what they cost.
+    // The waits between them give back less than they cost.
     for _ in 0..10 {
         let error = twice.health().await.unwrap_err();
         stops.push((error.stop_reason(), error.attempts()));

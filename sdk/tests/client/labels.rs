@@ -39,11 +39,11 @@ async fn a_label_is_saved_whole_in_place_of_an_older_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_that_is_cut_short_leaves_no_file_and_the_old_one_alone() {
+async fn a_label_that_is_cut_short_leaves_only_the_old_file() {
     let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Break]);
     let silent = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Silence]);
     let refused = answer(409, refusal("LABEL_VOIDED"));
-    // Of a range that was not requested.
+    // The range was not requested.
     let headers = vec![("content-range", "bytes 0-13/99".to_owned())];
     let part = Step::Answer(206, headers, vec![Piece::Bytes(LABEL.into())]);
     let table = [
@@ -109,7 +109,7 @@ async fn a_page_or_json_in_the_place_of_a_label_is_not_saved_as_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_goes_to_disk_as_it_comes_and_a_download_that_is_dropped_leaves_nothing() {
+async fn a_label_is_streamed_to_disk_and_a_dropped_one_removed() {
     let slow = Piece::After(Duration::from_secs(9), Bytes::from_static(&LABEL[5..]));
     let pieces = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), slow];
     let (client, _) = Script::client([Step::Answer(200, vec![], pieces)]);
@@ -128,7 +128,7 @@ async fn a_label_goes_to_disk_as_it_comes_and_a_download_that_is_dropped_leaves_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_that_breaks_off_on_its_way_to_disk_goes_on_where_it_was() {
+async fn a_label_that_breaks_off_continues_on_disk() {
     let broken = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), Piece::Break];
     let (client, script) = Script::client([Step::Answer(200, vec![], broken), label(14, &[LABEL])]);
     let directory = tempfile::tempdir().unwrap();
@@ -172,7 +172,7 @@ async fn a_slow_label_may_take_longer_than_any_other_call() {
     assert_eq!(bytes.len(), 140);
 }
 
-/// The pieces of a streamed label, and the error at its end.
+/// Returns the pieces of a streamed label, and the error at its end.
 async fn streamed(client: &Client) -> (Vec<Bytes>, Option<Error>) {
     let number = number();
     let mut stream = client.labels().download(&number, LabelFormat::Pdf).stream().await.unwrap();
@@ -296,7 +296,7 @@ async fn a_link_is_opened_without_the_key_and_only_where_labels_are() {
         ("https://api.parcelo.example", "//evil.example/a.pdf", false),
         ("https://api.parcelo.example", "", false),
         ("http://127.0.0.1:81", "http://127.0.0.1:82/a.pdf", false),
-        // A URL parser drops line breaks and tabs without a word.
+        // A URL parser drops line breaks and tabs silently.
         ("http://127.0.0.1:81", "http://127.0.0.1:81/a\r\nb.pdf", false),
         ("http://127.0.0.1:81", "http://127.0.0.1:81/a.pdf\n", false),
         ("http://127.0.0.1:81", " http://127.0.0.1:81/\ta.pdf", false),

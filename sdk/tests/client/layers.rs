@@ -1,4 +1,4 @@
-//! Layers around the transport: they see what is sent, can add to it, and can refuse it.
+//! Layers around the transport: they see the requests, can add to them, and can refuse them.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ use wiremock::{
 
 use crate::script::{CREATED, Script, Step, answer, key, number, order};
 
-/// What passes a layer, in its order.
+/// The requests that pass a layer, in order.
 type Seen = Arc<Mutex<Vec<(&'static str, Request<Bytes>)>>>;
 
 #[derive(Debug)]

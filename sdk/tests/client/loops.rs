@@ -1,5 +1,5 @@
 //! Loops as integrators write them: calls within the loop of other calls, futures that are no longer polled, and
-//! answers that arrive meanwhile. Paced, and under the default time-outs.
+//! answers that arrive in between. Paced, and under the default time-outs.
 
 use std::{
     future::poll_fn,
@@ -26,7 +26,7 @@ use tokio::{
 
 use crate::script::{CREATED, RECORD, key, number, order};
 
-/// The service, far enough away that calls overlap. As on a connection, answers come in by themselves.
+/// The service, far enough away that calls overlap. Answers arrive without being polled, as on a connection.
 #[derive(Debug, Clone, Default)]
 struct Shop {
     created: Arc<AtomicUsize>,
@@ -61,7 +61,7 @@ impl Transport for Shop {
         let (answer, arrived) = oneshot::channel();
         tokio::spawn(async move {
             sleep(LATENCY).await;
-            // A connection has room for one chunk that was not read.
+            // A connection has room for one unread chunk.
             let (pieces, body_in) = mpsc::channel(1);
             let body_out = stream::unfold(body_in, async |mut pieces| {
                 Some((Ok(pieces.recv().await?), pieces))
@@ -81,7 +81,7 @@ fn orders(shop: &'static str, count: usize) -> impl Iterator<Item = OrderRequest
     (0..count).map(move |number| order().with_idempotency_key(key(number)))
 }
 
-/// Polls a future once, and leaves it.
+/// Polls a future once and leaves it.
 async fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) {
     poll_fn(|context| {
         assert!(future.poll_unpin(context).is_pending());
@@ -93,7 +93,7 @@ async fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) {
 #[tokio::test(start_paused = true)]
 async fn each_order_s_label_is_saved_where_its_order_is_created() {
     let (client, shop) = Shop::client();
-    // As a worker that is in a hurry: what hangs is over after five seconds.
+    // As in a worker that cannot wait: a call that hangs ends after five seconds.
     for client in [client.with_timeouts(Timeouts::default().total(5 * LATENCY * 25)), client] {
         let folder = tempfile::tempdir().unwrap();
         let mut creations = client.orders().create_many(orders("labels", 20));
@@ -174,7 +174,7 @@ async fn futures_that_were_polled_once_and_left_delay_no_others() {
     }
     client.health().await.unwrap_err(); // not the answer of a health check
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
-    // And they can be taken up again: the first had been sent, the others stood in line.
+    // They can be continued: the first had been sent, the others were queued.
     for call in left {
         call.await.unwrap();
     }
@@ -182,7 +182,7 @@ async fn futures_that_were_polled_once_and_left_delay_no_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_arrived_wins_over_a_timeout_that_was_not_polled() {
+async fn an_answer_in_time_wins_over_an_unpolled_timeout() {
     let (client, shop) = Shop::client();
     let order = order();
     let mut call = pin!(client.orders().create(&order));

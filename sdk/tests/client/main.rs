@@ -1,4 +1,4 @@
-//! What the client promises alone: on a scripted transport in virtual time, and over real sockets.
+//! The client's promises without the service: on a scripted transport in virtual time, and over real sockets.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! What an idempotency key remembers goes along wherever the key is handed over, and to disk with its request.
+//! The memory of an idempotency key follows it wherever the key is passed, and to disk with its request.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use parcelo::{
@@ -34,7 +34,7 @@ fn manifest(key: IdempotencyKey) -> ManifestRequest {
     ManifestRequest::new(key, Awb::parse("17612345675").unwrap(), &[number()])
 }
 
-/// Sends a write with a request that is made from the key.
+/// Sends a write whose request is made from the key.
 async fn send(client: &Client, way: usize, key: IdempotencyKey) -> Error {
     let (orders, numbers) = (client.orders(), [number()]);
     match way {
@@ -61,7 +61,7 @@ async fn a_request_shares_the_memory_of_the_key_that_it_was_made_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_is_too_old_is_sent_in_no_request_that_is_made_with_it() {
+async fn a_key_that_is_too_old_is_sent_in_no_request() {
     for way in WAYS {
         let (client, script) = unanswered();
         let state = KeyState::sent_at(DateTime::UNIX_EPOCH);
@@ -86,7 +86,7 @@ fn a_blocking_client_shares_it_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_learns_from_each_part_of_a_void_of_many_and_the_next_request_from_the_key() {
+async fn a_key_learns_from_each_part_of_a_void_of_many() {
     let (client, _) = unanswered();
     let key = IdempotencyKey::random();
     let numbers: Vec<_> = (0..150)
@@ -104,7 +104,7 @@ async fn a_key_learns_from_each_part_of_a_void_of_many_and_the_next_request_from
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_was_saved_is_restored_with_what_its_key_remembers() {
+async fn a_saved_request_is_restored_with_its_key_s_memory() {
     let now: DateTime<Utc> = "2026-01-10T15:05:00Z".parse().unwrap();
     let script = unanswered().1;
     let client = Client::builder(api_key()).transport(script.clone()).retry(Retry::none());
@@ -138,7 +138,7 @@ async fn a_request_that_was_saved_is_restored_with_what_its_key_remembers() {
     assert_eq!(script.sent().len(), 5);
 }
 
-/// Returns what the next process reads of a request that this one was about to send at this time.
+/// Returns a request as the next process reads it, after this one was about to send it at this time.
 fn through_disk<R>(request: &R, at: DateTime<Utc>) -> R
 where
     R: parcelo::model::KeyedRequest + serde::Serialize + serde::de::DeserializeOwned,

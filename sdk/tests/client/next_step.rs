@@ -1,5 +1,5 @@
-//! An integrator who follows `next_step`, driven against every end of a call that `doubt` knows: one parcel at most,
-//! no order sent again after its answer, and no loop.
+//! An integrator who follows `next_step`, tried with every end of a call in `doubt`: at most one parcel, no order sent
+//! again after its answer, and no loop.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Execution {
     Executed,
-    /// It is executed only when the next creation arrives, and no one finds its parcel before.
+    /// It is executed only when the next creation arrives, and its parcel is not found before that.
     UnderWay,
     NotExecuted,
 }
@@ -33,14 +33,15 @@ enum Execution {
 /// An end of a creation.
 type Planned = (Step, Execution);
 
-/// A service with idempotency keys, whose answers to creations are lost or replaced as planned; then it is well.
+/// A service with idempotency keys whose answers to creations are lost or replaced as planned. After the planned ends
+/// it works.
 #[derive(Debug, Clone, Default)]
 struct Service(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
     planned: VecDeque<Planned>,
-    /// Fault in the place of health, after what was planned.
+    /// The end of every creation after the planned ones, instead of a working service.
     for_ever: Option<Planned>,
     /// The body that was executed for each key, and the parcel.
     parcels: HashMap<String, (Value, Value)>,
@@ -126,7 +127,7 @@ impl Service {
     }
 }
 
-/// Returns the end as a transport has it.
+/// Returns the end as a step of the transport.
 fn step(end: End) -> Step {
     match end {
         End::Closed | End::Unanswered => Step::Fail(Phase::Stale),
@@ -142,7 +143,7 @@ fn step(end: End) -> Step {
     }
 }
 
-/// Returns every end, with and without the parcel where it does not say which.
+/// Returns every end, with and without the parcel if the end leaves that open.
 fn all_planned() -> Vec<Planned> {
     let phases = [Phase::NotSent, Phase::Untrusted, Phase::Refused].map(Step::Fail);
     let mut all: Vec<_> = phases.map(|step| (step, Execution::NotExecuted)).into();
@@ -162,7 +163,7 @@ fn identified() -> OrderRequest {
     order().with_external_order_id("1001")
 }
 
-/// Ships an order three times over, as a program does that is started again, with what it has saved.
+/// Ships an order three times, as a program does that is restarted with its saved state.
 async fn follow(client: &Client, order: &mut OrderRequest) -> Vec<Result<String, String>> {
     let mut results = Vec::new();
     for _ in 0..3 {
@@ -207,7 +208,7 @@ async fn who_follows_the_next_step_ships_once_whatever_two_calls_meet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_lasts_ends_the_program_too_and_ships_once_at_most() {
+async fn a_lasting_failure_ends_the_program_and_ships_at_most_once() {
     for planned in all_planned() {
         let (client, service) = Service::client([], Some(planned.clone()));
         let mut order = identified();
@@ -226,13 +227,12 @@ async fn an_end_that_lasts_ends_the_program_too_and_ships_once_at_most() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_that_is_still_under_way_when_its_key_expires_is_not_joined_by_a_second_parcel()
-{
+async fn an_attempt_under_way_at_expiry_gets_no_second_parcel() {
     for finishes in [true, false] {
         let lost = || (Step::Fail(Phase::MaybeSent), Execution::UnderWay);
         let (client, service) = Service::client([], Some(lost()));
         let mut order = identified();
-        // A first attempt that the service loses, and a last one in the last second in which the key is sent.
+        // The service loses the first attempt; the last one is made in the last second in which the key is sent.
         client.orders().create(&order).await.unwrap_err();
         service.0.lock().unwrap().under_way.clear();
         tokio::time::advance(Duration::from_secs(24 * 3600 - 601)).await;
@@ -259,7 +259,7 @@ async fn an_attempt_that_is_still_under_way_when_its_key_expires_is_not_joined_b
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_sent_again_after_an_answer_that_says_it_was_executed() {
+async fn nothing_is_sent_again_after_it_was_executed() {
     let settled = answer(201, r#"{"success":true,"new":1}"#);
     let (client, service) = Service::client([(settled, Execution::Executed)], None);
     let number = ship(&client, &mut identified(), "1001").await.unwrap();
@@ -267,7 +267,7 @@ async fn nothing_is_sent_again_after_an_answer_that_says_it_was_executed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_order_that_was_corrected_while_it_was_in_doubt_is_not_shipped_twice() {
+async fn an_order_corrected_while_in_doubt_is_not_shipped_twice() {
     for execution in [Execution::Executed, Execution::UnderWay, Execution::NotExecuted] {
         let lost = (Step::Fail(Phase::MaybeSent), execution);
         let (client, service) = Service::client([lost], None);
@@ -282,7 +282,8 @@ async fn an_order_that_was_corrected_while_it_was_in_doubt_is_not_shipped_twice(
 
 #[test]
 fn the_function_that_is_driven_here_is_the_guide_s() {
-    let driven = include_str!("ship.rs").split_once("\n\n/// The order's only parcel").unwrap().1;
+    let driven =
+        include_str!("ship.rs").split_once("\n\n/// Returns the order's only parcel").unwrap().1;
     let driven = driven.replace("pub(crate) async fn", "async fn");
     assert!(include_str!("../../guide.md").contains(&driven), "copy it from the guide");
 }

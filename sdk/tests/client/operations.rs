@@ -1,4 +1,4 @@
-//! What each operation sends, byte by byte of what matters, and how its answer is read.
+//! The request of each operation, byte by byte where it matters, and the reading of its answer.
 
 use parcelo::{
     Awb, CountryCode, ErrorKind, IdempotencyKey, ManifestRequest, Outcome, ParcelStatus,
@@ -40,7 +40,7 @@ fn numbers(count: usize) -> Vec<TrackingNumber> {
     (0..count).map(|i| TrackingNumber::parse(&format!("SB-NUMBER-{i:04}")).unwrap()).collect()
 }
 
-/// Method, path with query, and body of every request.
+/// Returns method, path with query, and body of every request.
 fn requests(script: &Script) -> Vec<(String, String, Value)> {
     let sent = script.sent();
     let summary = |request: &http::Request<bytes::Bytes>| {
@@ -95,7 +95,7 @@ async fn a_void_that_voided_nothing_says_why_for_each_number() {
     assert_eq!(results[0].as_ref().unwrap().tracking_number, "SB-SUCCESS-0002");
 }
 
-/// The answer to a void of as many orders, all of them voided.
+/// Returns the answer to a void of this many orders, all of them voided.
 fn all_voided(count: usize) -> Step {
     let row = |number: TrackingNumber| json!({"trackingNumber": number, "voided": true});
     let rows: Vec<_> = numbers(count).into_iter().map(row).collect();
@@ -108,7 +108,7 @@ fn keys(request: &VoidManyRequest) -> Vec<&str> {
 }
 
 #[test]
-fn the_keys_of_a_void_of_many_follow_from_its_key_and_from_each_hundred() {
+fn the_keys_of_a_void_of_many_follow_from_key_and_hundred() {
     let (key, all) = (IdempotencyKey::parse("recall-0001").unwrap(), numbers(250));
     let request = VoidManyRequest::new(&key, &all);
     let first = keys(&request);
@@ -160,7 +160,7 @@ async fn a_void_of_many_goes_by_the_hundred_and_has_a_result_for_each() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_void_of_many_that_fails_halfway_keeps_what_it_had_and_goes_on_with_the_same_keys() {
+async fn a_void_of_many_that_fails_halfway_can_be_continued() {
     let lost = Step::Fail(Phase::MaybeSent);
     let refused = answer(401, refusal("AUTH_INVALID_API_KEY"));
     let steps = [all_voided(100), lost, all_voided(100), refused, all_voided(100)];
@@ -202,7 +202,7 @@ async fn a_manifest_keeps_its_key_through_retries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manifest_that_was_read_without_a_key_has_the_key_of_all_that_it_says() {
+async fn a_manifest_read_without_a_key_gets_one_from_its_content() {
     let (client, script) = Script::client([answer(200, data(&manifest()))]);
     let read = |flight: &str| -> ManifestRequest {
         let read = json!({"awbNumber": "17612345675", "trackingNumbers": ["SB-NUMBER-0000"],
@@ -281,13 +281,13 @@ async fn a_batch_asks_by_the_hundred_and_keeps_the_order() {
             answer(200, data(&json!({"summary": summary, "results": results})))
         };
         let (client, script) = Script::client(sizes.iter().map(|size| batch(*size)));
-        let asked = numbers(count);
-        let results = client.tracking().batch(&asked).history(true).await.unwrap();
+        let requested = numbers(count);
+        let results = client.tracking().batch(&requested).history(true).await.unwrap();
         assert_eq!(results.len(), count);
         for (i, result) in results.iter().enumerate() {
             assert_eq!(result.tracking().is_some(), i % 100 == 0);
         }
-        let sent = asked.chunks(100).map(|chunk| {
+        let sent = requested.chunks(100).map(|chunk| {
             let body = json!({"trackingNumbers": chunk, "includeHistory": true});
             post("/api/v1/tracking/batch", body)
         });
@@ -297,7 +297,7 @@ async fn a_batch_asks_by_the_hundred_and_keeps_the_order() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_fails_halfway_keeps_what_it_had() {
-    let asked = numbers(250);
+    let requested = numbers(250);
     let answered = |numbers: &[TrackingNumber]| {
         let unknown = |number| {
             json!({"trackingNumber": number, "found": false, "error":
@@ -308,13 +308,13 @@ async fn a_batch_that_fails_halfway_keeps_what_it_had() {
         answer(200, data(&json!({"summary": summary, "results": results})))
     };
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "100");
-    let steps = [answered(&asked[..100]), answered(&asked[100..200]), limited];
+    let steps = [answered(&requested[..100]), answered(&requested[100..200]), limited];
     let (client, _) = Script::client(steps);
-    let error = client.tracking().batch(&asked).await.unwrap_err();
+    let error = client.tracking().batch(&requested).await.unwrap_err();
     assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::RateLimited, false));
     let kept: Vec<_> =
         error.tracked().iter().map(|result| result.tracking_number().unwrap()).collect();
-    let first: Vec<_> = asked[..200].iter().map(TrackingNumber::as_str).collect();
+    let first: Vec<_> = requested[..200].iter().map(TrackingNumber::as_str).collect();
     assert_eq!(kept, first);
 }
 

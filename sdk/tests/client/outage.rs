@@ -1,4 +1,4 @@
-//! A minute in which the service is down: what it costs in requests, beside the usual way.
+//! The number of requests during a minute in which the service is down, beside the usual middleware.
 
 use std::{
     sync::{
@@ -23,7 +23,7 @@ use crate::script::{CREATED, RECORD, Script, Step, answer, key, number, order, p
 
 const CALLS: usize = 60 * 50;
 
-/// Fifty calls a second for a minute; ends when all have ended.
+/// Makes fifty calls a second for a minute; returns when all have ended.
 async fn a_minute<F: Future<Output = ()> + Send + 'static>(call: impl Fn() -> F) {
     let mut calls = JoinSet::new();
     for _ in 0..CALLS {
@@ -36,9 +36,9 @@ async fn a_minute<F: Future<Output = ()> + Send + 'static>(call: impl Fn() -> F)
 #[tokio::test(start_paused = true)]
 async fn an_outage_costs_hardly_more_requests_than_calls() {
     let down = answer(503, refusal("SERVICE_UNAVAILABLE"));
-    // A process that crashes behind a load balancer: connections are accepted, and closed without an answer.
+    // Like a process that crashes behind a load balancer: connections are accepted and closed without an answer.
     for outage in [down, Step::Fail(Phase::Stale), Step::Fail(Phase::NotSent)] {
-        // After a minute in which it was well, and as the client starts.
+        // After a minute without failures, and as the client starts.
         for well in [CALLS, 0] {
             let up = std::iter::repeat_n(answer(200, RECORD), well);
             let (client, script) = Script::client(up.chain([outage.clone()]));
@@ -73,7 +73,7 @@ fn per_call(attempts: usize) -> f64 {
 
 type Answered<'a> = BoxFuture<'a, reqwest_middleware::Result<reqwest::Response>>;
 
-/// A client of the usual middleware whose service is down: no socket, so time can be moved.
+/// Returns a client with the usual middleware whose service is down. It has no socket, so that time can be moved.
 fn usual(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
     fn down<F>(down: F) -> F
     where
@@ -93,7 +93,7 @@ fn usual(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
         .build()
 }
 
-/// A service that is well, and has closed this many connections while they were idle.
+/// A working service that has closed this many connections while they were idle.
 #[derive(Debug)]
 struct Pool(Arc<AtomicUsize>);
 
@@ -106,12 +106,12 @@ impl Transport for Pool {
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |closed| closed.checked_sub(1));
         let step = if was_closed.is_ok() { Step::Fail(Phase::Stale) } else { answer(200, RECORD) };
-        // The other calls are on their way too, before the first one fails.
+        // The other calls are under way too before the first one fails.
         tokio::task::yield_now().then(|()| perform(step)).boxed()
     }
 }
 
-/// Makes as many calls at once, and returns how many did not succeed.
+/// Makes this many calls at once. Returns the number of failures.
 async fn failures_at_once(client: &Client, calls: usize) -> usize {
     let mut all = JoinSet::new();
     for _ in 0..calls {
@@ -122,7 +122,7 @@ async fn failures_at_once(client: &Client, calls: usize) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_whole_pool_of_connections_that_were_closed_while_they_were_idle_is_replaced() {
+async fn a_pool_of_closed_idle_connections_is_replaced() {
     const POOL: usize = 64;
     let closed = Arc::new(AtomicUsize::new(0));
     let builder = Client::builder(key()).transport(Pool(Arc::clone(&closed)));
@@ -208,7 +208,7 @@ async fn an_observer_sees_each_attempt_and_no_personal_data() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_sees_how_long_calls_wait_in_the_queue_and_those_that_were_not_sent() {
+async fn an_observer_sees_queue_times_and_unsent_calls() {
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
     let builder = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
@@ -222,7 +222,7 @@ async fn an_observer_sees_how_long_calls_wait_in_the_queue_and_those_that_were_n
     let hasty = client.with_rate_limit(RateLimit::adaptive().fail_fast());
     let refused = hasty.tracking().get(&number).await.unwrap_err();
     client.tracking().get(&number).await.unwrap();
-    // Its first attempt is made, and the second would come too late.
+    // Its first attempt is made; the second would come too late.
     tokio::time::advance(Duration::from_secs(1)).await;
     let lone = hasty.with_retry(Retry::standard().backoff(Duration::ZERO, Duration::ZERO));
     lone.tracking().get(&number).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What the client believes of answers that a proxy in front of the service may have given.
+//! The client's trust in answers that a proxy in front of the service may have given.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{
     script::{RECORD, Script, Step, answer, key, number, refusal},
 };
 
-/// Proxies give ids to requests too.
+/// A request id as proxies add it.
 const ITS_OWN_ID: (&str, &str) = ("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
 const OF_THE_SERVICE: (&str, &str) = ("x-request-id", "req_1");
 
@@ -22,7 +22,7 @@ fn throttled(seconds: &str) -> Step {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_429_of_the_service_delays_all_calls_and_that_of_a_proxy_its_own_call_alone() {
+async fn only_a_429_of_the_service_delays_all_calls() {
     let table = [
         (throttled("20"), false),
         (by(throttled("20"), ITS_OWN_ID), false),
@@ -65,7 +65,7 @@ async fn the_rate_limit_of_a_proxy_is_not_that_of_the_key() {
         client.tracking().get(&number()).await.unwrap();
         assert_eq!(began.elapsed() >= Duration::from_millis(900), is_believed, "{id:?}");
     }
-    // Neither does the end of its window say when to try again.
+    // The end of its window does not say when to try again either.
     let refused = answer(429, "")
         .with("date", "Sat, 10 Jan 2026 15:05:00 GMT")
         .with("x-ratelimit-reset", "1768057600");
@@ -77,7 +77,7 @@ async fn the_rate_limit_of_a_proxy_is_not_that_of_the_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn during_a_long_ban_nothing_is_sent_and_errors_say_when_it_ends() {
+async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
     let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
     let (client, script) = Script::client([by(banned, OF_THE_SERVICE), answer(200, RECORD)]);
     let (began, number) = (now(), number());
@@ -86,7 +86,7 @@ async fn during_a_long_ban_nothing_is_sent_and_errors_say_when_it_ends() {
         let (client, number) = (client.clone(), number.clone());
         calls.spawn(async move { client.tracking().get(&number).await });
     }
-    // Those that were sent before the ban was known are answered; the others wait for no longer than its news.
+    // Requests that were sent before the ban was known are answered; the others end when it becomes known.
     let failed: Vec<_> = calls.join_all().await.into_iter().filter_map(Result::err).collect();
     assert!(began.elapsed() <= Duration::from_secs(1), "{:?}", began.elapsed());
     let sent = script.sent().len();
@@ -103,7 +103,7 @@ async fn during_a_long_ban_nothing_is_sent_and_errors_say_when_it_ends() {
     let left = error.retry_after().unwrap();
     assert!(left > Duration::from_secs(33) && left <= Duration::from_secs(35), "{left:?}");
     assert_eq!(script.sent().len(), sent);
-    // One that may wait so long does, and so does any other once the rest is short enough.
+    // A call that may wait so long does, and any other does once the rest is short enough.
     let patient = client.with_retry(Retry::standard().max_retry_after(Duration::from_secs(60)));
     patient.tracking().get(&number).await.unwrap();
     assert!(
@@ -113,7 +113,7 @@ async fn during_a_long_ban_nothing_is_sent_and_errors_say_when_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_without_pacing_sends_nothing_during_a_long_ban_either() {
+async fn a_client_without_pacing_also_stops_during_a_long_ban() {
     let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
     let script = Script::client([by(banned, OF_THE_SERVICE), answer(200, RECORD)]).1;
     let client = Client::builder(key()).rate_limit(RateLimit::off()).transport(script.clone());

@@ -1,4 +1,4 @@
-//! Calls by method and path: with the key, under the own address, repeated only where that is safe.
+//! Calls by method and path: with the key, at the client's address, repeated only if that is safe.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Which calls are retried, when, and what the caller learns.
+//! Retries: the calls, the moments, and the caller's view of them.
 
 use std::time::Duration;
 
@@ -79,7 +79,7 @@ async fn each_answer_is_retried_exactly_when_that_helps() {
     }
 }
 
-/// Attempts of a read, a write with a key, a read by POST, and the one write without a key.
+/// Returns the attempts of a read, a write with a key, a read by POST, and the one write without a key.
 async fn attempts(step: &Step) -> [usize; 4] {
     let (reads, read) = Script::client([step.clone()]);
     reads.tracking().get(&number()).await.unwrap_err();
@@ -210,7 +210,7 @@ async fn a_client_that_shall_not_retry_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_tells_first_from_repeated_and_carries_key_request_and_limits() {
+async fn a_reply_tells_first_from_repeated_and_has_metadata() {
     let table = [
         (answer(201, CREATED), Outcome::Created),
         (answer(200, CREATED), Outcome::Replayed),

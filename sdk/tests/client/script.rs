@@ -1,4 +1,4 @@
-//! A transport that answers from a script and remembers what it was sent.
+//! A transport that answers from a script and records its requests.
 
 use std::{
     collections::VecDeque,
@@ -13,7 +13,7 @@ use parcelo::{
     transport::{BodyStream, Phase, Transport, TransportError},
 };
 
-/// What happens to one request.
+/// The fate of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Answer(u16, Vec<(&'static str, String)>, Vec<Piece>),
@@ -29,7 +29,7 @@ pub(crate) enum Piece {
     Silence,
 }
 
-/// An answer of JSON.
+/// Returns an answer of JSON.
 pub(crate) fn answer(status: u16, body: impl Into<String>) -> Step {
     Step::Answer(status, Vec::new(), vec![Piece::Bytes(body.into().into())])
 }
@@ -53,7 +53,7 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// A client whose requests meet `steps`, the last of them for ever.
+    /// Returns a client whose requests meet `steps`; the last one repeats for ever.
     pub(crate) fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Self) {
         let script = Self::default();
         script.steps.lock().unwrap().extend(steps);
@@ -78,7 +78,7 @@ impl Transport for Script {
     }
 }
 
-/// Returns what a transport makes of a step.
+/// Returns the result of a step for a transport.
 pub(crate) fn perform(
     step: Step,
 ) -> BoxFuture<'static, Result<http::Response<BodyStream>, TransportError>> {

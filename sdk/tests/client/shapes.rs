@@ -1,4 +1,4 @@
-//! What an integrator builds on: paths of tomorrow, headers, errors and streams that go anywhere.
+//! Guarantees for integrators: unknown paths, headers, errors, and streams that can be moved anywhere.
 
 use std::{collections::BTreeSet, fmt::Display, hash::Hash, str::FromStr};
 
@@ -50,7 +50,7 @@ async fn a_path_of_tomorrow_sends_the_key_to_no_other_origin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_headers_of_an_answer_are_there_and_debug_shows_the_harmless_ones() {
+async fn an_answer_s_headers_are_kept_and_debug_hides_some() {
     let step = answer(200, r#"{"price": 7}"#)
         .with("content-type", "application/json")
         .with("x-request-id", "req_1")
@@ -80,8 +80,8 @@ async fn a_list_outlives_its_client_in_another_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_list_that_changes_between_every_two_requests_ends_with_an_error_that_says_so() {
-    // More rows of one millisecond than fit on a page, and a filter that some enter or leave all the time.
+async fn a_list_that_always_changes_ends_with_an_error() {
+    // One millisecond has more rows than fit on a page, and rows enter and leave the filter all the time.
     let page = |total: u64| {
         let row = json!({"id": "par_1", "trackingNumber": "SB-SUCCESS-0001", "status": "VOIDED",
             "statusName": "Voided", "destinationCountry": "EC",
@@ -107,7 +107,7 @@ async fn an_error_can_be_kept_and_handed_on() {
     assert_eq!(size_of::<Error>(), 8);
 }
 
-/// What every newtype but a secret can do.
+/// Checks the traits of every newtype but a secret.
 fn is_a_value<T>(text: &str)
 where
     T: Display + FromStr + TryFrom<String> + Into<String> + Ord + Hash + Clone,

@@ -4,8 +4,8 @@ use parcelo::{
     Client, Error, IdempotencyKey, IfAbsent, NextStep, OrderRequest, ParcelStatus, TrackingNumber,
 };
 
-/// The order's only parcel, no matter how often and how late this is called. After an error it can be
-/// called again, with the same order: what its key remembers goes on.
+/// Returns the order's only parcel, no matter how often and how late this is called. After an error, call it again
+/// with the same order: its key remembers the attempts.
 pub(crate) async fn ship(
     client: &Client,
     order: &mut OrderRequest,
@@ -36,7 +36,7 @@ pub(crate) async fn ship(
     }
 }
 
-/// The parcel of an order by its external id, unless it was voided.
+/// Returns the parcel of an order by its external id, unless it was voided.
 async fn living_parcel(client: &Client, id: &str) -> Result<Option<TrackingNumber>, Error> {
     let mut parcels = client.orders().find(id).await?.into_iter();
     let living = parcels.find(|parcel| parcel.status != ParcelStatus::Voided);

@@ -1,4 +1,4 @@
-//! Over real sockets: what is on the wire, and what broken peers look like.
+//! Real sockets: the bytes on the wire, and the effects of broken peers.
 
 use std::error::Error;
 
@@ -21,7 +21,7 @@ fn builder(address: &str) -> ClientBuilder {
     Client::builder(key()).base_url(address).unwrap()
 }
 
-/// A builder of a client that takes compressed answers, if the build can.
+/// Returns a builder of a client that accepts compressed answers, if the build supports them.
 fn packed(builder: ClientBuilder, gzip: bool) -> ClientBuilder {
     #[cfg(feature = "gzip")]
     let builder = if gzip { builder.gzip() } else { builder };
@@ -61,10 +61,10 @@ async fn a_redirect_is_not_followed_and_the_key_stays_home() {
         let error = client.health().await.unwrap_err();
         assert_eq!((error.kind(), error.status()), (ErrorKind::Unexpected, Some(status)));
         let error = client.orders().create(&order()).await.unwrap_err();
-        // The answer at the other address may be that of the request.
+        // The answer at the other address may be the request's.
         assert_eq!((error.may_have_executed(), error.attempts()), (status == 303, 1));
     }
-    // A link is opened without the key, and leads nowhere else either.
+    // A link is opened without the key and does not follow redirects either.
     server.reset().await;
     let redirect = ResponseTemplate::new(302).insert_header("location", elsewhere.uri());
     Mock::given(path("/files/a.pdf")).respond_with(redirect).expect(1).mount(&server).await;
@@ -88,7 +88,7 @@ async fn a_refused_connection_was_not_sent_and_is_tried_again() {
 }
 
 #[tokio::test]
-async fn each_broken_peer_has_its_phase_and_no_error_shows_the_address() {
+async fn each_broken_peer_has_a_phase_and_no_error_an_address() {
     let (closing, _peer) = peer(async |mut socket| read_request(&mut socket).await).await;
     let (breaking, _other) = peer(async |mut socket| {
         read_request(&mut socket).await;
@@ -118,11 +118,11 @@ async fn each_broken_peer_has_its_phase_and_no_error_shows_the_address() {
         let causes: Vec<_> = causes.collect();
         let shown: Vec<_> = causes.iter().map(|cause| format!("{cause} {cause:?}")).collect();
         assert!(!format!("{shown:?}").contains("SB-SUCCESS"), "{shown:?}");
-        let said: Vec<_> = causes.iter().map(ToString::to_string).collect();
-        for (i, text) in said.iter().enumerate() {
+        let texts: Vec<_> = causes.iter().map(ToString::to_string).collect();
+        for (i, text) in texts.iter().enumerate() {
             let again =
-                said[i + 1..].iter().any(|cause| text.contains(cause) || cause.contains(text));
-            assert!(!again, "each thing once: {said:?}");
+                texts[i + 1..].iter().any(|cause| text.contains(cause) || cause.contains(text));
+            assert!(!again, "each thing once: {texts:?}");
         }
     }
 }
@@ -132,7 +132,7 @@ async fn an_answer_with_too_many_headers_is_http_all_the_same() {
     let (address, _peer) = peer(async |mut socket| {
         read_request(&mut socket).await;
         let huge = format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(1 << 20));
-        // It is cut off before it has sent all.
+        // It is cut off before it has sent everything.
         let _ = socket.write_all(huge.as_bytes()).await;
     })
     .await;
@@ -141,8 +141,8 @@ async fn an_answer_with_too_many_headers_is_http_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_speak_http_is_reported_after_one_attempt() {
-    // A mail server, one that wants TLS, one that speaks HTTP/2 without being asked to.
+async fn a_peer_without_http_is_reported_after_one_attempt() {
+    // A mail server, a server that needs TLS, and one that speaks HTTP/2 without negotiation.
     for babble in
         ["220 smtp.example ESMTP\r\n", "\u{15}\u{3}\u{1}\0\u{2}\u{2}F", "\0\0\u{6}\u{4}\0\0\0"]
     {
@@ -162,8 +162,8 @@ async fn a_peer_that_does_not_speak_http_is_reported_after_one_attempt() {
 
 #[tokio::test]
 async fn a_handshake_that_fails_for_a_moment_is_tried_again() {
-    // A load balancer that is being reloaded sends an alert: handshake_failure, internal_error. Then one that
-    // speaks no TLS.
+    // A load balancer that is being reloaded sends an alert: handshake_failure, internal_error. The last peer speaks no
+    // TLS.
     let alerts: [&[u8]; 3] = [
         &[0x15, 3, 3, 0, 2, 2, 40],
         &[0x15, 3, 3, 0, 2, 2, 80],
@@ -184,7 +184,7 @@ async fn a_handshake_that_fails_for_a_moment_is_tried_again() {
 
 #[tokio::test]
 async fn a_connection_that_died_in_the_pool_is_replaced() {
-    // One answer for each connection; the second request on it meets a close.
+    // Each connection gets one answer; its second request finds it closed.
     let (address, _peer) = peer(async |mut socket| {
         read_request(&mut socket).await;
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{RECORD}", RECORD.len());
@@ -218,7 +218,7 @@ async fn a_label_cut_short_on_the_wire_leaves_no_file() {
     }
 }
 
-/// A server that treats every connection the same way, until its handle is dropped.
+/// Starts a server that treats every connection the same way, until its handle is dropped.
 pub(crate) async fn peer<F>(
     treat: impl Fn(TcpStream) -> F + Send + Sync + 'static,
 ) -> (String, tokio::task::JoinSet<()>)

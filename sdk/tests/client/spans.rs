@@ -1,4 +1,4 @@
-//! What a collector of spans sees: OpenTelemetry's names for HTTP, and no personal data.
+//! The spans that a collector sees: OpenTelemetry's names for HTTP, and no personal data.
 
 use std::{
     cell::{Cell, RefCell},
@@ -24,7 +24,7 @@ thread_local! {
     static COLLECTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Collects for all threads: collectors that come and go hide spans from each other.
+/// A collector for all threads: collectors that come and go hide spans from each other.
 #[derive(Debug)]
 struct Collector;
 
@@ -46,7 +46,7 @@ fn begin(metadata: &Metadata<'_>, visit: impl FnOnce(&mut dyn Visit)) -> u64 {
     })
 }
 
-/// The lines about a name.
+/// Returns the lines about a name.
 fn of(lines: &[String], name: &str) -> Vec<String> {
     lines.iter().filter(|line| line.starts_with(name)).cloned().collect()
 }
@@ -109,7 +109,7 @@ fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
     assert_eq!(of(&collected, "parcelo.attempt"), expected);
 }
 
-/// The fields of the last span of a call.
+/// Returns the fields of the last span of a call.
 fn call(collected: &[String]) -> BTreeMap<String, String> {
     let line = of(collected, "parcelo.call").pop().unwrap();
     // A later value of a field replaces an earlier one.
@@ -142,7 +142,7 @@ fn the_span_of_a_call_has_what_support_asks_for() {
         assert_eq!(format!("{} {}", found.join(" "), field("may_have_executed")), expected);
         assert_eq!((field("operation"), field("attempts")), ("CreateOrder", "1"), "{step:?}");
     }
-    // A read has no outcome, a refused call no attempt, and both how long they were in the queue.
+    // A read has no outcome and a refused call no attempt; both have their time in the queue.
     let fields = call(&collect(async {
         let script = Script::client([answer(200, RECORD)]).1;
         let rate = RateLimit::adaptive().burst(1);
@@ -228,14 +228,15 @@ fn no_error_and_no_span_shows_the_key_or_anything_personal() {
     }
 }
 
-/// Canaries stand for names, national ids and link signatures; the rest is from the test's order.
+/// Checks that no personal data is shown: canaries stand for names, national ids and link signatures, and the rest is
+/// from the test's order.
 fn assert_harmless(shown: &str) {
     for secret in ["CANARY", key().secret(), "+593991234567", "SB-SUCCESS-0001"] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }
 }
 
-/// Runs calls in virtual time, and tells what was collected meanwhile.
+/// Runs calls in virtual time and returns the collected lines.
 fn collect(calls: impl Future<Output = ()>) -> Vec<String> {
     static COLLECTOR: Once = Once::new();
     COLLECTOR.call_once(|| tracing::subscriber::set_global_default(Collector).unwrap());

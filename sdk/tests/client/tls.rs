@@ -1,4 +1,4 @@
-//! Over TLS: which authorities are believed, and which protocol is spoken.
+//! TLS: the trusted authorities, and the negotiated protocol.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,13 +14,13 @@ use tokio_rustls::{
 
 use crate::script::{RECORD, key, number};
 
-/// A connection: what was agreed on (ALPN), and how its first request begins.
+/// A connection: the negotiated protocol (ALPN), and the beginning of its first request.
 struct Met {
     agreed: Option<String>,
     head: String,
 }
 
-/// A server with a certificate that no authority of the machine's gave, which offers HTTP/2 and answers in
+/// A server whose certificate comes from an authority that the machine does not trust. It offers HTTP/2 and answers in
 /// HTTP/1.1.
 struct Private {
     address: String,
@@ -114,7 +114,7 @@ async fn an_invalid_certificate_is_refused() {
     }
 }
 
-/// Whatever the crates of a build have turned on for reqwest.
+/// This holds whatever other crates of a build have turned on for reqwest.
 #[tokio::test]
 async fn http_2_and_compression_are_not_offered_unless_asked_for() {
     let server = Private::start().await;
@@ -131,7 +131,7 @@ async fn http_2_and_compression_are_not_offered_unless_asked_for() {
 async fn http_2_is_agreed_on_with_a_service_that_offers_it() {
     let server = Private::start().await;
     let client = server.builder().root_certificate(server.authority.pem()).unwrap();
-    // It answers in HTTP/1.1 all the same, not in HTTP/2.
+    // It answers in HTTP/1.1 anyway, not in HTTP/2.
     let error = client.http2().build().unwrap().tracking().get(&number()).await.unwrap_err();
     let met = server.met.lock().unwrap();
     let Met { agreed, head } = &met[0];

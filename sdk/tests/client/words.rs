@@ -1,5 +1,5 @@
-//! Answers with words and rows that this version does not know: what can be read is delivered, and a
-//! write that was done is never reported as failed.
+//! Answers with words and rows that this version does not know: readable parts are delivered, and a completed write is
+//! never reported as failed.
 
 use futures_util::StreamExt;
 use parcelo::{
@@ -124,8 +124,8 @@ fn answer_of(operation: &str) -> Value {
     }
 }
 
-/// What a later version of the service might answer, or one with a fault: operation, where in the
-/// answer, what stands there.
+/// Returns answers that a later or faulty version of the service might give: operation, location in the answer, and the
+/// odd value.
 fn oddities() -> Vec<(&'static str, &'static str, Value)> {
     let words = [
         ("create", "/parcel/status"),
@@ -175,7 +175,7 @@ fn oddities() -> Vec<(&'static str, &'static str, Value)> {
         ("list", "/data/0"),
         ("list", "/data/0/createdAt"),
     ];
-    // Of a write that was done: nothing of these is what the caller must have.
+    // Parts of the answer to a completed write that the caller can do without.
     let secondary = [
         ("create", "/parcel/id"),
         ("create", "/parcel/status"),
@@ -207,7 +207,7 @@ fn oddities() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_answer_may_hold_words_and_rows_that_this_version_does_not_know() {
+async fn every_answer_may_have_unknown_words_and_rows() {
     let mut failed = Vec::new();
     for (operation, at, odd) in oddities() {
         let mut body = answer_of(operation);
@@ -221,7 +221,7 @@ async fn every_answer_may_hold_words_and_rows_that_this_version_does_not_know() 
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// A client that is answered with `body`, in which these stand.
+/// Returns a client whose answer is `body` with these oddities in it.
 fn answered(mut body: Value, oddities: &[(&str, Value)]) -> Client {
     for (at, odd) in oddities {
         *body.pointer_mut(at).unwrap() = odd.clone();
@@ -263,7 +263,7 @@ async fn words_are_kept_as_they_came_beside_those_that_are_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_odd_row_stands_in_its_place_with_its_json_and_the_others_are_delivered() {
+async fn an_odd_row_keeps_its_place_and_json_among_the_others() {
     let odd = json!({"trackingNumber": "SB-SUCCESS-0001", "new": 1});
     let client = answered(list(), &[("/data/0", odd.clone())]);
     let page = client.parcels().list().await.unwrap();
@@ -386,7 +386,7 @@ async fn a_write_that_was_executed_is_never_reported_as_failed() {
 
 #[tokio::test(start_paused = true)]
 async fn what_does_not_say_that_it_was_done_stays_in_doubt() {
-    // The last is a gateway's, which speaks of itself: the service's answers have an id.
+    // The last answer is a gateway's about itself: the service's answers have an id.
     let gateway = r#"{"success":true}"#;
     for body in
         ["?", "{}", "[]", r#"{"success":"true"}"#, r#"{"success":false}"#, "<html>", gateway]
@@ -405,7 +405,7 @@ async fn what_does_not_say_that_it_was_done_stays_in_doubt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_odd_row_of_a_refusal_hides_neither_the_others_nor_its_code() {
+async fn an_odd_row_of_a_refusal_hides_nothing_else() {
     let refused = |details: Value, retry_after: Value| {
         json!({"success": false, "error": {"code": "IDEMPOTENCY_CONFLICT", "message": "No.",
             "message_es": 7, "requestId": 7, "retryAfter": retry_after, "details": details}})

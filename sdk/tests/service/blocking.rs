@@ -1,5 +1,4 @@
-//! The client that waits: the same calls as the asynchronous one, from any thread, inside a runtime
-//! too.
+//! The blocking client: the same calls as the asynchronous one, from any thread, also inside a runtime.
 
 use std::{
     io::{self, Read},
@@ -30,7 +29,7 @@ use crate::{
     script::{key, number},
 };
 
-/// A server on its own threads, which a waiting caller does not block.
+/// Starts a server on its own threads, which a blocked caller does not block.
 fn server() -> MockServer {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
     let (sender, started) = mpsc::channel();
@@ -48,11 +47,11 @@ fn started() -> (MockServer, Client) {
     (server, client)
 }
 
-/// An hour, which no test waits for.
+/// Longer than any test takes.
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A service that hangs: once it has a request, the time of the client that waits for it is not the machine's, but goes
-/// on to what the client waits for.
+/// A service that hangs. Once it has a request, the clock of the waiting client advances to the moment that the client
+/// waits for, independently of the machine's clock.
 #[derive(Debug)]
 struct Hanging;
 
@@ -62,13 +61,13 @@ impl Transport for Hanging {
         _: http::Request<Bytes>,
     ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
         tokio::time::pause();
-        // The client's thread looks at the time when it has something to do.
+        // The client's thread reads the time when it has something to do.
         drop(tokio::spawn(async {}));
         std::future::pending().boxed()
     }
 }
 
-/// Everything that a client can do, once.
+/// Does everything that a client can do, once.
 fn everything() {
     let (server, client) = started();
     let client = client.with_timeouts(Timeouts::default().total(HOUR));
@@ -155,7 +154,7 @@ fn everything_works_in_a_plain_thread() {
 }
 
 #[tokio::test]
-async fn everything_works_inside_a_runtime_of_one_thread_and_nothing_panics_on_drop() {
+async fn everything_works_inside_a_single_threaded_runtime() {
     everything();
 }
 
@@ -193,9 +192,9 @@ fn sixteen_threads_share_a_client() {
 }
 
 #[test]
-fn an_import_that_was_dropped_midway_is_run_again_and_creates_everything_once() {
+fn a_dropped_import_run_again_creates_everything_once() {
     let (server, client) = started();
-    // An iterator may borrow what it makes orders from.
+    // An iterator may borrow the data from which it makes orders.
     let rows: Vec<_> = (0..30).map(|number| format!("order-{number:04}")).collect();
     let orders = || rows.iter().map(|row| keyed(row));
     let mut creations = client.orders().create_many(orders()).concurrency(4);
@@ -225,7 +224,7 @@ fn each_order_s_label_is_saved_where_its_order_is_created() {
     for (place, created) in client.orders().create_many((0..20).map(order)).concurrency(4) {
         let number = created.unwrap().into_inner().parcel.tracking_number;
         client.labels().download(&number, LabelFormat::Zpl).save_in(folder.path()).unwrap();
-        // Another call within the loop: the same order again, since any of the others may be under way.
+        // Another call within the loop: it sends the same order again, since any of the others may be under way.
         for (_, replayed) in client.orders().create_many([order(place)]) {
             assert_eq!(replayed.unwrap().outcome(), Outcome::Replayed);
         }
@@ -273,7 +272,7 @@ fn a_creation_whose_answer_was_lost_is_sent_again_and_replayed() {
 }
 
 #[test]
-fn a_label_that_breaks_off_while_it_is_read_is_the_clients_own_error() {
+fn a_label_that_breaks_off_is_the_client_s_error() {
     let (server, client) = started();
     let number = client.orders().create(&keyed("order-0001")).unwrap();
     let number = &number.parcel.tracking_number;

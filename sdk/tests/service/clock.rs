@@ -1,4 +1,4 @@
-//! A client of the embedded server lives in the server's time; what it waits for is tokio's.
+//! Clocks: a client of the embedded server uses the server's time for dates, and tokio's for waiting.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ fn order() -> OrderRequest {
     MockServer::order("SB-SUCCESS-0001")
 }
 
-/// Over HTTP, and without a socket.
+/// Returns a client over HTTP and one without a socket.
 fn clients(server: &MockServer) -> [Client; 2] {
     let key = server.key().issue();
     [server.client(&key), server.in_memory_client(&key)]
 }
 
 #[tokio::test]
-async fn a_key_expires_when_the_server_s_clock_is_moved_and_not_before() {
+async fn a_key_expires_only_when_the_server_s_clock_is_moved() {
     for (way, number) in [(0, "SB-SUCCESS-0001"), (1, "SB-SUCCESS-0002")] {
         let server = MockServer::start().await;
         let client = clients(&server)[way].clone();
@@ -63,7 +63,7 @@ async fn a_clock_that_goes_back_takes_the_key_s_age_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_ends_also_when_the_window_of_a_frozen_clock_never_does() {
+async fn a_call_ends_although_a_frozen_window_never_does() {
     let server = MockServer::start().await;
     let client = server.in_memory_client(&server.key().rate_limit(1).issue());
     let before = server.clock().now();
@@ -84,7 +84,7 @@ async fn a_client_outlives_its_server_and_knows_the_time() {
 }
 
 #[tokio::test]
-async fn a_receiver_of_one_s_own_believes_webhooks_in_the_server_s_time() {
+async fn a_receiver_verifies_webhooks_in_the_server_s_time() {
     use parcelo::webhook::{ID, SIGNATURE, TIMESTAMP, WebhookError};
     let server = MockServer::builder().clock(Clock::frozen("2031-01-05T08:00:00Z")).start().await;
     let secret = server.webhook_inbox().send_to("http://127.0.0.1:9/");

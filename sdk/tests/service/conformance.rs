@@ -1,5 +1,5 @@
-//! One suite over the three ways from the SDK to the embedded service: in memory, over HTTP, and
-//! behind wiremock. The caller sees the same, whatever goes wrong on the way.
+//! One suite over the three ways from the SDK to the embedded service: in memory, over HTTP, and behind wiremock. The
+//! caller sees the same on each, whatever fails on the way.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) enum Way {
 
 pub(crate) const WAYS: [Way; 3] = [Way::InMemory, Way::Http, Way::Wiremock];
 
-/// A service, and a client of it. A server of stubs may stand between.
+/// A service and its client. A server of stubs may be between them.
 pub(crate) struct Session {
     pub(crate) server: MockServer,
     pub(crate) client: Client,
@@ -54,19 +54,19 @@ async fn stubs(server: &MockServer) -> wiremock::MockServer {
     stubs
 }
 
-/// The order of a key.
+/// Returns an order with this key.
 pub(crate) fn keyed(key: &str) -> OrderRequest {
     real(IdempotencyKey::parse(key).unwrap())
 }
 
-/// An order that the service takes.
+/// Returns an order that the service accepts.
 pub(crate) fn real(key: IdempotencyKey) -> OrderRequest {
     let mut order = order().with_idempotency_key(key);
     order.receiver.national_id = Some("1714307103".into());
     order
 }
 
-/// What the caller sees of an answer.
+/// Describes an answer as the caller sees it.
 fn seen<T>(reply: Result<Reply<T>, Error>, describe: impl FnOnce(&T) -> String) -> String {
     match reply {
         Ok(reply) => {
@@ -86,7 +86,7 @@ fn failed(error: &Error) -> String {
     format!("{kind:?} {code:?} in {attempts}, executed: {executed}, {reason:?}")
 }
 
-/// A caller's day: everything that the suite looks at, in words.
+/// Runs a caller's day and describes everything that the suite compares.
 async fn day(client: &Client) -> Vec<String> {
     let orders = ["order-0001", "order-0002", "order-0003"].map(keyed);
     let mut seen_all = Vec::new();
@@ -146,12 +146,12 @@ async fn a_day_looks_the_same_on_every_way() {
     assert!(in_memory[6].starts_with("NotFound Some(\"PARCEL_NOT_FOUND\")"), "{in_memory:?}");
 }
 
-/// A fault: its name, and how it is planned.
+/// A fault: its name, and a function that plans it.
 pub(crate) type Planned = (&'static str, fn(Fault<'_>));
 
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// Every fault of a connection and of a service.
+/// The faults of a connection and of a service.
 pub(crate) const FAULTS: [Planned; 10] = [
     ("latency", |fault| fault.latency(MOMENT)),
     ("500", |fault| fault.error(ErrorCode::InternalError)),
@@ -169,7 +169,7 @@ pub(crate) fn plan(fault: Fault<'_>, after: bool, planned: Planned) {
     planned.1(if after { fault.after_commit() } else { fault });
 }
 
-/// What the caller of one creation sees.
+/// Describes one faulty creation as its caller sees it.
 async fn faulty_creation(way: Way, retry: Retry, after: bool, planned: Planned) -> String {
     let session = Session::start(way, retry).await;
     let create = session.server.faults().on(Operation::CreateOrder).nth(1);
@@ -182,7 +182,7 @@ async fn faulty_creation(way: Way, retry: Retry, after: bool, planned: Planned) 
     }
 }
 
-/// Every fault before and after the commit, and what its caller sees on each way; all at once.
+/// Runs every fault before and after the commit on each way at once, and describes each as its caller sees it.
 async fn faulty_creations(retry: &Retry) -> Vec<(&'static str, bool, [String; 3])> {
     let all = FAULTS.into_iter().flat_map(|planned| [(planned, false), (planned, true)]);
     join_all(all.map(async |(planned, after)| {
@@ -226,7 +226,7 @@ async fn each_fault_fails_the_same_way_when_nothing_is_tried_again() {
 }
 
 #[tokio::test]
-async fn an_answer_that_never_comes_ends_with_the_attempt_on_every_way() {
+async fn a_missing_answer_ends_with_the_attempt_on_every_way() {
     let hour = Duration::from_secs(3_600);
     for way in WAYS {
         let session = Session::start(way, Retry::standard()).await;

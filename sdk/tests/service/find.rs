@@ -1,11 +1,11 @@
-//! Finding the parcels of an order by its id in the caller's system: what outlives the idempotency key.
+//! Finding the parcels of an order by its id in the caller's system, also after the idempotency key has expired.
 
 use std::time::Duration;
 
 use parcelo::{Client, ErrorKind, IdempotencyKey, OrderRequest, ParcelStatus, VoidRequest};
 use parcelo_server::mock::MockServer;
 
-/// An order with an id of the caller's, and a parcel number of the service's.
+/// Returns an order with the caller's id; the service chooses the tracking number.
 fn order(id: &str, key: &str) -> OrderRequest {
     let mut order = MockServer::order("SB-SUCCESS-0001");
     order.idempotency_key = IdempotencyKey::parse(key).unwrap();
@@ -23,7 +23,7 @@ async fn make(client: &Client, order: &OrderRequest) -> String {
 }
 
 #[tokio::test]
-async fn every_parcel_of_an_order_is_found_newest_first_with_its_status() {
+async fn an_order_s_parcels_are_found_newest_first() {
     let server = MockServer::start().await;
     let client = server.client(&server.key().issue());
     let first = make(&client, &order("A-17", "first-key")).await;
@@ -74,7 +74,7 @@ async fn more_parcels_than_a_page_holds_are_found() {
 }
 
 #[tokio::test]
-async fn another_api_key_of_the_account_finds_them_a_day_later_and_another_account_does_not() {
+async fn only_keys_of_the_account_find_them_a_day_later() {
     let server = MockServer::start().await;
     let client = server.client(&server.key().issue());
     let number = make(&client, &order("A-17", "first-key")).await;

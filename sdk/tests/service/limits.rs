@@ -1,5 +1,5 @@
-//! Keeping to the rate limit: against the real service, in virtual time and over a socket, and against
-//! its arithmetic with latencies.
+//! The rate limit: kept against the real service, in virtual time and over a socket, and against a model of the service
+//! with latencies.
 
 use std::{
     collections::BTreeMap,
@@ -34,7 +34,7 @@ pub(crate) fn now() -> Instant {
 struct Limited {
     limit: u32,
     began: Instant,
-    /// Milliseconds between a whole second and the beginning.
+    /// Milliseconds between a whole second and the start.
     phase: u64,
     latency: Duration,
     window: Arc<Mutex<Windows<()>>>,
@@ -89,7 +89,7 @@ fn orders(count: u32) -> impl Iterator<Item = OrderRequest> + Send {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whatever_the_latency_nothing_is_refused_and_the_limit_is_used() {
+async fn the_limit_is_used_without_refusals_at_any_latency() {
     for (environment, phase, latency, count) in [
         (Environment::Sandbox, 137, 8, 1000_u32),
         (Environment::Sandbox, 0, 0, 1000),
@@ -112,7 +112,7 @@ async fn whatever_the_latency_nothing_is_refused_and_the_limit_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn ten_thousand_creations_on_the_real_service_are_never_refused_and_use_the_limit() {
+async fn ten_thousand_creations_use_the_limit_without_refusals() {
     let clock = Clock::ticking("2026-01-05T08:00:00.700Z");
     let server = MockServer::builder().clock(clock).start().await;
     let refused = Arc::new(AtomicUsize::new(0));
@@ -123,7 +123,7 @@ async fn ten_thousand_creations_on_the_real_service_are_never_refused_and_use_th
     assert!(share >= 0.98, "{share} of the limit");
 }
 
-/// Creates orders on a service that takes them, and tells which share of its limit was used.
+/// Creates orders on a service that accepts them. Returns the share of the limit that was used.
 async fn share_of(limit: u32, count: u32, client: &Client) -> f64 {
     let orders = orders(count).map(|order| crate::conformance::real(order.idempotency_key));
     let mut created = client.orders().create_many(orders).concurrency(16);
@@ -143,7 +143,7 @@ fn count_refusals(refused: &Arc<AtomicUsize>) -> impl Fn(&Attempt) + Send + Sync
 
 #[tokio::test]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-async fn ten_thousand_creations_over_a_socket_keep_to_the_limit_and_use_it() {
+async fn ten_thousand_creations_over_a_socket_use_the_limit() {
     const COUNT: usize = 10_000;
     const LIMIT: u32 = 200;
     let server = MockServer::builder().clock(Clock::system()).request_log(COUNT * 2);
@@ -154,20 +154,20 @@ async fn ten_thousand_creations_over_a_socket_keep_to_the_limit_and_use_it() {
     let client = client.on_attempt(count_refusals(&refused)).build().unwrap();
     let share = share_of(LIMIT, u32::try_from(COUNT).unwrap(), &client).await;
     let refused = refused.load(Ordering::Relaxed);
-    // None in virtual time; here another program can hold this one up, and what was due in one window
-    // arrives in the next.
+    // None are refused in virtual time. Here another program can delay this one, and requests due in one window arrive
+    // in the next.
     assert!(refused <= COUNT / 2_000, "{refused} were refused");
     let requests = server.requests().of(Operation::CreateOrder).all();
     let created = requests.iter().filter(|request| request.status == Some(201)).count();
     assert_eq!((created, requests.len()), (COUNT, COUNT + refused), "each was created once");
     let windows = windows(requests.iter().map(|request| request.at.timestamp()));
     println!("{share:.3} of the limit; windows: {windows:?}");
-    // Other programs hold up single windows, but a client that is too slow has no full one.
+    // Other programs can delay single windows, but a client that is too slow has no full one.
     let full = windows[windows.len() / 4];
     assert!(full * 100 >= LIMIT * 95, "{share} of the limit; {windows:?}");
 }
 
-/// How many there were in each second, the most first.
+/// Returns the number of requests in each second, the largest first.
 fn windows(seconds: impl Iterator<Item = i64>) -> Vec<u32> {
     let mut windows = BTreeMap::new();
     seconds.for_each(|second| *windows.entry(second).or_insert(0) += 1);
@@ -194,7 +194,7 @@ async fn two_clients_with_one_key_share_its_limit_with_few_refusals() {
     assert!(refused < 100 && share > 0.8, "{refused} refused, {share} of the limit");
 }
 
-/// Makes calls of one client at the same time; true when none was refused.
+/// Makes calls of one client at the same time and checks that none was refused.
 async fn all_at_once(client: &Client, count: u32) {
     let mut calls = tokio::task::JoinSet::new();
     for order in orders(count) {
@@ -210,20 +210,20 @@ async fn an_idle_client_sends_at_once_what_the_window_admits() {
         let service = Limited::new(50, phase, Duration::from_millis(30));
         let key = ApiKey::from_random(Environment::Production, &[7; 32]);
         let client = Client::builder(key).transport(service.clone()).build().unwrap();
-        // A few as it starts, and all after a pause: of seconds, or as short as it can be.
+        // A few as it starts, and all after a pause: of seconds, or as short as possible.
         for (pause, calls) in [(0, 10), (5000, at_once), (1200, at_once), (3700, at_once)] {
             sleep(Duration::from_millis(pause)).await;
             let began = now();
             all_at_once(&client, calls).await;
             assert_eq!(began.elapsed(), service.latency, "{calls} after {pause} ms");
         }
-        // What follows at once is paced so that no window overflows.
+        // The calls that follow at once are paced so that no window overflows.
         all_at_once(&client, 200).await;
         assert_eq!(service.refused.load(Ordering::Relaxed), 0, "{phase} {at_once}");
     }
 }
 
-/// A client that sends no two requests at once.
+/// Returns a client that never sends two requests at once.
 fn even() -> (Client, Script) {
     let script = Script::client([answer(201, CREATED)]).1;
     let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
@@ -265,7 +265,7 @@ async fn clones_take_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_shall_not_wait_fails_at_once_and_says_when_to_come_back() {
+async fn a_call_that_must_not_wait_fails_at_once_with_a_time() {
     let script = Script::client([answer(200, crate::script::RECORD)]).1;
     let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1).fail_fast());
     let client = client.transport(script.clone()).build().unwrap();

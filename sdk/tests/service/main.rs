@@ -1,4 +1,4 @@
-//! What the client promises before the real service, embedded.
+//! The client's promises with the real service, embedded.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

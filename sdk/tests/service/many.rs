@@ -26,7 +26,7 @@ fn orders(count: usize) -> Vec<OrderRequest> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_order_has_its_place_and_its_result_and_the_others_go_on() {
+async fn every_order_has_an_index_and_a_result_and_others_continue() {
     let refused = answer(400, refusal("VALIDATION_FAILED"));
     let created = answer(201, CREATED);
     let steps = (0..9).map(|step| if step == 4 { refused.clone() } else { created.clone() });
@@ -53,11 +53,11 @@ async fn every_order_has_its_place_and_its_result_and_the_others_go_on() {
 async fn an_iterator_that_has_ended_is_not_asked_again() {
     let (client, script) = Script::client([answer(201, CREATED)]);
     let mut round = orders(4).into_iter();
-    // As a queue that is empty for a moment: it ends after two, and would go on.
-    let mut asked = 0;
+    // Like a queue that is empty for a moment: it ends after two, and would then continue.
+    let mut polls = 0;
     let restless = std::iter::from_fn(move || {
-        asked += 1;
-        if asked == 3 { None } else { round.next() }
+        polls += 1;
+        if polls == 3 { None } else { round.next() }
     });
     let mut creations = client.orders().create_many(restless).concurrency(4);
     while let Some((_, created)) = creations.next().await {
@@ -69,7 +69,7 @@ async fn an_iterator_that_has_ended_is_not_asked_again() {
 
 #[tokio::test(start_paused = true)]
 async fn no_more_orders_are_taken_than_are_on_their_way() {
-    for (concurrency, most) in [(0, 1), (1, 1), (5, 5)] {
+    for (concurrency, max) in [(0, 1), (1, 1), (5, 5)] {
         let slow = vec![Piece::After(Duration::from_secs(1), CREATED.into())];
         let (client, _) = Script::client([Step::Answer(201, vec![], slow)]);
         let taken = Arc::new(AtomicUsize::new(0));
@@ -82,7 +82,7 @@ async fn no_more_orders_are_taken_than_are_on_their_way() {
         for done in 0..20 {
             creations.next().await.unwrap().1.unwrap();
             let taken = taken.load(Ordering::Relaxed);
-            assert!(taken <= done + most, "{taken} taken, {done} done");
+            assert!(taken <= done + max, "{taken} taken, {done} done");
         }
     }
 }
@@ -131,7 +131,7 @@ async fn a_list_is_streamed_page_after_page_as_far_as_it_is_read() {
         assert_eq!(script.sent().len(), pages, "no page before it is needed");
     }
     assert!(parcels.next().await.is_none() && parcels.next().await.is_none());
-    // Parcels that are created or leave the list before the last row do not move the others.
+    // Parcels that are created, or leave the list before the last row, do not move the others.
     let expected = [
         "status=VOIDED&limit=100&page=1".to_owned(),
         "status=VOIDED&limit=100&createdTo=2026-01-10T15%3A05%3A00.151Z&page=1".to_owned(),
@@ -141,8 +141,8 @@ async fn a_list_is_streamed_page_after_page_as_far_as_it_is_read() {
 }
 
 #[tokio::test]
-async fn a_loop_over_a_filtered_list_sees_each_parcel_once_whatever_it_does_with_them() {
-    // All parcels created in the same millisecond, on many pages or few, and 50 in each.
+async fn a_loop_that_changes_its_list_sees_each_parcel_once() {
+    // All parcels are created in the same millisecond, on many pages or few, and 50 in each.
     for (batches, size, limit) in [(1, 250, 100), (1, 250, 10), (5, 50, 100)] {
         for voids_each in [1, 2, 3, 1000] {
             let server = MockServer::start().await;
@@ -244,6 +244,6 @@ async fn a_void_of_many_that_was_broken_off_goes_on_where_it_was() {
     let first_time =
         voided.results.iter().flatten().all(|result| result.already_voided == Some(false));
     assert!(first_time, "a repetition is answered as the first request was");
-    let asked = numbers.iter().map(parcelo::TrackingNumber::as_str);
-    assert!(voided.results.iter().flatten().map(|result| &*result.tracking_number).eq(asked));
+    let requested = numbers.iter().map(parcelo::TrackingNumber::as_str);
+    assert!(voided.results.iter().flatten().map(|result| &*result.tracking_number).eq(requested));
 }

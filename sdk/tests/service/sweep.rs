@@ -1,5 +1,5 @@
-//! A caller's session of every write, with each fault at each of its requests: whatever happens, each
-//! write was made exactly once.
+//! A caller's session of every write, with each fault at each of its requests: in every case each write is made exactly
+//! once.
 
 use parcelo::{
     Awb, Client, Error, IdempotencyKey, ManifestRequest, Operation, ParcelStatus,
@@ -13,10 +13,10 @@ use parcelo::{
 
 use crate::conformance::{FAULTS, Planned, Session, Way, keyed, plan};
 
-/// How many requests the session makes when nothing goes wrong.
+/// The number of requests in the session when nothing fails.
 const REQUESTS: u64 = 7;
 
-/// One fault, or several in a row.
+/// One fault or several in a row.
 #[derive(Debug, Clone, Copy)]
 struct Trouble {
     /// The first request that meets it, counted from 1.
@@ -40,7 +40,7 @@ fn troubles(faults: &[Planned], times: &[u64]) -> Vec<Trouble> {
     all
 }
 
-/// Calls until there is an answer, as a caller does who knows that the key makes it safe.
+/// Repeats a call until it is answered, as a caller does who relies on the key.
 async fn insist<T>(call: impl AsyncFn() -> Result<Reply<T>, Error>) -> T {
     loop {
         match call().await {
@@ -55,7 +55,7 @@ async fn create(client: &Client, key: &str) -> TrackingNumber {
     insist(async || client.orders().create(&order).await).await.parcel.tracking_number
 }
 
-/// Asks until there is an answer.
+/// Repeats the query until it is answered.
 async fn batch(client: &Client, numbers: &[TrackingNumber]) -> Vec<BatchResult> {
     loop {
         if let Ok(results) = client.tracking().batch(numbers).history(true).await {
@@ -88,7 +88,7 @@ async fn session(client: &Client) -> [TrackingNumber; 2] {
     both
 }
 
-/// What happened to a parcel, and how often its label was reprinted.
+/// Returns a parcel's statuses and the number of reprints of its label.
 async fn story(client: &Client, number: &TrackingNumber) -> (Vec<ParcelStatus>, u32) {
     let label = client.labels().metadata(number).await.unwrap();
     let record = client.tracking().get(number).history(true).await.unwrap().into_inner();
@@ -96,7 +96,7 @@ async fn story(client: &Client, number: &TrackingNumber) -> (Vec<ParcelStatus>, 
     (history.map(|event| event.unwrap().status).collect(), label.reprint_count)
 }
 
-/// Runs the session in trouble, and looks at what there is in the end.
+/// Runs the session with faults and checks the final state.
 async fn survive(way: Way, trouble: Trouble) {
     let Session { server, client, .. } = &Session::start(way, Retry::standard()).await;
     for nth in trouble.at..trouble.at + trouble.times {

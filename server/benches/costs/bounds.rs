@@ -1,13 +1,13 @@
-//! The table of bounds: read, compared with, and written again on demand.
+//! The table of bounds: it is read, compared with, and rewritten on demand.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/costs/bounds.tsv");
-/// A bound beside the figure that it was made of. The compiler divides the code of each build differently, which moves a
-/// figure by some hundredths; a new compiler moves it by more, and should not need a change here.
+/// Factor between a figure and the bound made of it. The compiler divides the code of each build differently, which
+/// moves a figure by some hundredths; a new compiler moves it by more, and should not need a change here.
 const SLACK: f64 = 1.25;
 
-/// The bounds, and what was compared with them.
+/// The bounds, and the figures that were compared with them.
 pub(crate) struct Bounds {
     known: BTreeMap<String, f64>,
     counted: Vec<(String, f64)>,
@@ -38,7 +38,7 @@ impl Bounds {
         self.counted.push((what.to_owned(), counted));
     }
 
-    /// Whether all were within their bounds; the new table is written if one is wanted.
+    /// Returns whether all figures were within their bounds. Writes the new table if one is wanted.
     pub(crate) fn finish(self) -> bool {
         if self.is_blessing {
             let mut table =
@@ -56,7 +56,7 @@ impl Bounds {
     }
 }
 
-/// Whole instructions, hundredths of a page.
+/// Formats a figure: whole instructions, hundredths of a page.
 fn written(figure: f64) -> String {
     if figure < 1000.0 { format!("{figure:.2}") } else { format!("{figure:.0}") }
 }

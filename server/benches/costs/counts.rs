@@ -1,4 +1,5 @@
-//! What is counted, and by what: valgrind in a process of its own, the allocator, or the length of the log.
+//! The figures and how they are counted: by valgrind in a separate process, by the allocator, or by the length of the
+//! log.
 
 use std::{
     fmt::{self, Display},
@@ -12,26 +13,26 @@ use crate::{
     work::{self, Work},
 };
 
-/// The argument by which this program only works, to be counted.
+/// The argument with which this program only works, to be counted.
 pub(crate) const COUNT: &str = "count";
-/// Where `SQLite` spends all it does for a statement: what is counted as instructions of SQL.
+/// The function in which `SQLite` does all work of a statement. Instructions within it count as SQL.
 const STATEMENTS: &str = "sqlite3_step";
-/// A page of the log: that of the file, and its head.
+/// Bytes of a page in the log: the page of the file, and its header.
 const LOG_PAGE: f64 = 4096.0 + 24.0;
-/// How many orders are written to a log before a new one is begun: far fewer than start a checkpoint, after which a
-/// log begins again from its start.
+/// Number of orders that are written to a log before a new one is begun. It is far below the number that starts a
+/// checkpoint, after which a log is written from its beginning again.
 const ORDERS_A_LOG: usize = 64;
 const LOGS: usize = 8;
 
-/// What one answer, or one order, costs.
+/// The cost of one answer or one order, by its unit.
 #[derive(Clone, Copy)]
 pub(crate) enum Figure {
     Instructions(Work),
     /// Instructions within statements.
     Sql(Work),
-    /// On the thread that answers.
+    /// Allocations on the thread that answers.
     Allocations(Work),
-    /// Pages that an order writes to the log, in groups of so many orders.
+    /// Pages that an order writes to the log, in groups of this many orders.
     LogPages(usize),
 }
 
@@ -48,7 +49,7 @@ impl Figure {
 
     pub(crate) fn count(self, database: &Path) -> f64 {
         match self {
-            // The creates before them are those of every run.
+            // Each run creates the same orders before them.
             Self::Instructions(Work::Webhook) => {
                 instructions(Work::Webhook, None, database)
                     - instructions(Work::Create, None, database)
@@ -72,10 +73,10 @@ impl Display for Figure {
     }
 }
 
-/// The instructions of one more answer, within a function if one is named.
+/// Returns the instructions of one more answer, only those within a function if one is named.
 fn instructions(work: Work, within: Option<&str>, database: &Path) -> f64 {
     let times = work.times();
-    // Two at once: they do not move each other's figures.
+    // The two run at once, which does not change their figures.
     let (fewer, more) = thread::scope(|scope| {
         let fewer = scope.spawn(|| counted(work, times, within, database));
         let more = counted(work, 2 * times, within, database);
@@ -84,7 +85,7 @@ fn instructions(work: Work, within: Option<&str>, database: &Path) -> f64 {
     (more - fewer) / (times * work.orders()) as f64
 }
 
-/// The instructions of a process that does the work.
+/// Returns the instructions of a process that does the work.
 fn counted(work: Work, times: usize, within: Option<&str>, database: &Path) -> f64 {
     let (copy, _folder) = subject::copy(database);
     let mut command = Command::new("valgrind");
@@ -104,7 +105,7 @@ fn allocations(work: Work, database: &Path) -> f64 {
     let subject = Subject::start(&copy);
     let times = work.times();
     let mut worker = work::Worker::new(subject);
-    // What is made once.
+    // The first work includes things that are created only once.
     worker.work(work, times);
     let found = allocation_counter::measure(|| worker.work(work, times));
     worker.finish();

@@ -1,5 +1,5 @@
-//! What the service costs in figures that no load on the machine moves: instructions, allocations, and pages of the
-//! write-ahead log. Each has its bound in `bounds.tsv`, and one that is above it fails the run, and so CI.
+//! The costs of the service in figures that do not depend on the load of the machine: instructions, allocations, and
+//! pages of the write-ahead log. Each has its bound in `bounds.tsv`, and one above it fails the run, and so CI.
 //!
 //! ```text
 //! cargo bench --profile costs -p parcelo-server --bench costs                       or `just costs`
@@ -7,15 +7,15 @@
 //! PARCELO_BLESS=1 …                                today's figures become the table, their bounds a quarter above
 //! ```
 //!
-//! Why a figure has grown, `callgrind_annotate` shows: `valgrind --tool=callgrind PROGRAM count WHAT 200 DATABASE`,
+//! `callgrind_annotate` shows why a figure has grown: `valgrind --tool=callgrind PROGRAM count WHAT 200 DATABASE`,
 //! whose program and database the run names when it fails.
 //!
-//! The server runs in this process, on one thread beside the store's own, with a clock that stands still and a seed
-//! for its ids. What made the figures of a whole server process swing by a twentieth were its periodic jobs, which
-//! run by the clock while valgrind runs fifty times slower, and the workers of its runtime, which wake one another
-//! as chance has it. A figure is the difference between a run with so many answers and one with twice as many,
-//! divided by their number, so that starts cost nothing. The database has 20,000 parcels with random keys and numbers:
-//! in a small one every random leaf is shared, and a random index looks free.
+//! The server runs in this process, on one thread beside the store's, with a clock that stands still and a seed for its
+//! ids. The figures of a whole server process varied by a twentieth because of its periodic jobs, which follow the
+//! clock while valgrind runs fifty times slower, and of its runtime's worker threads, which wake one another at random.
+//! A figure is the difference between a run with some number of answers and one with twice as many, divided by that
+//! number, so that starts cost nothing. The database has 20,000 parcels with random keys and numbers: in a small one
+//! every random leaf is shared, and a random index looks free.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -37,7 +37,7 @@ use std::{path::Path, process::ExitCode};
 use bounds::Bounds;
 use counts::{COUNT, Figure};
 
-/// How many parcels the database has.
+/// Number of parcels in the database.
 const PARCELS: usize = 20_000;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! The server that is counted: one thread, a clock that stands still, ids from a seed; and who asks it.
+//! The server that is counted (one thread, a clock that stands still, ids from a seed) and its client.
 
 use std::{
     fmt::Write as _,
@@ -37,13 +37,13 @@ use tower::ServiceExt as _;
 const ORDER: &str = r#"{"idempotencyKey":"KEY","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 const CREATE: &str = "/api/v1/orders/create";
 const SECRET: [u8; 32] = [1; 32];
-/// The first parcels are from then on, one a millisecond.
+/// The time of the first parcel; the others follow at intervals of a millisecond.
 const BEGIN: i64 = 1_790_000_000_000;
-/// When the counted work is done: their keys still live.
+/// The time of the counted work, at which the idempotency keys of the parcels have not expired.
 const NOW: i64 = BEGIN + 20 * 3_600_000;
-/// How many are created in one commit before the counted work begins.
+/// Number of orders in each commit before the counted work begins.
 const FILLED_TOGETHER: usize = 250;
-/// How many of the parcels are known, to be asked for.
+/// Number of parcels that the client knows.
 const KNOWN: usize = 1_000;
 
 /// A server on a database, and a connection to it.
@@ -56,11 +56,11 @@ pub(crate) struct Subject {
     key: String,
     rng: Rng,
     connection: Connection,
-    /// Keys and numbers of orders that are there.
+    /// Keys and numbers of existing orders.
     known: Vec<(String, String)>,
 }
 
-/// Makes a database with so many parcels, and a list of some of them beside it.
+/// Makes a database with this many parcels, and a list of some of them beside it.
 pub(crate) fn prepare(database: &Path, parcels: usize) {
     let mut subject = Subject::over(Store::open(database, SECRET).unwrap(), 0, None);
     let every = (parcels / KNOWN).max(1);
@@ -80,7 +80,7 @@ fn known_of(database: &Path) -> PathBuf {
     database.with_extension("known")
 }
 
-/// A copy of a prepared database, for one run that writes to it.
+/// Copies a prepared database for one run that writes to it.
 pub(crate) fn copy(database: &Path) -> (PathBuf, TempDir) {
     let folder = tempfile::tempdir_in(database.parent().unwrap()).unwrap();
     let copy = folder.path().join(database.file_name().unwrap());
@@ -90,19 +90,19 @@ pub(crate) fn copy(database: &Path) -> (PathBuf, TempDir) {
 }
 
 impl Subject {
-    /// The server as shipped, on a prepared database.
+    /// Starts the server as shipped, on a prepared database.
     pub(crate) fn start(database: &Path) -> Self {
         Self::over(Store::open(database, SECRET).unwrap(), 1, Some(database))
     }
 
-    /// The server over a store in memory that holds what a prepared database does.
+    /// Starts the server over a store in memory with the contents of a prepared database.
     pub(crate) fn start_in_memory(database: &Path) -> Self {
         let file = Store::open(database, SECRET).unwrap();
         Self::over(file.copy().unwrap(), 1, Some(database))
     }
 
     fn over(store: Store, seed: u64, prepared: Option<&Path>) -> Self {
-        // Lines are written as JSON, as they are shipped, and then dropped.
+        // Lines are written as JSON, as in production, and then dropped.
         let _ = tracing_subscriber::fmt().json().with_writer(std::io::sink).try_init();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (clock, ids) = (Arc::new(ManualClock::at(Millis(NOW))), Arc::new(Ids::seeded(seed)));
@@ -118,7 +118,7 @@ impl Subject {
             let caller = service.authenticate(Environment::Sandbox, Some(&key)).await.unwrap();
             let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = socket.local_addr().unwrap();
-            // It ends with the runtime.
+            // The listener's task ends with the runtime.
             drop(Listener::start(socket, routes.clone(), Stop::default()));
             let stream = TcpStream::connect(address).await.unwrap();
             stream.set_nodelay(true).unwrap();
@@ -158,12 +158,12 @@ impl Subject {
         self.runtime.block_on(self.connection.ask(&head, "200"));
     }
 
-    /// The number of one of the known parcels.
+    /// Returns the tracking number of one of the known parcels.
     pub(crate) fn number(&self, nth: usize) -> &str {
         &self.known[nth % self.known.len()].1
     }
 
-    /// Creates so many orders in one commit.
+    /// Creates this many orders in one commit.
     pub(crate) fn group(&mut self, orders: usize) {
         let before = self.service.store().stats();
         self.create_together(orders);
@@ -179,13 +179,13 @@ impl Subject {
         std::hint::black_box(answer);
     }
 
-    /// Creates so many orders one after the other, and has their events delivered.
+    /// Creates this many orders one after the other and has their events delivered.
     pub(crate) fn deliver(&mut self, orders: usize) {
         let received = Arc::new(AtomicUsize::new(0));
         let dispatcher = Dispatcher::new(Arc::clone(&self.service), IN_FLIGHT);
         self.runtime.block_on(async {
             let url = receive(Arc::clone(&received)).await;
-            // One event for each order: that it has its label.
+            // One event for each order, for its label.
             let kinds = Kinds::default();
             let request =
                 EndpointRequest { tenant: self.tenant, url, kinds, reach: AllowedHosts::Here };
@@ -202,7 +202,7 @@ impl Subject {
         self.runtime.block_on(self.service.store().clone().close());
     }
 
-    /// An idempotency key, and the order under it.
+    /// Returns an idempotency key and an order for it.
     fn order(&mut self) -> (String, String) {
         let key: String = (0..22).map(|_| self.rng.alphanumeric()).collect();
         let order = ORDER.replace("KEY", &key);
@@ -219,7 +219,7 @@ impl Subject {
         self.runtime.block_on(self.connection.ask(&head, status));
     }
 
-    /// Creates orders while the writer pauses, so that they make one group; their keys and numbers.
+    /// Creates orders while the writer pauses, so that they make one group. Returns their keys and numbers.
     fn create_together(&mut self, orders: usize) -> Vec<(String, String)> {
         let orders: Vec<_> = (0..orders).map(|_| self.order()).collect();
         self.runtime.block_on(async {
@@ -228,7 +228,7 @@ impl Subject {
                 .iter()
                 .map(|(_, order)| create(self.routes.clone(), &self.key, order.clone()));
             let mut creates = std::pin::pin!(join_all(creates));
-            // After so many turns each has come as far as the writer's queue.
+            // After this many turns each request is in the writer's queue.
             for _ in 0..orders.len() {
                 let _ = futures_util::future::select(
                     &mut creates,
@@ -243,7 +243,7 @@ impl Subject {
     }
 }
 
-/// The API key under which the parcels were made, and keys and numbers of some of them.
+/// Reads the API key that made the parcels, and keys and numbers of some of them.
 fn read_known(database: &Path) -> (String, Vec<(String, String)>) {
     let text = fs::read_to_string(known_of(database)).unwrap();
     let (key, known) = text.split_once('\n').unwrap();
@@ -265,7 +265,7 @@ async fn issue_key(service: &Service) -> String {
     key.secret().to_owned()
 }
 
-/// Creates an order without a socket; its tracking number.
+/// Creates an order without a socket and returns its tracking number.
 async fn create(routes: Router, key: &str, order: String) -> String {
     const FIELD: &str = r#""trackingNumber":""#;
     let request = Request::post(CREATE).header("x-api-key", key);
@@ -277,7 +277,7 @@ async fn create(routes: Router, key: &str, order: String) -> String {
     number.split('"').next().unwrap().to_owned()
 }
 
-/// Receives webhooks on this machine; its address.
+/// Starts a receiver of webhooks on this machine and returns its address.
 async fn receive(received: Arc<AtomicUsize>) -> String {
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", socket.local_addr().unwrap());
@@ -289,7 +289,7 @@ async fn receive(received: Arc<AtomicUsize>) -> String {
     url
 }
 
-/// A connection whose own cost is small: a client would cost as much as a tracking record.
+/// A connection with little overhead: a client library would cost as much as a tracking record.
 struct Connection {
     stream: TcpStream,
     answer: Vec<u8>,

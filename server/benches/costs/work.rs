@@ -1,4 +1,4 @@
-//! What is done to be counted.
+//! The kinds of work that are counted.
 
 use std::{
     fmt::{self, Display},
@@ -8,14 +8,14 @@ use std::{
 
 use crate::subject::Subject;
 
-/// What is done so and so often.
+/// A kind of work, which is repeated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// An order under a random key; each is a commit of its own.
+    /// An order under a random key; each is a separate commit.
     Create,
     /// The same with addresses in it, at a server that sends e-mails.
     CreateWithMail,
-    /// An order that is there, sent again.
+    /// An existing order, sent again.
     Repeat,
     Tracking,
     List,
@@ -23,11 +23,11 @@ pub(crate) enum Work {
     LabelPdf,
     LabelPng,
     LabelZpl,
-    /// The event of an order, from its commit to the receipt.
+    /// The event of an order, from its commit to its acknowledgement.
     Webhook,
-    /// So many orders in one commit, without HTTP.
+    /// This many orders in one commit, without HTTP.
     Group(usize),
-    /// An order in a store in memory that holds the same.
+    /// An order in a store in memory with the same contents.
     InMemory,
 }
 
@@ -48,7 +48,7 @@ impl Work {
         Self::Group(64),
         Self::InMemory,
     ];
-    /// Those that are asked for over HTTP, and the webhook.
+    /// The kinds that go over HTTP, and the webhook.
     pub(crate) const ANSWERS: [Self; 10] = [
         Self::Create,
         Self::CreateWithMail,
@@ -62,7 +62,7 @@ impl Work {
         Self::Webhook,
     ];
 
-    /// How often it is done, for a figure that is steady and a run that is short.
+    /// Returns the number of repetitions that makes the figure steady and the run short.
     pub(crate) const fn times(self) -> usize {
         match self {
             Self::Create
@@ -76,7 +76,7 @@ impl Work {
         }
     }
 
-    /// How many orders it makes each time.
+    /// Returns the number of orders that each repetition makes.
     pub(crate) const fn orders(self) -> usize {
         match self {
             Self::Group(orders) => orders,
@@ -113,7 +113,7 @@ impl FromStr for Work {
     }
 }
 
-/// Works with the database, and ends.
+/// Does the work on the database and ends.
 pub(crate) fn run(work: Work, times: usize, database: &Path) {
     let subject = match work {
         Work::InMemory => Subject::start_in_memory(database),
@@ -127,10 +127,10 @@ pub(crate) fn run(work: Work, times: usize, database: &Path) {
     worker.finish();
 }
 
-/// Asks a server for the work.
+/// A client that has a server do the work.
 pub(crate) struct Worker {
     subject: Subject,
-    /// The next of the known parcels.
+    /// The index of the next of the known parcels.
     next: usize,
 }
 

@@ -19,7 +19,7 @@ pub(crate) const ORDER: &str = r#"{"idempotencyKey":"KEY","sender":{"fullName":"
 pub(crate) const ORDERS: &str = "/api/v1/orders/create";
 /// Connections that fill a database fast.
 const LOADERS: usize = 64;
-/// One of so many created parcels is remembered, to be asked for.
+/// Interval of the created parcels that are remembered for later requests.
 const REMEMBERED: usize = 20;
 
 /// An address to send to, and the key to send with.
@@ -32,14 +32,14 @@ pub(crate) struct Target {
 /// Keys of orders in a database, with their tracking numbers.
 pub(crate) type Known = Vec<(String, String)>;
 
-/// The question that every request of a row asks: its name, method, path and expected status.
+/// A kind of request that a row measures: its name, method, path and expected status.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ask(pub(crate) &'static str, &'static str, &'static str, u16);
 
 /// An order under a random key; the service draws the number.
 pub(crate) const CREATE: Ask = Ask("creates", "POST", ORDERS, 201);
 const LIST: &str = "/api/v1/parcels";
-/// Creates come last: they stay, and reads are to be of as many parcels as their row says.
+/// The requests to measure. Creates come last, because they change the number of parcels that reads are measured with.
 pub(crate) const ASKS: [Ask; 6] = [
     Ask("repeats of a key", "POST", ORDERS, 200),
     Ask("tracking records", "GET", "/api/v1/tracking/NUMBER", 200),
@@ -50,13 +50,13 @@ pub(crate) const ASKS: [Ask; 6] = [
 ];
 
 impl Ask {
-    /// Returns whether so many connections are answered: beyond 64 lists of one tenant that wait, the server says 503.
+    /// Returns `true` if the server answers this many connections: it refuses more than 64 waiting lists of one tenant.
     pub(crate) fn is_answered_over(self, connections: usize) -> bool {
         !self.2.starts_with(LIST) || connections <= 64
     }
 }
 
-/// Does the same over so many connections at once, until each is done.
+/// Runs the same work on this many connections at once.
 pub(crate) async fn over<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     (target, connections): (&Target, usize),
     work: impl Fn(Connection) -> F,
@@ -68,14 +68,14 @@ pub(crate) async fn over<T: Send + 'static, F: Future<Output = T> + Send + 'stat
     tasks.join_all().await
 }
 
-/// Creates so many parcels, and returns some of them.
+/// Creates this many parcels and returns some of them.
 pub(crate) async fn fill(target: &Target, parcels: usize) -> Known {
     let (left, less) = (Arc::new(AtomicUsize::new(parcels)), |left: usize| left.checked_sub(1));
     let is_more = move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
     load((target, LOADERS.min(parcels)), CREATE, &Arc::default(), is_more).await.1
 }
 
-/// Asks the same until it is enough; returns how long each answer took, in ms, and some of what was created.
+/// Sends a request again and again while `is_more`. Returns the latencies in ms, and some of the created parcels.
 pub(crate) async fn load(
     at: (&Target, usize),
     ask: Ask,

@@ -1,4 +1,4 @@
-//! The figures that the rows are to show: each goal of goals.tsv, what was measured, and whether it is met.
+//! The goals of goals.tsv, with the measured figures and whether they are met.
 
 use crate::row::{COLUMNS, CPU, POSTGRES_CPU, Row};
 

@@ -125,7 +125,7 @@ async fn on_a_file(folder: &Path, plan: &Plan) -> Vec<Row> {
     rows
 }
 
-/// Measures every question with so many parcels, and then with more.
+/// Measures every kind of request with each number of parcels.
 async fn grow(folder: &Path, database: &Database, plan: &Plan) -> Vec<Row> {
     let (mut rows, mut key, mut known, mut held) = (Vec::new(), None, Known::new(), 0);
     for &parcels in &plan.parcels {

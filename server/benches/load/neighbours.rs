@@ -1,5 +1,5 @@
-//! One tenant's creates, beside another one that lists its 300,000 parcels of one day, holds a locked row (on PostgreSQL), and
-//! resets its sandbox.
+//! One tenant's creates beside another tenant that lists its 300,000 parcels of one day, holds a locked row (on
+//! PostgreSQL) and resets its sandbox.
 
 use std::{
     path::Path,
@@ -26,7 +26,7 @@ const CREATORS: usize = 4;
 const PAIRS: usize = 5;
 const LOCKED: Duration = Duration::from_secs(40);
 
-/// Measures; lists come as fast as a key may ask on a file, and without a pause on PostgreSQL.
+/// Measures creates beside lists, which come at the rate limit of a key on a file and without a pause on PostgreSQL.
 pub(crate) async fn measure(folder: &Path, database: &Database, time: Duration) {
     let peer = Peer::start_server(folder, &database.url, &mut None);
     let (other, begun) = (peer.another_account(&database.url), Utc::now());
@@ -58,7 +58,7 @@ pub(crate) async fn measure(folder: &Path, database: &Database, time: Duration) 
     println!("\np50 beside lists, times that beside nothing: {ratios:.2?}");
 }
 
-/// Prints what creates took while something else was done; returns their median.
+/// Measures creates until `other` is done, prints the row, and returns their median latency.
 async fn beside(what: &str, target: &Target, other: impl Future<Output = ()>) -> f64 {
     let (is_done, begun) = (Arc::new(AtomicBool::new(false)), Instant::now());
     let other = async {
@@ -74,7 +74,7 @@ async fn beside(what: &str, target: &Target, other: impl Future<Output = ()>) ->
     Row { connections: CREATORS, ..row }.print().figures[P50].unwrap()
 }
 
-/// Lists over so many connections, each of which asks once in a pause, however long it takes.
+/// Lists on this many connections, each of which sends one request per pause.
 async fn lists(at: (&Target, usize), queries: &[String], (pause, time): (Duration, Duration)) {
     let all = Instant::now();
     let millis = over(at, |mut connection| {
@@ -102,7 +102,7 @@ async fn lists(at: (&Target, usize), queries: &[String], (pause, time): (Duratio
     Row { connections: at.1, ..row }.print();
 }
 
-/// Locks the row of a tenant's webhook while its creates wait for that.
+/// Locks the row of a tenant's webhook, so that the tenant's creates have to wait.
 async fn lock(client: &Client, tenant: &Target) {
     let endpoint = "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at) \
          SELECT max(tenant), 'https://shop.example/', 0, decode(repeat('00', 32), 'hex'), true, 0 \

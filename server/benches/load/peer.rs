@@ -1,4 +1,4 @@
-//! The servers that are measured, each a process of its own.
+//! The measured servers, each of which is a separate process.
 
 use std::{
     fs::{self, File},
@@ -26,7 +26,7 @@ const ANSWER: &str = r#"{"success":true,"parcel":{"id":"par_01JH8Z00000000000000
 pub(crate) struct Peer {
     child: Child,
     pub(crate) target: Target,
-    /// The operators' listener, of what has one.
+    /// The operators' listener, if the server has one.
     admin: Option<Target>,
 }
 
@@ -43,7 +43,7 @@ impl Peer {
         Self::start(&mut command, folder, &mut None)
     }
 
-    /// Starts the durable server on a database, with its log as shipped, into a file. The first start on a database makes
+    /// Starts the durable server on a database, writing its usual log to a file. The first start on a database creates
     /// the key.
     pub(crate) fn start_server(folder: &Path, database: &str, key: &mut Option<Arc<str>>) -> Self {
         let mut command = Command::new(SERVER);
@@ -51,7 +51,7 @@ impl Peer {
         for listener in ["--listen", "--sandbox-listen", "--admin-listen"] {
             command.args([listener, "127.0.0.1:0"]);
         }
-        // One that still runs keeps its own, though that has no name then.
+        // A server that is still running keeps writing to its own log, which is unlinked.
         let _ = fs::remove_file(folder.join("log"));
         let log = File::create(folder.join("log")).unwrap();
         Self::start(command.stderr(log), folder, key)
@@ -73,7 +73,7 @@ impl Peer {
         Self { target: target("sandbox").unwrap(), admin: target("admin"), child }
     }
 
-    /// Starts prism, which answers from the OpenAPI document; none where it is not installed.
+    /// Starts prism, which answers from the OpenAPI document. Returns `None` if prism is not installed.
     pub(crate) async fn start_prism(folder: &Path) -> Option<Self> {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = free.local_addr().unwrap();
@@ -94,7 +94,7 @@ impl Peer {
         Some(peer)
     }
 
-    /// Makes an account beside that of the first start; returns where its requests go.
+    /// Creates a second account, and returns a target with its key.
     pub(crate) fn another_account(&self, database: &str) -> Target {
         let mut command = Command::new(SERVER);
         command.args(["keys", "create", "--account", "Neighbour", "--environment", "sandbox"]);
@@ -114,7 +114,7 @@ impl Peer {
         kib.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
     }
 
-    /// Returns how many writes a commit had so far, for what is durable.
+    /// Returns the average number of writes per commit so far, if the server has a database.
     pub(crate) async fn writes_a_commit(&self) -> Option<f64> {
         let mut admin = Connection::open(self.admin.as_ref()?).await;
         let (_, text) = admin.send("GET", "/metrics", String::new()).await;
@@ -127,7 +127,7 @@ impl Peer {
         Some(writes / commits)
     }
 
-    /// Stops it in order.
+    /// Stops the server gracefully.
     pub(crate) fn stop(mut self) {
         Command::new("kill").arg(self.id().to_string()).status().unwrap();
         self.child.wait().unwrap();

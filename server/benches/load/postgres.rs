@@ -1,5 +1,5 @@
-//! Orders on PostgreSQL, with a cluster of the run's own: one server and two, beside a file and beside the same
-//! statements sent bare over one connection, with no service around them.
+//! Orders on PostgreSQL, on a cluster started for the run: one server and two, beside a file and beside the bare
+//! statements sent over one connection, without the service.
 
 use std::{
     fs,
@@ -24,7 +24,7 @@ use crate::{
 mod shared;
 use shared::Cluster;
 
-/// Orders of a bare group: as many as 32 connections can have waiting, and where more bring little.
+/// Sizes of bare groups: what 32 connections can have waiting, and a size beyond which little is gained.
 const BARE_GROUPS: [usize; 2] = [32, 128];
 
 /// A new database, on a file or on a PostgreSQL with the settings that `initdb` gives it.
@@ -44,7 +44,7 @@ impl Database {
         Self { url: cluster.url(&name), cluster: Some((cluster, name)) }
     }
 
-    /// Returns the id of PostgreSQL's first process.
+    /// Returns the process id of PostgreSQL's main process.
     pub(crate) fn postmaster(&self) -> Option<u32> {
         let (cluster, _) = self.cluster.as_ref()?;
         let file = fs::read_to_string(format!("{}/data/postmaster.pid", cluster.folder())).unwrap();
@@ -84,8 +84,8 @@ pub(crate) async fn measure(folder: &Path, plan: &Plan) -> Vec<Row> {
     rows
 }
 
-/// Spreads the parcels of a database over the last year and the last 20 hours' keys, as a service that has run for long
-/// has them.
+/// Spreads a database's parcels over the last year and its idempotency keys over the last 20 hours, like those of a
+/// service that has run for long.
 pub(crate) async fn spread(database: &Database) {
     let Some(client) = database.connect().await else { return };
     let spread = "UPDATE parcels SET \
@@ -102,7 +102,7 @@ pub(crate) async fn spread(database: &Database) {
     }
 }
 
-/// Creates groups of so many orders for a while, every statement of a group on its way at once, and nothing judged.
+/// Creates groups of orders for a while, without the service: all statements of a group are sent at once.
 async fn bare(database: &Database, orders: usize, time: Duration) -> Row {
     let (client, postmaster) = database.connect().await.zip(database.postmaster()).unwrap();
     let statements = try_join_all(CREATE_STATEMENTS.map(|sql| client.prepare(sql))).await.unwrap();

@@ -36,11 +36,11 @@ pub(crate) const GROUPS: usize = 7;
 
 pub(crate) struct Row {
     pub(crate) what: String,
-    /// None where none are stored, or their number does not matter.
+    /// `None` if no parcels are stored or their number does not matter.
     pub(crate) parcels: Option<usize>,
     pub(crate) connections: usize,
     pub(crate) answers: usize,
-    /// None in the columns of what was not measured.
+    /// The figures by column; `None` if not measured.
     pub(crate) figures: [Option<f64>; COLUMNS.len()],
 }
 
@@ -58,7 +58,7 @@ impl Row {
         self
     }
 
-    /// Begins a row with what answers in so much time say.
+    /// Creates a row from the latencies of the answers given in a period.
     pub(crate) fn timed(what: &str, mut millis: Vec<f64>, over: Duration) -> Self {
         millis.sort_unstable_by(f64::total_cmp);
         let answers = millis.len();
@@ -68,7 +68,7 @@ impl Row {
         Self { what: what.to_owned(), parcels: None, connections: 1, answers, figures }
     }
 
-    /// Measures servers that share a load; on PostgreSQL with its first process.
+    /// Measures servers that share a load, and PostgreSQL by its main process, the `postmaster`.
     pub(crate) async fn measure(
         what: &str,
         (peers, postmaster): (&[Peer], Option<u32>),
@@ -111,7 +111,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// Measures what no commit can beat: a bare write of about a group of orders, and its fdatasync.
+/// Measures the lower bound of a commit: a bare write of about a group's size, and its fdatasync.
 pub(crate) fn bare_writes(folder: &Path, time: Duration) -> Row {
     let mut file = File::create(folder.join("bare")).unwrap();
     let (block, mut millis, begun) = (vec![7; 32 * 1024], Vec::new(), Instant::now());

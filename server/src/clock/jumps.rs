@@ -1,5 +1,5 @@
-//! Detects jumps of the machine's wall clock by comparing it with monotonic time, and decides by which time something
-//! may expire, and when old data may be deleted. This code is pure: it is given both times.
+//! Detects jumps of the machine's wall clock by comparing it with monotonic time, and decides which time to use for
+//! expiry and when old data may be deleted. This code is pure: the caller passes both times.
 //!
 //! It cannot detect a jump while the process was not running, or a drift of less than a minute between two checks.
 
@@ -28,7 +28,7 @@ impl Reading {
         self.wall.plus(i64::try_from(passed).unwrap_or(i64::MAX))
     }
 
-    /// Returns how many milliseconds the wall clock of a later reading is from that time.
+    /// Returns the milliseconds by which the wall clock of a later reading is ahead of [`Self::wall_at`] its time.
     fn drift_to(self, later: Self) -> i64 {
         later.wall.0.saturating_sub(self.wall_at(later.monotonic).0)
     }
@@ -39,7 +39,7 @@ impl Reading {
 pub(crate) struct JumpGuard {
     /// The latest reading.
     last: Reading,
-    /// The reading before the jump that gives the earliest time, while the clock is in doubt.
+    /// While the clock is in doubt, the reading from before a jump that gives the earliest time.
     before: Option<Reading>,
     /// The end of the doubt, in monotonic time.
     doubted_until: Duration,
@@ -52,8 +52,8 @@ impl JumpGuard {
         Self { last: first, before: None, doubted_until: first.monotonic + DOUBT_PERIOD }
     }
 
-    /// Checks the clock; returns by how many milliseconds it has jumped since the last check, if it has.
-    pub(crate) fn look(&mut self, reading: Reading) -> Option<i64> {
+    /// Checks the clock. Returns the jump since the last check in milliseconds, or `None` if there was none.
+    pub(crate) fn check(&mut self, reading: Reading) -> Option<i64> {
         if reading.monotonic < self.last.monotonic {
             return None;
         }
@@ -111,7 +111,7 @@ mod tests {
     /// Creates a guard that was started long ago and has checked every second since.
     fn settled() -> JumpGuard {
         let mut guard = JumpGuard::starting_at(at(0, 0));
-        assert!((1..=600).all(|second| guard.look(at(second, 0)).is_none()));
+        assert!((1..=600).all(|second| guard.check(at(second, 0)).is_none()));
         guard
     }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_runs_is_believed() {
+    fn a_steady_clock_is_trusted() {
         let guard = settled();
         assert!(guard.may_purge(at(600, 0)) && guard.may_purge(at(601, 60)));
         assert_eq!([0, 60, -60].map(|off| believed(&guard, 601, off)), [0, 60, -60]);
@@ -141,13 +141,13 @@ mod tests {
             let mut guard = settled();
             assert_eq!(believed(&guard, 601, jump), doubted, "{jump}: before the next check");
             assert!(!guard.may_purge(at(601, jump)));
-            assert_eq!(guard.look(at(601, jump)), Some(jump * 1_000));
+            assert_eq!(guard.check(at(601, jump)), Some(jump * 1_000));
             for second in 602..1_201 {
-                assert_eq!(guard.look(at(second, jump)), None);
+                assert_eq!(guard.check(at(second, jump)), None);
                 assert_eq!(believed(&guard, second, jump), doubted, "{jump} at {second}");
                 assert!(!guard.may_purge(at(second, jump)));
             }
-            assert_eq!(guard.look(at(1_201, jump)), None);
+            assert_eq!(guard.check(at(1_201, jump)), None);
             assert_eq!(believed(&guard, 1_201, jump), later);
             assert!(guard.may_purge(at(1_201, jump)));
         }
@@ -156,11 +156,11 @@ mod tests {
     #[test]
     fn the_earliest_time_of_several_jumps_counts() {
         let mut guard = settled();
-        assert_eq!(guard.look(at(700, DAY)), Some(DAY * 1_000));
-        assert_eq!(guard.look(at(800, 2 * DAY)), Some(DAY * 1_000));
+        assert_eq!(guard.check(at(700, DAY)), Some(DAY * 1_000));
+        assert_eq!(guard.check(at(800, 2 * DAY)), Some(DAY * 1_000));
         assert_eq!(believed(&guard, 1_350, 2 * DAY), 0);
         assert_eq!(
-            guard.look(at(1_390, 0)),
+            guard.check(at(1_390, 0)),
             Some(-2 * DAY * 1_000),
             "set back to the correct time"
         );
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_late_reading_changes_nothing() {
         let mut guard = settled();
-        assert_eq!(guard.look(at(10, DAY)), None);
+        assert_eq!(guard.check(at(10, DAY)), None);
         assert_eq!(believed(&guard, 601, 0), 0);
     }
 }

@@ -1,7 +1,7 @@
-//! The clock of a database that several servers share. Each server uses it, advanced by the monotonic time of its
-//! machine, so that all agree on when something is due or expires, however wrong a machine's clock is. The machine's
-//! error is judged here too, since other programs and the checks of certificates use its clock. This code is pure:
-//! it is given all times.
+//! The clock of a database that several servers share. Every server follows it, advanced by its machine's monotonic
+//! time, so that all agree on when something is due or expires, even if a machine's clock is wrong. The skew of the
+//! machine's clock is checked here too, since other programs and certificate checks rely on that clock. This code is
+//! pure: the caller passes all times.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use std::{
 
 use super::{MachineClocks, Millis, Reading, TwoClocks, stopwatch};
 
-/// Skew of a machine's clock from which it is logged, and from which the server is not ready.
+/// Minimum skew of the machine's clock that is logged.
 const NOTABLE: i64 = Millis::SECOND;
 const TOO_FAR: i64 = 10 * Millis::SECOND;
 
@@ -23,7 +23,7 @@ enum Distance {
     TooFar,
 }
 
-/// The known state of the database's clock.
+/// The last measurement of the database's clock.
 #[derive(Debug, Default)]
 struct Known {
     /// Its time when the machine's monotonic time was zero; none before the first measurement.
@@ -45,13 +45,13 @@ pub(crate) struct Skew(pub(crate) i64);
 
 impl Default for SharedClock {
     fn default() -> Self {
-        Self::beside(MachineClocks(stopwatch()))
+        Self::with_machine_clocks(MachineClocks(stopwatch()))
     }
 }
 
 impl SharedClock {
-    /// Creates the clock of a database, next to these two of the machine.
-    pub(crate) fn beside(machine: impl TwoClocks + 'static) -> Self {
+    /// Creates the clock of a database, measured against these machine clocks.
+    pub(crate) fn with_machine_clocks(machine: impl TwoClocks + 'static) -> Self {
         Self { machine: Box::new(machine), known: Mutex::default() }
     }
 
@@ -62,12 +62,17 @@ impl SharedClock {
 
     /// Records that the database's clock showed `shown` at some time between two readings of the machine's. Returns the
     /// skew if its order of magnitude has changed.
-    pub(crate) fn measured(&self, sent: Reading, shown: Millis, received: Reading) -> Option<Skew> {
+    pub(crate) fn record_measurement(
+        &self,
+        sent: Reading,
+        shown: Millis,
+        received: Reading,
+    ) -> Option<Skew> {
         let mut known = self.known();
         let [earliest, latest] =
             [received, sent].map(|reading| shown.0.saturating_sub(millis(reading.monotonic)));
-        // The offset stays while it is possible, so that the clock runs evenly even if an answer takes long. The
-        // first offset is the earliest possible, so that what is due by this clock is due by the database's.
+        // The offset is kept as long as the measurement allows it, so that slow answers do not make the clock jump. The
+        // first one is the earliest possible: anything due by this clock is then due by the database's, too.
         let offset = known.offset.unwrap_or(earliest).clamp(earliest, latest.max(earliest));
         let ahead = received.wall.0 - offset.saturating_add(millis(received.monotonic));
         let distance = distance(ahead, known.distance.unwrap_or(Distance::Near));
@@ -153,14 +158,14 @@ mod tests {
 
     fn clock(ahead: i64) -> (Arc<SharedClock>, Machine) {
         let machine = Machine(Arc::new(Mutex::new(reading(0, ahead))));
-        (Arc::new(SharedClock::beside(machine.clone())), machine)
+        (Arc::new(SharedClock::with_machine_clocks(machine.clone())), machine)
     }
 
     #[test]
-    fn the_database_s_clock_counts_and_not_the_machine_s() {
+    fn time_follows_the_database_not_the_machine() {
         for ahead in [0, Millis::DAY, -Millis::DAY] {
             let (clock, machine) = clock(ahead);
-            clock.measured(reading(0, ahead), Millis(START), reading(0, ahead));
+            clock.record_measurement(reading(0, ahead), Millis(START), reading(0, ahead));
             *machine.0.lock().unwrap() = reading(700, ahead);
             assert_eq!(clock.read().wall, Millis(START + 700));
             *machine.0.lock().unwrap() = reading(800, ahead + Millis::HOUR);
@@ -180,7 +185,7 @@ mod tests {
             (400, 390, 405, -10),
         ];
         for (sent, shown, received, expected) in table {
-            clock.measured(reading(sent, 0), Millis(START + shown), reading(received, 0));
+            clock.record_measurement(reading(sent, 0), Millis(START + shown), reading(received, 0));
             assert_eq!(clock.known().offset, Some(START + expected), "{shown}");
         }
     }
@@ -205,7 +210,7 @@ mod tests {
         ];
         for (ahead, is_news, is_usable) in table {
             let moment = reading(5, ahead);
-            let news = clock.measured(moment, Millis(START + 5), moment);
+            let news = clock.record_measurement(moment, Millis(START + 5), moment);
             assert_eq!(news, is_news.then_some(Skew(ahead)), "{ahead}");
             assert_eq!(clock.too_far().is_none(), is_usable, "{ahead}");
         }

@@ -1,5 +1,5 @@
-//! Accounts, webhooks and carriers as the admin API and the admin commands show them to operators, in the
-//! form of the wire. For credentials, see [`super::credential_views`].
+//! Views of accounts, webhooks and carriers, as the admin API and the admin commands serialize them for operators.
+//! For credentials, see [`super::credential_views`].
 
 use parcelo::{Environment, ParcelStatus, model};
 use serde::Serialize;

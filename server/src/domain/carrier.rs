@@ -62,8 +62,12 @@ pub(crate) fn take(
     now: Millis,
 ) -> (Result<CarrierOutcome, Refusal>, Changes) {
     let (result, ops) = match judge_scan(parcel, report.scan.clone()) {
-        Judgement::Applied(ops) => (Ok(CarrierOutcome::Applied), and_seen(ops, parcel, report)),
-        Judgement::Recorded(ops) => (Ok(CarrierOutcome::Recorded), and_seen(ops, parcel, report)),
+        Judgement::Applied(ops) => {
+            (Ok(CarrierOutcome::Applied), with_acceptance(ops, parcel, report))
+        }
+        Judgement::Recorded(ops) => {
+            (Ok(CarrierOutcome::Recorded), with_acceptance(ops, parcel, report))
+        }
         Judgement::Rejected(illegal) => {
             let exception = CarrierException {
                 tenant: parcel.tenant,
@@ -81,8 +85,8 @@ pub(crate) fn take(
     )
 }
 
-/// Puts the operation first that marks the event as accepted, so that a repeated one is refused before any write.
-fn and_seen(ops: Vec<Op>, parcel: &ParcelRow, report: CarrierReport) -> Vec<Op> {
+/// Prepends the operation that marks the event as accepted, so that a repeat is refused before anything is written.
+fn with_acceptance(ops: Vec<Op>, parcel: &ParcelRow, report: CarrierReport) -> Vec<Op> {
     let CarrierReport { carrier, event_id, code, scan: _ } = report;
     let sequence = parcel.last_sequence + 1;
     let parcel = parcel.key;

@@ -103,7 +103,7 @@ impl ShownScope for AdminScope {
     }
 }
 
-/// An API key that was just made: the only answer with the whole key.
+/// A newly created API key. No other response contains the whole key.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

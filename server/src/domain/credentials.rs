@@ -19,7 +19,7 @@ pub(crate) const DEFAULT_OVERLAP_SECONDS: u32 = 24 * 60 * 60;
 pub(crate) const MAX_OVERLAP_SECONDS: u32 = 7 * DEFAULT_OVERLAP_SECONDS;
 /// Maximum number of replaced secrets kept for a key: the latest. More would mean a rotation every few
 /// hours, and each is another secret that may have leaked.
-pub(crate) const OLD_SECRETS: u32 = 15;
+pub(crate) const MAX_OLD_SECRETS: u32 = 15;
 
 /// The destinations a key may create orders for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,7 +186,7 @@ pub struct NewSecret {
     pub last4: String,
     /// The time at which the secrets before it stop working, unless they stop earlier.
     pub old_until: Millis,
-    /// The hash of the secret in whose place it comes; none for the one that there is.
+    /// The hash of the secret to replace; `None` for the present one, whatever it is.
     pub replaces: Option<[u8; 32]>,
 }
 

@@ -12,8 +12,9 @@ struct Destination(&'static str, u64, i32, Zones);
 /// the others, these bounds are enough, while a database of time zones would need the zone of each address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Zones {
-    /// The zone whose dates are shown. From 8 to 21 o'clock, when parcels are delivered, all zones of the country have
-    /// its date, in summer too. That is why it is in the west of `US` and `CA`, which span five hours or more.
+    /// The zone whose dates are shown. Between 08:00 and 21:00, when parcels are delivered, every zone of the country
+    /// has the same date as this one, even in summer. For `US` and `CA`, which span five hours or more, it is in the
+    /// west.
     dates: i32,
     /// The last zone of the country in which a day ends: nothing is late before that.
     last: i32,
@@ -28,7 +29,7 @@ const DESTINATIONS: [Destination; 6] = [
     Destination("US", 5, 0, Zones { dates: 8, last: 10 }),
     Destination("CA", 6, 0, Zones { dates: 8, last: 8 }),
 ];
-/// Any other destination: dates are in UTC, and a day has passed when it has on the whole Earth.
+/// Any other destination: dates are in UTC, and a day is over once it is over everywhere on Earth.
 const ELSEWHERE: Destination = Destination("", 12, 0, Zones { dates: 0, last: 12 });
 
 /// Returns the promised day at the destination, in days since 1970-01-01: the local date of the order plus

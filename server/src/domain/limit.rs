@@ -40,7 +40,7 @@ pub enum Admission {
     Refused(Quota),
 }
 
-/// The requests of each caller in the current second. Earlier seconds are dropped as a whole, so nothing must expire.
+/// The requests of each caller in the current second. Earlier seconds are dropped as a whole, so no entry needs an expiry.
 #[derive(Debug)]
 pub struct Windows<K> {
     second: i64,

@@ -327,7 +327,11 @@ pub(crate) fn decide(attempt: u32, outcome: MailOutcome, now: Millis) -> MailDec
 }
 
 /// Returns the reason not to send an e-mail about a parcel in its present state, if there is one.
-pub(crate) fn is_outdated(mail: &MailLease, parcel: &ParcelRow, since: Millis) -> Option<Dropped> {
+pub(crate) fn reason_to_drop(
+    mail: &MailLease,
+    parcel: &ParcelRow,
+    since: Millis,
+) -> Option<Dropped> {
     if parcel.created_at < since {
         return Some(Dropped::Older);
     }
@@ -486,8 +490,12 @@ mod tests {
         for (kind, state, expected) in table {
             let parcel = parcel(state);
             let since = parcel.created_at;
-            assert_eq!(is_outdated(&lease(kind), &parcel, since), expected, "{kind:?} {state:?}");
-            let older = is_outdated(&lease(kind), &parcel, since.plus(1));
+            assert_eq!(
+                reason_to_drop(&lease(kind), &parcel, since),
+                expected,
+                "{kind:?} {state:?}"
+            );
+            let older = reason_to_drop(&lease(kind), &parcel, since.plus(1));
             assert_eq!(older, Some(Dropped::Older));
         }
     }

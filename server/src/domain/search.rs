@@ -204,8 +204,8 @@ impl Word {
         Self { terms: terms.collect(), awb: self.awb.filter(|awb| awb.len() == AWB_DIGITS) }
     }
 
-    /// Returns true if a parcel with these terms and this air waybill has the word.
-    pub(crate) fn is_of(&self, terms: &[String], awb: Option<&str>) -> bool {
+    /// Returns true if the word matches a parcel with these terms and this air waybill.
+    pub(crate) fn matches(&self, terms: &[String], awb: Option<&str>) -> bool {
         let has = |wanted: &String| {
             if let Some(whole) = wanted.strip_suffix(END) {
                 return terms.binary_search_by(|term| term.as_str().cmp(whole)).is_ok();
@@ -305,7 +305,7 @@ mod tests {
         let terms = parcel.terms();
         let is_found = |search: Search| {
             let has_all = |words: &Vec<Word>| {
-                words.iter().all(|word| word.is_of(&terms, Some("176-12345675")))
+                words.iter().all(|word| word.matches(&terms, Some("176-12345675")))
             };
             search.alternatives.iter().any(has_all)
         };
@@ -352,7 +352,7 @@ mod tests {
             assert_eq!(word(text).awb_bounds(), None, "{text}");
         }
         for (text, is_found) in [("176", true), ("1761234", true), ("5675", true), ("675", false)] {
-            assert_eq!(word(text).is_of(&[], Some("176-12345675")), is_found, "{text}");
+            assert_eq!(word(text).matches(&[], Some("176-12345675")), is_found, "{text}");
         }
     }
 }

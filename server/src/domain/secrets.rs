@@ -68,8 +68,8 @@ impl Secrets {
         mac(&self.sessions, &[token.as_bytes()])
     }
 
-    /// Returns the token of forms that are shown to the holder of a cookie, and to no one else, or for a secret of a key or
-    /// webhook. It does not reveal what it was made of.
+    /// Derives the anti-forgery token of a form from `holder`: its viewer's cookie, or the hash or secret of the key or
+    /// webhook that it changes. The token does not reveal `holder`.
     pub fn form_token(&self, holder: &[u8]) -> String {
         URL_SAFE_NO_PAD.encode(mac(&self.forms, &[holder]))
     }

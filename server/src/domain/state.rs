@@ -94,8 +94,8 @@ impl State {
         TRANSITIONS.iter().any(|(from, next)| *from == self && next.contains(&to))
     }
 
-    /// Returns the states on the shortest path to `to`, with `to` at its end; none if the table has no path.
-    pub fn way_to(self, to: Self) -> Option<Vec<Self>> {
+    /// Returns the shortest path to `to`, without `self` and including `to`; `None` if there is none.
+    pub fn shortest_path_to(self, to: Self) -> Option<Vec<Self>> {
         let (mut seen, mut ways) = (vec![self], VecDeque::from([Vec::new()]));
         while let Some(way) = ways.pop_front() {
             let here = way.last().copied().unwrap_or(self);
@@ -283,12 +283,12 @@ mod tests {
             (InTransit, Voided, None),
         ];
         for (from, to, way) in ways {
-            assert_eq!(from.way_to(to), way, "{from:?} {to:?}");
+            assert_eq!(from.shortest_path_to(to), way, "{from:?} {to:?}");
         }
         for (from, next) in TRANSITIONS {
             for (to, _) in TRANSITIONS {
-                let through = next.iter().any(|next| next.way_to(to).is_some());
-                let way = from.way_to(to);
+                let through = next.iter().any(|next| next.shortest_path_to(to).is_some());
+                let way = from.shortest_path_to(to);
                 assert_eq!(way.is_some(), from == to || through, "{from:?} {to:?}");
                 let states = [vec![from], way.unwrap_or_default()].concat();
                 assert!(states.windows(2).all(|two| two[0].can_become(two[1])), "{states:?}");

@@ -1,6 +1,6 @@
-//! The link in an e-mail with which its reader unsubscribes. It identifies account and address by a keyed hash, so that
-//! no address appears in links, in logs of proxies or in a browser's history. Its signature keeps strangers from
-//! filling the list with invented hashes.
+//! The unsubscribe link of an e-mail. It identifies the account and the address by a keyed hash, so that no address
+//! appears in the link, in proxy logs or in the browser's history. It is signed, so that no one can fill the list with
+//! invented hashes.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use subtle::ConstantTimeEq;

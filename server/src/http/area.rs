@@ -63,8 +63,8 @@ pub(super) enum ResponseStyle {
     Custom(ResponseStyler),
 }
 
-/// A function that reads from a request the form of its response, adds it to the request's extensions for the
-/// handler, and returns the function that finishes the response.
+/// A function that prepares the rendering of a response from its request. It may leave data for the handler in the
+/// request's extensions, and returns the function that finishes the response.
 pub(super) type ResponseStyler = Arc<dyn Fn(&Api, &mut Request) -> FinishResponse + Send + Sync>;
 
 /// A function that gives a response its final form. A refusal that it leaves unchanged becomes the JSON envelope.

@@ -35,7 +35,7 @@ pub(super) fn client_address(api: &Api, request: &Request) -> IpAddr {
     let peer =
         request.extensions().get::<Peer>().map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0);
     let forwarded = request.headers().get_all("x-forwarded-for");
-    // A line that is not text is kept: leaving it out would move a forged one into its place.
+    // A line that is not UTF-8 is kept: dropping it would let a forged line take its place.
     let lines: Vec<_> =
         forwarded.iter().map(|line| String::from_utf8_lossy(line.as_bytes())).collect();
     let lines = lines.iter().map(AsRef::as_ref);

@@ -25,7 +25,7 @@ const GROUPS: &[Group] = &[
     ("Labels and papers", "Etiquetas y documentos", &[
         (Operation::DownloadLabel, "Downloads a label as PDF, PNG or ZPL.", "Descarga una etiqueta en PDF, PNG o ZPL."),
         (Operation::BatchLabels, "Downloads up to 100 labels as one file.", "Descarga hasta 100 etiquetas en un solo archivo."),
-        (Operation::GetLabel, "Reads what is known about a label.", "Lee los datos de una etiqueta."),
+        (Operation::GetLabel, "Reads a label's metadata.", "Lee los datos de una etiqueta."),
         (Operation::ReprintLabel, "Makes a new version of a label.", "Genera una versión nueva de una etiqueta."),
         (Operation::DownloadInvoice, "Downloads a parcel's commercial invoice.", "Descarga la factura comercial de un paquete."),
     ]),

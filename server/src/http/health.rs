@@ -63,7 +63,7 @@ pub(super) mod description {
     use crate::http::openapi::{call::Call, described::Answer};
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
-        let about = "Which key this is, and what it may do.";
+        let about = "The key's name and permissions.";
         vec![
             Call::new(Operation::Health, "Check the API key")
                 .answers(Answer::bare::<Health>("200", about)),
@@ -94,7 +94,7 @@ mod tests {
         let api = Api { service: Arc::new(service), environment: Environment::Sandbox, ready };
         for (ahead, status) in [(9_900, 200), (12_000, 503), (0, 200)] {
             let machine = clock.machine();
-            clock.measured(machine, machine.wall.plus(-ahead), machine);
+            clock.record_measurement(machine, machine.wall.plus(-ahead), machine);
             let answer = super::ready(State(api.clone())).await.unwrap();
             assert_eq!(answer.status(), status, "{ahead}");
             let body = axum::body::to_bytes(answer.into_body(), 1_000).await.unwrap();

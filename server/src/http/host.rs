@@ -28,7 +28,7 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
         "Host",
         code,
         (
-            "Send one Host header with the address that is called.",
+            "Send exactly one Host header, with the address of this service.",
             "Envíe un solo encabezado Host con la dirección a la que llama.",
         ),
     )]))

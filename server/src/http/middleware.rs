@@ -38,7 +38,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// request may need several of them, and a sandbox reset one write for each page that it erases.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The values of the rate headers, and a refusal unless the request goes on to its handler.
+/// The quota for the rate-limit headers, and a refusal if the request does not reach its handler.
 type Admitted = (Quota, Result<(), Refusal>);
 
 /// The middleware of one area.

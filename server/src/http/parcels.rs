@@ -117,12 +117,12 @@ pub(super) mod description {
         },
         Query {
             name: "createdFrom",
-            about: "Only parcels created then or later: a time, or a date, which begins in UTC.",
+            about: "Only parcels created at or after this time; a date means 00:00 UTC.",
             schema: moment,
         },
         Query {
             name: "createdTo",
-            about: "Only parcels created before: a time, or a date, which begins in UTC.",
+            about: "Only parcels created before this time; a date means 00:00 UTC.",
             schema: moment,
         },
     ];

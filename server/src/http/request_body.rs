@@ -23,10 +23,10 @@ use tokio::{sync::Notify, time::timeout};
 pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
 /// Maximum size of the buffer allocated before any of a body has arrived, since a client may declare any length.
 const INITIAL_BUFFER_BYTES: usize = 16 * 1024;
-/// Maximum size of an unread body that is read after the answer to keep the connection open: the largest valid body,
-/// and some bytes that a client sends before it sees that its own is too large.
+/// Maximum size of an unread body that is drained after the answer so that the connection stays open: the largest valid
+/// body, plus what a client sends before it notices that its own is too large.
 const MAX_DRAINED_BYTES: u64 = (MAX_BODY_BYTES + 64 * 1024) as u64;
-/// Maximum time for that; with the limit above it bounds the cost of a client that keeps sending.
+/// Maximum time to drain it; together with the size it bounds the cost of a client that keeps sending.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A reason why a body could not be read.

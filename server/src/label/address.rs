@@ -95,18 +95,18 @@ fn is_receiver_short(receiver: &Receiver) -> bool {
 /// The smallest size of a line, and of the receiver's name on one line.
 const FINEST: u32 = 16;
 const FINEST_NAME: u32 = 28;
-/// Dots that are more than enough between the parts of a line in that size.
-const BETWEEN: u32 = 48;
+/// An upper bound for all gaps in a line of that size, in dots.
+const MAX_GAPS: u32 = 48;
 
-/// Returns true if the parts fit into one line as they were sent; false if [`clean`] could make them wider.
+/// Returns true if the parts surely fit into one line. Parts that [`clean`] might widen count as too long.
 fn is_short(parts: &[&str], (weight, size): (Weight, u32), across: u32) -> bool {
     let is_plain = |part: &&str| part.chars().all(|c| c < '\u{300}' && !c.is_control());
     let dots: u32 = parts.iter().map(|part| width(part, weight, size)).sum();
-    parts.iter().all(is_plain) && dots + BETWEEN <= across
+    parts.iter().all(is_plain) && dots + MAX_GAPS <= across
 }
 
-/// The texts of sender or receiver, with the lines that they may take.
-struct Placed<'a> {
+/// An address with the lines reserved for it.
+struct AddressBlock<'a> {
     names: Vec<Name>,
     block: Block<'a>,
     rest: Vec<TextSlot>,
@@ -126,7 +126,7 @@ impl Name {
     }
 }
 
-impl Placed<'_> {
+impl AddressBlock<'_> {
     fn draw(&self, page: &mut Page) {
         for name in &self.names {
             page.lines(&name.text, name.style, &name.slots);
@@ -140,7 +140,7 @@ impl Placed<'_> {
     }
 }
 
-fn sender(order: &OrderRequest, layout: Layout) -> Placed<'_> {
+fn sender(order: &OrderRequest, layout: Layout) -> AddressBlock<'_> {
     let sender = &order.sender;
     let company = clean(sender.company_name.as_deref().unwrap_or_default());
     let names = [("companyName", company), ("fullName", clean(&sender.full_name))];
@@ -165,7 +165,7 @@ fn sender(order: &OrderRequest, layout: Layout) -> Placed<'_> {
     let (own, rest) = slots.split_at(count);
     let names = names.into_iter().filter(|(_, name)| !name.is_empty()).zip(own.chunks(1));
     let names = names.map(|((field, name), slot)| Name::new(field, name, FROM_NAME, slot));
-    Placed { names: names.collect(), block, rest: rest.to_vec() }
+    AddressBlock { names: names.collect(), block, rest: rest.to_vec() }
 }
 
 /// An arrangement of the receiver's lines. The first ones are beside the QR box.
@@ -209,7 +209,7 @@ impl Arrangement {
     }
 }
 
-fn receiver(order: &OrderRequest, layout: Layout) -> Placed<'_> {
+fn receiver(order: &OrderRequest, layout: Layout) -> AddressBlock<'_> {
     let name = clean(&order.receiver.full_name);
     let company = clean(order.receiver.company_name.as_deref().unwrap_or_default());
     let block = receiver_block(order, layout);
@@ -223,7 +223,7 @@ fn receiver(order: &OrderRequest, layout: Layout) -> Placed<'_> {
     let name = Name::new("fullName", name, style, own);
     let (own, rest) = rest.split_at(companies);
     let company = Name::new("companyName", company, arrangement.company, own);
-    Placed { names: vec![name, company], block, rest: rest.to_vec() }
+    AddressBlock { names: vec![name, company], block, rest: rest.to_vec() }
 }
 
 fn receiver_block(order: &OrderRequest, layout: Layout) -> Block<'_> {
@@ -271,11 +271,11 @@ impl Block<'_> {
     fn draw(&self, page: &mut Page, slots: &[TextSlot]) {
         let Some(last) = slots.last() else { return };
         let (street, tail) = self.divide(slots);
-        let style = smaller(&self.street, last.style, street).unwrap_or(regular(FROM_SIZES));
+        let style = fitting_style(&self.street, last.style, street).unwrap_or(regular(FROM_SIZES));
         let used = page.lines(&self.street, style, street);
         let tail = std::iter::once(&self.city).chain(&tail);
         for (text, slot) in tail.zip(slots.get(used..).unwrap_or_default()) {
-            let style = smaller(text, last.style, &[*slot]).unwrap_or(regular(FROM_SIZES));
+            let style = fitting_style(text, last.style, &[*slot]).unwrap_or(regular(FROM_SIZES));
             page.line(text, TextSlot { style, ..*slot });
         }
     }
@@ -284,7 +284,7 @@ impl Block<'_> {
     fn cut_fields(&self, slots: &[TextSlot]) -> Vec<&'static str> {
         let Some(last) = slots.last() else { return Vec::new() };
         let (street, tail) = self.divide(slots);
-        let shown = |text: &str, slots: &[TextSlot]| match smaller(text, last.style, slots) {
+        let shown = |text: &str, slots: &[TextSlot]| match fitting_style(text, last.style, slots) {
             Some(_) => text.len(),
             None => shown_bytes(text, regular(FROM_SIZES), slots),
         };
@@ -368,8 +368,8 @@ fn beside(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}{GAP}{right}") }
 }
 
-/// Returns the largest style in which a text fits without being cut.
-fn smaller(text: &str, style: Style, slots: &[TextSlot]) -> Option<Style> {
+/// Returns the largest style in which the text fits uncut.
+fn fitting_style(text: &str, style: Style, slots: &[TextSlot]) -> Option<Style> {
     let styles = [style, regular(FROM_SIZES), regular(FINE_SIZES)];
     styles.into_iter().find(|style| fits_into(text, *style, slots))
 }

@@ -1,4 +1,4 @@
-//! Code 128 in subset B only, the one form on which all ZPL interpreters agree.
+//! Code 128, in code set B only: the one set that all ZPL interpreters encode alike.
 //!
 //! Subset C would pack pairs of digits, but printers switch to it differently, so their symbols would differ from ours.
 

@@ -1,4 +1,4 @@
-//! The customs box: the items of the parcel that there is room for. All of them are on the [invoice](super::invoice).
+//! The customs box, with as many of the parcel's items as fit. The [invoice](super::invoice) lists all of them.
 
 use parcelo::{CountryCode, OrderRequest, Product};
 use rust_decimal::{Decimal, RoundingStrategy};

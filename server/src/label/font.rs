@@ -85,7 +85,7 @@ pub(super) fn face(typeface: Typeface) -> &'static Face {
     }
 }
 
-/// Returns the glyph of a character from a face that has it; a box if none has.
+/// Returns a character's glyph, from the fallback font if necessary; a box if no font has it.
 pub(super) fn glyph(weight: Weight, character: char) -> Glyph {
     let face = match weight {
         Weight::Regular => &REGULAR,

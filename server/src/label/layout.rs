@@ -66,7 +66,7 @@ fn frame(page: &mut Page, foot: &Foot) {
         page.rule(foot.top(), FRAME);
     }
     page.rule(RECEIVER_TOP, span(FRAME.left, QR_LEFT + RULE));
-    page.post(QR_LEFT, (BAND_BOTTOM, QR_BOTTOM + RULE));
+    page.vertical_rule(QR_LEFT, (BAND_BOTTOM, QR_BOTTOM + RULE));
     page.rule(QR_BOTTOM, span(QR_LEFT, FRAME.right));
 }
 
@@ -89,7 +89,7 @@ fn crosses_a_border(order: &OrderRequest) -> bool {
 
 fn band(page: &mut Page, data: &LabelData<'_>) {
     if data.sandbox {
-        // All of the band black, between its rules: a sandbox label must not be taken for a real one.
+        // Fill the whole band with black, so that a sandbox label is not mistaken for a real one.
         let height = BAND_BOTTOM - BAND_TOP - RULE;
         page.rect((FRAME.left + RULE, BAND_TOP + RULE), (FRAME.width() - 2 * RULE, height));
         page.line(
@@ -138,7 +138,7 @@ const REFERENCE: Span = span(512, 784);
 
 fn cells(page: &mut Page, data: &LabelData<'_>) {
     for x in [196, 316, 496] {
-        page.post(x, (CELLS_TOP, BARCODE_BAND.0));
+        page.vertical_rule(x, (CELLS_TOP, BARCODE_BAND.0));
     }
     let (caption, reference) = reference(data);
     let cells = [
@@ -256,7 +256,7 @@ impl Foot {
             Layout::Second => (!instructions.is_empty(), crosses_a_border(order)),
         };
         let lines = match (has_customs, has_caption) {
-            (true, _) => beside_customs(&instructions, order, has_caption),
+            (true, _) => lines_below_customs(&instructions, order, has_caption),
             (false, true) => slots(&LINES_WITHOUT_CUSTOMS, has_caption),
             (false, false) => Vec::new(),
         };
@@ -290,8 +290,12 @@ impl Foot {
     }
 }
 
-/// Returns as many lines below the customs box as the instructions need, or as there are.
-fn beside_customs(instructions: &str, order: &OrderRequest, has_caption: bool) -> Vec<TextSlot> {
+/// Returns the lines below the customs box: as many as the instructions need, if there are that many.
+fn lines_below_customs(
+    instructions: &str,
+    order: &OrderRequest,
+    has_caption: bool,
+) -> Vec<TextSlot> {
     let room = (1 + customs::free_rows(order)).min(INSTRUCTION_LINES.len());
     let last = |count: usize| {
         let lines = INSTRUCTION_LINES.get(INSTRUCTION_LINES.len() - count..);

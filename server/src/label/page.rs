@@ -96,7 +96,7 @@ impl Page {
     }
 
     /// Draws a vertical rule from `top` to `bottom`, right of `x`.
-    pub(super) fn post(&mut self, x: u32, (top, bottom): (u32, u32)) {
+    pub(super) fn vertical_rule(&mut self, x: u32, (top, bottom): (u32, u32)) {
         self.rect((x, top), (RULE, bottom - top));
     }
 

@@ -129,7 +129,7 @@ fn draw(elements: &[Element], paper: Paper, fonts: &mut [Used]) -> Result<Vec<u8
             Element::Rect(rect) => fill(&mut content, height, [*rect]),
             Element::Outline(outline) => fill(&mut content, height, outline.rects()),
             Element::Code128(code) => fill(&mut content, height, code.rects()),
-            // Rows alone would leave white hairlines between them.
+            // Draw columns too: rows alone would leave white hairlines between them.
             Element::Qr(qr) => {
                 let qr = Drawn::new(qr)?;
                 fill(&mut content, height, qr.rows().chain(qr.columns()));

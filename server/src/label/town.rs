@@ -1,4 +1,4 @@
-//! The line of city, state or province and postal code.
+//! The address line with city, state or province, and postal code.
 
 use parcelo::{CountryCode, ReceiverAddress, SenderAddress, rules::town_line};
 

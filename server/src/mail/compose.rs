@@ -88,7 +88,7 @@ pub(crate) fn compose(source: &MailSource<'_>) -> Result<Mail, askama::Error> {
         id: source.message_id.to_owned(),
         to: source.to.to_owned(),
         subject: subject(source, content.headline),
-        text: tidy(&TextBody(&content).render()?),
+        text: collapse_blank_lines(&TextBody(&content).render()?),
         html: HtmlBody(&content).render()?,
         language: content.language,
         unsubscribe_url: source.unsubscribe_url.to_owned(),
@@ -187,7 +187,7 @@ const fn tone(kind: MailKind, state: State) -> Tone {
 }
 
 /// Reduces each run of blank lines to one.
-fn tidy(text: &str) -> String {
+fn collapse_blank_lines(text: &str) -> String {
     let mut tidy = String::with_capacity(text.len());
     let mut was_blank = true;
     for line in text.lines().map(str::trim_end) {

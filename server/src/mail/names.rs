@@ -18,12 +18,12 @@ fn plain_word(word: &str) -> String {
     let is_link = lower.contains("://")
         || lower.contains('@')
         || ["www.", "mailto:", "tel:", "sms:"].iter().any(|start| lower.contains(start));
-    if is_link { String::new() } else { without_hosts(&shown) }
+    if is_link { String::new() } else { break_host_names(&shown) }
 }
 
 /// Adds a space after dots within a word: mail programs turn `evil.example` into a link, but not `evil. example`, and
 /// `Dr. Juan` stays the same.
-fn without_hosts(word: &str) -> String {
+fn break_host_names(word: &str) -> String {
     let mut plain = String::with_capacity(word.len());
     let mut letters = word.chars().peekable();
     while let Some(letter) = letters.next() {

@@ -44,7 +44,7 @@ pub(crate) enum SandboxRecipients {
 /// The sender of due e-mails.
 #[derive(Debug)]
 pub(crate) struct MailSender {
-    work: Arc<Work>,
+    work: Arc<Worker>,
     /// Maximum number of e-mails in flight.
     max_in_flight: usize,
     /// Held during a round, so that rounds do not overlap.
@@ -52,7 +52,8 @@ pub(crate) struct MailSender {
 }
 
 #[derive(Debug)]
-struct Work {
+/// Sends single e-mails. Shared with the tasks that run it.
+struct Worker {
     service: Arc<Service>,
     transport: Arc<dyn MailTransport>,
     sandbox: SandboxRecipients,
@@ -65,7 +66,7 @@ impl MailSender {
         sandbox: SandboxRecipients,
         max_in_flight: usize,
     ) -> Self {
-        let work = Arc::new(Work { service, transport, sandbox });
+        let work = Arc::new(Worker { service, transport, sandbox });
         Self { work, max_in_flight, round: Mutex::default() }
     }
 
@@ -110,7 +111,7 @@ impl MailSender {
     }
 }
 
-impl Work {
+impl Worker {
     /// Sends an e-mail and stores the outcome. If that fails, the store logs it, and the e-mail is sent again.
     async fn send(&self, mail: MailToSend) {
         let outcome = self.attempt(&mail).await;

@@ -43,8 +43,8 @@ use crate::{
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time of a whole attempt. A lease lasts longer, so that no other server sends the e-mail meanwhile.
 pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(45);
-/// Time that a connection is kept for the next e-mail. Relays wait longer before they close it (RFC 5321: five minutes,
-/// and some wait one).
+/// Time that an idle connection is kept for the next e-mail. Relays close idle connections later: after five minutes by
+/// RFC 5321, some after one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum time to wait for answers that do not matter (NOOP, RSET, QUIT).
 const COURTESY_TIMEOUT: Duration = Duration::from_secs(2);
@@ -142,8 +142,8 @@ impl SmtpTransport {
                 Ok(())
             }
             // The connection still works, and can serve the next e-mail.
-            Err(fault @ SmtpFault::Replied(_, reply)) if reply.code != SERVICE_CLOSES => {
-                if in_time(session.connection.command(Rset))
+            Err(fault @ SmtpFault::Replied(_, reply)) if reply.code != SERVICE_CLOSING => {
+                if with_courtesy_timeout(session.connection.command(Rset))
                     .await
                     .is_some_and(|reply| reply.is_ok())
                 {
@@ -158,7 +158,7 @@ impl SmtpTransport {
     /// Returns a kept connection that still answers, or a new one.
     async fn connection(&self, stage: &StageCell) -> Result<AsyncSmtpConnection, SmtpFault> {
         while let Some(mut connection) = self.take_idle() {
-            if in_time(connection.test_connected()).await == Some(true) {
+            if with_courtesy_timeout(connection.test_connected()).await == Some(true) {
                 return Ok(connection);
             }
         }
@@ -213,7 +213,7 @@ impl SmtpTransport {
     fn log(&self, mail: &Mail, outcome: Result<(), SmtpFault>) {
         let id = &mail.id;
         match outcome {
-            Err(fault) if fault.is_of_the_relay() => {
+            Err(fault) if fault.is_relay_unavailable() => {
                 if !self.is_down.swap(true, Ordering::Relaxed) {
                     tracing::warn!(reason = %fault, "the mail relay cannot be used; e-mails wait and are tried again");
                 }
@@ -228,15 +228,15 @@ impl SmtpTransport {
         }
     }
 
-    async fn say_goodbye(&self) {
+    async fn close_idle(&self) {
         while let Some(mut connection) = self.take_idle() {
-            let _unanswered = in_time(connection.quit()).await;
+            let _unanswered = with_courtesy_timeout(connection.quit()).await;
         }
     }
 }
 
-async fn in_time<T>(courtesy: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout(COURTESY_TIMEOUT, courtesy).await.ok()
+async fn with_courtesy_timeout<T>(call: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(COURTESY_TIMEOUT, call).await.ok()
 }
 
 impl MailTransport for SmtpTransport {
@@ -249,12 +249,12 @@ impl MailTransport for SmtpTransport {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.say_goodbye())
+        Box::pin(self.close_idle())
     }
 }
 
 /// Code of a reply with which the relay closes the connection.
-const SERVICE_CLOSES: u16 = 421;
+const SERVICE_CLOSING: u16 = 421;
 
 /// An attempt over a connection.
 struct Session<'a> {

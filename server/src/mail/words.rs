@@ -1,5 +1,5 @@
-//! The texts of e-mails besides the facts of [`crate::wording`]: subjects, greetings, and advice for senders. All texts
-//! are the service's; a subject also has the tracking number, and nothing that a user wrote.
+//! The texts that only e-mails need, beyond those of [`crate::wording`]: subjects, greetings, and advice for senders.
+//! They contain nothing that a user wrote; a subject also has the tracking number.
 
 use parcelo::Language;
 

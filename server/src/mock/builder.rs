@@ -69,7 +69,7 @@ impl Builder {
         Self { seed, ..self }
     }
 
-    /// Sets how many requests the log keeps, the newest; 0 for none, 10,000 by default.
+    /// Sets how many of the newest requests the log keeps: 10,000 by default, 0 for none.
     #[must_use]
     pub fn request_log(self, max: usize) -> Self {
         Self { log_records: max, ..self }

@@ -76,7 +76,7 @@ fn duplicates<'a>(
 }
 
 impl Duplicates<'_> {
-    /// Returns `true` if two parcels were created within a key's lifetime: later the same text is a new key.
+    /// Returns `true` if two of the parcels were created within a key's lifetime; later, the same text is a new key.
     fn is_within_key_lifetime(&self) -> bool {
         let pairs = self.parcels.iter().zip(self.parcels.iter().skip(1));
         let mut pairs = pairs.map(|(one, next)| (one.created_at, next.created_at));
@@ -129,7 +129,7 @@ async fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspect
     Ok(suspects)
 }
 
-/// Returns the records of creations under one idempotency key, of each API key that may have used it.
+/// Returns the records of one idempotency key, one for each API key that created an order with it.
 async fn records(
     store: &Store,
     callers: &[i64],

@@ -45,13 +45,12 @@ pub(super) struct Recorder {
     clock: Arc<dyn Clock>,
 }
 
-/// The mark of a request whose transport makes the delays itself. `Responder` blocks the runtime's thread, where a
-/// sleep would never end, so it passes delays on to wiremock.
+/// A marker of a request whose transport does the waiting. `Responder` blocks the runtime's thread, where a sleep would
+/// never end, so it passes delays on to wiremock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TransportWaits;
 
-/// The mark of a request that is answered with an error: before its operation is executed, or after, instead of the
-/// operation's answer.
+/// A planned error that is answered instead of executing a request's operation, or instead of the operation's answer.
 #[derive(Debug, Clone)]
 struct ShortCircuit(Timing, Refusal);
 
@@ -100,7 +99,7 @@ async fn inject(
     }
     pause(delay(faults.delay_after)).await;
     let is_reply = faults.reply().is_some();
-    // The other corruptions need time or the connection, so such a transport makes them itself.
+    // The other corruptions need time or the connection, so a transport that does the waiting applies them.
     let corruption = faults
         .corruption()
         .filter(|corruption| transport_waits.is_none() || *corruption == Corruption::Malformed);
@@ -132,7 +131,7 @@ async fn respond(
             while let Some(Ok(_)) = body.frame().await {}
         }
     }
-    // Such a transport leaves a hanging request unanswered itself.
+    // A transport that does the waiting also leaves a hanging request unanswered.
     if transport_waits.is_some() && reply.hangs() {
         Response::default()
     } else {
@@ -184,7 +183,8 @@ async fn short_circuit(request: Request, next: Next) -> Response {
 }
 
 impl Recorder {
-    /// Returns the orders that a request is about, if a plan selects by order: only then must its body be read before.
+    /// Returns the orders that a request is about, if a plan selects by order; otherwise its body is not read in
+    /// advance.
     async fn orders(&self, head: &RequestHead, request: Request) -> (OrderNames, Request) {
         if !self.plans().select_by_order() {
             return (OrderNames::EMPTY, request);

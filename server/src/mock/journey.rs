@@ -112,7 +112,7 @@ pub(super) fn hints(service: &Service) -> Vec<String> {
     resolve_now(stalled(service)).map(|stalled| stalled.hints(service.now())).unwrap_or_default()
 }
 
-/// Parcels that do not move unless the clock does.
+/// The parcels that do not move: some have no journey, the others wait for the clock.
 #[derive(Default)]
 struct Stalled {
     without_journey: Vec<TrackingNumber>,
@@ -153,7 +153,7 @@ fn at(number: &TrackingNumber, due: Millis) -> String {
     format!("{number} at {}", due.to_utc().to_rfc3339())
 }
 
-/// Lists the first few, separated by commas, and the number of the others.
+/// Lists the first few, separated by commas, and how many more there are.
 fn list_some(all: &[impl fmt::Display]) -> String {
     let mut named: Vec<_> = all.iter().take(MAX_NAMED_PARCELS).map(ToString::to_string).collect();
     if all.len() > MAX_NAMED_PARCELS {

@@ -35,7 +35,7 @@ struct Parcel {
 impl OrderNames {
     pub(super) const EMPTY: Self = Self { numbers: Vec::new(), ids: Vec::new() };
 
-    /// Returns a name of any kind.
+    /// Returns the names for a text that may be a name of any kind.
     pub(super) fn from_name(name: &str) -> Self {
         Self { numbers: vec![name.to_owned()], ids: vec![name.to_owned()] }
     }

@@ -73,7 +73,8 @@ impl MockServer {
         self.clock().execute_due().await;
         let parcel = self.parcel(number).await;
         let parcel = parcel.ok_or_else(|| SetStatusError::ParcelNotFound(number.clone()))?;
-        let path = State::from_status(&status).and_then(|state| parcel.state.way_to(state));
+        let path =
+            State::from_status(&status).and_then(|state| parcel.state.shortest_path_to(state));
         let unreachable = || SetStatusError::Unreachable {
             number: number.clone(),
             from: parcel.state.into(),

@@ -48,10 +48,10 @@ pub(super) struct SetShop {
     /// The account.
     #[arg(default_value = "default", value_parser = name)]
     name: String,
-    /// What the shop is called, at most 60 characters; '' for no name.
+    /// The shop's name, at most 60 characters; '' for none.
     #[arg(long, value_name = "TEXT")]
     shop_name: Option<String>,
-    /// Where receivers ask: an https address, an e-mail address, or a telephone number with + and its country
+    /// The contact for receivers: an https address, an e-mail address, or a telephone number with + and its country
     /// code; '' for none.
     #[arg(long, value_name = "CONTACT", allow_hyphen_values = true)]
     contact: Option<String>,

@@ -20,13 +20,13 @@ use crate::{
 pub(super) struct Audit {
     #[command(flatten)]
     database: DatabaseArg,
-    /// Only what belongs to this account.
+    /// Only changes of this account.
     #[arg(long, value_parser = name)]
     account: Option<String>,
-    /// Only what was changed on this day or later, as 2026-11-23, in UTC.
+    /// Only changes on or after this day in UTC, such as 2026-11-23.
     #[arg(long, value_name = "DATE", value_parser = day)]
     since: Option<Millis>,
-    /// How many entries at most.
+    /// Maximum number of entries.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Print JSON.

@@ -121,8 +121,8 @@ impl Buffer {
         }
     }
 
-    /// Waits for lines, and then for more while they are young and few. Returns the number of dropped lines, and `true`
-    /// if these are the last.
+    /// Waits until there are lines, then until they are old or many enough. Returns the number of dropped lines, and
+    /// `true` if these are the last.
     fn take(&self, bytes: &mut Vec<u8>, max_age: Duration) -> (u64, bool) {
         let is_idle = |lines: &mut Lines| lines.bytes.is_empty() && !lines.is_closed;
         let may_wait = |lines: &mut Lines| {

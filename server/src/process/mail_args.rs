@@ -23,16 +23,16 @@ const MAX_PASSWORD_BYTES: usize = 4_096;
 pub(super) struct MailArgs {
     /// The relay that takes e-mails for receivers and senders: `smtp://USER@HOST:587` (STARTTLS) or
     /// `smtps://USER@HOST:465`. The password comes from `PARCELO_SMTP_PASSWORD` or
-    /// --smtp-password-file. Without it no e-mails are sent.
+    /// --smtp-password-file. Without a relay, no e-mails are sent.
     #[arg(long, env = URL_VARIABLE, value_name = "URL", hide_env_values = true, value_parser = Unquoted(relay))]
     smtp_url: Option<Relay>,
     /// A file with the relay's password, as its first line.
     #[arg(long, env = "PARCELO_SMTP_PASSWORD_FILE", value_name = "PATH", hide_env_values = true)]
     smtp_password_file: Option<PathBuf>,
-    /// Who e-mails are from, such as 'Shop <parcels@shop.example>'.
+    /// The sender of e-mails, such as 'Shop <parcels@shop.example>'.
     #[arg(long, env = "PARCELO_MAIL_FROM", value_name = "ADDRESS", value_parser = sender)]
     mail_from: Option<Mailbox>,
-    /// To whom the sandbox may send e-mails: addresses and @domains. To no one if absent.
+    /// Addresses and @domains that the sandbox may send e-mails to; none if absent.
     #[arg(long, env = "PARCELO_MAIL_SANDBOX_ALLOW", value_delimiter = ',', value_name = "ADDRESS", value_parser = Trimmed(AllowedRecipient::parse))]
     mail_sandbox_allow: Vec<AllowedRecipient>,
 }
@@ -125,7 +125,7 @@ impl MailArgs {
         Ok(Some(MailSettings { smtp, sandbox_allow }))
     }
 
-    /// Checks that no other flag for e-mails is set without a relay, which was then forgotten.
+    /// Refuses other flags for e-mails without a relay, which was probably forgotten.
     fn without_relay(&self) -> Result<(), MailFault> {
         let given = [
             ("--mail-from", self.mail_from.is_some()),
@@ -215,8 +215,9 @@ fn relay(text: &str) -> Result<Relay, String> {
 
 /// Decodes `%40` to `@` and the like, since users of relays are often addresses.
 fn decoded(text: &str) -> Result<Option<String>, String> {
-    let fault =
-        || "the user and password may hold % only as %25, and other signs likewise".to_owned();
+    let fault = || {
+        "percent-encode special characters in the user and password, such as % as %25".to_owned()
+    };
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -105,7 +105,7 @@ pub enum Failure {
     NoSource(String),
     /// The source or target of a copy is in memory.
     #[error(
-        "a database in memory cannot be copied, or be a copy; name another with --from or --to"
+        "a database in memory can be neither the source nor the target of a copy; name another with --from or --to"
     )]
     CopyOfMemory,
     /// The account does not exist.

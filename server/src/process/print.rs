@@ -167,7 +167,7 @@ pub(super) fn json(value: &impl Serialize) -> Written {
     print_results(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
-/// Prints a new secret, the `kind` of it, and the id and name of its credential.
+/// Prints a new secret of a `kind`, and notes the id and name of its credential on standard error.
 pub(super) fn new_secret(secret: &str, kind: &str, (id, name): (&str, &str)) -> Written {
     print_secret(|out| {
         writeln!(out, "{secret}")?;
@@ -202,7 +202,7 @@ pub(super) fn one(options: &ListKeys, view: &impl Serialize, line: &str) -> Writ
     if options.json { json(view) } else { print_results(|out| writeln!(out, "{line}")) }
 }
 
-/// Prints a list of items in the same way, or the note `none` if it is empty.
+/// Prints a list as [`one`] prints an item, or notes `none` if it is empty.
 pub(super) fn all<V: Serialize>(
     options: &ListKeys,
     none: &str,
@@ -271,7 +271,7 @@ pub(super) fn copied(tables: &[CopiedTable]) -> Written {
             let (checksum, of_copy) = (source.checksum, target.checksum);
             writeln!(out, "{name:<22}{:>12}  {checksum:016x}  {of_copy:016x}", target.rows)?;
         }
-        writeln!(out, "Both databases hold the same. Start servers on one of the two only.")
+        writeln!(out, "Both databases hold the same data. Start servers on only one of them.")
     })
 }
 

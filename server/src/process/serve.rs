@@ -94,7 +94,7 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
         never = upkeep::run_periodic_jobs(&service) => match never {},
         never = upkeep::meet_servers(&service) => match never {},
         never = upkeep::fold_counts(&service) => match never {},
-        never = upkeep::tend_search(&service) => match never {},
+        never = upkeep::maintain_search_index(&service) => match never {},
         cause = signals.next() => (cause, Ok(())),
     };
     // The order of the shutdown: `/readyz` fails while requests are still served, so that a load balancer moves

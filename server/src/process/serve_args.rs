@@ -68,7 +68,7 @@ pub(super) struct Serve {
         value_parser = clap::value_parser!(u64).range(0..=25)
     )]
     drain: u64,
-    /// The production API's public address, as it stands on labels and in answers.
+    /// The production API's public address, used on labels and in answers.
     #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL", value_parser = base_url)]
     pub(super) base_url: Option<Url>,
     /// The sandbox API's public address.

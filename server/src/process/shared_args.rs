@@ -26,7 +26,7 @@ pub(super) struct ListKeys {
 pub(super) enum EnvironmentArg {
     /// Live shipments.
     Production,
-    /// Simulated ones.
+    /// Simulated shipments.
     Sandbox,
 }
 

@@ -10,8 +10,8 @@ use crate::{
     http::{SHUTDOWN_GRACE, Stop},
 };
 
-/// Maximum drain of a server that lost its database: long enough for a load balancer to see that it is not ready, and
-/// short so that the restart does not wait.
+/// Maximum drain of a server that lost its database: long enough for a load balancer to notice that it is not ready,
+/// and short enough not to delay the restart.
 const LOST_DATABASE_DRAIN: Duration = Duration::from_secs(1);
 
 /// The reason for a stop, which determines the drain.
@@ -60,7 +60,7 @@ impl StopCause {
 
 /// The time budget of a whole shutdown.
 pub(super) struct Shutdown {
-    /// The begin, by the runtime's clock, which tests pause.
+    /// The start of the shutdown, by the runtime's clock, which tests pause.
     since: tokio::time::Instant,
 }
 

@@ -22,7 +22,7 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Interval of adding new parcels to the search index. Until then, each search scans them.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
-/// Interval of folding the changes of counts. Until then, each list adds them up.
+/// Interval of adding up changes of counts. Until then, each list adds them up itself.
 const FOLD_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval at which a server announces itself to the others of its database.
 const MEET_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,7 +35,7 @@ pub(super) async fn send_webhooks(service: Arc<Service>, stop: Stop) {
     Dispatcher::new(service, IN_FLIGHT).run(stop.requested()).await;
 }
 
-/// Takes due steps and purges, concurrently, so that no step waits for a purge of minutes.
+/// Takes due steps and purges concurrently, because a purge may take minutes.
 pub(super) async fn run_periodic_jobs(service: &Service) -> Infallible {
     tokio::select! {
         never = take_steps(service) => never,
@@ -90,12 +90,12 @@ pub(super) async fn fold_counts(service: &Service) -> Infallible {
 }
 
 /// Adds new parcels to the search index. It has a separate loop, because it takes long after an upgrade.
-pub(super) async fn tend_search(service: &Service) -> Infallible {
+pub(super) async fn maintain_search_index(service: &Service) -> Infallible {
     let mut ticks = interval(SEARCH_INTERVAL);
     loop {
         ticks.tick().await;
         // A failure is logged where it happens, and the next tick tries again.
-        let _ = service.tend_search().await;
+        let _ = service.maintain_search_index().await;
     }
 }
 

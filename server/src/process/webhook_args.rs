@@ -52,7 +52,7 @@ pub(super) struct WebhookArgs {
 pub(super) struct SetWebhook {
     #[command(flatten)]
     pub(super) webhook: WebhookArgs,
-    /// Where events are sent: https in production.
+    /// The address that events are sent to: https in production.
     #[arg(long, value_name = "URL")]
     pub(super) url: String,
     /// Further kinds: parcel.created, parcel.voided, manifest.submitted. Changes of a parcel's
@@ -71,7 +71,7 @@ pub(super) struct SetWebhook {
 pub(super) struct ListDeliveries {
     #[command(flatten)]
     pub(super) webhook: WebhookArgs,
-    /// How many events.
+    /// Number of events to show.
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub(super) limit: u16,
 }
@@ -83,7 +83,7 @@ pub(super) struct ReplayEvents {
     /// This event only, delivered or not: `evt_…`
     #[arg(long, value_name = "ID", value_parser = event, conflicts_with = "since")]
     pub(super) event: Option<Ulid>,
-    /// What failed or was held since then, as 2026-01-10T15:05:00Z; all of it when absent.
+    /// Events that failed or were held since then, such as 2026-01-10T15:05:00Z; all of them if absent.
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(super) since: Option<DateTime<Utc>>,
 }

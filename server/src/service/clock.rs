@@ -43,8 +43,8 @@ impl Service {
         self.store.shared_clock()?.too_far()
     }
 
-    /// Reschedules deliveries that a clock which has since been set back had postponed: each waits its usual pause from
-    /// now on.
+    /// Reschedules deliveries that a fast clock had postponed before it was set back: each waits its usual pause from
+    /// now.
     pub async fn bring_deliveries_forward(&self) -> Result<(), Refusal> {
         let moved = self.store.bring_deliveries_forward(self.now()).await?;
         if moved > 0 {
@@ -59,7 +59,7 @@ impl Service {
             return;
         }
         if let Err(error) = self.store.purge_records(self.now()).await {
-            tracing::warn!(%error, "forgotten idempotency keys could not be deleted; trying again later");
+            tracing::warn!(%error, "expired idempotency keys could not be deleted; trying again later");
         }
         // Failures are logged where they happen, and the next call tries again.
         let _ = self.purge_sandboxes().await;

@@ -123,7 +123,7 @@ impl Service {
                     account,
                     environment,
                     event,
-                    "what a webhook event tells cannot be read"
+                    "the parcel or manifest of a webhook event cannot be read"
                 );
                 let answer = Err(DeliveryError::Unreadable);
                 self.settle(lease, AttemptResult { at: self.now(), millis: 0, answer }).await?;
@@ -202,7 +202,7 @@ impl Service {
             Ok(0) => {}
             Ok(events) => tracing::error!(
                 events,
-                "webhook events waited for an earlier one that is done, and are sent now: please report this"
+                "webhook events were waiting for an earlier one that is done; sent now: please report this"
             ),
             // The next check is soon.
             Err(error) => tracing::warn!(%error, "webhook events that wait could not be checked"),

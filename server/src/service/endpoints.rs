@@ -121,7 +121,7 @@ impl Endpoints<'_> {
         Ok(secret)
     }
 
-    /// The same in the place of a secret that was seen; none if the endpoint has another by now.
+    /// Replaces the current secret if `is_seen` accepts it. Returns `None` if the endpoint has another secret by now.
     #[cfg(feature = "server")]
     pub async fn replace_secret(
         &self,

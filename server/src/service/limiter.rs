@@ -58,7 +58,7 @@ impl Limited {
     }
 }
 
-/// The sender that answers a request that waits for a claim.
+/// The channel through which a waiting request gets its answer.
 type Ticket = oneshot::Sender<Admission>;
 
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ fn lock<T>(windows: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Service {
-    /// Counts a request without a valid key.
+    /// Admits or refuses a request without a valid key, and counts it.
     pub fn admit(&self, who: Limited, now: Millis) -> Admission {
         let limits = &self.settings.limits;
         let limit = match who {
@@ -93,7 +93,7 @@ impl Service {
         self.count(who, limit, limits.enforced, now)
     }
 
-    /// Counts a request of a key.
+    /// Admits or refuses a request with an API key, and counts it.
     pub async fn admit_caller(&self, caller: &Caller, now: Millis) -> Admission {
         let (limit, enforced) = self.limit_of(caller);
         self.count_shared(Limited::Key(caller.key.row), limit, enforced, now).await

@@ -53,11 +53,11 @@ impl Service {
     }
 
     /// Brings the search index up to date, page by page.
-    pub async fn tend_search(&self) -> Result<(), Refusal> {
+    pub async fn maintain_search_index(&self) -> Result<(), Refusal> {
         /// Interval of progress logs, in pages. Only an upgrade has that many, and operators want to see its progress.
         const PAGES_BETWEEN_LOGS: u32 = 500;
         let mut pages: u32 = 0;
-        while self.store.tend_search().await? {
+        while self.store.maintain_search_index().await? {
             pages += 1;
             if pages.is_multiple_of(PAGES_BETWEEN_LOGS) {
                 tracing::info!(pages, "older parcels are being added to the search's index");

@@ -11,8 +11,8 @@ use crate::{
     domain::{
         ParcelRow, Shop,
         mail::{
-            Dropped, MailLease, MailOutcome, MailRecipient, OptOut, RETENTION, decide, is_outdated,
-            is_within_limits,
+            Dropped, MailLease, MailOutcome, MailRecipient, OptOut, RETENTION, decide,
+            is_within_limits, reason_to_drop,
         },
         unsubscribe,
     },
@@ -121,7 +121,7 @@ impl Service {
         order: &OrderRequest,
     ) -> Result<Result<([u8; 32], String), Dropped>, Refusal> {
         let since = Millis(self.mails_since.load(Ordering::Relaxed));
-        if let Some(why) = is_outdated(lease, parcel, since) {
+        if let Some(why) = reason_to_drop(lease, parcel, since) {
             return Ok(Err(why));
         }
         let account = parcel.tenant.account;

@@ -284,8 +284,7 @@ pub(super) fn item_result<T>(answer: Result<T, Refusal>) -> Result<Result<T, Ref
     }
 }
 
-/// Refuses a number in a path that is too short or too long. A number that is malformed otherwise is one that no
-/// parcel has.
+/// Refuses a number in a path whose length is wrong. Any other malformed number is answered like an unknown one.
 fn check_length(text: &str) -> Result<&str, FieldFault> {
     if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
         return Err(FieldFault::new(

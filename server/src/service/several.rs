@@ -216,7 +216,7 @@ async fn no_key_is_forgotten_while_clocks_disagree() {
     let jump = 25 * Millis::HOUR;
     let shared = store.shared_clock().unwrap();
     let machine = shared.machine();
-    shared.measured(machine, machine.wall.plus(jump), machine);
+    shared.record_measurement(machine, machine.wall.plus(jump), machine);
     clock.set(DAY.plus(jump));
     service.purge().await;
     let again = service.create_order(&caller, &order, None).await.unwrap();

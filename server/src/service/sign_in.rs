@@ -204,7 +204,7 @@ impl Service {
         Secrets::is_same(&self.form_token(holder), given)
     }
 
-    /// Returns the id of a form that makes something once.
+    /// Returns the id of a form. A form that is sent twice is recognised by it.
     pub fn fresh_id(&self) -> Ulid {
         self.ids.ulid(self.now())
     }

@@ -91,7 +91,7 @@ impl Service {
         }
     }
 
-    /// Logs once for each parcel, and not every time due steps are taken, that it is stuck.
+    /// Logs each stuck parcel once, although every run finds it again.
     fn log_stuck(&self, stuck: &[ParcelRow]) {
         let mut logged = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
         let stuck = stuck.iter().map(|parcel| (parcel.key, parcel.version));
@@ -163,8 +163,8 @@ impl Service {
         Ok(taken)
     }
 
-    /// Takes the parcel's next step if it is due and can be taken. It is no error if another write came first or this
-    /// write failed; only a database that takes no writes is.
+    /// Takes the parcel's next step, if it is due and can be taken. Losing to another write, or failing to write this
+    /// parcel, is not an error; only a database that takes no writes is.
     async fn take_step(&self, parcel: &ParcelRow, now: Millis) -> Result<Option<Fired>, Refusal> {
         let Some(step) = due_step(parcel, now) else { return Ok(None) };
         let ops = scenario::take_step(parcel, step);

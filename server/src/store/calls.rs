@@ -71,7 +71,7 @@ impl Store {
     }
 
     /// Writes like [`Store::write`], and waits for the outcome without a timeout.
-    pub(super) async fn write_in_any_case<T, F>(&self, run: F) -> Result<T, StoreError>
+    pub(super) async fn write_without_timeout<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,

@@ -18,8 +18,8 @@ use crate::{
         AccountRowId, ApiKeyRecord, CarrierRowId, NewCredential, Tenant,
         audit::{AuditAction, AuditedChange, Author},
         credentials::{
-            AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret, OLD_SECRETS, OldSecret,
-            Scope,
+            AdminScope, ApiKeyScope, CarrierScope, Credential, MAX_OLD_SECRETS, NewSecret,
+            OldSecret, Scope,
         },
     },
 };
@@ -256,15 +256,15 @@ impl Store {
     }
 }
 
-/// Waits for other servers' writes of keys. Keys are numbered by their changes: a number that is committed after a
-/// higher one would be overlooked by every server that has seen the higher one. A lock of the table would not do,
-/// because the orders of the same transaction would wait behind a VACUUM.
+/// Waits for other servers' writes of keys. Changes of keys are numbered, and a server that has seen a number never
+/// looks for lower ones, so they must be committed in order. A table lock is no alternative: orders in the same
+/// transaction would wait for a VACUUM.
 async fn lock_keys<S: StoredScope>(db: Sql<'_>) -> SqlResult<()> {
     db.lock(KEYS_LOCK, S::TABLE).await
 }
 
-/// Replaces a key's secret. No old secret outlives `old_until`, and none lives longer than it was given before. So the
-/// latest rotation says when all of them have expired.
+/// Replaces a key's secret. Old secrets expire at `old_until`, or earlier if an earlier rotation said so. So after the
+/// latest `old_until`, all of them have expired.
 async fn rotate(
     db: Sql<'_>,
     id: &str,
@@ -291,7 +291,7 @@ async fn rotate(
         (
             "DELETE FROM api_key_old_secrets WHERE key = $1 AND id NOT IN \
              (SELECT id FROM api_key_old_secrets WHERE key = $1 ORDER BY id DESC LIMIT $2)",
-            given![key, OLD_SECRETS].to_vec(),
+            given![key, MAX_OLD_SECRETS].to_vec(),
         ),
         (
             "UPDATE api_keys SET hash = $2, last4 = $3, \

@@ -100,7 +100,7 @@ impl Store {
 /// Returns none for a row of the log that cannot be read, so that it hides no others.
 fn readable<T>(read: SqlResult<T>) -> SqlResult<Option<T>> {
     match read {
-        Err(error) if error.is_of_row() => {
+        Err(error) if error.is_row_error() => {
             tracing::error!("a row of a webhook's log cannot be read, and is left out");
             Ok(None)
         }

@@ -14,7 +14,7 @@ use crate::{
     domain::{
         Tenant,
         audit::{Actor, AuditAction, AuditedChange, Author},
-        webhooks::{DisabledBy, Endpoint, Kinds, OLD_SECRET, OLD_SECRETS},
+        webhooks::{DisabledBy, Endpoint, Kinds, MAX_OLD_SECRETS, OLD_SECRET},
     },
 };
 
@@ -243,7 +243,7 @@ async fn rotate(
     }
     let forget = "DELETE FROM webhook_old_secrets WHERE tenant = $1 AND (until <= $2 OR id NOT IN \
          (SELECT id FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC LIMIT $3))";
-    db.execute(forget, given![tenant, now, OLD_SECRETS]).await?;
+    db.execute(forget, given![tenant, now, MAX_OLD_SECRETS]).await?;
     let sql = "UPDATE webhook_endpoints SET secret = $2 WHERE tenant = $1";
     db.execute(sql, given![tenant, new.as_bytes()]).await?;
     Ok(true)
@@ -260,7 +260,7 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
         }
         Ok(_) => {}
         // An unreadable endpoint has no secret to keep, so a new one replaces it.
-        Err(error) if error.is_of_row() => {
+        Err(error) if error.is_row_error() => {
             void_leases(db, tenant, Some(now)).await?;
             let sql = "DELETE FROM webhook_endpoints WHERE tenant = $1";
             db.execute(sql, given![tenant.number()]).await?;

@@ -36,8 +36,8 @@ pub struct SearchPage {
 /// A parcel's place in a list: its time of creation, and its row.
 pub(super) type Place = (i64, i64);
 
-/// The parcels that are left after some words.
-pub(super) struct Narrowing {
+/// The parcels that have all words so far.
+pub(super) struct Intersection {
     /// Sorted places; none until a word has narrowed anything down.
     places: Option<Vec<Place>>,
     /// True if a word was passed over.
@@ -46,7 +46,7 @@ pub(super) struct Narrowing {
     to: i64,
 }
 
-impl Narrowing {
+impl Intersection {
     pub(super) fn new(query: &ListQuery) -> Self {
         let (from, to) = bounds(query);
         Self { places: None, has_unmet: false, from, to }
@@ -164,7 +164,7 @@ impl Loaded {
     /// Returns true if it has all the words and matches the query.
     pub(super) fn is_wanted(&self, words: &[Word], query: &ListQuery) -> bool {
         let terms = self.order.findable(&self.number).terms();
-        words.iter().all(|word| word.is_of(&terms, self.awb.as_deref()))
+        words.iter().all(|word| word.matches(&terms, self.awb.as_deref()))
             && query
                 .status
                 .as_ref()

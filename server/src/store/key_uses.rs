@@ -11,7 +11,7 @@ impl Store {
     pub async fn keep_key_uses(&self, days: LastUses) -> Result<(), StoreError> {
         // Sorted by key, so that two servers never deadlock.
         let rows: Vec<_> = days.into_iter().map(|(key, day)| given![key, day].to_vec()).collect();
-        self.write_in_any_case(async move |db| {
+        self.write_without_timeout(async move |db| {
             let insert = "INSERT INTO key_uses AS u (api_key, day)";
             let latest =
                 "ON CONFLICT (api_key) DO UPDATE SET day = excluded.day WHERE u.day < excluded.day";

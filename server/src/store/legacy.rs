@@ -25,7 +25,7 @@ impl Store {
             given![key, day, i64::try_from(requests).unwrap_or(i64::MAX)].to_vec()
         };
         let rows: Vec<_> = sorted.into_iter().map(row).collect();
-        self.write_in_any_case(async move |db| {
+        self.write_without_timeout(async move |db| {
             let insert = "INSERT INTO legacy_uses AS u (api_key, day, requests)";
             let add =
                 "ON CONFLICT (api_key, day) DO UPDATE SET requests = u.requests + excluded.requests";

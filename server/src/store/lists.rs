@@ -61,7 +61,7 @@ impl Store {
         let listed = self.long_query(Some(tenant), async move |db| {
             #[cfg(test)]
             super::sqlite::tests::reads::wait_if_asked(&query);
-            db.at_one_moment(async || page(db, &Filter::new(tenant, &query), &query).await).await
+            db.in_snapshot(async || page(db, &Filter::new(tenant, &query), &query).await).await
         });
         let (rows, total) = listed.await?;
         Ok((self.readable(rows, "a parcel is left out of a list"), total))

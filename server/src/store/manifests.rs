@@ -31,7 +31,7 @@ impl Store {
     ) -> Result<ManifestInputs, StoreError> {
         let (awb, numbers) = (awb.as_str().to_owned(), numbers.to_vec());
         let inputs = self.query(async move |db| {
-            db.at_one_moment(async || {
+            db.in_snapshot(async || {
                 let known = concat!(
                     "SELECT document FROM manifests WHERE tenant = ",
                     current!("$1"),
@@ -42,7 +42,7 @@ impl Store {
                 let mut found = Vec::with_capacity(numbers.len());
                 for number in &numbers {
                     found.push(match candidate(db, tenant, number).await {
-                        Err(error) if error.is_of_row() => Err(error),
+                        Err(error) if error.is_row_error() => Err(error),
                         found => Ok(found?),
                     });
                 }

@@ -53,8 +53,8 @@ methods! {
     /// logged.
     pub async fn settle(&self, lease: Lease, outcome: AttemptResult, decision: RetryDecision) -> Result<Settled, StoreError>;
 
-    /// Releases events that wait for an earlier event which their parcel does not have, and returns their number: a
-    /// safety net below the locks of several servers. Each call scans a part of the waiting events.
+    /// Releases events that wait for an earlier event that does not exist, and returns their number: a safety net below
+    /// the locks of several servers. Each call scans a part of the waiting events.
     pub async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError>;
 
     /// Deletes a leased event that has no content any more, with its log.

@@ -107,10 +107,10 @@ enum Engine {
     Postgres(postgres::Store),
 }
 
-/// The outcome of committing [`Changes`](crate::domain::Changes). `Committed` ones are durable, and a refusal changed
-/// nothing. For the rest it is not known yet: `Busy` ones may still be committed, and `Broken` ones may be found
-/// committed at the next start if an fsync failed. It is only certain that neither was acknowledged; the caller repeats
-/// under the same idempotency key.
+/// The outcome of committing [`Changes`](crate::domain::Changes). Committed changes are durable, and a refusal changes
+/// nothing. Other outcomes leave it open: `Busy` changes may still be committed, and `Broken` ones may turn out to be
+/// committed at the next start if an fsync failed. Neither was acknowledged, so the caller retries under the same
+/// idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
     /// They are in the database, durably.

@@ -197,8 +197,8 @@ async fn due(
     until: Millis,
     max: usize,
 ) -> SqlResult<Vec<SqlResult<ParcelRow>>> {
-    // Found without reading a row of a file, which may be damaged. It goes through the few that are due, not the many
-    // of a tenant.
+    // Reads only the index, since a row of a file may be damaged, and visits the few due parcels, not all of a
+    // tenant's.
     let sql = "SELECT id FROM parcels WHERE step_due <= $1 \
          {AND ($3::bigint IS NULL OR tenant & 4294967295 = $3)|} ORDER BY step_due LIMIT $2";
     let is_wanted = |parcel: &ParcelRow| tenant.is_none_or(|tenant| parcel.tenant == tenant);
@@ -235,7 +235,7 @@ pub(super) async fn one<T>(
     let number = number.as_str().to_ascii_uppercase();
     let given = given![columns::environment(environment), &number];
     match db.first(sql, given, |row| read(row).map_err(|error| named(row, error))).await {
-        Err(error) if error.is_of_page() => {
+        Err(error) if error.is_page_error() => {
             let row = concat!("SELECT id FROM parcels ", by_number!());
             let row = db.value(row, given).await?;
             Err(error.of_parcel("parcels", row))
@@ -262,7 +262,7 @@ pub(super) async fn read_each<T>(
     let mut all = Vec::with_capacity(ids.len());
     for id in ids {
         match db.first(sql, given![*id], read).await {
-            Err(error) if error.is_of_page() => all.push(Err(error.of_parcel("parcels", *id))),
+            Err(error) if error.is_page_error() => all.push(Err(error.of_parcel("parcels", *id))),
             found => all.extend(found?),
         }
     }
@@ -272,7 +272,7 @@ pub(super) async fn read_each<T>(
 /// Returns the error of a row of `select_parcels!` with its id.
 fn named(row: &Row<'_>, error: SqlError) -> SqlError {
     match row.get(0) {
-        Ok(id) if error.is_of_row() => error.of_parcel("parcels", id),
+        Ok(id) if error.is_row_error() => error.of_parcel("parcels", id),
         Ok(_) | Err(_) => error,
     }
 }

@@ -8,7 +8,7 @@ use parcelo::rules::ListQuery;
 use super::{
     Store, StoreError,
     findings::{
-        Findings, Loaded, MAX_LOADED, MAX_TAIL, MAX_TERMS, Narrowing, Place, SearchPage, bounds,
+        Findings, Intersection, Loaded, MAX_LOADED, MAX_TAIL, MAX_TERMS, Place, SearchPage, bounds,
         has_filters, to_load,
     },
     generations::{current, is_current},
@@ -42,8 +42,9 @@ pub(super) const AWB_ENDS: &str = of_awbs!(
      AND {right(replace(m.awb, '-', ''), length($3))|substr(replace(m.awb, '-', ''), -length($3))} = $3"
 );
 
-/// Selects the newest of the parcels that are in no run yet; in a file, those after a row. One is read beyond the
-/// maximum, in the order of the index: a count would read a whole table, which has a million dead rows after a copy.
+/// Selects the newest parcels that are not in a run yet; in a file, those after a row. Reading one more than the
+/// maximum, in index order, shows whether there are more: a count would read the whole table, which has a million dead
+/// rows after a copy.
 pub(super) const TAIL: &str = concat!(
     "{SELECT p.id FROM (SELECT parcel FROM term_queue ORDER BY parcel DESC LIMIT $2) AS q \
      LEFT JOIN parcels AS p ON p.id = q.parcel AND p.tenant = $1|\
@@ -81,7 +82,7 @@ impl Store {
         search: Search,
     ) -> Result<SearchPage, StoreError> {
         let found = self.long_query(Some(tenant), async move |db| {
-            db.at_one_moment(async || {
+            db.in_snapshot(async || {
                 let present = concat!("SELECT ", current!("$1"));
                 let tenant = db.value(present, given![tenant.number()]).await?;
                 let query = &query;
@@ -114,7 +115,7 @@ impl Searching<'_> {
 
     /// Adds the parcels of the runs that have all the words.
     async fn find(&mut self, words: &[Word], findings: &mut Findings) -> SqlResult<()> {
-        let mut narrowing = Narrowing::new(self.query);
+        let mut narrowing = Intersection::new(self.query);
         for word in words {
             if narrowing.wants_more() {
                 narrowing.meet(self.places(word).await?);

@@ -23,8 +23,8 @@ use crate::{
     domain::search::FindableOrder,
 };
 
-/// Number of the newest rows of a file that are left out of the runs. An order with such a row may still be on its way,
-/// and no parcel is created in a row that the runs have passed.
+/// Number of a file's newest rows that are not added to the runs yet. An order may still be writing one of them, and no
+/// parcel is created in a row that the runs have passed.
 const RECENT_ROWS: i64 = if cfg!(test) { 4 } else { 64 };
 /// Maximum number of pieces of a merged run that are deleted at a time.
 const PIECES_PER_DELETE: u64 = 64;
@@ -73,8 +73,8 @@ macro_rules! findable {
 }
 
 impl Store {
-    /// Does a page of the work on the search index: adds parcels, merges runs. Returns true if there is more to do.
-    pub async fn tend_search(&self) -> Result<bool, StoreError> {
+    /// Does a page of maintenance on the search index: adds parcels, merges runs. Returns true if there is more to do.
+    pub async fn maintain_search_index(&self) -> Result<bool, StoreError> {
         // Without the writer or a lock, because usually there is nothing to do.
         if !self.query(async |db| has_work(db).await).await? {
             return Ok(false);
@@ -186,7 +186,7 @@ async fn add_run(db: Sql<'_>, ids: &[i64]) -> SqlResult<()> {
     for own in parcels::read_each(db, sql, ids, read_entries).await? {
         match own {
             Ok(own) => entries.extend(own),
-            Err(error) if error.is_of_row() => {
+            Err(error) if error.is_row_error() => {
                 tracing::error!(%error, "a damaged parcel will not be found by a search");
             }
             Err(error) => return Err(error),
@@ -295,7 +295,7 @@ pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
             Ok(own) => {
                 own.into_iter().map(|own| (own.clone(), [&own[..], &[0]].concat())).collect()
             }
-            Err(error) if error.is_of_row() => {
+            Err(error) if error.is_row_error() => {
                 let whole = Bounds::new(&sorting(row.get(1)?), "");
                 vec![(whole.from, whole.to)]
             }

@@ -88,7 +88,7 @@ impl Sql<'_> {
     }
 
     /// Runs reads on one snapshot.
-    pub(super) async fn at_one_moment<T>(
+    pub(super) async fn in_snapshot<T>(
         self,
         read: impl AsyncFnOnce() -> SqlResult<T>,
     ) -> SqlResult<T> {
@@ -332,7 +332,7 @@ struct UnknownNumber;
 
 impl SqlError {
     /// Returns true if a row does not hold what was once written to it; the next one may.
-    pub(super) fn is_of_row(&self) -> bool {
+    pub(super) fn is_row_error(&self) -> bool {
         match self {
             Self::Sqlite(error) => error::is_damaged(error),
             #[cfg(feature = "postgres")]
@@ -341,9 +341,9 @@ impl SqlError {
     }
 
     /// Returns true if a page of a file cannot be read, or a text is not the JSON that it should be.
-    pub(super) fn is_of_page(&self) -> bool {
+    pub(super) fn is_page_error(&self) -> bool {
         match self {
-            Self::Sqlite(error) => error::is_of_row(error) && !error::is_damaged(error),
+            Self::Sqlite(error) => error::is_row_error(error) && !error::is_damaged(error),
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => false,
         }

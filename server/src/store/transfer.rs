@@ -72,7 +72,7 @@ pub(crate) async fn from_file(
     LocalSet::new().run_until(copy).await
 }
 
-/// Makes a PostgreSQL database that is a copy as fast as one that has grown.
+/// Collects planner statistics for a copied PostgreSQL database.
 pub(crate) async fn analyse(target: Address) -> Result<(), StoreError> {
     LocalSet::new().run_until(Database::analyse(target)).await
 }

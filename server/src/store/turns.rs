@@ -46,7 +46,7 @@ impl Turns {
         Self { all: Arc::new(Semaphore::new(max)), queues: Mutex::default() }
     }
 
-    /// Waits for a turn; none if too many wait, or it takes too long.
+    /// Waits for a turn. Returns `None` if too many are waiting or the wait times out.
     pub(super) async fn turn(&self, tenant: Option<Tenant>) -> Option<Turn> {
         let queue = self.queue(tenant)?;
         let turn = async {

@@ -29,12 +29,12 @@ use crate::{
     service::{Delivery, LeasedEvent, Service},
 };
 
-/// Interval at which the outbox is read without a notification: for retries that fall due, and for events that
-/// another process (an admin command) enqueued.
+/// Interval at which the outbox is polled, for retries that become due and for events that another process (an admin
+/// command) enqueued.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Interval at which stranded events are looked for: events whose predecessor is gone. Such a fault makes an event
-/// late, but loses none.
+/// Interval between searches for stranded events, whose predecessor no longer exists. Such an event is delayed, not
+/// lost.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The way in which messages reach their endpoints.
@@ -142,16 +142,16 @@ impl Round {
     /// Returns false if none is in flight.
     async fn finish_some(&mut self) -> bool {
         let Some(over) = self.tasks.join_next_with_id().await else { return false };
-        self.clear(over);
+        self.release_slot(over);
         while let Some(over) = self.tasks.try_join_next_with_id() {
-            self.clear(over);
+            self.release_slot(over);
         }
         true
     }
 
-    fn clear(&mut self, over: Result<(Id, ()), JoinError>) {
+    fn release_slot(&mut self, ended: Result<(Id, ()), JoinError>) {
         // A delivery that panicked releases its slot too; its lease expires.
-        let id = over.map_or_else(|panic| panic.id(), |(id, ())| id);
+        let id = ended.map_or_else(|panic| panic.id(), |(id, ())| id);
         if let Some(tenant) = self.flights.remove(&id) {
             self.slots.release(tenant);
         }

@@ -9,13 +9,13 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use crate::domain::webhooks::AllowedHosts;
 
 /// A function that finds the addresses of a name.
-type LookUp = fn(Name) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+type Lookup = fn(Name) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
 /// A resolver that returns allowed addresses only.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Resolver {
-    reach: AllowedHosts,
-    look_up: LookUp,
+    hosts: AllowedHosts,
+    lookup: Lookup,
 }
 
 /// The error for a name without an allowed address.
@@ -24,31 +24,31 @@ pub(super) struct Resolver {
 pub(super) struct NotAllowed;
 
 impl Resolver {
-    /// Creates a resolver that asks the machine.
-    pub(super) fn new(reach: AllowedHosts) -> Self {
-        Self::asking(reach, |name| {
+    /// Creates a resolver that uses the system's name resolution.
+    pub(super) fn new(hosts: AllowedHosts) -> Self {
+        Self::with_lookup(hosts, |name| {
             async move { Ok(tokio::net::lookup_host((name.as_str(), 0)).await?.collect()) }.boxed()
         })
     }
 
-    pub(super) fn asking(reach: AllowedHosts, look_up: LookUp) -> Self {
-        Self { reach, look_up }
+    pub(super) fn with_lookup(hosts: AllowedHosts, lookup: Lookup) -> Self {
+        Self { hosts, lookup }
     }
 }
 
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let Self { reach, look_up } = *self;
+        let Self { hosts, lookup } = *self;
         Box::pin(async move {
-            let found = allowed(look_up(name).await?, reach)?;
+            let found = allowed(lookup(name).await?, hosts)?;
             Ok(Box::new(found.into_iter()) as Addrs)
         })
     }
 }
 
 /// Returns the addresses that are allowed.
-fn allowed(mut found: Vec<SocketAddr>, reach: AllowedHosts) -> Result<Vec<SocketAddr>, NotAllowed> {
-    found.retain(|address| reach.allows(address.ip()));
+fn allowed(mut found: Vec<SocketAddr>, hosts: AllowedHosts) -> Result<Vec<SocketAddr>, NotAllowed> {
+    found.retain(|address| hosts.allows(address.ip()));
     if found.is_empty() { Err(NotAllowed) } else { Ok(found) }
 }
 
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_of_this_machine_is_refused_in_production() {
+    async fn localhost_is_refused_in_production() {
         let name = || "localhost".parse().unwrap();
         let refused = Resolver::new(AllowedHosts::Public).resolve(name()).await.err().unwrap();
         assert!(refused.is::<NotAllowed>(), "{refused}");

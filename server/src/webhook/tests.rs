@@ -420,7 +420,7 @@ async fn an_address_that_is_no_longer_allowed_is_not_called() {
 }
 
 #[tokio::test]
-async fn without_a_webhook_nothing_is_written_down() {
+async fn without_a_webhook_no_event_is_enqueued() {
     let test = TestService::new().await;
     let caller = test.caller("shop", Environment::Production).await;
     test.create(&caller, "PARCEL-00001").await;
@@ -586,7 +586,7 @@ async fn every_replaced_secret_signs_for_its_24_hours() {
 }
 
 #[tokio::test]
-async fn no_more_secrets_sign_than_a_receiver_looks_at() {
+async fn at_most_sixteen_secrets_sign() {
     let test = TestService::new().await;
     let caller = test.subscriber("shop", OLD).await;
     let tenant = caller.tenant();

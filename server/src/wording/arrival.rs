@@ -12,20 +12,20 @@ use super::{dates::in_words, words::words};
 pub(crate) struct ArrivalText {
     pub(crate) label: &'static str,
     /// The word before the date: `Today`.
-    pub(crate) lead: Option<&'static str>,
+    pub(crate) date_prefix: Option<&'static str>,
     pub(crate) hint: Option<&'static str>,
-    pub(crate) date: Day,
+    pub(crate) date: DisplayDate,
     pub(crate) is_late: bool,
 }
 
-/// A date for machines and for people.
-pub(crate) struct Day {
+/// A date as ISO 8601 and as text for readers.
+pub(crate) struct DisplayDate {
     pub(crate) machine: String,
     pub(crate) words: String,
 }
 
 impl ArrivalText {
-    /// Creates the text; none for a kind that is newer than this server.
+    /// Creates the text; `None` for a kind that this version does not know.
     pub(crate) fn new(known: &Arrival, language: Language) -> Option<Self> {
         let words = words(language);
         let (label, lead, hint) = match known.kind {
@@ -39,11 +39,17 @@ impl ArrivalText {
             _ => return None,
         };
         let is_late = known.kind == ArrivalKind::Delayed;
-        Some(Self { label, lead, hint, date: Day::new(known.date, language), is_late })
+        Some(Self {
+            label,
+            date_prefix: lead,
+            hint,
+            date: DisplayDate::new(known.date, language),
+            is_late,
+        })
     }
 }
 
-impl Day {
+impl DisplayDate {
     pub(crate) fn new(date: NaiveDate, language: Language) -> Self {
         Self { machine: date.to_string(), words: in_words(date, language) }
     }
@@ -70,7 +76,8 @@ mod tests {
         for (kind, label, lead, hint, is_late) in table {
             let known = Arrival::new(kind.clone(), "2026-01-20".parse().unwrap());
             let promise = ArrivalText::new(&known, Language::En).unwrap();
-            let texts = (promise.label, promise.lead.unwrap_or(""), promise.hint.unwrap_or(""));
+            let texts =
+                (promise.label, promise.date_prefix.unwrap_or(""), promise.hint.unwrap_or(""));
             assert_eq!((texts, promise.is_late), ((label, lead, hint), is_late), "{kind}");
             assert_eq!(promise.date.words, "Tuesday, January 20, 2026");
         }

@@ -5,6 +5,6 @@ mod arrival;
 mod dates;
 mod words;
 
-pub(crate) use arrival::{ArrivalText, Day};
+pub(crate) use arrival::{ArrivalText, DisplayDate};
 pub(crate) use dates::{in_words, offset_in_words};
 pub(crate) use words::{Words, advice, meaning, status_name, words};

@@ -2,7 +2,7 @@
 
 use parcelo::{Language, ParcelStatus};
 
-/// The fixed texts; e-mails use some of them.
+/// The fixed texts of the tracking page, some of which e-mails use too.
 pub(crate) struct Words {
     pub(crate) tracking: &'static str,
     pub(crate) tracking_number: &'static str,
@@ -124,7 +124,7 @@ pub(crate) const fn words(language: Language) -> &'static Words {
     }
 }
 
-/// Explains a status to someone who waits for the parcel.
+/// Explains a status to the receiver.
 pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str {
     let (en, es) = match status {
         ParcelStatus::Ordered => {
@@ -173,7 +173,7 @@ pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str
             "The sender has cancelled this shipment. There will be no delivery.",
             "El remitente canceló este envío. No habrá entrega.",
         ),
-        // A status that is newer than this page.
+        // A status that this version does not know.
         _ => ("", ""),
     };
     language.pick(en, es)
@@ -187,7 +187,7 @@ pub(crate) fn status_name(status: &ParcelStatus, language: Language) -> &str {
     }
 }
 
-/// Advises someone who waits for the parcel, when waiting is not enough.
+/// Returns advice for the receiver, for statuses in which there is something to do.
 pub(crate) fn advice(status: &ParcelStatus, language: Language) -> &'static [&'static str] {
     let (en, es): (&[&str], &[&str]) = match status {
         ParcelStatus::CustomsHold => (

@@ -1,8 +1,8 @@
-//! A PostgreSQL of the test run's own, for every kind of test: those inside the server's crate, of the server as
-//! a process, of the command line, and under faults include this one file.
+//! A separate PostgreSQL for the test run. Every kind of test includes this file: those inside the server's crate, of
+//! the server as a process, of the command line, and under faults.
 //!
-//! It is made in a temporary folder by an unprivileged user, listens on a Unix socket there, and is gone when
-//! the process of the tests ends, however it ends.
+//! It is made in a temporary folder by an unprivileged user, listens on a Unix socket there, and is removed when the
+//! process of the tests ends, however it ends.
 #![allow(dead_code, reason = "each of the crates that include this file uses a part of it")]
 
 use std::{
@@ -43,11 +43,11 @@ const SCRIPT: &str = r#"
     rm -rf "$folder"
 "#;
 
-/// What makes tests of logic quicker, and would lose data in a power cut.
+/// Settings that make tests of logic faster and would lose data in a power cut.
 const UNSAFE_SETTINGS: [&str; 3] =
     ["fsync = off", "full_page_writes = off", "synchronous_commit = off"];
 
-/// Where Debian and others put PostgreSQL's programs, which are not on the path.
+/// Folders in which Debian and others put PostgreSQL's programs, which are not on the path.
 const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/lib/postgresql"];
 
 /// The cluster of the tests of this process.
@@ -55,7 +55,7 @@ static CLUSTER: LazyLock<Option<Cluster>> =
     LazyLock::new(|| Some(Cluster::start_from(programs()?, "", &UNSAFE_SETTINGS)));
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-/// A running PostgreSQL; dropping it ends it.
+/// A running PostgreSQL, which ends when it is dropped.
 pub(crate) struct Cluster {
     programs: PathBuf,
     folder: String,
@@ -69,7 +69,7 @@ pub(crate) struct Database {
     name: String,
 }
 
-/// The cluster that the tests of this process share; none where PostgreSQL is not installed.
+/// Returns the cluster that the tests of this process share; `None` if PostgreSQL is not installed.
 pub(crate) fn shared() -> Option<&'static Cluster> {
     CLUSTER.as_ref().or_else(|| {
         note_untried();
@@ -84,14 +84,14 @@ fn note_untried() {
     file.and_then(|mut file| file.write_all(b".")).unwrap();
 }
 
-/// The file of those counts.
+/// Returns the path of the file with those counts.
 pub(crate) fn untried() -> PathBuf {
     let name = format!("untried-without-postgresql-{}", std::os::unix::process::parent_id());
     env::current_exe().unwrap().with_file_name(name)
 }
 
-/// The switch: a new database for a test if the tests are to run on PostgreSQL, and none if they are to run on
-/// files and in memory, which is the default.
+/// Returns a new database for a test if the tests run on PostgreSQL, and `None` if they run on files and in memory,
+/// which is the default.
 pub(crate) fn chosen() -> Option<Database> {
     match env::var("PARCELO_TEST_DATABASE").as_deref() {
         Err(_) | Ok("sqlite") => None,
@@ -100,19 +100,19 @@ pub(crate) fn chosen() -> Option<Database> {
     }
 }
 
-/// The same as an address: the database lasts as long as the cluster, for those who cannot tell when they have
-/// done with it.
+/// Returns such a database's address. It lasts as long as the cluster, for callers that cannot tell when they have
+/// finished.
 pub(crate) fn chosen_kept() -> Option<String> {
     chosen().map(|database| std::mem::ManuallyDrop::new(database).url())
 }
 
-/// A new database in it; none where PostgreSQL is not installed.
+/// Returns a new database in the cluster; `None` if PostgreSQL is not installed.
 pub(crate) fn database() -> Option<Database> {
     let cluster = shared()?;
     Some(Database { name: cluster.create_database(), cluster })
 }
 
-/// The folder of PostgreSQL's programs: `PARCELO_POSTGRES_BIN`, or the newest that is installed.
+/// Returns the folder of PostgreSQL's programs: `PARCELO_POSTGRES_BIN`, or the newest that is installed.
 pub(crate) fn programs() -> Option<PathBuf> {
     if let Some(named) = env::var_os("PARCELO_POSTGRES_BIN") {
         return Some(named.into());
@@ -131,8 +131,8 @@ pub(crate) fn programs() -> Option<PathBuf> {
 }
 
 impl Cluster {
-    /// Starts a cluster with lines of `postgresql.conf`; without any it is as durable as PostgreSQL is. None
-    /// where PostgreSQL is not installed.
+    /// Starts a cluster with lines of `postgresql.conf`; without any it is as durable as PostgreSQL is. Returns `None`
+    /// if PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
             note_untried();
@@ -141,7 +141,7 @@ impl Cluster {
         Some(Self::start_from(programs, "", settings))
     }
 
-    /// Starts a standby of this one, to which it streams what is written.
+    /// Starts a standby, which receives this cluster's writes.
     pub(crate) fn start_standby(&self) -> Self {
         Self::start_from(self.programs.clone(), &self.folder, &[])
     }
@@ -159,31 +159,31 @@ impl Cluster {
         Self { programs, folder, script }
     }
 
-    /// The folder of its socket, and of its `data`.
+    /// Returns the folder of its socket and of its `data`.
     pub(crate) fn folder(&self) -> &str {
         &self.folder
     }
 
-    /// Makes an empty database, and answers with its name.
+    /// Creates an empty database and returns its name.
     pub(crate) fn create_database(&self) -> String {
         let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         self.run_sql("postgres", &format!("CREATE DATABASE {name}"));
         name
     }
 
-    /// The address of a database, for `--database`.
+    /// Returns the address of a database, for `--database`.
     pub(crate) fn url(&self, database: &str) -> String {
         format!("postgres://parcelo@/{database}?host={}&unsafe_settings=allow", self.folder)
     }
 
-    /// What an operator does in a database, by `psql`; an error of it is the test's.
+    /// Runs statements in a database by `psql`, as an operator does. An error fails the test.
     pub(crate) fn run_sql(&self, database: &str, sql: &str) {
         self.query(database, sql);
     }
 
-    /// The same, with what `psql` prints: a line for each row, `|` between its columns.
+    /// Returns the output of `psql`: a line for each row, `|` between its columns.
     pub(crate) fn query(&self, database: &str, sql: &str) -> String {
-        // Not every set of programs has it, and that of the path speaks to any version.
+        // Some sets of programs lack it, and the one on the path works with any version.
         let own = self.programs.join("psql");
         let done = Command::new(if own.exists() { own } else { "psql".into() })
             .args(["-X", "-q", "-t", "-A", "-h", &self.folder, "-U", "parcelo", "-d", database])
@@ -195,7 +195,7 @@ impl Cluster {
         String::from_utf8(done.stdout).unwrap().trim_end().to_owned()
     }
 
-    /// Starts, stops or restarts it by `pg_ctl`, for example with `["restart", "-m", "immediate"]`.
+    /// Starts, stops or restarts it with `pg_ctl`, for example with `["restart", "-m", "immediate"]`.
     pub(crate) fn control(&self, arguments: &[&str]) {
         let mut command = as_owner(self.programs.join("pg_ctl").to_str().unwrap());
         command.args(arguments).args(["-s", "-w", "-D"]).arg(format!("{}/data", self.folder));
@@ -205,17 +205,17 @@ impl Cluster {
 }
 
 impl Cluster {
-    /// Stops every process of it where it is, or lets them go on: it keeps its connections and answers nothing.
+    /// Stops all its processes where they are, or lets them continue: it keeps its connections and answers nothing.
     pub(crate) fn freeze(&self, is_frozen: bool) {
         let file = fs::read_to_string(format!("{}/data/postmaster.pid", self.folder)).unwrap();
         let main = file.lines().next().unwrap();
         let signal = |processes: &str| {
             let mut kill = Command::new("kill");
             kill.arg(if is_frozen { "-STOP" } else { "-CONT" }).args(processes.split_whitespace());
-            // A child may have ended meanwhile.
+            // A child may have ended by now.
             let _ended = kill.stderr(Stdio::null()).status().unwrap();
         };
-        // The main process first: a child that it starts between the look and the signal would answer.
+        // The main process comes first: a child that it starts between the look and the signal would answer.
         signal(main);
         let children = Command::new("pgrep").args(["-P", main]).output().unwrap().stdout;
         signal(&String::from_utf8(children).unwrap());
@@ -230,12 +230,12 @@ impl Drop for Cluster {
 }
 
 impl Database {
-    /// Its address, for `--database`.
+    /// Returns its address, for `--database`.
     pub(crate) fn url(&self) -> String {
         self.cluster.url(&self.name)
     }
 
-    /// What `psql` prints for a statement.
+    /// Returns the output of `psql` for a statement.
     pub(crate) fn query(&self, sql: &str) -> String {
         self.cluster.query(&self.name, sql)
     }
@@ -243,7 +243,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // A hundred databases of 8 MB each are much for a temporary folder. A failing test says why itself.
+        // A hundred databases of 8 MB each are much for a temporary folder. A failing test has the error itself.
         if !std::thread::panicking() {
             let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
             self.cluster.run_sql("postgres", &drop);
@@ -251,7 +251,7 @@ impl Drop for Database {
     }
 }
 
-/// A command as the user to whom the cluster belongs: PostgreSQL does not run as root.
+/// Returns a command that runs as the cluster's owner: PostgreSQL does not run as root.
 pub(crate) fn as_owner(program: &str) -> Command {
     let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     let mut command = Command::new(if is_root { "runuser" } else { program });

@@ -1,4 +1,4 @@
-//! Who is let in, and what is said to those who are not; what every answer carries.
+//! Authentication: accepted and refused requests, and the headers of every answer.
 
 use crate::api::{Api, order, send};
 
@@ -77,7 +77,7 @@ async fn under_api_the_key_comes_first_and_elsewhere_the_404() {
 }
 
 #[tokio::test]
-async fn a_method_that_an_endpoint_does_not_have_is_405_with_those_it_has() {
+async fn an_unsupported_method_is_405_with_the_allowed_ones() {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let table = [

@@ -1,4 +1,4 @@
-//! The admin API as an operator's programs call it, on a real server's operators' listener.
+//! The admin API as an operator's programs call it, on the operators' listener of a real server.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, numbered, order, send},
-    running::{House, Running},
+    running::{Running, TestSetup},
     waiting::until,
 };
 
@@ -19,8 +19,8 @@ struct Admin {
 }
 
 impl Admin {
-    fn of(house: &House, running: &Running) -> Self {
-        let made = house.tokens(&["create", "--name", "Test"]);
+    fn of(setup: &TestSetup, running: &Running) -> Self {
+        let made = setup.tokens(&["create", "--name", "Test"]);
         Self {
             url: running.url("admin").to_owned(),
             token: made["token"].as_str().unwrap().to_owned(),
@@ -42,7 +42,7 @@ impl Admin {
         self.data("GET", path, None, 200).await
     }
 
-    /// What a call that must succeed answers.
+    /// Returns `data` of a call that must succeed.
     async fn data(&self, method: &str, path: &str, body: Option<&Value>, status: u16) -> Value {
         let answer = self.ask(method, path, body).await;
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
@@ -60,9 +60,9 @@ const WEBHOOK: &str = "webhooks/sandbox";
 
 #[tokio::test]
 async fn a_first_start_prints_a_token_whose_curl_line_works() {
-    let house = House::new();
-    let _running = house.start(&[]);
-    let output = house.output();
+    let setup = TestSetup::new();
+    let _running = setup.start(&[]);
+    let output = setup.output();
     let line = output.lines().rfind(|line| line.contains("/admin/v1/keys")).unwrap();
     let answer = std::process::Command::new("sh").args(["-c", line]).output().unwrap();
     let body: Value = serde_json::from_slice(&answer.stdout).unwrap();
@@ -70,10 +70,10 @@ async fn a_first_start_prints_a_token_whose_curl_line_works() {
 }
 
 #[tokio::test]
-async fn a_key_is_shown_once_works_at_once_and_is_refused_within_a_second_of_its_revocation() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
+async fn a_revoked_key_is_refused_within_a_second() {
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
     let made = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
     let secret = made["key"].as_str().unwrap().to_owned();
     let api = running.api(&ApiKey::parse(&secret).unwrap());
@@ -90,15 +90,15 @@ async fn a_key_is_shown_once_works_at_once_and_is_refused_within_a_second_of_its
     let again = admin.data("DELETE", &path, None, 200).await;
     assert_eq!(again["revokedAt"], revoked["revokedAt"], "a second time changes nothing");
     running.stop();
-    assert!(!house.output().contains(&secret));
+    assert!(!setup.output().contains(&secret));
 }
 
 #[tokio::test]
 async fn without_a_token_in_force_nothing_is_done_and_nothing_is_told() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
-    let (_, api_key) = house.new_key("sandbox");
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
+    let (_, api_key) = setup.new_key("sandbox");
     let url = format!("{}/admin/v1/keys", running.url("admin"));
     let wrong = ["", "adm_", "Basic x", api_key.secret(), "pk_live_x"];
     for token in wrong {
@@ -107,11 +107,11 @@ async fn without_a_token_in_force_nothing_is_done_and_nothing_is_told() {
         let refused = send(request).await.refusal();
         assert_eq!(refused, (401, "ADMIN_AUTH_FAILED".to_owned()), "{token}");
     }
-    assert_eq!(house.keys(&["list"]).as_array().unwrap().len(), 2);
-    let tokens = house.tokens(&["list"]);
+    assert_eq!(setup.keys(&["list"]).as_array().unwrap().len(), 2);
+    let tokens = setup.tokens(&["list"]);
     let id = tokens[1]["tokenId"].as_str().unwrap();
     assert!(!tokens.to_string().contains(&admin.token));
-    house.tokens(&["revoke", id]);
+    setup.tokens(&["revoke", id]);
     assert_eq!(admin.ask("GET", "keys", None).await.refusal().0, 401, "revoked by a command");
     for listener in ["production", "sandbox"] {
         let answer = Api::new(running.url(listener)).get("/admin/v1/keys").await;
@@ -121,8 +121,8 @@ async fn without_a_token_in_force_nothing_is_done_and_nothing_is_told() {
 
 #[tokio::test]
 async fn guesses_at_a_token_are_counted_by_address() {
-    let house = House::new();
-    let running = house.start(&["--unauthenticated-rate-limit", "3"]);
+    let setup = TestSetup::new();
+    let running = setup.start(&["--unauthenticated-rate-limit", "3"]);
     let (http, url) = (reqwest::Client::new(), format!("{}/admin/v1/keys", running.url("admin")));
     let guess = || async { send(http.get(&url).bearer_auth("adm_x")).await.status };
     let mut seen = BTreeSet::new();
@@ -134,9 +134,9 @@ async fn guesses_at_a_token_are_counted_by_address() {
 
 #[tokio::test]
 async fn what_is_wrong_is_told_all_at_once() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
     let wrong = json!({ "name": "", "environment": "live", "allowedCountries": ["EC", "*"],
         "ipWhitelist": ["10.0.0.0/8", "nowhere"] });
     let answer = admin.ask("POST", "keys", Some(&wrong)).await;
@@ -195,15 +195,15 @@ async fn what_is_wrong_is_told_all_at_once() {
 
 #[tokio::test]
 async fn a_webhook_is_set_tested_turned_off_and_removed() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
     assert_eq!(admin.ask("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
-    let wanted = json!({ "url": "http://127.0.0.1:9/parcelo", "events": ["parcel.created"] });
-    let set = admin.data("PUT", WEBHOOK, Some(&wanted), 201).await;
+    let request = json!({ "url": "http://127.0.0.1:9/parcelo", "events": ["parcel.created"] });
+    let set = admin.data("PUT", WEBHOOK, Some(&request), 201).await;
     assert!(set["secret"].as_str().unwrap().starts_with("whsec_"));
     assert_eq!(set["events"], json!(["parcel.status_changed", "parcel.created"]));
-    let again = admin.data("PUT", WEBHOOK, Some(&wanted), 200).await;
+    let again = admin.data("PUT", WEBHOOK, Some(&request), 200).await;
     assert_eq!(again.get("secret"), None, "one that is there keeps its secret, unseen");
     let rotated = admin.data("POST", "webhooks/sandbox/rotate-secret", None, 200).await;
     assert_ne!(rotated["secret"], set["secret"]);
@@ -228,9 +228,9 @@ async fn a_webhook_is_set_tested_turned_off_and_removed() {
 
 #[tokio::test]
 async fn a_webhook_that_is_refused_makes_no_account() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
     let path = "webhooks/production?account=Acme";
     let inside = json!({ "url": "https://10.0.0.1/parcelo", "events": [] });
     assert_eq!(admin.ask("PUT", path, Some(&inside)).await.refusal().0, 400);
@@ -239,17 +239,17 @@ async fn a_webhook_that_is_refused_makes_no_account() {
 
 #[tokio::test]
 async fn what_a_removed_webhook_was_not_told_waits_for_the_next_one() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
-    let (_, key) = house.new_key("sandbox");
-    let wanted = json!({ "url": "http://127.0.0.1:9/parcelo" });
-    admin.data("PUT", WEBHOOK, Some(&wanted), 201).await;
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
+    let (_, key) = setup.new_key("sandbox");
+    let request = json!({ "url": "http://127.0.0.1:9/parcelo" });
+    admin.data("PUT", WEBHOOK, Some(&request), 201).await;
     running.api(&key).created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
-    house.webhooks(&["remove", "--environment", "sandbox"]);
+    setup.webhooks(&["remove", "--environment", "sandbox"]);
     let logged = admin.get("webhooks/sandbox/deliveries").await;
     assert_eq!(logged[0]["status"], "HELD", "{logged}");
-    let set = admin.data("PUT", WEBHOOK, Some(&wanted), 201).await;
+    let set = admin.data("PUT", WEBHOOK, Some(&request), 201).await;
     assert!(set["secret"].is_string(), "a new webhook has a new secret");
     let replayed = admin.data("POST", "webhooks/sandbox/replay", Some(&json!({})), 200).await;
     assert_eq!(replayed["replayed"], 1);
@@ -257,9 +257,9 @@ async fn what_a_removed_webhook_was_not_told_waits_for_the_next_one() {
 
 #[tokio::test]
 async fn accounts_are_apart() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
     let made = admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 201).await;
     let again = admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 200).await;
     assert_eq!(made, again);
@@ -269,8 +269,8 @@ async fn accounts_are_apart() {
     let listed = admin.get("keys?account=Acme").await;
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert_eq!(listed[0]["keyId"], theirs["keyId"]);
-    let wanted = json!({ "url": "http://127.0.0.1:9/acme" });
-    admin.data("PUT", "webhooks/sandbox?account=Acme", Some(&wanted), 201).await;
+    let request = json!({ "url": "http://127.0.0.1:9/acme" });
+    admin.data("PUT", "webhooks/sandbox?account=Acme", Some(&request), 201).await;
     assert_eq!(admin.ask("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
     for path in ["webhooks/sandbox?account=Unknown", "keys?account=No one"] {
         let missing = admin.ask("GET", path, None).await;
@@ -280,11 +280,11 @@ async fn accounts_are_apart() {
     assert_eq!(admin.ask("DELETE", &not_ours, None).await.refusal().1, "KEY_NOT_FOUND");
     assert_eq!(admin.get("keys?account=Acme").await[0]["revokedAt"], Value::Null);
     let tested = admin.data("POST", "webhooks/sandbox/test?account=Acme", None, 200).await;
-    admin.data("PUT", WEBHOOK, Some(&wanted), 201).await;
+    admin.data("PUT", WEBHOOK, Some(&request), 201).await;
     let event = json!({ "eventId": tested["eventId"] });
     let stranger = admin.ask("POST", "webhooks/sandbox/replay", Some(&event)).await;
     assert_eq!(stranger.refusal(), (404, "EVENT_NOT_FOUND".to_owned()));
-    let names: Vec<_> = house
+    let names: Vec<_> = setup
         .accounts(&["list"])
         .as_array()
         .unwrap()
@@ -292,18 +292,18 @@ async fn accounts_are_apart() {
         .map(|account| account["name"].clone())
         .collect();
     assert_eq!(names, ["default", "Acme"]);
-    assert_eq!(house.accounts(&["create", "Acme"]), made);
+    assert_eq!(setup.accounts(&["create", "Acme"]), made);
 }
 
 #[tokio::test]
 async fn carriers_get_keys_and_their_impossible_reports_are_shown() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
-    let (_, api_key) = house.new_key("sandbox");
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
+    let (_, api_key) = setup.new_key("sandbox");
     let number = running.api(&api_key).created(&order("order-0001")).await;
-    let wanted = json!({ "name": "Andes Cargo", "environment": "sandbox" });
-    let made = admin.data("POST", "carriers", Some(&wanted), 201).await;
+    let request = json!({ "name": "Andes Cargo", "environment": "sandbox" });
+    let made = admin.data("POST", "carriers", Some(&request), 201).await;
     let now = chrono::Utc::now().to_rfc3339();
     let event = json!({ "events": [{ "eventId": "e-1", "trackingNumber": number,
         "status": "DELIVERED", "occurredAt": now, "location": "Quito, EC" }] });
@@ -330,10 +330,10 @@ async fn carriers_get_keys_and_their_impossible_reports_are_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_under_load_holds_every_order_acknowledged_before_it_began() {
-    let house = House::on_file("only a file has a backup command");
-    let running = house.start(&[]);
-    let (_, key) = house.new_key("sandbox");
+async fn a_backup_under_load_has_every_earlier_order() {
+    let setup = TestSetup::on_file("only a file has a backup command");
+    let running = setup.start(&[]);
+    let (_, key) = setup.new_key("sandbox");
     let api = running.api(&key);
     let acknowledged = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let writer = tokio::spawn({
@@ -347,28 +347,28 @@ async fn a_backup_under_load_holds_every_order_acknowledged_before_it_began() {
     });
     until("30 are there", async || acknowledged.lock().unwrap().len() >= 30).await;
     let before = acknowledged.lock().unwrap().clone();
-    let copy = house.path("copy.db");
-    let said = house.backup(&copy);
+    let copy = setup.path("copy.db");
+    let said = setup.backup(&copy);
     writer.abort();
     assert_eq!(said["bytes"], std::fs::metadata(&copy).unwrap().len());
     drop(running);
-    let restored = House::at(copy.clone());
+    let restored = TestSetup::at(copy.clone());
     let running = restored.start(&[]);
     let api = running.api(&key);
     for number in &before {
         assert_eq!(api.track(number).await.status, 200, "{number}");
     }
-    let refused = house.refused_backup(&copy);
+    let refused = setup.refused_backup(&copy);
     assert!(refused.contains("exists already and is left as it is"), "{refused}");
 }
 
 #[tokio::test]
 async fn of_many_who_set_a_webhook_at_once_one_is_shown_its_secret() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
-    let wanted = json!({ "url": "http://127.0.0.1:9/parcelo" });
-    let all = (0..16).map(|_| admin.ask("PUT", WEBHOOK, Some(&wanted)));
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
+    let request = json!({ "url": "http://127.0.0.1:9/parcelo" });
+    let all = (0..16).map(|_| admin.ask("PUT", WEBHOOK, Some(&request)));
     let answers = futures_util::future::join_all(all).await;
     let made = answers.iter().filter(|answer| answer.status == 201).count();
     let shown = answers.iter().filter(|answer| answer.text().contains("whsec_")).count();
@@ -376,10 +376,10 @@ async fn of_many_who_set_a_webhook_at_once_one_is_shown_its_secret() {
 }
 
 #[tokio::test]
-async fn every_call_of_the_document_asks_for_a_token_and_answers_as_documented() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
+async fn every_call_needs_a_token_and_answers_as_documented() {
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
     let document = Api::new(&admin.url).get("/openapi.json").await.json();
     for (path, item) in document["paths"].as_object().unwrap() {
         let path = path.replace("{environment}", "sandbox").replace("{keyId}", "key_1");
@@ -401,13 +401,13 @@ async fn every_call_of_the_document_asks_for_a_token_and_answers_as_documented()
 
 #[tokio::test]
 async fn no_secret_stands_in_the_log_of_a_whole_session() {
-    let house = House::new();
-    let running = house.start_with(&[("PARCELO_LOG", "debug")], &[]);
-    let greeting = house.output();
-    let admin = Admin::of(&house, &running);
-    let mut wanted = key("Canary key name");
-    wanted["account"] = json!("Canary account");
-    let made = admin.data("POST", "keys", Some(&wanted), 201).await;
+    let setup = TestSetup::new();
+    let running = setup.start_with(&[("PARCELO_LOG", "debug")], &[]);
+    let greeting = setup.output();
+    let admin = Admin::of(&setup, &running);
+    let mut request = key("Canary key name");
+    request["account"] = json!("Canary account");
+    let made = admin.data("POST", "keys", Some(&request), 201).await;
     let carrier = json!({ "name": "Canary carrier", "environment": "sandbox" });
     let carrier = admin.data("POST", "carriers", Some(&carrier), 201).await;
     let webhook = json!({ "url": "http://127.0.0.1:9/canary?canary-query" });
@@ -415,7 +415,7 @@ async fn no_secret_stands_in_the_log_of_a_whole_session() {
     let rotated = admin.data("POST", "webhooks/sandbox/rotate-secret", None, 200).await;
     admin.data("POST", "webhooks/sandbox/test", None, 200).await;
     running.stop();
-    let output = house.output();
+    let output = setup.output();
     let log = output.strip_prefix(&greeting).unwrap();
     assert!(log.contains("answered"), "{log}");
     let secrets = [&made["key"], &carrier["key"], &webhook["secret"], &rotated["secret"]];
@@ -426,10 +426,10 @@ async fn no_secret_stands_in_the_log_of_a_whole_session() {
 }
 
 #[tokio::test]
-async fn a_key_gets_a_new_secret_and_the_one_before_works_as_long_as_was_asked() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let admin = Admin::of(&house, &running);
+async fn a_rotated_key_s_old_secret_works_for_the_overlap() {
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let admin = Admin::of(&setup, &running);
     let made = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
     let id = made["keyId"].as_str().unwrap();
     let api = |made: &Value| running.api(&ApiKey::parse(made["key"].as_str().unwrap()).unwrap());
@@ -476,19 +476,19 @@ async fn a_key_gets_a_new_secret_and_the_one_before_works_as_long_as_was_asked()
 
 #[tokio::test]
 async fn the_audit_log_says_who_changed_what_and_no_secret() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let first = house.audit(&[]);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let first = setup.audit(&[]);
     let by_start = |entry: &Value| entry["actor"] == "first_start";
     assert!(first.as_array().unwrap().iter().all(by_start), "{first}");
     assert!(first.to_string().contains("password.set"), "{first}");
-    let admin = Admin::of(&house, &running);
+    let admin = Admin::of(&setup, &running);
     let made = admin.data("POST", "keys", Some(&key("Canary")), 201).await;
     let path = format!("keys/{}", made["keyId"].as_str().unwrap());
     admin.data("POST", &format!("{path}/rotate"), None, 200).await;
     admin.data("DELETE", &path, None, 200).await;
-    let log = house.audit(&["--account", "default", "--limit", "3"]);
-    let token = house.audit(&[])[3].clone();
+    let log = setup.audit(&["--account", "default", "--limit", "3"]);
+    let token = setup.audit(&[])[3].clone();
     assert_eq!((&token["action"], &token["actor"]), (&json!("token.created"), &json!("command")));
     for (entry, action) in
         log.as_array().unwrap().iter().zip(["key.revoked", "key.rotated", "key.created"])
@@ -499,8 +499,8 @@ async fn the_audit_log_says_who_changed_what_and_no_secret() {
         );
     }
     assert_eq!(log.as_array().unwrap().len(), 3);
-    assert_eq!(house.audit(&["--since", "9999-01-01"]), json!([]));
-    let all = house.audit(&[]).to_string();
+    assert_eq!(setup.audit(&["--since", "9999-01-01"]), json!([]));
+    let all = setup.audit(&[]).to_string();
     for secret in ["Canary", made["key"].as_str().unwrap(), &admin.token] {
         assert!(!all.contains(secret), "{all}");
     }

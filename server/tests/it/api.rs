@@ -1,4 +1,4 @@
-//! Calls to the API as any HTTP client makes them; no SDK in between.
+//! Calls to the API as any HTTP client makes them, without an SDK.
 
 use parcelo::{ApiKey, Operation};
 use reqwest::{Method, StatusCode, header::HeaderMap};
@@ -33,7 +33,7 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The status and the code of an error envelope that has all it must have.
+    /// Returns status and code of an error envelope, which must be complete.
     pub(crate) fn refusal(&self) -> (u16, String) {
         let body = self.json();
         let error = &body["error"];
@@ -45,7 +45,7 @@ impl Answer {
         (self.status, error["code"].as_str().unwrap().to_owned())
     }
 
-    /// `field code` of each fault.
+    /// Returns `field code` of each violation.
     pub(crate) fn faults(&self) -> Vec<String> {
         assert_eq!(self.refusal(), (400, "VALIDATION_FAILED".to_owned()));
         let body = self.json();
@@ -67,7 +67,7 @@ impl Api {
         Self::new(url).key(key.secret())
     }
 
-    /// The same HTTP client on another server.
+    /// Returns the same HTTP client for another server.
     pub(crate) fn at(&self, url: &str, key: &ApiKey) -> Self {
         Self { http: self.http.clone(), url: url.to_owned(), key: Some(key.secret().to_owned()) }
     }
@@ -99,7 +99,7 @@ impl Api {
         send(request.header("content-type", "application/json").body(body.to_owned())).await
     }
 
-    /// Creates an order that must succeed, and answers with its tracking number.
+    /// Creates an order that must succeed, and returns its tracking number.
     pub(crate) async fn created(&self, order: &Value) -> String {
         let answer = self.create(order).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
@@ -121,7 +121,7 @@ pub(crate) async fn try_send(request: reqwest::RequestBuilder) -> reqwest::Resul
     Ok(Answer { status, headers, bytes: response.bytes().await?.to_vec() })
 }
 
-/// An order to Ecuador that keeps every rule, under a key.
+/// Returns an order to Ecuador that follows every rule, under a key.
 pub(crate) fn order(key: &str) -> Value {
     json!({
         "idempotencyKey": key,
@@ -138,12 +138,12 @@ pub(crate) fn order(key: &str) -> Value {
     })
 }
 
-/// The same with a tracking number of the caller's own.
+/// Returns the same order with the caller's tracking number.
 pub(crate) fn numbered(key: &str, number: &str) -> Value {
     with(order(key), "/trackingNumber", json!(number))
 }
 
-/// The order with one member changed; `path` is a JSON pointer whose last part may be new.
+/// Returns the order with one member changed; `path` is a JSON pointer whose last part may be new.
 pub(crate) fn with(mut order: Value, path: &str, value: Value) -> Value {
     let (parent, name) = path.rsplit_once('/').unwrap();
     order.pointer_mut(parent).unwrap()[name] = value;

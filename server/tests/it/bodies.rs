@@ -1,17 +1,17 @@
-//! What a body costs: its own length in memory, however small its packets are.
+//! Memory of a body: no more than its length, however small its packets are.
 #![cfg(target_os = "linux")]
 
 use std::{fs, io::Write, net::TcpStream};
 
-use crate::running::{House, Running};
+use crate::running::{Running, TestSetup};
 
 const CREATE: &str = "POST /api/v1/orders/create HTTP/1.1\r\nHost: parcelo.test\r\n\
                       Content-Type: application/json\r\n";
 const CONNECTIONS: usize = 64;
-/// The most that the server may grow.
+/// Maximum growth of the server.
 const MAX_GROWTH_BYTES: u64 = 32 << 20;
 
-/// How one byte of a body is sent.
+/// The way a byte of a body is sent.
 #[derive(Clone, Copy)]
 enum Packet {
     Bare,
@@ -34,7 +34,7 @@ impl Packet {
     }
 }
 
-/// The server's memory that is in use, in bytes.
+/// Returns the server's memory in use, in bytes.
 fn resident(server: &Running) -> u64 {
     let pid = server.ready["pid"].as_u64().unwrap();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -42,8 +42,7 @@ fn resident(server: &Running) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// By how much the server grows while bodies of so many bytes arrive, each byte in a packet of its
-/// own, and none of them ends.
+/// Returns the growth of the server while unfinished bodies of this length arrive, each byte in a separate packet.
 fn growth(server: &Running, url: &str, head: &str, (packet, length): (Packet, usize)) -> u64 {
     let before = resident(server);
     let connect = || TcpStream::connect(url.trim_start_matches("http://")).unwrap();
@@ -55,7 +54,7 @@ fn growth(server: &Running, url: &str, head: &str, (packet, length): (Packet, us
     }
     for _ in 0..length {
         for line in &mut lines {
-            // A limit of requests may have refused it; the others go on.
+            // A rate limit may have refused it; the others go on.
             let _ = line.write_all(packet.bytes());
         }
     }
@@ -63,9 +62,9 @@ fn growth(server: &Running, url: &str, head: &str, (packet, length): (Packet, us
 }
 
 fn api_grows_little(length: usize) {
-    let house = House::new();
-    let (_, key) = house.new_key("sandbox");
-    let server = house.start(&[]);
+    let setup = TestSetup::new();
+    let (_, key) = setup.new_key("sandbox");
+    let server = setup.start(&[]);
     let head = format!("{CREATE}X-API-Key: {}\r\n", key.secret());
     for packet in [Packet::Bare, Packet::Chunk] {
         let grown = growth(&server, server.sandbox(), &head, (packet, length));
@@ -81,15 +80,15 @@ fn an_order_in_tiny_packets_costs_its_own_length() {
 
 #[test]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-fn sixty_four_orders_of_64_kb_in_tiny_packets_cost_less_than_32_mb() {
+fn orders_of_64_kb_in_tiny_packets_stay_below_32_mb() {
     api_grows_little(64 << 10);
 }
 
 #[test]
 #[ignore = "long: `.ci/prove proofs` runs it"]
 fn the_form_to_sign_in_in_tiny_packets_costs_its_own_length() {
-    let house = House::new();
-    let server = house.start(&[]);
+    let setup = TestSetup::new();
+    let server = setup.start(&[]);
     let head = "POST /dashboard/sign-in HTTP/1.1\r\nHost: parcelo.test\r\n\
                 Content-Type: application/x-www-form-urlencoded\r\n";
     for packet in [Packet::Bare, Packet::Chunk] {

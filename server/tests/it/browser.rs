@@ -1,4 +1,4 @@
-//! A real browser, driven as `WebDriver` has it: chromium by its own chromedriver, both Debian's.
+//! A real browser, driven through `WebDriver`: Debian's chromium with its chromedriver.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 use crate::waiting::{LONG, until};
 
-/// How `WebDriver` names an element.
+/// The name of an element in `WebDriver`.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// A headless browser with one window; dropping it ends it.
+/// A headless browser with one window, which ends when it is dropped.
 pub(crate) struct Browser {
     driver: Child,
     http: reqwest::Client,
     session: String,
 }
 
-/// How wide a window is, and what its user likes.
+/// The width of a window and its user's preferences.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     pub(crate) width: u32,
@@ -38,8 +38,8 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .expect("Debian's chromium-driver is installed");
-        let said = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = said.map_while(Result::ok).find_map(|line| {
+        let output = BufReader::new(driver.stdout.take().unwrap()).lines();
+        let port = output.map_while(Result::ok).find_map(|line| {
             let (_, port) = line.split_once("started successfully on port ")?;
             Some(port.trim_end_matches('.').to_owned())
         });
@@ -67,8 +67,8 @@ impl Browser {
     }
 
     async fn ask(&self, method: Method, path: &str, body: &Value) -> Value {
-        let said = self.try_ask(method, path, body).await;
-        said.unwrap_or_else(|error| panic!("{path}: {error}"))
+        let answer = self.try_ask(method, path, body).await;
+        answer.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     async fn try_ask(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
@@ -76,15 +76,15 @@ impl Browser {
         let request = if method == Method::POST { request.body(body.to_string()) } else { request };
         let answer = request.send().await.unwrap();
         let is_done = answer.status().is_success();
-        let said: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
-        if is_done { Ok(said["value"].clone()) } else { Err(said["value"]["message"].clone()) }
+        let answer: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+        if is_done { Ok(answer["value"].clone()) } else { Err(answer["value"]["message"].clone()) }
     }
 
     async fn tell(&self, path: &str, body: &Value) -> Value {
         self.ask(Method::POST, path, body).await
     }
 
-    /// A command of the browser's own, for what `WebDriver` has none.
+    /// Executes a command of the browser that `WebDriver` does not have.
     async fn own(&self, command: &str, values: &Value) -> Value {
         self.tell("/goog/cdp/execute", &json!({ "cmd": command, "params": values })).await
     }
@@ -111,45 +111,45 @@ impl Browser {
         self.tell("/element", &by).await[ELEMENT].as_str().unwrap().to_owned()
     }
 
-    /// Clicks somewhere.
+    /// Clicks an element.
     pub(crate) async fn click(&self, selector: &str) {
         let element = self.find(selector).await;
         self.tell(&format!("/element/{element}/click"), &json!({})).await;
     }
 
-    /// Presses a button or a link, and waits for the page behind it.
+    /// Presses a button or a link, and waits for the next page.
     pub(crate) async fn press(&self, selector: &str) {
         self.look("document.old = true").await;
         self.click(selector).await;
         let script = "return document.old !== true && document.readyState === 'complete'";
         let is_new = json!({ "script": script, "args": [] });
-        // A page that is being left answers nothing, or with an error.
+        // A page that is being left gives no answer or an error.
         until("the page behind it comes", async || {
             self.try_ask(Method::POST, "/execute/sync", &is_new).await == Ok(json!(true))
         })
         .await;
     }
 
-    /// Fills a field in, in the place of what it holds.
+    /// Fills in a field, replacing its content.
     pub(crate) async fn fill(&self, selector: &str, text: &str) {
         let element = self.find(selector).await;
         self.tell(&format!("/element/{element}/clear"), &json!({})).await;
         self.tell(&format!("/element/{element}/value"), &json!({ "text": text })).await;
     }
 
-    /// What people read there.
+    /// Returns an element's text as people read it.
     pub(crate) async fn text(&self, selector: &str) -> String {
         let element = self.find(selector).await;
         let text = self.ask(Method::GET, &format!("/element/{element}/text"), &json!({})).await;
         text.as_str().unwrap().to_owned()
     }
 
-    /// What a script finds out: a function's body.
+    /// Returns the result of a script, given as the body of a function.
     pub(crate) async fn look(&self, script: &str) -> Value {
         self.tell("/execute/sync", &json!({ "script": script, "args": [] })).await
     }
 
-    /// Nothing on the page is wider than its window, by the browser's own layout.
+    /// Checks that nothing on the page is wider than its window, by the browser's layout.
     pub(crate) async fn assert_fits(&self, what: &str) {
         let script = "const e=document.documentElement;return e.scrollWidth>e.clientWidth?\
             [...document.querySelectorAll('body *')].filter(x=>x.getBoundingClientRect().right>e.clientWidth)\
@@ -158,13 +158,13 @@ impl Browser {
         assert_eq!(wide, "", "{what} is too wide");
     }
 
-    /// The cookies that belong to the page, as the browser keeps them.
+    /// Returns the page's cookies, as the browser keeps them.
     pub(crate) async fn cookies(&self) -> Vec<Value> {
         let cookies = self.ask(Method::GET, "/cookie", &json!({})).await;
         cookies.as_array().unwrap().clone()
     }
 
-    /// A picture of the window, as PNG.
+    /// Takes a picture of the window, as PNG.
     pub(crate) async fn picture(&self) -> Vec<u8> {
         let picture = self.ask(Method::GET, "/screenshot", &json!({})).await;
         STANDARD.decode(picture.as_str().unwrap()).unwrap()
@@ -173,7 +173,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser and its files go when chromedriver is asked to end, and stay when it is killed.
+        // Browser and files are removed when chromedriver is asked to end, but not when it is killed.
         if self.shut_down().is_err() {
             let _ = self.driver.kill();
         }

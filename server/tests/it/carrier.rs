@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, numbered, order, send, with},
-    running::House,
+    running::TestSetup,
 };
 
 const EVENTS: &str = Operation::PushCarrierEvents.path();
 const NUMBER: &str = "SB-PARCEL-0001";
 
-/// What a carrier's systems do.
+/// A carrier's system.
 #[derive(Debug, Clone)]
 struct Carrier {
     api: Api,
@@ -40,7 +40,7 @@ impl Carrier {
         send(request.body(body.to_string())).await
     }
 
-    /// `data` of an answer that must be a success.
+    /// Pushes events and returns `data` of the answer, which must be a success.
     async fn push(&self, events: &[Value]) -> Value {
         let answer = self.post(&json!({ "events": events })).await;
         let body = answer.json();
@@ -49,8 +49,8 @@ impl Carrier {
         body["data"].clone()
     }
 
-    /// The outcome of each event; of a refused one, its error's code.
-    async fn told(&self, events: &[Value]) -> Vec<String> {
+    /// Returns the outcome of each event, or the error's code if it was refused.
+    async fn outcomes(&self, events: &[Value]) -> Vec<String> {
         let data = self.push(events).await;
         let results = data["results"].as_array().unwrap().iter();
         let word = |result: &Value| {
@@ -63,7 +63,7 @@ impl Carrier {
     }
 }
 
-/// A server with one parcel, created at 08:00 on its clock, and two carriers.
+/// Starts a server with one parcel, created at 08:00 on its clock, and two carriers.
 async fn start() -> (MockServer, Api, Carrier, Carrier) {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
@@ -72,13 +72,13 @@ async fn start() -> (MockServer, Api, Carrier, Carrier) {
     (server, api, one, two)
 }
 
-/// A scan of the parcel at a time of the morning on which every clock begins.
+/// Returns a scan of the parcel at a time of the morning when every clock begins.
 fn scan(id: &str, status: &str, time: &str) -> Value {
     json!({ "eventId": id, "trackingNumber": NUMBER, "status": status,
         "occurredAt": format!("2026-01-05T{time}:00Z"), "location": format!("Hub {id}") })
 }
 
-/// `STATUS HH:MM` of each event in the order shown.
+/// Returns `STATUS HH:MM` of each event in the order shown.
 async fn history(api: &Api, number: &str) -> Vec<String> {
     let body = api.get(&format!("/api/v1/tracking/{number}?includeHistory=true")).await.json();
     let events = body["history"].as_array().unwrap();
@@ -126,10 +126,10 @@ async fn a_parcel_goes_its_way_scan_by_scan() {
 }
 
 #[tokio::test]
-async fn each_event_is_told_its_own_outcome_in_the_order_sent() {
+async fn each_event_gets_an_outcome_in_the_order_sent() {
     let (server, _api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
-    let nobodys =
+    let unknown =
         with(scan("e5", "IN_TRANSIT", "08:50"), "/trackingNumber", json!("SB-ABSENT-0001"));
     let malformed = with(scan("e6", "IN_TRANSIT", "08:50"), "/trackingNumber", json!("no number"));
     let events = [
@@ -138,7 +138,7 @@ async fn each_event_is_told_its_own_outcome_in_the_order_sent() {
         scan("e3", "PICKED_UP", "08:20"),
         scan("e1", "DELIVERED", "08:50"),
         scan("e4", "PICKED_UP", "08:50"),
-        nobodys,
+        unknown,
         malformed,
         scan("e7", "DELIVERED", "08:55"),
     ];
@@ -162,29 +162,29 @@ async fn an_event_that_was_taken_is_a_duplicate_whatever_it_says_now() {
     let (server, api, carrier, other) = start().await;
     server.clock().advance(minutes(60)).await;
     let events = [scan("e1", "PICKED_UP", "08:10"), scan("e2", "IN_TRANSIT", "08:20")];
-    assert_eq!(carrier.told(&events).await, ["APPLIED", "APPLIED"]);
+    assert_eq!(carrier.outcomes(&events).await, ["APPLIED", "APPLIED"]);
     let before = history(&api, NUMBER).await;
-    assert_eq!(carrier.told(&events).await, ["DUPLICATE", "DUPLICATE"]);
+    assert_eq!(carrier.outcomes(&events).await, ["DUPLICATE", "DUPLICATE"]);
     let changed =
         with(scan("e1", "DELIVERED", "08:50"), "/trackingNumber", json!("SB-ABSENT-0001"));
-    assert_eq!(carrier.told(&[changed]).await, ["DUPLICATE"]);
+    assert_eq!(carrier.outcomes(&[changed]).await, ["DUPLICATE"]);
     server.clock().advance(minutes(60 * 24 * 29)).await;
-    assert_eq!(carrier.told(&events).await, ["DUPLICATE", "DUPLICATE"], "it is not forgotten");
+    assert_eq!(carrier.outcomes(&events).await, ["DUPLICATE", "DUPLICATE"], "it is not forgotten");
     assert_eq!(history(&api, NUMBER).await, before);
-    assert_eq!(other.told(&events[1..]).await, ["RECORDED"], "another carrier's own e2");
+    assert_eq!(other.outcomes(&events[1..]).await, ["RECORDED"], "another carrier's own e2");
     assert_eq!(
-        carrier.told(&[scan("E1", "IN_TRANSIT", "08:25")]).await,
+        carrier.outcomes(&[scan("E1", "IN_TRANSIT", "08:25")]).await,
         ["RECORDED"],
         "case counts"
     );
 }
 
 #[tokio::test]
-async fn a_late_scan_joins_the_history_at_its_place_and_changes_nothing_else() {
+async fn a_late_scan_only_joins_the_history_in_order() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     assert_eq!(
-        carrier.told(&[scan("e1", "OUT_FOR_DELIVERY", "08:50")]).await,
+        carrier.outcomes(&[scan("e1", "OUT_FOR_DELIVERY", "08:50")]).await,
         ["ILLEGAL_TRANSITION"]
     );
     let events = [
@@ -193,7 +193,7 @@ async fn a_late_scan_joins_the_history_at_its_place_and_changes_nothing_else() {
         scan("e4", "DELIVERED", "08:29"),
         scan("e5", "CUSTOMS_CLEARANCE", "08:20"),
     ];
-    assert_eq!(carrier.told(&events).await, ["APPLIED", "RECORDED", "RECORDED", "RECORDED"]);
+    assert_eq!(carrier.outcomes(&events).await, ["APPLIED", "RECORDED", "RECORDED", "RECORDED"]);
     assert_eq!(status(&api).await, "IN_TRANSIT");
     let expected = [
         "ORDERED 08:00",
@@ -204,11 +204,11 @@ async fn a_late_scan_joins_the_history_at_its_place_and_changes_nothing_else() {
         "IN_TRANSIT 08:30",
     ];
     assert_eq!(history(&api, NUMBER).await, expected);
-    assert_eq!(carrier.told(&[scan("e1", "OUT_FOR_DELIVERY", "08:50")]).await, ["APPLIED"]);
+    assert_eq!(carrier.outcomes(&[scan("e1", "OUT_FOR_DELIVERY", "08:50")]).await, ["APPLIED"]);
 }
 
 #[tokio::test]
-async fn the_same_status_again_is_history_and_the_newest_scan_is_the_status() {
+async fn a_repeated_status_is_history_and_the_newest_scan_counts() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     let events = [
@@ -216,13 +216,16 @@ async fn the_same_status_again_is_history_and_the_newest_scan_is_the_status() {
         scan("e2", "IN_TRANSIT", "08:30"),
         scan("e3", "OUT_FOR_DELIVERY", "08:20"),
     ];
-    assert_eq!(carrier.told(&events).await, ["APPLIED", "RECORDED", "RECORDED"]);
+    assert_eq!(carrier.outcomes(&events).await, ["APPLIED", "RECORDED", "RECORDED"]);
     assert_eq!(status(&api).await, "IN_TRANSIT");
     assert_eq!(history(&api, NUMBER).await.last().unwrap(), "IN_TRANSIT 08:30");
     let same_minute = [scan("e4", "OUT_FOR_DELIVERY", "08:30"), scan("e5", "DELIVERED", "08:30")];
-    assert_eq!(carrier.told(&same_minute).await, ["APPLIED", "APPLIED"]);
-    assert_eq!(carrier.told(&[scan("e6", "DELIVERED", "08:40")]).await, ["RECORDED"]);
-    assert_eq!(carrier.told(&[scan("e7", "IN_TRANSIT", "08:45")]).await, ["ILLEGAL_TRANSITION"]);
+    assert_eq!(carrier.outcomes(&same_minute).await, ["APPLIED", "APPLIED"]);
+    assert_eq!(carrier.outcomes(&[scan("e6", "DELIVERED", "08:40")]).await, ["RECORDED"]);
+    assert_eq!(
+        carrier.outcomes(&[scan("e7", "IN_TRANSIT", "08:45")]).await,
+        ["ILLEGAL_TRANSITION"]
+    );
     assert_eq!(status(&api).await, "DELIVERED");
 }
 
@@ -234,8 +237,9 @@ async fn what_only_others_bring_about_no_carrier_can_set() {
         ["ORDERED", "LABEL_GENERATED", "MANIFEST_SUBMITTED", "VOIDED"].iter().enumerate()
     {
         for time in ["08:30", "07:30"] {
-            let told = carrier.told(&[scan(&format!("e{place}{time}"), status, time)]).await;
-            assert_eq!(told, ["ILLEGAL_TRANSITION"], "{status} {time}");
+            let outcomes =
+                carrier.outcomes(&[scan(&format!("e{place}{time}"), status, time)]).await;
+            assert_eq!(outcomes, ["ILLEGAL_TRANSITION"], "{status} {time}");
         }
     }
     assert_eq!(history(&api, NUMBER).await, ["ORDERED 08:00", "LABEL_GENERATED 08:00"]);
@@ -247,22 +251,22 @@ async fn a_refused_event_is_judged_anew_when_it_is_sent_again() {
     server.clock().advance(minutes(60)).await;
     let early = scan("e1", "DELIVERED", "08:40");
     for _ in 0..2 {
-        assert_eq!(carrier.told(std::slice::from_ref(&early)).await, ["ILLEGAL_TRANSITION"]);
+        assert_eq!(carrier.outcomes(std::slice::from_ref(&early)).await, ["ILLEGAL_TRANSITION"]);
     }
     assert_eq!(history(&api, NUMBER).await.len(), 2);
     let events = [scan("e2", "IN_TRANSIT", "08:30"), early];
-    assert_eq!(carrier.told(&events).await, ["APPLIED", "APPLIED"]);
+    assert_eq!(carrier.outcomes(&events).await, ["APPLIED", "APPLIED"]);
     assert_eq!(status(&api).await, "DELIVERED");
 }
 
 #[test]
 fn the_list_of_carrier_keys_keeps_its_columns_apart() {
-    let house = House::new();
+    let setup = TestSetup::new();
     for environment in ["sandbox", "production"] {
-        house.carriers(&create(environment, "Andes Cargo"));
+        setup.carriers(&create(environment, "Andes Cargo"));
     }
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_parcelo-server"));
-    command.args(["carriers", "list", "--database", &house.database()]);
+    command.args(["carriers", "list", "--database", &setup.database()]);
     let listed = String::from_utf8(command.output().unwrap().stdout).unwrap();
     let rows: Vec<Vec<_>> = listed.lines().map(|row| row.split_whitespace().collect()).collect();
     let ends: Vec<_> = rows.iter().map(|row| row[2..].join(" ")).collect();
@@ -273,24 +277,24 @@ fn the_list_of_carrier_keys_keeps_its_columns_apart() {
 
 #[tokio::test]
 async fn refused_events_are_kept_for_people_to_look_at() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let api = running.api(&house.new_key("sandbox").1);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let api = running.api(&setup.new_key("sandbox").1);
     let number = api.created(&order("order-0001")).await;
-    let made = house.carriers(&create("sandbox", "Andes Cargo"));
+    let made = setup.carriers(&create("sandbox", "Andes Cargo"));
     let carrier = Carrier::with_key(running.sandbox(), made["key"].as_str().unwrap());
     let now = chrono::Utc::now().to_rfc3339();
     let event = |id, status| {
         let event = with(scan(id, status, "08:00"), "/trackingNumber", json!(number));
         with(event, "/occurredAt", json!(now))
     };
-    let nobodys = scan("e4", "IN_TRANSIT", "08:00");
+    let unknown = scan("e4", "IN_TRANSIT", "08:00");
     let events =
-        [event("e1", "DELIVERED"), event("e2", "VOIDED"), event("e1", "DELIVERED"), nobodys];
+        [event("e1", "DELIVERED"), event("e2", "VOIDED"), event("e1", "DELIVERED"), unknown];
     let illegal = "ILLEGAL_TRANSITION";
-    assert_eq!(carrier.told(&events).await, [illegal, illegal, illegal, "PARCEL_NOT_FOUND"]);
+    assert_eq!(carrier.outcomes(&events).await, [illegal, illegal, illegal, "PARCEL_NOT_FOUND"]);
     drop(running);
-    let store = house.store().await;
+    let store = setup.store().await;
     let tenant = Tenant { account: AccountRowId(1), environment: Environment::Sandbox };
     let kept = store.carrier_exceptions(tenant, 10).await.unwrap();
     let shown: Vec<_> = kept
@@ -311,12 +315,12 @@ async fn a_sandbox_that_is_reset_forgets_what_carriers_sent_about_it() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     let events = [scan("e1", "IN_TRANSIT", "08:30"), scan("e2", "VOIDED", "08:40")];
-    assert_eq!(carrier.told(&events).await, ["APPLIED", "ILLEGAL_TRANSITION"]);
+    assert_eq!(carrier.outcomes(&events).await, ["APPLIED", "ILLEGAL_TRANSITION"]);
     assert_eq!(send(api.request("POST", Operation::ResetSandbox.path())).await.status, 200);
-    assert_eq!(carrier.told(&events).await, ["PARCEL_NOT_FOUND", "PARCEL_NOT_FOUND"]);
+    assert_eq!(carrier.outcomes(&events).await, ["PARCEL_NOT_FOUND", "PARCEL_NOT_FOUND"]);
     api.created(&numbered("order-0001", NUMBER)).await;
     let now = scan("e1", "IN_TRANSIT", "09:00");
-    assert_eq!(carrier.told(&[now]).await, ["APPLIED"], "a new parcel under the same number");
+    assert_eq!(carrier.outcomes(&[now]).await, ["APPLIED"], "a new parcel under the same number");
 }
 
 #[tokio::test]
@@ -361,13 +365,13 @@ async fn a_fault_in_any_event_refuses_the_whole_request() {
     }
     assert_eq!(status(&api).await, "LABEL_GENERATED");
     let ahead = scan("e1", "IN_TRANSIT", "09:05");
-    assert_eq!(carrier.told(&[ahead]).await, ["APPLIED"], "five minutes ahead are fine");
+    assert_eq!(carrier.outcomes(&[ahead]).await, ["APPLIED"], "five minutes ahead are fine");
     let elsewhere = with(
         scan("e2", "OUT_FOR_DELIVERY", "09:00"),
         "/occurredAt",
         json!("2026-01-05T04:05:00-05:00"),
     );
-    assert_eq!(carrier.told(&[elsewhere]).await, ["APPLIED"], "the offset counts");
+    assert_eq!(carrier.outcomes(&[elsewhere]).await, ["APPLIED"], "the offset counts");
 }
 
 #[tokio::test]
@@ -435,8 +439,8 @@ async fn a_carrier_reports_on_the_parcels_of_every_account() {
     other.created(&numbered("order-0001", "SB-OTHERS-0001")).await;
     let theirs =
         with(scan("e2", "IN_TRANSIT", "08:00"), "/trackingNumber", json!("sb-others-0001"));
-    let told = carrier.told(&[scan("e1", "PICKED_UP", "08:00"), theirs]).await;
-    assert_eq!(told, ["APPLIED", "APPLIED"]);
+    let outcomes = carrier.outcomes(&[scan("e1", "PICKED_UP", "08:00"), theirs]).await;
+    assert_eq!(outcomes, ["APPLIED", "APPLIED"]);
     assert_eq!(other.track("SB-OTHERS-0001").await.json()["status"], "IN_TRANSIT");
 }
 
@@ -448,7 +452,7 @@ async fn due_steps_of_a_simulated_journey_come_before_a_scan() {
     server.clock().advance(minutes(7)).await;
     let events =
         [of_it(scan("e1", "IN_TRANSIT", "08:07")), of_it(scan("e2", "PICKED_UP", "08:03"))];
-    assert_eq!(carrier.told(&events).await, ["APPLIED", "RECORDED"]);
+    assert_eq!(carrier.outcomes(&events).await, ["APPLIED", "RECORDED"]);
     server.clock().advance(minutes(60)).await;
     let expected = [
         "ORDERED 08:00",
@@ -465,14 +469,14 @@ async fn due_steps_of_a_simulated_journey_come_before_a_scan() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_carriers_that_race_for_one_parcel_leave_a_whole_history() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let api = running.api(&house.new_key("sandbox").1);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let api = running.api(&setup.new_key("sandbox").1);
     let number = api.created(&order("order-0001")).await;
     let now = chrono::Utc::now();
     let mut tasks = tokio::task::JoinSet::new();
     for name in ["One", "Two"] {
-        let made = house.carriers(&create("sandbox", name));
+        let made = setup.carriers(&create("sandbox", name));
         let carrier = Carrier::with_key(running.sandbox(), made["key"].as_str().unwrap());
         let event = |place: usize| {
             let status = ["PICKED_UP", "IN_TRANSIT", "CUSTOMS_HOLD", "OUT_FOR_DELIVERY"][place % 4];
@@ -483,11 +487,14 @@ async fn two_carriers_that_race_for_one_parcel_leave_a_whole_history() {
                 "occurredAt": time.to_rfc3339(), "location": name })
         };
         let events: Vec<_> = (0..100).map(event).collect();
-        tasks.spawn(async move { carrier.told(&events).await });
+        tasks.spawn(async move { carrier.outcomes(&events).await });
     }
-    let told: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
-    let taken = told.iter().filter(|told| ["APPLIED", "RECORDED"].contains(&told.as_str())).count();
-    assert!(taken > 40, "{told:?}");
+    let outcomes: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+    let taken = outcomes
+        .iter()
+        .filter(|outcome| ["APPLIED", "RECORDED"].contains(&outcome.as_str()))
+        .count();
+    assert!(taken > 40, "{outcomes:?}");
     let body = api.get(&format!("/api/v1/tracking/{number}?includeHistory=true")).await.json();
     let events = body["history"].as_array().unwrap();
     assert_eq!(events.len(), taken + 2, "every event that was taken is there, once");
@@ -505,12 +512,12 @@ async fn of_32_copies_of_an_event_one_is_applied() {
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..32 {
         let carrier = carrier.clone();
-        tasks.spawn(async move { carrier.told(&[scan("e1", "IN_TRANSIT", "08:30")]).await });
+        tasks.spawn(async move { carrier.outcomes(&[scan("e1", "IN_TRANSIT", "08:30")]).await });
     }
-    let mut told: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
-    told.sort_unstable();
+    let mut outcomes: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+    outcomes.sort_unstable();
     assert_eq!(
-        (told[0].as_str(), told[1].as_str(), told[31].as_str()),
+        (outcomes[0].as_str(), outcomes[1].as_str(), outcomes[31].as_str()),
         ("APPLIED", "DUPLICATE", "DUPLICATE")
     );
     assert_eq!(history(&api, NUMBER).await.len(), 3);
@@ -522,13 +529,13 @@ fn create<'a>(environment: &'a str, name: &'a str) -> [&'a str; 5] {
 
 #[tokio::test]
 async fn carriers_are_made_and_revoked_while_the_server_runs() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let api = running.api(&house.new_key("sandbox").1);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let api = running.api(&setup.new_key("sandbox").1);
     let number = api.created(&order("order-0001")).await;
-    let live = house.carriers(&create("production", "Andes Cargo"));
-    let old = house.carriers(&create("sandbox", "Andes Cargo"));
-    let new = house.carriers(&create("sandbox", " Andes Cargo "));
+    let live = setup.carriers(&create("production", "Andes Cargo"));
+    let old = setup.carriers(&create("sandbox", "Andes Cargo"));
+    let new = setup.carriers(&create("sandbox", " Andes Cargo "));
     let of = |listener, made: &Value| {
         Carrier::with_key(running.url(listener), made["key"].as_str().unwrap())
     };
@@ -538,22 +545,22 @@ async fn carriers_are_made_and_revoked_while_the_server_runs() {
     let event = with(scan("e1", "IN_TRANSIT", "08:00"), "/trackingNumber", json!(number));
     let event = with(event, "/occurredAt", json!(now));
 
-    assert_eq!(of("sandbox", &old).told(std::slice::from_ref(&event)).await, ["APPLIED"]);
+    assert_eq!(of("sandbox", &old).outcomes(std::slice::from_ref(&event)).await, ["APPLIED"]);
     assert_eq!(
-        of("sandbox", &new).told(std::slice::from_ref(&event)).await,
+        of("sandbox", &new).outcomes(std::slice::from_ref(&event)).await,
         ["DUPLICATE"],
         "the same carrier"
     );
-    assert_eq!(of("production", &live).told(&[event]).await, ["PARCEL_NOT_FOUND"]);
+    assert_eq!(of("production", &live).outcomes(&[event]).await, ["PARCEL_NOT_FOUND"]);
     for (listener, made) in [("sandbox", &live), ("production", &old)] {
         let answer = of(listener, made).post(&json!({})).await;
         assert_eq!(answer.refusal(), (401, "CARRIER_AUTH_FAILED".to_owned()), "{listener}");
     }
     assert_eq!(of("admin", &old).post(&json!({})).await.status, 404, "carriers call elsewhere");
-    let listed = house.carriers(&["list"]);
+    let listed = setup.carriers(&["list"]);
     assert_eq!(listed.as_array().unwrap().len(), 3, "{listed}");
     assert!(!listed.to_string().contains(old["key"].as_str().unwrap()));
-    let gone = house.carriers(&["revoke", old["keyId"].as_str().unwrap()]);
+    let gone = setup.carriers(&["revoke", old["keyId"].as_str().unwrap()]);
     assert!(gone["revokedAt"].is_string(), "{gone}");
     assert_eq!(of("sandbox", &old).post(&json!({})).await.status, 401);
     assert_eq!(of("sandbox", &new).post(&json!({})).await.status, 400);
@@ -561,11 +568,11 @@ async fn carriers_are_made_and_revoked_while_the_server_runs() {
 
 #[test]
 fn the_command_says_what_is_wrong() {
-    let house = House::new();
+    let setup = TestSetup::new();
     let run = |arguments: &[&str]| {
         let mut command = std::process::Command::new(crate::running::BINARY);
         command.env_clear().arg("carriers").args(arguments);
-        let output = command.args(["--database", &house.database()]).output().unwrap();
+        let output = command.args(["--database", &setup.database()]).output().unwrap();
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let table: [(&[&str], &str); 5] = [
@@ -579,7 +586,7 @@ fn the_command_says_what_is_wrong() {
         let (success, words) = run(arguments);
         assert!(!success && words.contains(hint), "{arguments:?}: {words}");
     }
-    house.make_database();
+    setup.make_database();
     assert!(run(&create("sandbox", "Andes Cargo")).1.contains("only once"));
     assert!(run(&["list"]).0);
     let (success, words) = run(&["revoke", "car_x"]);

@@ -16,12 +16,12 @@ const START: &str = "2026-01-05T08:00:00Z";
 const JOURNEY: [(i64, &str); 4] =
     [(5, "CUSTOMS_CLEARANCE"), (10, "IN_TRANSIT"), (15, "OUT_FOR_DELIVERY"), (20, "DELIVERED")];
 
-/// A server, and a parcel on the journey `SB-SUCCESS-`.
+/// Starts a server with a parcel on the journey `SB-SUCCESS-`.
 async fn with_parcel(clock: Clock) -> (MockServer, Api) {
     parcel_on(embedded::builder().clock(clock)).await
 }
 
-/// The same for a test that pauses tokio's time, which leaps over whatever waits for PostgreSQL's answer.
+/// Does the same for a test that pauses tokio's time, which would skip any wait for PostgreSQL's answer.
 async fn paused_with_parcel(clock: Clock) -> (MockServer, Api) {
     let (server, api) =
         parcel_on(embedded::in_memory("the time of tokio is paused").clock(clock)).await;
@@ -40,8 +40,8 @@ fn start() -> DateTime<Utc> {
     START.parse().unwrap()
 }
 
-/// Minutes after the start, and the status, of all that happened.
-fn told(fired: &[Fired]) -> Vec<(i64, &str)> {
+/// Returns the minutes after the start and the status of all steps.
+fn steps(fired: &[Fired]) -> Vec<(i64, &str)> {
     let minutes = |fired: &Fired| (fired.at.to_utc() - start()).num_minutes();
     fired.iter().map(|fired| (minutes(fired), fired.status.code())).collect()
 }
@@ -51,15 +51,15 @@ async fn status(api: &Api) -> String {
 }
 
 #[tokio::test]
-async fn a_frozen_clock_shows_what_it_is_set_to_and_fires_what_lies_between() {
+async fn a_frozen_clock_fires_the_steps_that_it_passes() {
     let (server, api) = with_parcel(Clock::frozen(START)).await;
     let clock = server.clock();
     assert_eq!(clock.now(), start());
-    assert_eq!(told(&clock.advance(Duration::from_secs(299)).await), []);
-    assert_eq!(told(&clock.advance(Duration::from_secs(1)).await), JOURNEY[..1]);
-    assert_eq!(told(&clock.set("2026-01-05T09:00:00+00:45").await), JOURNEY[1..3]);
+    assert_eq!(steps(&clock.advance(Duration::from_secs(299)).await), []);
+    assert_eq!(steps(&clock.advance(Duration::from_secs(1)).await), JOURNEY[..1]);
+    assert_eq!(steps(&clock.set("2026-01-05T09:00:00+00:45").await), JOURNEY[1..3]);
     assert_eq!(clock.now(), start() + Duration::from_secs(15 * 60));
-    assert_eq!(told(&clock.set("2026-02-01T00:00:00Z").await), JOURNEY[3..]);
+    assert_eq!(steps(&clock.set("2026-02-01T00:00:00Z").await), JOURNEY[3..]);
     assert_eq!(status(&api).await, "DELIVERED");
 }
 
@@ -67,15 +67,15 @@ async fn a_frozen_clock_shows_what_it_is_set_to_and_fires_what_lies_between() {
 async fn a_clock_that_is_set_back_undoes_nothing_and_repeats_nothing() {
     let (server, api) = with_parcel(Clock::frozen(START)).await;
     server.clock().advance(Duration::from_secs(12 * 60)).await;
-    assert_eq!(told(&server.clock().set("2026-01-05T07:00:00Z").await), []);
+    assert_eq!(steps(&server.clock().set("2026-01-05T07:00:00Z").await), []);
     assert_eq!(server.clock().now(), start() - Duration::from_secs(3600));
     assert_eq!(status(&api).await, "IN_TRANSIT");
     let again = api.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
     assert_eq!((again.status, again.header("idempotent-replayed")), (200, "true"));
     let other = api.created(&order("order-0002")).await;
     assert_eq!(api.track(&other).await.status, 200);
-    assert_eq!(told(&server.clock().set("2026-01-05T08:12:00Z").await), []);
-    assert_eq!(told(&server.clock().advance(Duration::from_secs(600)).await), JOURNEY[2..]);
+    assert_eq!(steps(&server.clock().set("2026-01-05T08:12:00Z").await), []);
+    assert_eq!(steps(&server.clock().advance(Duration::from_secs(600)).await), JOURNEY[2..]);
 }
 
 #[tokio::test]
@@ -96,18 +96,18 @@ async fn a_frozen_clock_can_be_let_run_and_stopped_again() {
     let (server, _) = paused_with_parcel(Clock::frozen(START)).await;
     assert_eq!(server.clock().resume().await, []);
     tokio::time::sleep(Duration::from_secs(7 * 60)).await;
-    assert_eq!(told(&server.clock().advance(Duration::from_secs(240)).await), JOURNEY[1..2]);
+    assert_eq!(steps(&server.clock().advance(Duration::from_secs(240)).await), JOURNEY[1..2]);
     tokio::time::sleep(Duration::from_secs(245)).await;
     assert_eq!(server.clock().freeze().await, []);
     let now = (server.clock().now() - start()).num_seconds();
     assert!((905..=906).contains(&now), "{now}");
-    assert_eq!(told(&server.clock().advance(Duration::from_secs(600)).await), JOURNEY[3..]);
+    assert_eq!(steps(&server.clock().advance(Duration::from_secs(600)).await), JOURNEY[3..]);
 }
 
 #[tokio::test]
-async fn a_clock_that_follows_the_machine_does_at_its_time_what_it_skips() {
+async fn a_machine_clock_fires_the_steps_that_it_skips() {
     let (server, api) = with_parcel(Clock::frozen(START)).await;
-    assert_eq!(told(&server.clock().follow_system().await), JOURNEY);
+    assert_eq!(steps(&server.clock().follow_system().await), JOURNEY);
     let ahead = server.clock().now() - Utc::now();
     assert!(ahead.num_seconds().abs() < 60, "{ahead}");
     assert_eq!(api.track("SB-SUCCESS-0001").await.status, 404, "that was long ago");

@@ -1,4 +1,4 @@
-//! The mock server's controls: what they refuse, and what they say then.
+//! The mock server's controls: the calls they refuse, and their messages.
 
 use std::process::Command;
 
@@ -13,7 +13,7 @@ use crate::{
     waiting::until,
 };
 
-/// A mock server with controls; it ends with the test's process.
+/// Starts a mock server with controls; it ends with the test's process.
 async fn start(clock: Clock) -> Api {
     let server = crate::embedded::builder().clock(clock);
     let server = server.start_controlled("127.0.0.1:0".parse().unwrap()).await.unwrap();
@@ -28,7 +28,7 @@ async fn post(api: &Api, control: &str, body: &Value) -> Answer {
     send(api.request("POST", &format!("/__mock/{control}")).body(body.to_string())).await
 }
 
-/// How many of `count` requests with a new key of its own limit, or none, are refused.
+/// Returns the number of refused requests among `count` with a new key that has this limit, or none.
 async fn refused(api: &Api, count: usize, key: Value) -> usize {
     let key = post(api, "keys", &key).await.json()["key"].as_str().unwrap().to_owned();
     let caller = api.clone().key(&key);
@@ -105,7 +105,7 @@ async fn a_new_inbox_takes_the_place_of_the_one_before() {
     let address = first.trim_start_matches("http://").trim_end_matches('/').to_owned();
     assert!(tokio::net::TcpStream::connect(&address).await.is_ok());
     post(&api, "webhooks", &json!({ "reply": [200] })).await;
-    // Its socket closes in its own task, at once but not before this one goes on.
+    // A separate task closes its socket, which needs this one to wait.
     until("the first inbox listens no more", async || {
         tokio::net::TcpStream::connect(&address).await.is_err()
     })
@@ -115,7 +115,7 @@ async fn a_new_inbox_takes_the_place_of_the_one_before() {
 }
 
 #[tokio::test]
-async fn webhooks_go_to_a_handler_of_the_suites_own_signed_with_the_secret_that_is_answered() {
+async fn webhooks_go_to_the_suite_s_handler_with_its_secret() {
     let api = start(Clock::system()).await;
     let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
     let handler = Receiver::start().await;
@@ -127,7 +127,7 @@ async fn webhooks_go_to_a_handler_of_the_suites_own_signed_with_the_secret_that_
     handler.wait_for(|came| came.len() == 2).await;
     let kinds: Vec<_> = handler.events(secret).iter().map(|event| event.data.kind()).collect();
     assert_eq!(kinds, [EventKind::ParcelCreated, EventKind::ParcelStatusChanged]);
-    // The inbox can take its place again, and has a secret of its own.
+    // The inbox can replace it again, and has a different secret.
     let inbox = post(&api, "webhooks", &json!({})).await.json();
     assert_eq!(inbox.get("secret"), None, "{inbox}");
 }
@@ -214,9 +214,9 @@ async fn a_refused_duration_says_which_form_is_right() {
     assert_eq!(moved(json!("P1W")).await.json()["now"], "2026-01-12T08:00:01.500Z");
     for wrong in [json!("P1M"), json!("P1Y"), json!("PT1.5H5M"), json!("5 minutes"), json!([])] {
         let answer = moved(wrong.clone()).await;
-        let told = answer.text();
+        let text = answer.text();
         for word in ["weeks", "days", "PT5M", "PT1.5S", "months"] {
-            assert!(answer.status == 400 && told.contains(word), "{wrong}: {told}");
+            assert!(answer.status == 400 && text.contains(word), "{wrong}: {text}");
         }
     }
 }
@@ -247,9 +247,9 @@ async fn a_key_has_a_sound_name_and_account() {
 #[tokio::test]
 async fn where_all_is_optional_there_need_be_no_body() {
     let api = frozen().await;
-    for (control, told) in [("keys", "key"), ("webhooks", "url")] {
+    for (control, member) in [("keys", "key"), ("webhooks", "url")] {
         let answer = send(api.request("POST", &format!("/__mock/{control}"))).await;
-        assert!(answer.status == 200 && answer.json()[told].is_string(), "{}", answer.text());
+        assert!(answer.status == 200 && answer.json()[member].is_string(), "{}", answer.text());
     }
     for control in ["clock", "faults"] {
         let answer = send(api.request("POST", &format!("/__mock/{control}"))).await;
@@ -276,8 +276,8 @@ async fn a_question_that_is_misspelt_is_refused() {
 fn a_suite_that_is_no_command_is_refused() {
     for nothing in ["", "  ", "\n"] {
         let output = Command::new(BINARY).args(["mock", "--exec", nothing]).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{nothing:?}: {told}");
-        assert!(told.contains("such as 'pytest'"), "{told}");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{nothing:?}: {errors}");
+        assert!(errors.contains("such as 'pytest'"), "{errors}");
     }
 }

@@ -1,4 +1,4 @@
-//! Two hundred mock servers at once in one process, each a world of its own.
+//! Two hundred independent mock servers at once in one process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::api::{Api, numbered, order, send, try_send};
 
 const CROWD: usize = 200;
 
-/// Minutes, each server's own.
+/// Returns minutes that differ for each server.
 fn minutes(place: usize) -> i64 {
     i64::try_from(place).unwrap()
 }
@@ -35,7 +35,7 @@ async fn server(place: usize) -> MockServer {
         .await
 }
 
-/// Minutes from the creation to each step of the journey that falls due within `within`.
+/// Returns the minutes from the creation to each step of the journey that falls due within `within`.
 fn due(journey: usize, within: i64) -> Vec<i64> {
     let steps = SCENARIOS[journey].steps.iter().map(|(minutes, _)| *minutes);
     steps.filter(|minutes| *minutes <= within).collect()
@@ -74,7 +74,7 @@ async fn two_hundred_servers_at_once_share_neither_data_nor_time() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-async fn two_hundred_stateful_tests_in_parallel_do_not_disturb_each_other() {
+async fn two_hundred_parallel_tests_do_not_disturb_each_other() {
     let (http, all_there) = (Api::new(""), Arc::new(Barrier::new(CROWD)));
     let mut tests = JoinSet::new();
     for place in 0..CROWD {
@@ -90,8 +90,7 @@ fn request(api: &Api, operation: Operation, body: &Value) -> RequestBuilder {
     request.body(body.to_string())
 }
 
-/// What a suite does with a server of its own: an answer is lost, time passes, parcels move, and
-/// all is undone.
+/// Uses a server as a suite does: an answer is lost, time passes, parcels move, and everything is undone.
 async fn stateful_test(place: usize, http: Api, all_there: Arc<Barrier>) {
     let server = server(place).await;
     let api = http.at(server.url(), &server.key().issue());
@@ -114,7 +113,7 @@ async fn stateful_test(place: usize, http: Api, all_there: Arc<Barrier>) {
     server.assert_exactly_once();
 }
 
-/// Lets time pass, delivers one parcel, and answers with what the list then shows.
+/// Lets time pass, delivers one parcel, and returns the list after that.
 async fn move_on(place: usize, server: &MockServer, api: &Api, plain: &str) -> Vec<u8> {
     let within = minutes(place) % 80;
     let fired = server.clock().advance(Duration::from_secs(within.unsigned_abs() * 60)).await;

@@ -1,4 +1,4 @@
-//! Webhooks of the real server process: its admin commands, and no event lost over kill -9.
+//! Webhooks of the real server process: its admin commands, and events that survive kill -9.
 
 use std::{
     collections::BTreeSet,
@@ -21,13 +21,13 @@ use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     api::{Api, numbered, order},
-    running::{BINARY, House},
+    running::{BINARY, TestSetup},
     waiting::{LONG, found, until},
 };
 
 const ENVIRONMENT: [&str; 2] = ["--environment", "sandbox"];
 
-/// A receiver: what came, and whether it answers.
+/// A receiver with the requests that came. It can be made to fail.
 #[derive(Clone)]
 pub(crate) struct Receiver {
     pub(crate) url: String,
@@ -64,13 +64,13 @@ impl Receiver {
         tokio::time::timeout(LONG, enough).await.expect("the webhooks come").unwrap();
     }
 
-    /// Whether what came in this place is signed with the secret.
+    /// Returns whether the request at this index is signed with the secret.
     pub(crate) fn is_signed(&self, place: usize, secret: &str) -> bool {
         let (headers, body) = self.came.borrow()[place].clone();
         Webhook::new([secret]).unwrap().verify(&headers, &body).is_ok()
     }
 
-    /// What came, verified with the secret.
+    /// Returns the events, verified with the secret.
     pub(crate) fn events(&self, secret: &str) -> Vec<WebhookEvent> {
         let webhook = Webhook::new([secret]).unwrap();
         let read = |(headers, body): &(HeaderMap, Bytes)| {
@@ -85,52 +85,52 @@ async fn axum_serve(socket: TcpListener, routes: Router) {
     parcelo_server::internals::Listener::start(socket, routes, stop).finish().await;
 }
 
-fn webhooks(house: &House, command: &str, more: &[&str]) -> Value {
-    house.webhooks(&[&[command], &ENVIRONMENT[..], more].concat())
+fn webhooks(setup: &TestSetup, command: &str, more: &[&str]) -> Value {
+    setup.webhooks(&[&[command], &ENVIRONMENT[..], more].concat())
 }
 
 fn id(headers: &HeaderMap) -> String {
     headers[ID].to_str().unwrap().to_owned()
 }
 
-/// As in `debian:*-slim` and `scratch`: the machine trusts no one.
+/// The variables of a machine without trusted certificates, like `debian:*-slim` and `scratch`.
 const NO_ROOTS: [(&str, &str); 2] =
     [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_without_root_certificates_sends_webhooks() {
-    let (house, receiver) = (House::new(), Receiver::start().await);
-    let mut running = house.start_with(&NO_ROOTS, &[]);
-    house.new_key("sandbox");
-    webhooks(&house, "set", &["--url", &receiver.url]);
-    webhooks(&house, "test", &[]);
-    // However it ends, the first attempt is logged.
+    let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
+    let mut running = setup.start_with(&NO_ROOTS, &[]);
+    setup.new_key("sandbox");
+    webhooks(&setup, "set", &["--url", &receiver.url]);
+    webhooks(&setup, "test", &[]);
+    // The first attempt is logged, whatever its outcome.
     let attempt = loop {
-        let logged = webhooks(&house, "deliveries", &[]);
+        let logged = webhooks(&setup, "deliveries", &[]);
         let attempt = logged[0]["attempts"][0].clone();
         if attempt.is_object() {
             break attempt;
         }
-        assert!(running.is_alive(), "{}", house.output());
+        assert!(running.is_alive(), "{}", setup.output());
     };
     assert_eq!(attempt["httpStatus"], 204, "{attempt}");
     running.stop();
-    assert!(house.output().contains("no root certificates"), "{}", house.output());
+    assert!(setup.output().contains("no root certificates"), "{}", setup.output());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn webhooks_are_set_tested_watched_and_replayed_while_the_server_runs() {
-    let (house, receiver) = (House::new(), Receiver::start().await);
-    // A proxy would be asked for addresses that were never judged.
+async fn webhooks_are_managed_while_the_server_runs() {
+    let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
+    // A proxy would be asked for addresses that were never checked.
     let proxies =
         ["HTTP_PROXY", "http_proxy", "ALL_PROXY"].map(|name| (name, "http://127.0.0.1:9"));
-    let running = house.start_with(&proxies, &[]);
-    let api = running.api(&house.new_key("sandbox").1);
-    let set = webhooks(&house, "set", &["--url", &receiver.url, "--events", "parcel.created"]);
+    let running = setup.start_with(&proxies, &[]);
+    let api = running.api(&setup.new_key("sandbox").1);
+    let set = webhooks(&setup, "set", &["--url", &receiver.url, "--events", "parcel.created"]);
     let secret = set["secret"].as_str().unwrap();
     assert_eq!((set["url"].as_str(), secret.len()), (Some(receiver.url.as_str()), 50));
     assert_eq!(set["events"], serde_json::json!(["parcel.status_changed", "parcel.created"]));
-    let test = webhooks(&house, "test", &[]);
+    let test = webhooks(&setup, "test", &[]);
     receiver.wait_for(|came| came.len() == 1).await;
     assert_eq!(receiver.events(secret)[0].data, EventData::Test);
     assert_eq!(
@@ -140,26 +140,26 @@ async fn webhooks_are_set_tested_watched_and_replayed_while_the_server_runs() {
 
     api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
     receiver.wait_for(|came| came.len() == 3).await;
-    let shown = webhooks(&house, "show", &[]);
+    let shown = webhooks(&setup, "show", &[]);
     assert!(shown.get("secret").is_none() && shown["enabled"] == true, "{shown}");
-    let again = webhooks(&house, "set", &["--url", &receiver.url]);
+    let again = webhooks(&setup, "set", &["--url", &receiver.url]);
     assert_eq!(again["secret"], set["secret"], "another address is no other secret");
-    let rotated = webhooks(&house, "rotate-secret", &[]);
+    let rotated = webhooks(&setup, "rotate-secret", &[]);
     assert_ne!(rotated["secret"], set["secret"]);
 
-    assert_eq!(webhooks(&house, "disable", &[])["disabledBy"], "OPERATOR");
+    assert_eq!(webhooks(&setup, "disable", &[])["disabledBy"], "OPERATOR");
     api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
-    assert_eq!(webhooks(&house, "enable", &[])["enabled"], true);
+    assert_eq!(webhooks(&setup, "enable", &[])["enabled"], true);
     let later = ["--since", "2999-01-01T00:00:00Z"];
-    assert_eq!(webhooks(&house, "replay", &later)["replayed"], 0);
+    assert_eq!(webhooks(&setup, "replay", &later)["replayed"], 0);
     let earlier = ["--since", "2026-01-01T00:00:00Z"];
-    assert_eq!(webhooks(&house, "replay", &earlier)["replayed"], 1);
+    assert_eq!(webhooks(&setup, "replay", &earlier)["replayed"], 1);
     receiver.wait_for(|came| came.len() == 4).await;
     for secret in [secret, rotated["secret"].as_str().unwrap()] {
         assert!(receiver.is_signed(3, secret), "old and new secret sign");
     }
     let logged = loop {
-        let logged = webhooks(&house, "deliveries", &["--limit", "1"]);
+        let logged = webhooks(&setup, "deliveries", &["--limit", "1"]);
         if logged[0]["status"] == "DELIVERED" {
             break logged;
         }
@@ -168,21 +168,21 @@ async fn webhooks_are_set_tested_watched_and_replayed_while_the_server_runs() {
     assert_eq!((attempt["attempt"].as_u64(), attempt["httpStatus"].as_u64()), (Some(1), Some(204)));
     assert_eq!(logged[0]["trackingNumber"], "SB-NORMAL-0002");
     let event = logged[0]["eventId"].as_str().unwrap();
-    assert_eq!(webhooks(&house, "replay", &["--event", event])["replayed"], 1);
+    assert_eq!(webhooks(&setup, "replay", &["--event", event])["replayed"], 1);
     receiver.wait_for(|came| came.len() == 5).await;
     assert_eq!(id(&receiver.came.borrow()[4].0), event);
     running.stop();
-    assert!(!house.output().contains("whsec_"), "{}", house.output());
+    assert!(!setup.output().contains("whsec_"), "{}", setup.output());
 }
 
 #[test]
 fn a_command_says_what_is_wrong() {
-    let house = House::new();
-    house.accounts(&["create", "default"]);
+    let setup = TestSetup::new();
+    setup.accounts(&["create", "default"]);
     let run = |arguments: &[&str]| {
         let mut process = Command::new(BINARY);
         process.env_clear().arg("webhooks").args(arguments);
-        let output = process.args(["--database", &house.database()]).output().unwrap();
+        let output = process.args(["--database", &setup.database()]).output().unwrap();
         assert!(!output.status.success(), "{arguments:?}");
         String::from_utf8(output.stderr).unwrap()
     };
@@ -203,29 +203,29 @@ fn a_command_says_what_is_wrong() {
         (run(&["show", "--environment", "sandbox"]), "there is no"),
         (run(&["replay", "--environment", "sandbox", "--event", "7"]), "evt_"),
     ];
-    for (said, word) in table {
-        assert!(said.contains(word), "{said}");
+    for (message, word) in table {
+        assert!(message.contains(word), "{message}");
     }
-    let accounts = house.accounts(&["list"]);
+    let accounts = setup.accounts(&["list"]);
     assert_eq!(accounts.as_array().unwrap().len(), 1, "what is refused makes no account");
-    webhooks(&house, "set", &["--url", "http://127.0.0.1:9/hook"]);
-    let nobodys = "evt_01JH8Z0000000000000000000A";
-    let said = run(&["replay", "--environment", "sandbox", "--event", nobodys]);
-    assert!(said.contains("no event with this id"), "{said}");
+    webhooks(&setup, "set", &["--url", "http://127.0.0.1:9/hook"]);
+    let unknown = "evt_01JH8Z0000000000000000000A";
+    let message = run(&["replay", "--environment", "sandbox", "--event", unknown]);
+    assert!(message.contains("no event with this id"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kill_between_post_and_mark_sends_the_same_event_again() {
-    let (house, receiver) = (House::new(), Receiver::start().await);
-    let mut running = house.start(&[]);
-    let key = house.new_key("sandbox").1;
-    webhooks(&house, "set", &["--url", &receiver.url]);
+    let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
+    let mut running = setup.start(&[]);
+    let key = setup.new_key("sandbox").1;
+    webhooks(&setup, "set", &["--url", &receiver.url]);
     receiver.answer(false);
     running.api(&key).created(&numbered("order-0001", "SB-NORMAL-0001")).await;
     receiver.wait_for(|came| came.len() == 1).await;
     running.kill();
     receiver.answer(true);
-    let _restarted = house.start(&[]);
+    let _restarted = setup.start(&[]);
     receiver.wait_for(|came| came.len() == 2).await;
     let came = receiver.came.borrow();
     assert_eq!(id(&came[0].0), id(&came[1].0));
@@ -234,25 +234,25 @@ async fn a_kill_between_post_and_mark_sends_the_same_event_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_is_switched_off_is_heard_of() {
-    let house = House::new();
+    let setup = TestSetup::new();
     let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/their-secret-path", socket.local_addr().unwrap());
     let routes = Router::new().fallback(|| async { StatusCode::GONE });
     tokio::spawn(axum_serve(socket, routes));
-    let running = house.start(&[]);
-    let api = running.api(&house.new_key("sandbox").1);
-    webhooks(&house, "set", &["--url", &url]);
+    let running = setup.start(&[]);
+    let api = running.api(&setup.new_key("sandbox").1);
+    webhooks(&setup, "set", &["--url", &url]);
     api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
-    let said = found("the log says so", async || {
-        let said = house.output();
-        said.contains("a webhook is off").then_some(said)
+    let log = found("the log says so", async || {
+        let log = setup.output();
+        log.contains("a webhook is off").then_some(log)
     });
-    let said = said.await;
-    let line = said.lines().find(|line| line.contains("a webhook is off")).unwrap();
+    let log = log.await;
+    let line = log.lines().find(|line| line.contains("a webhook is off")).unwrap();
     for word in ["WARN", "acc_", "sandbox", "GONE"] {
         assert!(line.contains(word), "{word}: {line}");
     }
-    assert!(!said.contains("their-secret-path") && !said.contains("whsec_"), "{said}");
+    assert!(!log.contains("their-secret-path") && !log.contains("whsec_"), "{log}");
     api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
     let text = Api::new(running.url("admin")).get("/metrics").await.text();
     for sample in [
@@ -265,7 +265,7 @@ async fn a_webhook_that_is_switched_off_is_heard_of() {
     }
 }
 
-/// Kills under load; `PARCELO_KILLS` sets another number.
+/// Returns the number of kills under load; `PARCELO_KILLS` sets another one.
 fn kills() -> u32 {
     std::env::var("PARCELO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(50)
 }
@@ -273,11 +273,11 @@ fn kills() -> u32 {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove proofs` runs it"]
 async fn no_event_of_an_acknowledged_order_is_lost_over_kills() {
-    let (house, receiver) = (House::new(), Receiver::start().await);
+    let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
     let unlimited = ["--sandbox-rate-limit", "1000000"];
-    let mut running = house.start(&unlimited);
-    let key = house.new_key("sandbox").1;
-    webhooks(&house, "set", &["--url", &receiver.url]);
+    let mut running = setup.start(&unlimited);
+    let key = setup.new_key("sandbox").1;
+    webhooks(&setup, "set", &["--url", &receiver.url]);
     let mut random = fastrand::Rng::with_seed(1);
     let mut created = BTreeSet::new();
     for cycle in 0..kills() {
@@ -300,19 +300,19 @@ async fn no_event_of_an_acknowledged_order_is_lost_over_kills() {
         let number =
             |answer: &Value| answer["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
         created.extend(load.await.unwrap().iter().map(number));
-        running = house.start(&unlimited);
+        running = setup.start(&unlimited);
     }
-    let told = |came: &[(HeaderMap, Bytes)]| -> BTreeSet<String> {
+    let numbers = |came: &[(HeaderMap, Bytes)]| -> BTreeSet<String> {
         let number = |body: &Bytes| {
             let event: Value = serde_json::from_slice(body).unwrap();
             event["data"]["trackingNumber"].as_str().unwrap().to_owned()
         };
         came.iter().map(|(_, body)| number(body)).collect()
     };
-    receiver.wait_for(|came| told(came).is_superset(&created)).await;
+    receiver.wait_for(|came| numbers(came).is_superset(&created)).await;
     let came = receiver.came.borrow();
     let ids: BTreeSet<_> = came.iter().map(|(headers, _)| id(headers)).collect();
-    assert_eq!(ids.len(), told(&came).len(), "each parcel's event has one id");
+    assert_eq!(ids.len(), numbers(&came).len(), "each parcel's event has one id");
     println!(
         "{} events over {} kills: 0 lost, {} sent again",
         ids.len(),
@@ -336,17 +336,17 @@ async fn an_endpoint_that_hangs_is_given_15_s_and_tried_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sandboxs_webhooks_reach_this_machine_with_a_flag_only() {
-    let (house, receiver) = (House::new(), Receiver::start().await);
+    let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
     let without = ("PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK", "false");
-    house.accounts(&["create", "default"]);
-    webhooks(&house, "set", &["--url", &receiver.url]);
-    let running = house.start_with(&[without], &[]);
-    webhooks(&house, "test", &[]);
-    let attempted = || webhooks(&house, "deliveries", &[])[0]["attempts"].get(0).is_some();
+    setup.accounts(&["create", "default"]);
+    webhooks(&setup, "set", &["--url", &receiver.url]);
+    let running = setup.start_with(&[without], &[]);
+    webhooks(&setup, "test", &[]);
+    let attempted = || webhooks(&setup, "deliveries", &[])[0]["attempts"].get(0).is_some();
     until("it was tried", async || attempted()).await;
     assert!(receiver.came.borrow().is_empty(), "no one was called");
     drop(running);
-    let _running = house.start(&[]);
-    webhooks(&house, "test", &[]);
+    let _running = setup.start(&[]);
+    webhooks(&setup, "test", &[]);
     receiver.wait_for(|came| !came.is_empty()).await;
 }

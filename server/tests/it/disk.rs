@@ -1,4 +1,4 @@
-//! The truth about the disk: whose a file is, that it is still there, that it can be read.
+//! Files and disks: a file of another program, one that was deleted or replaced, one that cannot be read.
 
 use std::{
     fs,
@@ -13,36 +13,36 @@ use tokio::task::JoinSet;
 
 use crate::{
     api::{Api, order, try_send},
-    running::{BINARY, House, Running},
+    running::{BINARY, Running, TestSetup},
     waiting::{LONG, pause, until},
 };
 
-/// The signal at a file that grows too large.
+/// The signal for a file that grows too large.
 const SIGXFSZ: i32 = 25;
 
 fn listed(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
-/// A database that takes a while to copy.
-fn large_database(house: &House) {
-    house.new_key("sandbox");
-    let db = Connection::open(house.path("parcelo.db")).unwrap();
+/// Makes a database that takes a while to copy.
+fn large_database(setup: &TestSetup) {
+    setup.new_key("sandbox");
+    let db = Connection::open(setup.path("parcelo.db")).unwrap();
     db.execute_batch("INSERT INTO meta VALUES ('ballast', randomblob(24000000))").unwrap();
 }
 
 #[test]
 fn a_killed_backup_never_stands_under_its_final_name() {
-    let house = House::on_file("only a file has a backup command");
-    large_database(&house);
-    // The system kills it where a file of it exceeds so many blocks.
+    let setup = TestSetup::on_file("only a file has a backup command");
+    large_database(&setup);
+    // The system kills the process where one of its files exceeds this many blocks.
     for blocks in [100, 1_000, 10_000] {
-        let folder = house.path(&format!("copies-{blocks}"));
+        let folder = setup.path(&format!("copies-{blocks}"));
         fs::create_dir(&folder).unwrap();
         let copy = folder.join("copy.db");
         let killed = format!(r#"ulimit -c 0; ulimit -f {blocks}; exec "$@""#);
         let mut backup = Command::new("sh");
-        backup.args(["-c", &killed, "sh", BINARY, "backup", "--database", &house.database()]);
+        backup.args(["-c", &killed, "sh", BINARY, "backup", "--database", &setup.database()]);
         let status = backup.arg(&copy).stdout(Stdio::null()).status().unwrap();
         assert_eq!(status.signal(), Some(SIGXFSZ), "{blocks}: {status}");
         let left = listed(&folder);
@@ -52,29 +52,29 @@ fn a_killed_backup_never_stands_under_its_final_name() {
 
 #[test]
 fn a_backup_leaves_nothing_but_itself() {
-    let house = House::on_file("only a file has a backup command");
-    house.new_key("sandbox");
-    let folder = house.path("copies");
+    let setup = TestSetup::on_file("only a file has a backup command");
+    setup.new_key("sandbox");
+    let folder = setup.path("copies");
     fs::create_dir(&folder).unwrap();
     let copy = folder.join("copy.db");
-    house.backup(&copy);
+    setup.backup(&copy);
     assert_eq!(listed(&folder), std::slice::from_ref(&copy));
-    assert!(house.refused_backup(&copy).contains("exists already"));
+    assert!(setup.refused_backup(&copy).contains("exists already"));
     assert_eq!(listed(&folder), [copy]);
 }
 
 #[test]
-fn a_backup_that_finds_no_room_names_the_copy_and_leaves_nothing() {
-    let house = House::on_file("only a file has a backup command");
-    large_database(&house);
-    let folder = house.path("copies");
+fn a_backup_on_a_full_disk_names_the_copy_and_removes_it() {
+    let setup = TestSetup::on_file("only a file has a backup command");
+    large_database(&setup);
+    let folder = setup.path("copies");
     fs::create_dir(&folder).unwrap();
     let copy = folder.join("copy.db");
-    // A file of this process may have 4 MB, and the database has 24.
+    // A file of this process may have 4 MB, but the database has 24.
     let mut small = Command::new("sh");
     small
         .args(["-c", r#"trap '' XFSZ; ulimit -f 8000; exec "$@""#, "sh", BINARY, "backup"])
-        .args(["--database", &house.database()])
+        .args(["--database", &setup.database()])
         .arg(&copy);
     let output = small.output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr);
@@ -83,13 +83,13 @@ fn a_backup_that_finds_no_room_names_the_copy_and_leaves_nothing() {
     assert_eq!(listed(&folder), Vec::<PathBuf>::new());
 }
 
-/// Why a command does not take the house's database.
-fn refused(house: &House, arguments: &[&str]) -> String {
+/// Returns the reason why a command does not take the database.
+fn refused(setup: &TestSetup, arguments: &[&str]) -> String {
     if arguments == ["serve"] {
-        return house.refused_start();
+        return setup.refused_start();
     }
     let mut command = Command::new(BINARY);
-    command.args(arguments).args(["--database", &house.database()]).env_clear();
+    command.args(arguments).args(["--database", &setup.database()]).env_clear();
     let output = command.output().unwrap();
     assert!(!output.status.success(), "{arguments:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -102,7 +102,7 @@ const COMMANDS: [&[&str]; 3] = [
 ];
 
 #[test]
-fn what_is_not_ours_is_refused_in_one_sentence_and_left_as_it_is() {
+fn a_foreign_file_is_refused_in_one_sentence_and_unchanged() {
     let foreign = |path: &Path| {
         let db = Connection::open(path).unwrap();
         db.execute_batch("CREATE TABLE meta (name TEXT, value BLOB); PRAGMA user_version = 3;")
@@ -117,12 +117,12 @@ fn what_is_not_ours_is_refused_in_one_sentence_and_left_as_it_is() {
     let single = |path: &Path| fs::write(path, "x").unwrap();
     let almost = |path: &Path| fs::write(path, "x".repeat(99)).unwrap();
     for make in [&foreign as &dyn Fn(&Path), &tagged, &text, &short, &single, &almost] {
-        let house = House::on_file("the test damages or moves the file");
-        let file = house.path("parcelo.db");
+        let setup = TestSetup::on_file("the test damages or moves the file");
+        let file = setup.path("parcelo.db");
         make(&file);
         let before = fs::read(&file).unwrap();
         for arguments in COMMANDS {
-            let words = refused(&house, arguments);
+            let words = refused(&setup, arguments);
             assert!(words.contains("is not a Parcelo database"), "{arguments:?}: {words}");
             assert_eq!(words.trim_end().lines().count(), 1, "{words}");
             assert!(fs::read(&file).unwrap() == before, "{arguments:?} changed it");
@@ -132,39 +132,39 @@ fn what_is_not_ours_is_refused_in_one_sentence_and_left_as_it_is() {
 
 #[tokio::test]
 async fn an_empty_file_is_a_new_database_for_the_server_only() {
-    let house = House::on_file("the test damages or moves the file");
-    let file = house.path("parcelo.db");
+    let setup = TestSetup::on_file("the test damages or moves the file");
+    let file = setup.path("parcelo.db");
     fs::write(&file, "").unwrap();
     for arguments in &COMMANDS[1..] {
-        let words = refused(&house, arguments);
+        let words = refused(&setup, arguments);
         assert!(words.contains("is empty"), "{arguments:?}: {words}");
         assert_eq!(fs::metadata(&file).unwrap().len(), 0, "{arguments:?}");
     }
-    let running = house.start(&[]);
+    let running = setup.start(&[]);
     assert_eq!(Api::new(running.sandbox()).get("/readyz").await.status, 200);
-    assert_eq!(house.keys(&["list"]).as_array().unwrap().len(), 1);
+    assert_eq!(setup.keys(&["list"]).as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn neither_a_hard_link_nor_a_deleted_lock_file_lets_a_second_server_in() {
-    let house = House::on_file("the test damages or moves the file");
-    let _running = house.start(&[]);
-    let elsewhere = House::on_file("the test damages or moves the file");
-    fs::hard_link(house.path("parcelo.db"), elsewhere.path("parcelo.db")).unwrap();
+fn a_hard_link_or_deleted_lock_admits_no_second_server() {
+    let setup = TestSetup::on_file("the test damages or moves the file");
+    let _running = setup.start(&[]);
+    let elsewhere = TestSetup::on_file("the test damages or moves the file");
+    fs::hard_link(setup.path("parcelo.db"), elsewhere.path("parcelo.db")).unwrap();
     let linked = elsewhere.refused_start();
     assert!(linked.contains("another server"), "a hard link: {linked}");
-    fs::remove_file(house.path("parcelo.db.lock")).unwrap();
-    let second = house.refused_start();
+    fs::remove_file(setup.path("parcelo.db.lock")).unwrap();
+    let second = setup.refused_start();
     assert!(second.contains("another server"), "no lock file: {second}");
 }
 
-/// Clients that create orders until the server is gone, and how many it acknowledged after `since`.
+/// Runs clients that create orders until the server is gone. Returns the number that it acknowledged after `since`.
 async fn acknowledged_after(
     running: &Running,
     key: &parcelo::ApiKey,
     harm: impl FnOnce(),
 ) -> usize {
-    let (told, harmed) = tokio::sync::watch::channel(false);
+    let (sender, harmed) = tokio::sync::watch::channel(false);
     let mut clients = JoinSet::new();
     for client in 0..4 {
         let (api, harmed) = (running.api(key), harmed.clone());
@@ -185,43 +185,43 @@ async fn acknowledged_after(
     }
     running.api(key).created(&order("order-before")).await;
     harm();
-    told.send_replace(true);
+    sender.send_replace(true);
     let late = tokio::time::timeout(LONG, clients.join_all()).await;
     late.expect("the server ends").into_iter().sum()
 }
 
-/// What befalls a file of a house.
-type Harm = fn(&House, &str);
+/// A way to damage the database file.
+type Harm = fn(&TestSetup, &str);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_acknowledged_into_a_file_that_is_deleted_or_replaced() {
-    let delete: Harm = |house, name| fs::remove_file(house.path(name)).unwrap();
-    let replace: Harm = |house, name| {
-        fs::copy(house.path(name), house.path("other")).unwrap();
-        fs::rename(house.path("other"), house.path(name)).unwrap();
+async fn no_order_is_acknowledged_after_its_file_is_gone() {
+    let delete: Harm = |setup, name| fs::remove_file(setup.path(name)).unwrap();
+    let replace: Harm = |setup, name| {
+        fs::copy(setup.path(name), setup.path("other")).unwrap();
+        fs::rename(setup.path("other"), setup.path(name)).unwrap();
     };
     let table = [("parcelo.db", delete), ("parcelo.db", replace), ("parcelo.db-wal", delete)];
     for (name, harm) in table {
-        let house = House::on_file("the test damages or moves the file");
-        let mut running = house.start(&["--sandbox-rate-limit", "1000000"]);
-        let key = house.new_key("sandbox").1;
-        let late = acknowledged_after(&running, &key, || harm(&house, name)).await;
+        let setup = TestSetup::on_file("the test damages or moves the file");
+        let mut running = setup.start(&["--sandbox-rate-limit", "1000000"]);
+        let key = setup.new_key("sandbox").1;
+        let late = acknowledged_after(&running, &key, || harm(&setup, name)).await;
         assert_eq!(late, 0, "{name}");
-        assert_eq!(running.wait(), Some(1), "{name}: {}", house.output());
-        let output = house.output();
+        assert_eq!(running.wait(), Some(1), "{name}: {}", setup.output());
+        let output = setup.output();
         assert!(output.contains("deleted or replaced"), "{name}: {output}");
     }
 }
 
 #[tokio::test]
 async fn a_deleted_file_is_noticed_without_any_write() {
-    let house = House::on_file("the test damages or moves the file");
-    let mut running = house.start(&[]);
-    fs::remove_file(house.path("parcelo.db")).unwrap();
-    assert_eq!(running.wait(), Some(1), "{}", house.output());
+    let setup = TestSetup::on_file("the test damages or moves the file");
+    let mut running = setup.start(&[]);
+    fs::remove_file(setup.path("parcelo.db")).unwrap();
+    assert_eq!(running.wait(), Some(1), "{}", setup.output());
 }
 
-/// Spoils all that the file says, as a dying disk does.
+/// Overwrites the whole file, as a dying disk does.
 fn spoil(file: &Path) {
     let length = fs::metadata(file).unwrap().len();
     let noise = vec![0xA5; usize::try_from(length).unwrap()];
@@ -229,14 +229,14 @@ fn spoil(file: &Path) {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_read_is_not_ready_and_then_ends_with_an_error() {
-    let house = House::on_file("the test damages or moves the file");
-    house.new_key("sandbox");
-    let mut running = house.start(&[]);
+async fn a_server_that_cannot_read_is_not_ready_and_then_ends() {
+    let setup = TestSetup::on_file("the test damages or moves the file");
+    setup.new_key("sandbox");
+    let mut running = setup.start(&[]);
     let api = Api::new(running.sandbox());
     assert_eq!(api.get("/readyz").await.status, 200);
-    spoil(&house.path("parcelo.db"));
-    // It is not ready after two seconds of this, and gives up after six.
+    spoil(&setup.path("parcelo.db"));
+    // The server is not ready after two seconds of this, and gives up after six.
     until("it is not ready", async || api.get("/readyz").await.status == 503).await;
-    assert_eq!(running.wait(), Some(1), "{}", house.output());
+    assert_eq!(running.wait(), Some(1), "{}", setup.output());
 }

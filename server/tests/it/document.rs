@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{
     api::{Api, numbered, send},
-    running::House,
+    running::TestSetup,
 };
 
 fn of_docs(name: &str) -> PathBuf {
@@ -25,7 +25,7 @@ pub(crate) async fn served() -> Value {
     served_by(crate::embedded::start().await.url()).await
 }
 
-/// As `parcelo-server mock` starts it.
+/// Starts a mock server with controls, as `parcelo-server mock` does.
 pub(crate) async fn controlled() -> Arc<MockServer> {
     let server = crate::embedded::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
     server.unwrap()
@@ -34,7 +34,7 @@ pub(crate) async fn controlled() -> Arc<MockServer> {
 /// That these describe the code is a test of the library, which writes them too, and has the mock server's.
 #[tokio::test]
 async fn the_checked_in_documents_are_those_that_are_served() {
-    let of_admin = served_by(House::new().start(&[]).url("admin")).await;
+    let of_admin = served_by(TestSetup::new().start(&[]).url("admin")).await;
     let all = [("openapi.json", served().await), ("openapi-admin.json", of_admin)];
     for (name, served) in all {
         let served = serde_json::to_string_pretty(&served).unwrap() + "\n";
@@ -43,7 +43,7 @@ async fn the_checked_in_documents_are_those_that_are_served() {
     }
 }
 
-/// Every call under `/__mock/` in a document: method, path, and what it says about it.
+/// Returns every call under `/__mock/` in a document: method, path, and its description.
 fn controls(document: &Value) -> Vec<(String, String, &Value)> {
     let paths = document["paths"].as_object().unwrap().iter();
     let controls = paths.filter(|(path, _)| path.starts_with("/__mock/"));
@@ -55,22 +55,22 @@ fn controls(document: &Value) -> Vec<(String, String, &Value)> {
 }
 
 #[tokio::test]
-async fn the_mock_servers_document_has_the_service_and_the_controls_of_the_guide() {
+async fn the_mock_document_has_service_and_the_guide_s_controls() {
     let (mock, service) = (served_by(controlled().await.url()).await, served().await);
     for (path, item) in service["paths"].as_object().unwrap() {
         assert_eq!(mock["paths"][path], *item, "{path}");
     }
-    let told: BTreeSet<_> =
+    let documented: BTreeSet<_> =
         controls(&mock).into_iter().map(|(method, path, _)| [method, path]).collect();
     let guide = std::fs::read_to_string(of_docs("testing.md")).unwrap();
     let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let calls = rows.filter_map(|call| call.split_once(' '));
     let of_guide = calls.map(|(method, path)| [method.to_owned(), path.to_owned()]).collect();
-    assert_eq!(told, of_guide);
+    assert_eq!(documented, of_guide);
 }
 
 #[tokio::test]
-async fn every_control_takes_its_example_and_answers_as_the_document_says() {
+async fn every_control_takes_its_example_and_answers_as_documented() {
     let server = controlled().await;
     let document = served_by(server.url()).await;
     let key = server.key().issue();
@@ -95,8 +95,8 @@ async fn every_control_takes_its_example_and_answers_as_the_document_says() {
 }
 
 #[tokio::test]
-async fn every_reference_leads_to_a_schema_and_every_path_to_an_operation() {
-    let of_admin = served_by(House::new().start(&[]).url("admin")).await;
+async fn references_lead_to_schemas_and_paths_to_operations() {
+    let of_admin = served_by(TestSetup::new().start(&[]).url("admin")).await;
     for document in [served().await, served_by(controlled().await.url()).await, of_admin] {
         assert_references_lead_somewhere(&document);
     }
@@ -115,7 +115,7 @@ fn assert_references_lead_somewhere(document: &Value) {
     assert!(!names.is_empty() && names.iter().all(|name| schemas.contains_key(*name)), "{names:?}");
 }
 
-/// What a page's text loads: the values of its `src` and `href`.
+/// Returns the addresses that a page loads: the values of its `src` and `href`.
 fn loaded(html: &str) -> Vec<String> {
     let values = html.split(" src=\"").skip(1).chain(html.split(" href=\"").skip(1));
     values.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()

@@ -1,18 +1,18 @@
-//! SIGTERM: not ready at once, while the listeners go on accepting for as long as `--drain` says.
+//! SIGTERM: not ready at once, while the listeners accept connections for the duration of `--drain`.
 
 use std::time::{Duration, Instant};
 
 use crate::{
     api::{Answer, Api, try_send},
-    running::House,
+    running::TestSetup,
     waiting::found,
 };
 
-/// The longest drain that there is. Nothing but this pause takes as long: what ends sooner did not wait for it.
+/// The longest possible drain. Only this pause takes so long: a server that ends sooner did not wait for it.
 const DRAIN: Duration = Duration::from_secs(25);
 const LONGEST: [&str; 2] = ["--drain", "25"];
 
-/// The first answer that says that the server is not ready.
+/// Returns the first answer that says that the server is not ready.
 async fn not_ready(url: &str) -> Answer {
     found("the server is not ready", async || {
         let asked = try_send(Api::new(url).request("GET", "/readyz")).await;
@@ -24,9 +24,9 @@ async fn not_ready(url: &str) -> Answer {
 
 #[tokio::test]
 async fn after_sigterm_it_is_not_ready_and_still_accepts() {
-    let house = House::new();
-    let mut running = house.start(&LONGEST);
-    let key = house.new_key("sandbox").1;
+    let setup = TestSetup::new();
+    let mut running = setup.start(&LONGEST);
+    let key = setup.new_key("sandbox").1;
     running.signal("-TERM");
     for listener in ["production", "sandbox", "admin"] {
         let answer = not_ready(running.url(listener)).await;
@@ -35,19 +35,19 @@ async fn after_sigterm_it_is_not_ready_and_still_accepts() {
     let created = running.api(&key).create(&crate::api::order("order-0001")).await;
     assert_eq!((created.status, created.header("connection")), (201, "close"));
     running.signal("-TERM");
-    assert_eq!(running.wait(), Some(0), "{}", house.output());
+    assert_eq!(running.wait(), Some(0), "{}", setup.output());
 }
 
 #[tokio::test]
 async fn a_second_signal_ends_the_drain() {
     for second in ["-TERM", "-INT"] {
-        let house = House::new();
-        let mut running = house.start(&LONGEST);
+        let setup = TestSetup::new();
+        let mut running = setup.start(&LONGEST);
         let began = Instant::now();
         running.signal("-TERM");
         not_ready(running.sandbox()).await;
         running.signal(second);
-        assert_eq!(running.wait(), Some(0), "{second}: {}", house.output());
+        assert_eq!(running.wait(), Some(0), "{second}: {}", setup.output());
         assert!(began.elapsed() < DRAIN, "{second} did not end the drain");
     }
 }
@@ -55,11 +55,11 @@ async fn a_second_signal_ends_the_drain() {
 #[tokio::test]
 async fn sigint_and_no_drain_end_it_at_once() {
     for (arguments, signal) in [(&LONGEST, "-INT"), (&["--drain", "0"], "-TERM")] {
-        let house = House::new();
-        let mut running = house.start(arguments);
+        let setup = TestSetup::new();
+        let mut running = setup.start(arguments);
         let began = Instant::now();
         running.signal(signal);
-        assert_eq!(running.wait(), Some(0), "{signal}: {}", house.output());
+        assert_eq!(running.wait(), Some(0), "{signal}: {}", setup.output());
         assert!(began.elapsed() < DRAIN, "{signal} drained");
     }
 }

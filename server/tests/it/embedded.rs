@@ -7,17 +7,17 @@ use parcelo_server::{
 
 use crate::cluster;
 
-/// A mock server with the defaults.
+/// Starts a mock server with the defaults.
 pub(crate) async fn start() -> MockServer {
     builder().start().await
 }
 
-/// A mock server in memory whichever engine the tests run on, for the reason that is given.
+/// Returns the builder of a mock server in memory, whichever engine the tests run on, for the given reason.
 pub(crate) fn in_memory(_reason: &str) -> Builder {
     MockServer::builder()
 }
 
-/// A mock server to be configured.
+/// Returns the builder of a mock server.
 pub(crate) fn builder() -> Builder {
     match cluster::chosen_kept() {
         None => MockServer::builder(),

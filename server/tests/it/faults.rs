@@ -1,4 +1,4 @@
-//! Planned faults as they are on the wire.
+//! Planned faults on the wire.
 
 use std::{io::ErrorKind, time::Duration};
 
@@ -29,7 +29,7 @@ async fn parcels(api: &Api) -> usize {
 }
 
 #[tokio::test]
-async fn each_error_has_its_envelope_and_comes_before_or_after_the_commit() {
+async fn each_error_comes_before_or_after_the_commit() {
     for code in ErrorCode::ALL {
         let (server, api) = start().await;
         server.faults().on(CREATE).nth(1).error(*code);
@@ -70,7 +70,7 @@ async fn who_is_turned_away_at_the_gate_learns_why() {
     assert_eq!(stranger.refusal().0, 401);
 }
 
-/// What came back on a connection of its own, and how it ended.
+/// Sends a body on a new connection. Returns everything that came back, and how the connection ended.
 async fn exchange(server: &MockServer, key: &str, body: &Value) -> (String, Option<ErrorKind>) {
     let body = body.to_string();
     let address = server.url().strip_prefix("http://").unwrap();
@@ -87,7 +87,7 @@ async fn exchange(server: &MockServer, key: &str, body: &Value) -> (String, Opti
     (String::from_utf8(answer).unwrap(), end.err().map(|error| error.kind()))
 }
 
-/// The promised length of a body, and what there is of it.
+/// Returns the announced length of a body, and the part that arrived.
 fn promised(answer: &str) -> (usize, &str) {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
@@ -162,7 +162,7 @@ async fn faults_take_nothing_from_the_ids() {
 }
 
 #[tokio::test]
-async fn a_reply_of_one_s_own_has_its_status_headers_and_body_and_nothing_of_the_service() {
+async fn a_planned_reply_replaces_the_service_s_entirely() {
     let page =
         || Reply::status(502).header("content-type", "text/html").header("set-cookie", "a=1");
     let page = || page().header("set-cookie", "b=2").body("<h1>Bad Gateway</h1>");
@@ -215,7 +215,7 @@ async fn a_reply_may_promise_more_than_it_has_or_never_come() {
 }
 
 #[tokio::test]
-async fn a_fault_of_an_order_hits_it_under_each_of_its_names_and_no_other() {
+async fn a_fault_hits_its_order_under_each_name_and_no_other() {
     let mut named = numbered("order-0001", "SB-SUCCESS-0001");
     named["externalOrderId"] = json!("A-17");
     for name in ["sb-success-0001", "order-0001", "A-17"] {
@@ -224,7 +224,7 @@ async fn a_fault_of_an_order_hits_it_under_each_of_its_names_and_no_other() {
         api.created(&numbered("order-0002", "SB-SUCCESS-0002")).await;
         assert_eq!(api.create(&named).await.status, 503, "{name}");
         api.created(&named).await;
-        // What only the creation's request said is known later too.
+        // Later requests can be matched by data that only the creation's request had.
         server.faults().on(Operation::GetTracking).for_order(name).reply(418);
         assert_eq!(api.track("SB-SUCCESS-0002").await.status, 200);
         assert_eq!(api.track("SB-SUCCESS-0001").await.status, 418, "{name}");

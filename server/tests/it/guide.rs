@@ -1,4 +1,4 @@
-//! The guide on `/docs/`: its commands run in their order, in one shell, and are answered as it says.
+//! The guide on `/docs/`: its commands run in their order, in one shell, with the answers that it shows.
 
 use std::{io::Write, process::Command, time::Duration};
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::api::{Api, numbered};
 
-/// The moment of the guide's answers.
+/// The time of the guide's answers.
 const NOW: &str = "2026-01-10T15:05:00Z";
-/// The same in the shell, where it makes the tracking number.
+/// The same time in the shell, where it makes the tracking number.
 const DATE: &str = "date() { echo 1768057500; }\n";
-/// What stands between the outputs of two commands.
+/// The separator between the outputs of two commands.
 const SEPARATOR: char = '\u{1e}';
 
 /// A block of code: its class, and its text as a reader copies it.
@@ -35,7 +35,7 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks.map(block).collect()
 }
 
-/// What each command printed, run as the guide's reader does.
+/// Returns the output of each command, run as the guide's reader does.
 async fn run(commands: &[&str], server: &MockServer) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut script = tempfile::NamedTempFile::new().unwrap();
@@ -57,7 +57,7 @@ async fn run(commands: &[&str], server: &MockServer) -> Vec<String> {
     printed.split(SEPARATOR).map(|part| part.trim().to_owned()).collect()
 }
 
-/// Whether an answer is the one that is shown, member for member, where `…` stands for what differs each time.
+/// Returns whether an answer equals the shown one, member by member, where `…` stands for values that differ each time.
 fn is_as_shown(shown: &Value, real: &Value) -> bool {
     match (shown, real) {
         (Value::Object(shown), Value::Object(real)) => {

@@ -1,15 +1,15 @@
-//! Heads of requests: hosts, languages, keys, and those that never become a request.
+//! Heads of requests: hosts, languages, keys, and heads that never become a request.
 
 use serde_json::Value;
 
 use crate::{
     api::{Api, numbered, order, send},
     raw::{Line, Raw},
-    running::House,
+    running::TestSetup,
     waiting::until,
 };
 
-async fn asked(url: &str, request: &str) -> Raw {
+async fn answer_to(url: &str, request: &str) -> Raw {
     let mut line = Line::to(url).await;
     line.send(&[request]).await;
     line.answer().await.unwrap()
@@ -30,15 +30,15 @@ async fn a_request_names_one_host() {
         ("1.1", "Host: x@a.test\r\n", Some("INVALID_FORMAT")),
     ];
     for (version, hosts, fault) in table {
-        let answer = asked(server.url(), &get(version, hosts)).await;
+        let answer = answer_to(server.url(), &get(version, hosts)).await;
         let Some(code) = fault else {
             assert_eq!(answer.status, 200, "{hosts:?}");
             continue;
         };
         assert_eq!(answer.status, 400, "{hosts:?}");
         let body: Value = serde_json::from_str(&answer.body).unwrap();
-        let told = &body["error"]["details"]["errors"][0];
-        assert_eq!((&told["field"], &told["code"]), (&"Host".into(), &code.into()), "{hosts:?}");
+        let fault = &body["error"]["details"]["errors"][0];
+        assert_eq!((&fault["field"], &fault["code"]), (&"Host".into(), &code.into()), "{hosts:?}");
     }
 }
 
@@ -96,14 +96,14 @@ async fn the_drafts_spelling_of_the_idempotency_key_is_the_same_key() {
 
 #[tokio::test]
 async fn a_head_that_cannot_be_read_is_counted() {
-    let house = House::new();
-    let server = house.start(&[]);
+    let setup = TestSetup::new();
+    let server = setup.start(&[]);
     let long =
         format!("GET /healthz HTTP/1.1\r\nHost: a.test\r\nX: {}\r\n\r\n", "x".repeat(300_000));
-    assert_eq!(asked(server.sandbox(), "NOT HTTP\r\n\r\n").await.status, 400);
-    assert_eq!(asked(server.sandbox(), &long).await.status, 431);
+    assert_eq!(answer_to(server.sandbox(), "NOT HTTP\r\n\r\n").await.status, 400);
+    assert_eq!(answer_to(server.sandbox(), &long).await.status, 431);
     let path = format!("GET /{} HTTP/1.1\r\nHost: a.test\r\n\r\n", "x".repeat(70_000));
-    assert_eq!(asked(server.sandbox(), &path).await.status, 414);
+    assert_eq!(answer_to(server.sandbox(), &path).await.status, 414);
     let metrics = Api::new(server.url("admin"));
     let wanted = [
         "parcelo_bad_request_heads_total{listener=\"sandbox\",reason=\"malformed\"} 1",
@@ -133,7 +133,7 @@ async fn a_head_has_at_most_128_kib_and_100_lines() {
         (bytes(128 * 1024 + 1), 431),
         (bytes(150_000), 431),
     ] {
-        assert_eq!(asked(server.url(), &head).await.status, status, "{} bytes", head.len());
+        assert_eq!(answer_to(server.url(), &head).await.status, status, "{} bytes", head.len());
     }
 }
 

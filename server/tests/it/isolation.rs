@@ -1,15 +1,15 @@
-//! Tenants are worlds of their own: every operation, with another account's data and with the other
-//! environment's, answers as if it were not there, and leaves it as it was.
+//! Separate tenants: with another account's data or the other environment's, every operation answers as if the data did
+//! not exist, and leaves them unchanged.
 
 use parcelo::{ApiKey, Operation};
 use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, order, send, with},
-    running::{House, Running},
+    running::{Running, TestSetup},
 };
 
-/// Someone's data, and how its owner sees it.
+/// The owner of some data.
 struct Owner {
     api: Api,
     number: String,
@@ -17,12 +17,12 @@ struct Owner {
     manifest: String,
 }
 
-/// Someone who names it.
+/// A caller from another tenant who names these data.
 struct Stranger {
     api: Api,
-    /// A carrier key that is not of the environment that is called.
+    /// A carrier key that does not belong to the called environment.
     carrier: String,
-    /// What a create under the owner's own number answers.
+    /// The answer to a create under the owner's number.
     taken: (u16, &'static str),
 }
 
@@ -31,8 +31,8 @@ async fn post(api: &Api, path: &str, body: &Value) -> Answer {
     send(request.body(body.to_string())).await
 }
 
-fn key_of(house: &House, environment: &str, account: &str) -> ApiKey {
-    let made = house.keys(&[
+fn key_of(setup: &TestSetup, environment: &str, account: &str) -> ApiKey {
+    let made = setup.keys(&[
         "create",
         "--environment",
         environment,
@@ -52,13 +52,13 @@ impl Owner {
             let order = with(order(&format!("order-{number}")), "/trackingNumber", json!(number));
             api.created(&order).await;
         }
-        let asked = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [manifested] });
-        let manifest = post(&api, Operation::SubmitManifest.path(), &asked).await.json();
+        let body = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [manifested] });
+        let manifest = post(&api, Operation::SubmitManifest.path(), &body).await.json();
         let manifest = manifest["data"]["manifestId"].as_str().unwrap().to_owned();
         Self { api, number: number.to_owned(), manifested: manifested.to_owned(), manifest }
     }
 
-    /// All that its reads say, without the ids of the requests.
+    /// Returns the answers to all reads, without the ids of the requests.
     async fn view(&self) -> Vec<Value> {
         let mut paths = vec![
             Operation::ListParcels.path().to_owned(),
@@ -80,8 +80,8 @@ impl Owner {
     }
 }
 
-/// The status of an answer and the code of its refusal, or of its first item's.
-fn told(answer: &Answer) -> (u16, String) {
+/// Returns the status of an answer and the code of its refusal, or of its first item's.
+fn status_and_code(answer: &Answer) -> (u16, String) {
     let body = answer.json();
     let places = [
         "/error/details/errors/0/code",
@@ -94,7 +94,7 @@ fn told(answer: &Answer) -> (u16, String) {
     (answer.status, code.unwrap_or("nothing").to_owned())
 }
 
-/// Calls an operation with what is the owner's.
+/// Calls an operation with the owner's identifiers.
 async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, String) {
     let (api, path, number) = (&stranger.api, operation.path(), &owner.number);
     let of = |parameter: &str| operation.path_of(parameter);
@@ -109,8 +109,8 @@ async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, 
             post(api, path, &keyed(json!({ "trackingNumbers": [number] }))).await
         }
         Operation::SubmitManifest => {
-            let asked = json!({ "awbNumber": "176-12345675", "trackingNumbers": [number] });
-            post(api, path, &keyed(asked)).await
+            let body = json!({ "awbNumber": "176-12345675", "trackingNumbers": [number] });
+            post(api, path, &keyed(body)).await
         }
         Operation::BatchTracking | Operation::BatchLabels => {
             post(api, path, &json!({ "trackingNumbers": [number] })).await
@@ -133,13 +133,13 @@ async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, 
             .await
         }
         Operation::LegacyCreateOrder => {
-            let asked = json!({ "tracking_number": number, "reference": "PO-1", "sender_name": "Ana Ruiz",
+            let body = json!({ "tracking_number": number, "reference": "PO-1", "sender_name": "Ana Ruiz",
                 "sender_phone": "+13055550100", "sender_address": "8400 NW 25th St", "sender_city": "Miami",
                 "sender_country": "US", "receiver_name": "Luis Paredes", "receiver_phone": "+593991234567",
                 "receiver_document": "1714307103", "receiver_address": "Av. Amazonas", "receiver_city": "Quito",
                 "receiver_province": "Pichincha", "receiver_zip": "170515", "receiver_country": "EC",
                 "weight_kg": 1, "value": 5 });
-            post(api, path, &asked).await
+            post(api, path, &body).await
         }
         Operation::LegacyCancelOrder => send(api.request("POST", &of(number))).await,
         Operation::LegacyTracking => api.get(&format!("{path}?number={number}")).await,
@@ -150,15 +150,15 @@ async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, 
         | Operation::ResetSandbox => {
             unreachable!("{operation:?} names no one's data, or is public")
         }
-        _ => panic!("{operation:?} is not walked: say what a stranger is told"),
+        _ => panic!("{operation:?} is not walked: add the answer to a stranger"),
     };
-    told(&answer)
+    status_and_code(&answer)
 }
 
-/// What a stranger is told.
+/// Returns the expected status and code for a stranger.
 fn expected(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static str)> {
     Some(match operation {
-        // A flat refusal has no code for each field.
+        // A flat refusal does not have a code for each field.
         Operation::LegacyCreateOrder if stranger.taken.0 == 400 => (400, "VALIDATION_FAILED"),
         Operation::CreateOrder | Operation::LegacyCreateOrder => stranger.taken,
         Operation::SubmitManifest | Operation::BatchLabels => (409, "PARCEL_NOT_FOUND"),
@@ -181,10 +181,10 @@ async fn walk(stranger: &Stranger, owner: &Owner) {
             assert_eq!(answered, (status, code.to_owned()), "{operation:?}");
         }
     }
-    // The owner's keys and air waybills mean nothing to others.
+    // The owner's keys and air waybills have no meaning for others.
     let own = stranger.api.created(&order(&format!("order-{}", owner.number))).await;
-    let asked = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [own] });
-    assert_eq!(post(&stranger.api, Operation::SubmitManifest.path(), &asked).await.status, 201);
+    let body = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [own] });
+    assert_eq!(post(&stranger.api, Operation::SubmitManifest.path(), &body).await.status, 201);
     let listed = stranger.api.get(Operation::ListParcels.path()).await.json();
     assert_eq!(
         (&listed["meta"]["total"], &listed["data"][0]["trackingNumber"]),
@@ -201,26 +201,26 @@ async fn walk(stranger: &Stranger, owner: &Owner) {
 }
 
 struct World {
-    house: House,
+    setup: TestSetup,
     running: Running,
 }
 
 impl World {
     fn new() -> Self {
-        let house = House::new();
+        let setup = TestSetup::new();
         let running =
-            house.start(&["--sandbox-rate-limit", "10000", "--production-rate-limit", "10000"]);
-        Self { house, running }
+            setup.start(&["--sandbox-rate-limit", "10000", "--production-rate-limit", "10000"]);
+        Self { setup, running }
     }
 
     fn api(&self, environment: &str, account: &str) -> Api {
-        let key = key_of(&self.house, environment, account);
+        let key = key_of(&self.setup, environment, account);
         Api::with_key(self.running.url(environment), &key)
     }
 
     fn carrier(&self, environment: &str) -> String {
         let made =
-            self.house.carriers(&["create", "--environment", environment, "--name", "Andes"]);
+            self.setup.carriers(&["create", "--environment", environment, "--name", "Andes"]);
         made["key"].as_str().unwrap().to_owned()
     }
 }
@@ -256,7 +256,7 @@ async fn the_same_accounts_other_environment_sees_and_changes_nothing() {
         ("production", "sandbox", ["EC-OWNED-0001", "EC-OWNED-0002"]),
     ];
     for (environment, other, numbers) in table {
-        // An account for each round, for both rounds leave data on both sides.
+        // A separate account for each round, since both rounds leave data on both sides.
         let account = format!("owner of {environment}");
         let owner = Owner::with_data(world.api(environment, &account), numbers).await;
         let stranger = Stranger {
@@ -267,8 +267,8 @@ async fn the_same_accounts_other_environment_sees_and_changes_nothing() {
         walk(&stranger, &owner).await;
         let seen = stranger.api.get(&Operation::PublicTracking.path_of(&owner.number)).await;
         assert_eq!(seen.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
-        // A key is no key at the other environment's address.
-        let key = key_of(&world.house, environment, &account);
+        // A key is invalid at the other environment's address.
+        let key = key_of(&world.setup, environment, &account);
         let misled = Api::with_key(world.running.url(other), &key);
         for operation in
             Operation::ALL.iter().filter(|one| one.auth() == parcelo::model::Auth::ApiKey)

@@ -1,10 +1,10 @@
-//! Connections that are kept: an answer before its request was read to the end costs no one the next
-//! request on the connection, or says that there is none.
+//! Connections after an answer that came before its request was read to the end: the next request on the connection is
+//! answered, or the answer says that the connection ends.
 
 use crate::{
     api::order,
     raw::{Line, Raw},
-    running::House,
+    running::TestSetup,
 };
 
 const CREATE: &str = "/api/v1/orders/create";
@@ -16,8 +16,8 @@ fn head(method: &str, path: &str, headers: &str, length: usize) -> String {
     )
 }
 
-/// Sends a request `times` times, its head and its body in two packets, always on the connection
-/// that the last answer left open; answers how many were answered so.
+/// Sends a request `times` times, its head and its body in two packets, always on the connection that the last answer
+/// left open. Returns the number of answers with this status.
 async fn answered(url: &str, head: &str, body: &str, (times, status): (usize, u16)) -> usize {
     let (mut line, mut count) = (Line::to(url).await, 0);
     for _ in 0..times {
@@ -32,7 +32,7 @@ async fn answered(url: &str, head: &str, body: &str, (times, status): (usize, u1
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_refusals_before_the_body_leave_the_connection_usable_or_say_so() {
+async fn refusals_before_the_body_keep_the_connection_or_say_so() {
     let server = crate::embedded::start().await;
     let secret = |key: parcelo::ApiKey| format!("X-API-Key: {}\r\n", key.secret());
     let (any, tired) = (secret(server.key().issue()), secret(server.key().rate_limit(1).issue()));
@@ -60,11 +60,11 @@ async fn two_hundred_refusals_before_the_body_leave_the_connection_usable_or_say
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refusal_by_address_and_a_forged_form_leave_the_connection_usable() {
-    let house = House::new();
+async fn address_and_forged_form_refusals_keep_the_connection() {
+    let setup = TestSetup::new();
     let wanted = ["create", "--environment", "sandbox", "--name", "Test", "--countries", "*"];
-    let key = house.keys(&[&wanted[..], &["--ip", "203.0.113.7"]].concat());
-    let server = house.start(&[]);
+    let key = setup.keys(&[&wanted[..], &["--ip", "203.0.113.7"]].concat());
+    let server = setup.start(&[]);
     let body = order("order-0001").to_string();
     let header = format!("X-API-Key: {}\r\n", key["key"].as_str().unwrap());
     let head_of = head("POST", CREATE, &header, body.len());
@@ -74,7 +74,7 @@ async fn a_refusal_by_address_and_a_forged_form_leave_the_connection_usable() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_is_too_long_is_refused_in_an_answer_that_can_be_read() {
+async fn a_body_that_is_too_long_gets_a_readable_refusal() {
     let server = crate::embedded::start().await;
     let key = format!("X-API-Key: {}\r\n", server.key().issue().secret());
     let body = "x".repeat(2_000_000);
@@ -88,7 +88,7 @@ async fn a_body_that_is_too_long_is_refused_in_an_answer_that_can_be_read() {
     assert_eq!((answer.status, answer.closes()), (413, true));
 }
 
-/// The answer to a request that is sent while it is read.
+/// Returns the answer to a request that is sent while it is read.
 async fn refused(url: &str, packets: &[&str]) -> Raw {
     let mut line = Line::to(url).await;
     line.send(packets).await;
@@ -96,7 +96,7 @@ async fn refused(url: &str, packets: &[&str]) -> Raw {
 }
 
 #[tokio::test]
-async fn a_client_that_waits_to_be_asked_for_its_body_is_refused_without_it() {
+async fn expect_100_continue_is_refused_without_the_body() {
     let server = crate::embedded::start().await;
     let mut line = Line::to(server.url()).await;
     line.send(&[&head("POST", CREATE, "Expect: 100-continue\r\n", 1_000)]).await;

@@ -11,23 +11,23 @@ use tokio::task::JoinSet;
 
 use crate::{
     api::{Answer, Api, order, try_send},
-    running::{House, Running},
+    running::{Running, TestSetup},
 };
 
 const UNLIMITED: [&str; 2] = ["--sandbox-rate-limit", "1000000"];
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-async fn of_a_thousand_duplicates_on_a_file_one_creates_also_after_a_kill() {
-    let house = House::new();
-    let mut running = house.start(&UNLIMITED);
-    let key = house.new_key("sandbox").1;
+async fn of_a_thousand_duplicates_one_creates_also_after_a_kill() {
+    let setup = TestSetup::new();
+    let mut running = setup.start(&UNLIMITED);
+    let key = setup.new_key("sandbox").1;
     let answers = duplicates(&running, &key).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);
     assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 999);
     assert!(answers.iter().all(|answer| answer.bytes == answers[0].bytes));
     running.kill();
-    let restarted = house.start(&UNLIMITED);
+    let restarted = setup.start(&UNLIMITED);
     for answer in duplicates(&restarted, &key).await {
         assert_eq!((answer.status, &answer.bytes), (200, &answers[0].bytes));
     }
@@ -43,28 +43,28 @@ async fn duplicates(running: &Running, key: &ApiKey) -> Vec<Answer> {
     tasks.join_all().await
 }
 
-/// What the clients got: idempotency key and tracking number of each acknowledged order.
+/// The clients' records: idempotency key and tracking number of each acknowledged order.
 type Ledger = Arc<Mutex<BTreeMap<String, String>>>;
 
-/// Cycles of load and kill -9; `PARCELO_KILLS` sets another number.
+/// Returns the number of cycles of load and kill -9; `PARCELO_KILLS` sets another one.
 fn cycles() -> u32 {
     std::env::var("PARCELO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-async fn kill_9_under_load_loses_no_acknowledged_order_and_doubles_none() {
-    let house = House::new();
+async fn kill_9_under_load_neither_loses_nor_doubles_an_order() {
+    let setup = TestSetup::new();
     let ledger = Ledger::default();
-    let mut running = house.start(&UNLIMITED);
-    let key = house.new_key("sandbox").1;
+    let mut running = setup.start(&UNLIMITED);
+    let key = setup.new_key("sandbox").1;
     let mut random = fastrand::Rng::with_seed(1);
     for cycle in 0..cycles() {
         let load = start_load(&running, &key, cycle, &ledger);
         tokio::time::sleep(Duration::from_millis(random.u64(20..400))).await;
         running.kill();
         let sent = load.join_all().await.into_iter().flatten().collect::<Vec<_>>();
-        running = house.start(&UNLIMITED);
+        running = setup.start(&UNLIMITED);
         check_all(&running.api(&key), &sent, &ledger).await;
     }
     let ledger = ledger.lock().unwrap();
@@ -73,8 +73,7 @@ async fn kill_9_under_load_loses_no_acknowledged_order_and_doubles_none() {
     println!("{} orders survived {} kills: 0 lost, 0 doubled", ledger.len(), cycles());
 }
 
-/// 16 clients, each of which sends order after order until the server is gone; each answers with
-/// the keys it sent.
+/// Starts 16 clients that send order after order until the server is gone; each returns the keys it sent.
 fn start_load(
     running: &Running,
     key: &ApiKey,
@@ -100,7 +99,7 @@ fn start_load(
     load
 }
 
-/// The tracking number of an order that was acknowledged.
+/// Creates an order. Returns its tracking number if it was acknowledged.
 async fn create(api: &Api, key: &str) -> Option<String> {
     let request = api.request("POST", Operation::CreateOrder.path());
     let request = request.header("content-type", "application/json").body(order(key).to_string());
@@ -109,7 +108,7 @@ async fn create(api: &Api, key: &str) -> Option<String> {
     Some(answer.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned())
 }
 
-/// Sends everything again: what was acknowledged answers as before, and what was not exists once.
+/// Sends everything again: acknowledged orders get the same answer, and the others exist once.
 async fn check_all(api: &Api, sent: &[String], ledger: &Ledger) {
     for key in sent {
         let number = create(api, key).await.expect("the restarted server answers");

@@ -31,17 +31,17 @@ async fn void(api: &Api, number: &str) {
 }
 
 #[tokio::test]
-async fn zpl_labels_stand_one_after_another_in_the_order_that_is_asked_for() {
+async fn zpl_labels_are_in_the_requested_order() {
     let (_server, api) = start().await;
     let numbers = ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"];
     created(&api, &numbers).await;
-    let asked = ["SB-NORMAL-0003", "sb-normal-0001", "SB-NORMAL-0002"];
-    let file = batch(&api, json!({"trackingNumbers": asked, "format": "ZPL"})).await;
+    let request = ["SB-NORMAL-0003", "sb-normal-0001", "SB-NORMAL-0002"];
+    let file = batch(&api, json!({"trackingNumbers": request, "format": "ZPL"})).await;
     assert_eq!((file.status, file.header("content-type")), (200, "text/plain"), "{}", file.text());
     assert_eq!(file.header("content-disposition"), "attachment; filename=\"labels.zpl\"");
     assert_eq!(file.header("cache-control"), "private, no-store");
     let mut each = Vec::new();
-    for number in asked {
+    for number in request {
         let path = format!("/api/v1/labels/{number}/download?format=ZPL");
         each.extend(api.get(&path).await.bytes);
     }
@@ -53,28 +53,28 @@ async fn a_pdf_has_a_page_for_each_label_and_each_font_once() {
     let (_server, api) = start().await;
     let numbers = ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"];
     created(&api, &numbers).await;
-    let asked = json!({ "trackingNumbers": numbers });
-    let file = batch(&api, asked.clone()).await;
+    let request = json!({ "trackingNumbers": numbers });
+    let file = batch(&api, request.clone()).await;
     assert_eq!((file.status, file.header("content-type")), (200, "application/pdf"));
     assert_eq!(file.header("content-disposition"), "attachment; filename=\"labels.pdf\"");
     let text = String::from_utf8_lossy(&file.bytes).into_owned();
     let count = |what: &str| text.matches(what).count();
     assert_eq!((count("/Type/Page/"), count("/FontFile2"), count("%PDF-")), (3, 2, 1));
-    assert_eq!(batch(&api, asked).await.bytes, file.bytes);
+    assert_eq!(batch(&api, request).await.bytes, file.bytes);
     let one = batch(&api, json!({"trackingNumbers": ["SB-NORMAL-0002"], "format": "pdf"})).await;
     let path = "/api/v1/labels/SB-NORMAL-0002/download";
     assert_eq!(one.bytes, api.get(path).await.bytes);
 }
 
 #[tokio::test]
-async fn one_label_that_is_missing_keeps_all_from_being_drawn_and_each_is_named() {
+async fn missing_labels_are_named_and_no_file_is_drawn() {
     let (server, api) = start().await;
     created(&api, &["SB-NORMAL-0001", "SB-NORMAL-0002"]).await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     created(&other, &["SB-NORMAL-0009"]).await;
     void(&api, "SB-NORMAL-0002").await;
-    let asked = ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-ABSENT-0001", "SB-NORMAL-0009", "?"];
-    let refused = batch(&api, json!({ "trackingNumbers": asked })).await;
+    let request = ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-ABSENT-0001", "SB-NORMAL-0009", "?"];
+    let refused = batch(&api, json!({ "trackingNumbers": request })).await;
     assert_eq!(refused.refusal(), (409, "LABELS_REJECTED".to_owned()));
     let body = refused.json();
     let items = body["error"]["details"]["errors"].as_array().unwrap();
@@ -116,12 +116,12 @@ async fn each_label_counts_against_the_rate_limit_like_a_request() {
     let numbers: Vec<_> = server.seed_parcels(7).await;
     let key = server.key().rate_limit(10).issue();
     let limited = Api::with_key(server.url(), &key);
-    let asked = |count: usize| json!({"trackingNumbers": &numbers[..count], "format": "ZPL"});
-    let first = batch(&limited, asked(7)).await;
+    let request = |count: usize| json!({"trackingNumbers": &numbers[..count], "format": "ZPL"});
+    let first = batch(&limited, request(7)).await;
     assert_eq!((first.status, first.header("x-ratelimit-remaining")), (200, "3"));
-    // It begins within the limit, and so is carried out whole.
-    let second = batch(&limited, asked(7)).await;
+    // It begins within the limit, and so is completed.
+    let second = batch(&limited, request(7)).await;
     assert_eq!((second.status, second.header("x-ratelimit-remaining")), (200, "0"));
-    let third = batch(&limited, asked(1)).await;
+    let third = batch(&limited, request(1)).await;
     assert_eq!(third.refusal(), (429, "RATE_LIMIT_EXCEEDED".to_owned()));
 }

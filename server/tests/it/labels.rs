@@ -1,11 +1,11 @@
-//! Label files: by key, and by the link that an order's answer holds. Invoices.
+//! Label files: by key, and by the link in an order's answer. Invoices.
 
 use parcelo_server::mock::MockServer;
 use serde_json::json;
 
 use crate::{
     api::{Api, order, send, with},
-    running::House,
+    running::TestSetup,
 };
 
 async fn start() -> (MockServer, Api) {
@@ -54,7 +54,7 @@ async fn what_cannot_be_downloaded_is_refused_in_json() {
 }
 
 #[tokio::test]
-async fn the_link_serves_every_format_without_a_key_and_only_with_its_signature() {
+async fn the_link_serves_every_format_by_its_signature_alone() {
     let (_server, api) = start().await;
     let created = api.create(&order("order-0001")).await.json();
     let other = api.create(&order("order-0002")).await.json();
@@ -81,7 +81,7 @@ async fn the_link_serves_every_format_without_a_key_and_only_with_its_signature(
 }
 
 #[tokio::test]
-async fn a_label_that_is_there_already_is_not_sent_again_and_another_version_is_refused() {
+async fn a_known_label_is_not_sent_and_another_version_refused() {
     let (_server, api) = start().await;
     let number = api.created(&order("order-0002")).await;
     let metadata = api.get(&format!("/api/v1/labels/{number}")).await.json();
@@ -91,7 +91,7 @@ async fn a_label_that_is_there_already_is_not_sent_again_and_another_version_is_
     for path in &paths {
         let file = api.get(path).await;
         let tag = file.header("etag").to_owned();
-        let asked = |name: &'static str, values: &[String]| {
+        let conditional = |name: &'static str, values: &[String]| {
             let request =
                 values.iter().fold(api.request("GET", path), |one, it| one.header(name, it));
             send(request)
@@ -104,26 +104,30 @@ async fn a_label_that_is_there_already_is_not_sent_again_and_another_version_is_
             vec!["*".to_owned()],
         ];
         for values in known {
-            let answer = asked("if-none-match", &values).await;
+            let answer = conditional("if-none-match", &values).await;
             assert_eq!((answer.status, answer.bytes.len()), (304, 0), "{path} {values:?}");
             assert_eq!(answer.header("etag"), tag);
             assert_eq!(answer.header("cache-control"), "private, no-store");
         }
         let same = [vec![tag.clone()], vec![format!("\"other\",{tag}")], vec!["*".to_owned()]];
         for values in same {
-            assert_eq!(asked("if-match", &values).await.bytes, file.bytes, "{path} {values:?}");
+            assert_eq!(
+                conditional("if-match", &values).await.bytes,
+                file.bytes,
+                "{path} {values:?}"
+            );
         }
         for value in ["\"other\"".to_owned(), format!("W/{tag}"), tag.replace('"', "")] {
-            let answer = asked("if-match", std::slice::from_ref(&value)).await;
+            let answer = conditional("if-match", std::slice::from_ref(&value)).await;
             assert_eq!(answer.status, 412, "{path} {value}");
             assert!(answer.text().contains("PRECONDITION_FAILED"), "{}", answer.text());
         }
-        let unknown = asked("if-none-match", &["\"other\"".to_owned()]).await;
+        let unknown = conditional("if-none-match", &["\"other\"".to_owned()]).await;
         assert_eq!((unknown.status, &unknown.bytes), (200, &file.bytes));
     }
 }
 
-/// An order with all that customs may be given.
+/// Returns an order with every field for customs.
 fn for_customs(key: &str) -> serde_json::Value {
     let order =
         with(order(key), "/customsInfo", json!({"incoterm": "DAP", "contentsCategory": "GIFT"}));
@@ -231,20 +235,20 @@ async fn what_the_label_cuts_is_a_warning() {
 
 #[tokio::test]
 async fn a_parcel_from_before_keeps_its_layout() {
-    let house = House::on_file("the test writes into the file");
-    let server = house.start(&[]);
-    let key = house.new_key("sandbox").1;
+    let setup = TestSetup::on_file("the test writes into the file");
+    let server = setup.start(&[]);
+    let key = setup.new_key("sandbox").1;
     let number =
         server.api(&key).created(&with(order("order-0001"), INSTRUCTIONS, json!("Ring"))).await;
     let path = format!("/api/v1/labels/{number}/download?format=ZPL");
     let new = server.api(&key).get(&path).await.text();
     server.stop();
-    // As the version before wrote orders.
-    let file = rusqlite::Connection::open(house.path("parcelo.db")).unwrap();
+    // An order as the version before wrote it.
+    let file = rusqlite::Connection::open(setup.path("parcelo.db")).unwrap();
     let before = "UPDATE parcels SET order_json = json_remove(order_json, '$.labelLayout')";
     assert_eq!(file.execute(before, []).unwrap(), 1);
     drop(file);
-    let server = house.start(&[]);
+    let server = setup.start(&[]);
     let old = server.api(&key).get(&path).await.text();
     let caption = "DELIVERY / ENTREGA";
     assert!(new.contains(caption) && !old.contains(caption) && old.contains("^FDRing^FS"), "{old}");

@@ -1,4 +1,4 @@
-//! The legacy API: the same service in other words, with headers that tell of its end.
+//! The legacy API: the same service in other words, with headers that announce its end.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, send, with},
-    running::House,
+    running::TestSetup,
 };
 
 const NUMBER: &str = "SB-SUCCESS-0001";
@@ -43,9 +43,9 @@ async fn create(api: &Api, body: &Value) -> Answer {
     post(api, "/api/orders", body, None).await
 }
 
-/// The status and code of a flat refusal that has all it must have.
+/// Returns status and code of a flat refusal, which must be complete.
 fn refusal(answer: &Answer) -> (u16, String) {
-    assert_told(answer);
+    assert_headers(answer);
     let body = answer.json();
     assert_eq!(body["ok"], false, "{body}");
     assert!(body["message"].is_string() && body["message"] != body["message_es"], "{body}");
@@ -53,8 +53,8 @@ fn refusal(answer: &Answer) -> (u16, String) {
     (answer.status, body["error"].as_str().unwrap().to_owned())
 }
 
-/// The headers of every answer.
-fn assert_told(answer: &Answer) {
+/// Checks the headers of every answer.
+fn assert_headers(answer: &Answer) {
     assert_eq!(answer.header("deprecation"), "@1767225600");
     let link = answer.header("link");
     assert!(link.contains("/docs/migration>; rel=\"deprecation\""), "{link}");
@@ -67,7 +67,7 @@ fn assert_told(answer: &Answer) {
 async fn an_order_is_created_once_for_its_reference() {
     let (_server, api) = start().await;
     let first = create(&api, &legacy_order()).await;
-    assert_told(&first);
+    assert_headers(&first);
     let body = first.json();
     assert_eq!(
         (first.status, &body["ok"], &body["tracking_number"]),
@@ -89,7 +89,7 @@ async fn an_order_is_created_once_for_its_reference() {
 }
 
 #[tokio::test]
-async fn the_header_is_the_key_when_it_is_there_and_without_any_each_call_counts() {
+async fn the_header_is_the_key_and_without_one_each_call_counts() {
     let (_server, api) = start().await;
     let bare =
         with(with(legacy_order(), "/reference", json!(null)), "/tracking_number", json!(null));
@@ -138,7 +138,7 @@ async fn an_order_is_cancelled_and_stays_so() {
     for _ in 0..2 {
         let answer = send(api.request("POST", &path)).await;
         assert_eq!((answer.status, answer.json()), (200, expected.clone()));
-        assert_told(&answer);
+        assert_headers(&answer);
     }
     assert_eq!(api.track(NUMBER).await.json()["status"], "VOIDED");
     let label = api.get(&format!("/api/labels/{NUMBER}.pdf")).await;
@@ -167,7 +167,7 @@ async fn up_to_twenty_parcels_are_tracked_in_their_order() {
         .request("GET", &format!("/api/tracking?number=SB-ABSENT-0001,%20{NUMBER},"))
         .header("accept-language", "es");
     let answer = send(spanish).await;
-    assert_told(&answer);
+    assert_headers(&answer);
     let event = |status: &str, minute: &str, location: &str| json!({ "status": status, "date": format!("2026-01-05T08:{minute}:00.000Z"), "location": location });
     assert_eq!(
         answer.json(),
@@ -266,9 +266,9 @@ async fn what_is_not_there_is_told_flat_too() {
 
 #[tokio::test]
 async fn its_end_is_announced_and_comes_and_its_users_are_known() {
-    let house = House::new();
-    let (id, key) = house.new_key("sandbox");
-    let announced = house.start(&[
+    let setup = TestSetup::new();
+    let (id, key) = setup.new_key("sandbox");
+    let announced = setup.start(&[
         "--legacy-sunset",
         "2099-06-30",
         "--legacy-deprecated",
@@ -284,7 +284,7 @@ async fn its_end_is_announced_and_comes_and_its_users_are_known() {
     announced.signal("-TERM");
     let mut announced = announced;
     assert_eq!(announced.wait(), Some(0));
-    let ended = house.start(&["--legacy-sunset", "2026-01-01", "--drain", "0"]);
+    let ended = setup.start(&["--legacy-sunset", "2026-01-01", "--drain", "0"]);
     let api = ended.api(&key);
     let gone = create(&api, &legacy_order()).await;
     assert_eq!((gone.status, &gone.json()["error"]), (410, &json!("LEGACY_SUNSET")));
@@ -293,7 +293,7 @@ async fn its_end_is_announced_and_comes_and_its_users_are_known() {
     ended.signal("-TERM");
     let mut ended = ended;
     assert_eq!(ended.wait(), Some(0));
-    let uses = house.legacy();
+    let uses = setup.legacy();
     let requests: u64 =
         uses.as_array().unwrap().iter().map(|day| day["requests"].as_u64().unwrap()).sum();
     assert_eq!((requests, &uses[0]["keyId"]), (4, &json!(id)), "{uses}");

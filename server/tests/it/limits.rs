@@ -7,7 +7,7 @@ use crate::api::Api;
 const HEALTH: &str = "/api/v1/health";
 
 #[tokio::test]
-async fn the_51st_request_of_a_window_is_refused_and_the_next_window_is_free() {
+async fn the_51st_request_of_a_window_is_refused() {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().rate_limit(50).issue());
     for left in (0..50).rev() {
@@ -33,7 +33,7 @@ async fn the_51st_request_of_a_window_is_refused_and_the_next_window_is_free() {
 }
 
 #[tokio::test]
-async fn a_flood_of_wrong_keys_is_limited_and_keeps_no_valid_key_of_its_address_out() {
+async fn a_flood_of_wrong_keys_does_not_block_valid_keys() {
     let server = crate::embedded::builder().rate_limits(true).start().await;
     let known = Api::with_key(server.url(), &server.key().issue());
     assert_eq!(known.get(HEALTH).await.status, 200);

@@ -1,5 +1,5 @@
-//! E-mails: those of the mock server, read by a test; and those of the real server, through a relay that takes, refuses
-//! and falls silent.
+//! E-mails: those of the mock server, read by a test, and those of the real server, through a relay that accepts,
+//! refuses or falls silent.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +18,7 @@ use tokio::{
 
 use crate::{
     api::{Api, numbered, order, send, with},
-    running::{House, Running},
+    running::{Running, TestSetup},
     waiting::{LONG, found, until},
 };
 
@@ -26,7 +26,7 @@ const MINUTES: Duration = Duration::from_secs(60);
 const RECEIVER: &str = "luis@example.org";
 const SENDER: &str = "ana@example.org";
 
-/// An order whose receiver and sender have an address.
+/// Returns the order with e-mail addresses of receiver and sender.
 fn with_addresses(order: Value) -> Value {
     let order = with(order, "/receiver/email", RECEIVER.into());
     with(order, "/sender/email", SENDER.into())
@@ -41,7 +41,7 @@ fn subjects(mails: &[ReceivedMail]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn receivers_hear_of_each_step_that_matters_to_them_a_minute_later() {
+async fn receivers_get_an_e_mail_a_minute_after_each_step() {
     let server = crate::embedded::start().await;
     shop(&server).created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
     server.clock().advance(60 * MINUTES).await;
@@ -113,21 +113,21 @@ async fn who_unsubscribes_hears_nothing_more_also_after_a_reset() {
     }
     assert_eq!(send(visitor.request("HEAD", link)).await.status, 200);
     server.clock().advance(10 * MINUTES).await;
-    let heard = server.mails().len();
-    assert!(heard > 1, "looking changes nothing");
+    let sent = server.mails().len();
+    assert!(sent > 1, "looking changes nothing");
 
     let click = visitor.request("POST", link).body("List-Unsubscribe=One-Click");
     let click = click.header("content-type", "application/x-www-form-urlencoded");
     assert_eq!(send(click).await.status, 200);
     server.clock().advance(60 * MINUTES).await;
-    assert_eq!(server.mails().len(), heard, "{:?}", subjects(&server.mails()));
+    assert_eq!(server.mails().len(), sent, "{:?}", subjects(&server.mails()));
 
     server.reset().await;
     assert_eq!(server.mails(), []);
     api.created(&with_addresses(numbered("order-0002", "SB-SUCCESS-0002"))).await;
     server.clock().advance(60 * MINUTES).await;
     assert_eq!(server.mails(), []);
-    // Another one of the account's receivers is not meant.
+    // Another receiver of the account is not affected.
     let other = with(
         numbered("order-0003", "SB-SUCCESS-0003"),
         "/receiver/email",
@@ -140,7 +140,7 @@ async fn who_unsubscribes_hears_nothing_more_also_after_a_reset() {
 }
 
 #[tokio::test]
-async fn a_button_unsubscribes_in_both_languages_and_a_wrong_link_does_nothing() {
+async fn a_button_unsubscribes_and_a_wrong_link_does_nothing() {
     let server = crate::embedded::start().await;
     shop(&server).created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
     server.clock().advance(12 * MINUTES).await;
@@ -196,16 +196,16 @@ async fn other_languages_read_the_same_e_mails_over_http() {
     assert_eq!(control.get("/__mock/mails").await.json()["mails"], json!([]));
 }
 
-/// What the relay says to a message's final dot.
+/// The relay's answer to the final dot of a message.
 #[derive(Debug, Clone, Copy)]
 enum Dot {
-    /// Nothing, and the connection stays open.
+    /// No answer; the connection stays open.
     Silence,
     /// `250`.
     Take,
 }
 
-/// A relay on this machine that writes down every message.
+/// A relay on this machine that records every message.
 #[derive(Clone)]
 struct Relay {
     port: u16,
@@ -269,7 +269,7 @@ impl Relay {
         }
     }
 
-    /// The messages, once there are so many.
+    /// Waits for this many messages and returns them.
     async fn messages(&self, count: usize) -> Vec<String> {
         found("the messages come", async || {
             let messages = self.messages.lock().unwrap().clone();
@@ -288,10 +288,10 @@ impl Relay {
         pairs.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
     }
 
-    fn serve(&self, house: &House) -> Running {
+    fn serve(&self, setup: &TestSetup) -> Running {
         let flags = self.flags();
         let flags: Vec<_> = flags.iter().map(String::as_str).collect();
-        house.start_with(&[("PARCELO_LOG", "info")], &flags)
+        setup.start_with(&[("PARCELO_LOG", "info")], &flags)
     }
 }
 
@@ -300,12 +300,12 @@ fn header(message: &str, name: &str) -> String {
     line.unwrap_or_else(|| panic!("{name}: {message}")).to_owned()
 }
 
-/// A house on a file, whose e-mails can be made due at once.
-struct MailHouse(House);
+/// A setup on a file, whose e-mails can be made due at once.
+struct MailSetup(TestSetup);
 
-impl MailHouse {
+impl MailSetup {
     fn new() -> Self {
-        Self(House::on_file("what is due is moved in the file, since e-mails wait a minute"))
+        Self(TestSetup::on_file("what is due is moved in the file, since e-mails wait a minute"))
     }
 
     fn file(&self) -> Connection {
@@ -315,12 +315,12 @@ impl MailHouse {
         file
     }
 
-    /// As if a minute had passed, or a lease had ended.
+    /// Makes e-mails due, as if a minute had passed or a lease had ended.
     fn make_due(&self) {
         self.file().execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
     }
 
-    /// How many e-mails are there, and with this status.
+    /// Returns the number of e-mails, and of those with this status.
     fn with_status(&self, status: u8) -> (i64, i64) {
         let sql = "SELECT count(*), count(*) FILTER (WHERE status = ?1) FROM mails";
         self.file().query_row(sql, [status], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
@@ -335,11 +335,11 @@ const SENT: u8 = 1;
 const BOUNCED: u8 = 2;
 const UNSUBSCRIBED: u8 = 13;
 
-/// An order in production, with what a carrier says of it.
-async fn scanned(running: &Running, house: &House, key: &ApiKey, name: &str, status: &str) {
+/// Creates an order in production and has a carrier scan it.
+async fn scanned(running: &Running, setup: &TestSetup, key: &ApiKey, name: &str, status: &str) {
     let api = Api::with_key(running.url("production"), key);
     let number = api.created(&with_addresses(order(name))).await;
-    let made = house.carriers(&["create", "--environment", "production", "--name", name]);
+    let made = setup.carriers(&["create", "--environment", "production", "--name", name]);
     let now = chrono::Utc::now().to_rfc3339();
     let event = json!({ "eventId": name, "trackingNumber": number, "status": status, "occurredAt": now, "location": "Quito, EC" });
     let request = Api::new(running.url("production")).request("POST", "/carrier/v1/events");
@@ -350,44 +350,44 @@ async fn scanned(running: &Running, house: &House, key: &ApiKey, name: &str, sta
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_is_killed_before_the_relay_answers_sends_again_under_the_same_id() {
-    let (house, relay) = (MailHouse::new(), Relay::start("", [Dot::Silence]).await);
-    let mut running = relay.serve(&house.0);
-    let key = house.0.new_key("production").1;
-    scanned(&running, &house.0, &key, "order-0001", "PICKED_UP").await;
-    house.make_due();
+async fn a_killed_server_s_e_mail_is_sent_again_with_the_same_id() {
+    let (setup, relay) = (MailSetup::new(), Relay::start("", [Dot::Silence]).await);
+    let mut running = relay.serve(&setup.0);
+    let key = setup.0.new_key("production").1;
+    scanned(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
+    setup.make_due();
     let first = relay.messages(1).await;
     running.kill();
-    let running = relay.serve(&house.0);
-    house.make_due();
+    let running = relay.serve(&setup.0);
+    setup.make_due();
     let both = relay.messages(2).await;
     assert_eq!(header(&both[0], "Message-ID"), header(&first[0], "Message-ID"));
     assert_eq!(header(&both[1], "Message-ID"), header(&first[0], "Message-ID"));
-    house.wait_for_status(SENT, 1).await;
-    // It is known to have been taken: nothing is sent a third time.
-    house.make_due();
+    setup.wait_for_status(SENT, 1).await;
+    // It is known to have been accepted: nothing is sent a third time.
+    setup.make_due();
     running.stop();
     assert_eq!(relay.messages(2).await.len(), 2);
     for name in ["List-Unsubscribe", "List-Unsubscribe-Post", "Auto-Submitted", "Date"] {
         header(&first[0], name);
     }
     assert_eq!(header(&first[0], "From"), "From: Shop <parcels@shop.example>");
-    let output = house.0.output();
+    let output = setup.0.output();
     assert!(output.contains("e-mails are on"), "{output}");
     assert!(!output.contains(RECEIVER) && !output.contains(SENDER), "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_that_bounces_is_not_written_to_again() {
-    let (house, relay) = (MailHouse::new(), Relay::start(RECEIVER, []).await);
-    let running = relay.serve(&house.0);
-    let key = house.0.new_key("production").1;
-    scanned(&running, &house.0, &key, "order-0001", "PICKED_UP").await;
-    house.make_due();
-    house.wait_for_status(BOUNCED, 1).await;
-    scanned(&running, &house.0, &key, "order-0002", "PICKED_UP").await;
-    house.make_due();
-    house.wait_for_status(UNSUBSCRIBED, 1).await;
+    let (setup, relay) = (MailSetup::new(), Relay::start(RECEIVER, []).await);
+    let running = relay.serve(&setup.0);
+    let key = setup.0.new_key("production").1;
+    scanned(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
+    setup.make_due();
+    setup.wait_for_status(BOUNCED, 1).await;
+    scanned(&running, &setup.0, &key, "order-0002", "PICKED_UP").await;
+    setup.make_due();
+    setup.wait_for_status(UNSUBSCRIBED, 1).await;
     let metrics = Api::new(running.url("admin")).get("/metrics").await.text();
     assert!(
         metrics.contains(r#"parcelo_mails_total{environment="production",outcome="bounced"} 1"#),
@@ -395,35 +395,35 @@ async fn an_address_that_bounces_is_not_written_to_again() {
     );
     running.stop();
     assert_eq!(relay.messages(0).await, Vec::<String>::new());
-    let output = house.0.output();
+    let output = setup.0.output();
     assert!(output.contains("550 5.1.1 at RCPT TO"), "{output}");
     assert!(!output.contains(RECEIVER), "{output}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parcels_from_before_e_mails_were_switched_on_send_none() {
-    let (house, relay) = (MailHouse::new(), Relay::start("", []).await);
-    let running = house.0.start_with(&[("PARCELO_LOG", "info")], &[]);
-    let key = house.0.new_key("production").1;
-    scanned(&running, &house.0, &key, "order-0001", "PICKED_UP").await;
+    let (setup, relay) = (MailSetup::new(), Relay::start("", []).await);
+    let running = setup.0.start_with(&[("PARCELO_LOG", "info")], &[]);
+    let key = setup.0.new_key("production").1;
+    scanned(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
     running.stop();
-    assert!(house.0.output().contains("e-mails are off"), "{}", house.0.output());
-    assert_eq!(house.with_status(0), (0, 0));
-    let running = relay.serve(&house.0);
-    scanned(&running, &house.0, &key, "order-0002", "PICKED_UP").await;
-    house.make_due();
+    assert!(setup.0.output().contains("e-mails are off"), "{}", setup.0.output());
+    assert_eq!(setup.with_status(0), (0, 0));
+    let running = relay.serve(&setup.0);
+    scanned(&running, &setup.0, &key, "order-0002", "PICKED_UP").await;
+    setup.make_due();
     assert_eq!(relay.messages(1).await.len(), 1);
     running.stop();
-    assert_eq!(house.with_status(SENT), (1, 1));
+    assert_eq!(setup.with_status(SENT), (1, 1));
 }
 
 #[test]
 fn a_start_names_what_is_wrong_with_the_flags() {
-    let house = House::new();
+    let setup = TestSetup::new();
     let from = ["--mail-from", "parcels@shop.example"];
     let base = ["--base-url", "https://parcelo.example"];
     let refused = |flags: &[&str]| {
-        let output = house.command().args(flags).output().unwrap();
+        let output = setup.command().args(flags).output().unwrap();
         assert!(!output.status.success(), "{flags:?}");
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(!text.contains("s3cret"), "{text}");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, numbered, order, send, with},
-    running::{House, Running},
+    running::{Running, TestSetup},
 };
 
 const SUBMIT: &str = Operation::SubmitManifest.path();
@@ -21,12 +21,12 @@ async fn start() -> (MockServer, Api) {
     (server, api)
 }
 
-/// A server on a file: there decisions overlap, and commits come one after the other.
-fn on_a_file() -> (House, Running, Api) {
-    let house = House::new();
-    let running = house.start(&["--sandbox-rate-limit", "1000000"]);
-    let api = running.api(&house.new_key("sandbox").1);
-    (house, running, api)
+/// Starts a server on a file: there decisions overlap, and commits follow one another.
+fn on_a_file() -> (TestSetup, Running, Api) {
+    let setup = TestSetup::new();
+    let running = setup.start(&["--sandbox-rate-limit", "1000000"]);
+    let api = running.api(&setup.new_key("sandbox").1);
+    (setup, running, api)
 }
 
 async fn post(api: &Api, body: &Value) -> Answer {
@@ -39,13 +39,13 @@ async fn submit<N: AsRef<str>>(api: &Api, awb: &str, numbers: &[N]) -> Answer {
     post(api, &json!({ "awbNumber": awb, "trackingNumbers": numbers })).await
 }
 
-/// A valid air waybill for each number below a million.
+/// Returns a valid air waybill for each number below a million.
 fn awb(number: usize) -> String {
     let serial = 1_000_000 + number;
     format!("176-{serial}{}", serial % 7)
 }
 
-/// Creates parcels and answers with their numbers.
+/// Creates parcels and returns their numbers.
 async fn parcels(api: &Api, keys: std::ops::Range<usize>) -> Vec<String> {
     let mut tasks = tokio::task::JoinSet::new();
     for place in keys {
@@ -63,7 +63,7 @@ async fn statuses(api: &Api, number: &str) -> Vec<String> {
     events.iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect()
 }
 
-/// `field trackingNumber status code` of each parcel that was rejected.
+/// Returns `field trackingNumber status code` of each rejected parcel.
 fn rejected(answer: &Answer) -> Vec<String> {
     assert_eq!(answer.refusal(), (409, "MANIFEST_PARCELS_REJECTED".to_owned()));
     let body = answer.json();
@@ -143,7 +143,7 @@ async fn all_faults_of_a_request_come_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_hundred_parcels_are_one_manifest_and_one_more_is_too_many() {
+async fn a_manifest_has_at_most_five_hundred_parcels() {
     let (_server, api) = start().await;
     let mut numbers = parcels(&api, 0..501).await;
     let last = numbers.pop().unwrap();
@@ -246,7 +246,7 @@ async fn another_set_under_the_same_air_waybill_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_replays_conflicts_and_is_remembered_for_a_resubmission_too() {
+async fn a_key_replays_conflicts_and_survives_a_resubmission() {
     let (_server, api) = start().await;
     let numbers = parcels(&api, 0..2).await;
     let body = |key: &str, set: &[String]| json!({ "idempotencyKey": key, "awbNumber": AWB, "trackingNumbers": set });
@@ -273,7 +273,7 @@ async fn of_two_manifests_with_one_parcel_in_both_one_wins_whole() {
         let (one, other) = (&numbers[..10], &numbers[9..]);
         let (first, second) = (awb(2 * round), awb(2 * round + 1));
         let answers = tokio::join!(submit(&api, &first, one), submit(&api, &second, other));
-        // The parcel in both is the last of the one and the first of the other.
+        // The parcel in both is the last of one and the first of the other.
         let (winner, loser, place) = match (answers.0.status, answers.1.status) {
             (201, 409) => (one, &answers.1, 0),
             (409, 201) => (other, &answers.0, 9),
@@ -292,7 +292,7 @@ async fn of_two_manifests_with_one_parcel_in_both_one_wins_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_identical_submissions_one_submits_and_all_get_its_manifest() {
+async fn identical_submissions_get_one_manifest() {
     let (_house, _running, api) = on_a_file();
     let numbers = parcels(&api, 0..5).await;
     let mut tasks = tokio::task::JoinSet::new();

@@ -1,4 +1,4 @@
-//! What the operators' listener counts, read as Prometheus reads it.
+//! The metrics of the operators' listener, read as Prometheus reads them.
 
 use std::{
     io::Write,
@@ -7,10 +7,10 @@ use std::{
 
 use crate::{
     api::{Api, numbered, send},
-    running::House,
+    running::TestSetup,
 };
 
-/// The value of the one sample whose line starts with `name` and holds all of `labels`.
+/// Returns the value of the one sample whose line starts with `name` and contains all of `labels`.
 fn sample(text: &str, name: &str, labels: &[&str]) -> f64 {
     let is_it = |line: &&str| {
         let (series, _) = line.rsplit_once(' ').unwrap_or_default();
@@ -24,9 +24,9 @@ fn sample(text: &str, name: &str, labels: &[&str]) -> f64 {
 
 #[tokio::test]
 async fn operators_see_requests_refusals_and_commits() {
-    let house = House::new();
-    let running = house.start(&["--unauthenticated-rate-limit", "2"]);
-    let (_, key) = house.new_key("sandbox");
+    let setup = TestSetup::new();
+    let running = setup.start(&["--unauthenticated-rate-limit", "2"]);
+    let (_, key) = setup.new_key("sandbox");
     let api = running.api(&key);
     for number in ["SB-SUCCESS-0001", "SB-SUCCESS-0002"] {
         assert_eq!(api.created(&numbered(number, number)).await, number);
@@ -35,7 +35,7 @@ async fn operators_see_requests_refusals_and_commits() {
     for _ in 0..50 {
         Api::new(running.sandbox()).get("/api/v1/health").await;
     }
-    // However often strangers were refused there, an operator is not.
+    // Refusals on the other listeners do not limit an operator.
     assert_eq!(Api::new(running.url("admin")).get("/admin/v1/keys").await.status, 401);
     let text = Api::new(running.url("admin")).get("/metrics").await;
     assert_eq!(text.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
@@ -69,12 +69,12 @@ async fn operators_see_requests_refusals_and_commits() {
     }
 }
 
-/// One with labels is shown once it has counted something.
+/// A metric with labels is shown once it has counted something.
 #[tokio::test]
 async fn every_metric_is_in_the_manual() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let api = running.api(&house.new_key("sandbox").1);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let api = running.api(&setup.new_key("sandbox").1);
     api.created(&numbered("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;
     let text = Api::new(running.url("admin")).get("/metrics").await.text();
     let manual = include_str!("../../../docs/operations.md");
@@ -89,8 +89,8 @@ async fn every_metric_is_in_the_manual() {
 
 #[tokio::test]
 async fn only_the_operators_listener_has_them() {
-    let house = House::new();
-    let running = house.start(&[]);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
     for listener in ["production", "sandbox"] {
         let answer = Api::new(running.url(listener)).get("/metrics").await;
         assert_eq!(answer.refusal().0, 404, "{listener}");
@@ -100,9 +100,9 @@ async fn only_the_operators_listener_has_them() {
 #[tokio::test]
 #[ignore = "needs promtool: `.ci/prove browser` installs it and runs this"]
 async fn promtool_finds_nothing_to_mend() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let api = running.api(&house.new_key("sandbox").1);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let api = running.api(&setup.new_key("sandbox").1);
     api.created(&numbered("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;
     api.get("/api/v1/tracking/SBEC0000000000000").await;
     let text = Api::new(running.url("admin")).get("/metrics").await.bytes;
@@ -114,7 +114,7 @@ async fn promtool_finds_nothing_to_mend() {
         .spawn()
         .unwrap();
     promtool.stdin.take().unwrap().write_all(&text).unwrap();
-    let said = promtool.wait_with_output().unwrap();
-    let words = [said.stdout, said.stderr].concat();
-    assert!(said.status.success() && words.is_empty(), "{}", String::from_utf8_lossy(&words));
+    let output = promtool.wait_with_output().unwrap();
+    let words = [output.stdout, output.stderr].concat();
+    assert!(output.status.success() && words.is_empty(), "{}", String::from_utf8_lossy(&words));
 }

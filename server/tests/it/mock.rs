@@ -40,7 +40,7 @@ impl Mock {
 }
 
 #[tokio::test]
-async fn a_suite_in_any_language_moves_the_clock_and_sees_what_happened() {
+async fn a_suite_in_any_language_moves_the_clock() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z", "--seed", "7"]);
     assert_eq!(mock.running.ready["pid"], mock.running.child.id());
     let api = mock.api();
@@ -95,7 +95,7 @@ async fn faults_are_planned_met_and_forgotten_and_requests_are_told() {
 }
 
 #[tokio::test]
-async fn a_parcel_is_put_where_a_test_needs_it_and_a_reset_deletes_all() {
+async fn a_parcel_gets_the_status_of_a_test_until_a_reset() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let api = mock.api();
     api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
@@ -150,12 +150,12 @@ async fn keys_are_made_and_webhooks_received() {
 }
 
 #[tokio::test]
-async fn a_reply_of_one_s_own_is_planned_for_one_order_and_requests_are_chosen_by_it() {
+async fn a_reply_is_planned_for_one_order_and_its_requests() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let sample = mock.control("GET", "orders/SB-SUCCESS-0001", &json!({})).await.json();
     let sample = &sample["order"];
     assert_eq!(sample["idempotencyKey"], "order-SB-SUCCESS-0001");
-    for (body, told, content_type) in [
+    for (body, text, content_type) in [
         (json!("<h1>"), "<h1>", "text/html"),
         (json!({ "error": "odd" }), r#"{"error":"odd"}"#, "application/json"),
         (json!(null), "", ""),
@@ -167,9 +167,9 @@ async fn a_reply_of_one_s_own_is_planned_for_one_order_and_requests_are_chosen_b
         }
         let planned = mock.control("POST", "faults", &plan).await;
         assert_eq!(planned.status, 200, "{}", planned.text());
-        mock.api().create(&order(&format!("order-{}", told.len()))).await;
+        mock.api().create(&order(&format!("order-{}", text.len()))).await;
         let answer = mock.api().create(sample).await;
-        assert_eq!((answer.status, answer.text().as_str()), (502, told));
+        assert_eq!((answer.status, answer.text().as_str()), (502, text));
         assert_eq!(answer.header("content-type"), content_type);
         assert_eq!(answer.headers.get_all("set-cookie").iter().count(), 2);
     }
@@ -184,7 +184,7 @@ async fn a_reply_of_one_s_own_is_planned_for_one_order_and_requests_are_chosen_b
 }
 
 #[tokio::test]
-async fn a_suite_moves_on_until_a_parcel_is_there_or_learns_why_it_never_will_be() {
+async fn a_suite_advances_until_a_status_or_learns_why_not() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     mock.control("POST", "webhooks", &json!({})).await;
     mock.api().created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
@@ -267,7 +267,7 @@ async fn a_control_that_is_not_understood_says_why() {
 }
 
 #[test]
-fn exec_runs_a_suite_with_address_and_key_and_ends_with_its_exit_code() {
+fn exec_runs_a_suite_and_ends_with_its_exit_code() {
     let run = |command: &str| {
         let mut mock = Command::new(BINARY);
         let output = mock.args(["mock", "--exec", command]).output().unwrap();
@@ -283,11 +283,11 @@ fn exec_runs_a_suite_with_address_and_key_and_ends_with_its_exit_code() {
 }
 
 #[test]
-fn a_suite_that_is_cut_off_is_ended_with_all_that_it_started_and_is_no_success() {
+fn an_interrupted_suite_ends_with_its_children_and_fails() {
     for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
         let folder = tempfile::tempdir().unwrap();
         let gone = folder.path().join("gone");
-        // The shell's own child hears of it too.
+        // The shell's child gets the signal too.
         let suite = format!(
             "sh -c 'trap \"touch {gone}; exit\" {signal}; kill -{signal} '$PPID'; \
              while :; do sleep 0.05; done'; true",
@@ -302,7 +302,7 @@ fn a_suite_that_is_cut_off_is_ended_with_all_that_it_started_and_is_no_success()
 
 #[test]
 fn what_will_not_end_is_ended() {
-    // A job in a shell's background does not hear an interrupt, and holds the output open.
+    // A job in a shell's background ignores an interrupt, and holds the output open.
     let suite = "(while :; do sleep 0.05; done) & kill -INT $PPID; wait";
     let mut mock = Command::new(BINARY);
     let output = mock.args(["mock", "--exec", suite]).stdin(Stdio::null()).output().unwrap();
@@ -333,15 +333,15 @@ fn a_ready_file_that_is_a_pipe_takes_the_words_and_stays_a_pipe() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("ready");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let (told, heard) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     let reader = pipe.clone();
-    std::thread::spawn(move || told.send(std::fs::read_to_string(reader)));
+    std::thread::spawn(move || sender.send(std::fs::read_to_string(reader)));
     let mut mock = Command::new(BINARY);
     let status = mock.args(["mock", "--exec", "true", "--ready-file"]).arg(&pipe).status().unwrap();
     assert!(status.success());
     assert!(std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
-    let heard = heard.recv_timeout(LONG).unwrap().unwrap();
-    assert!(heard.contains("\"pid\""), "it is not read");
+    let content = receiver.recv_timeout(LONG).unwrap().unwrap();
+    assert!(content.contains("\"pid\""), "it is not read");
 }
 
 #[test]
@@ -352,16 +352,16 @@ fn wrong_arguments_say_what_would_be_right() {
         (["--listen", "somewhere"], "socket address"),
     ] {
         let output = Command::new(BINARY).arg("mock").args(arguments).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        assert!(told.contains(hint), "{arguments:?}: {told}");
+        assert!(errors.contains(hint), "{arguments:?}: {errors}");
     }
 }
 
 #[tokio::test]
 async fn a_server_for_real_has_no_controls() {
-    let house = crate::running::House::new();
-    let running = house.start(&[]);
+    let setup = crate::running::TestSetup::new();
+    let running = setup.start(&[]);
     for listener in ["production", "sandbox", "admin"] {
         let api = Api::new(running.url(listener));
         assert_eq!(api.get("/__mock/clock").await.status, 404, "{listener}");
@@ -369,7 +369,7 @@ async fn a_server_for_real_has_no_controls() {
     }
 }
 
-/// The address in an answer's link, its parcel's number, and the bytes of the answer.
+/// Creates an order. Returns the address in the answer's link, the parcel's number, and the bytes of the answer.
 async fn created(api: &Api, host: &str, key: &str) -> (String, String, Vec<u8>) {
     let request = api.request("POST", "/api/v1/orders/create").header("host", host);
     let request = request.header("content-type", "application/json");
@@ -380,7 +380,7 @@ async fn created(api: &Api, host: &str, key: &str) -> (String, String, Vec<u8>) 
 }
 
 #[tokio::test]
-async fn links_of_a_mock_that_listens_everywhere_lead_to_the_host_that_was_called() {
+async fn links_lead_to_the_host_that_was_called() {
     let mock = Mock::start(&["--listen", "0.0.0.0:0"]);
     assert!(mock.text("sandbox").starts_with("http://127.0.0.1:"), "{}", mock.text("sandbox"));
     let api = mock.api();

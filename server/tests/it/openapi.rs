@@ -1,4 +1,4 @@
-//! What the OpenAPI documents promise to programs that are made of them: bytes, headers, limits, names.
+//! The OpenAPI documents as programs read them: bytes, headers, limits, names.
 
 use std::collections::BTreeSet;
 
@@ -16,19 +16,19 @@ use serde_json::{Map, Value, json};
 use crate::{
     api::{Api, send},
     document::{controlled, served, served_by},
-    running::House,
+    running::TestSetup,
 };
 
-/// The three documents that are served.
+/// Returns the three documents that are served.
 async fn documents() -> [(&'static str, Value); 3] {
     [
         ("openapi.json", served().await),
         ("the mock server's", served_by(controlled().await.url()).await),
-        ("openapi-admin.json", served_by(House::new().start(&[]).url("admin")).await),
+        ("openapi-admin.json", served_by(TestSetup::new().start(&[]).url("admin")).await),
     ]
 }
 
-/// Every call of a document, those to webhooks too, under what names it.
+/// Returns every call of a document, including those to webhooks, with a name.
 fn calls(document: &Value) -> Vec<(String, &Value)> {
     let mut calls = Vec::new();
     for part in ["paths", "webhooks"] {
@@ -40,7 +40,7 @@ fn calls(document: &Value) -> Vec<(String, &Value)> {
     calls
 }
 
-/// The call that an operation is.
+/// Returns the call of an operation.
 fn call(document: &Value, operation: Operation) -> &Value {
     &document["paths"][operation.path()][operation.method().as_str().to_lowercase()]
 }
@@ -49,7 +49,7 @@ fn responses(call: &Value) -> impl Iterator<Item = (&String, &Value)> {
     call["responses"].as_object().unwrap().iter()
 }
 
-/// What a schema refers to, for itself or beside `null`; else itself.
+/// Returns the schema that a schema refers to, directly or beside `null`; otherwise itself.
 fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
     let one = schema["oneOf"].as_array().map_or(schema, |kinds| &kinds[0]);
     match one["$ref"].as_str() {
@@ -59,7 +59,7 @@ fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
 }
 
 #[tokio::test]
-async fn label_files_are_bytes_and_say_what_they_are_called_and_which_they_are() {
+async fn label_files_are_bytes_with_a_name_and_a_version() {
     let document = served().await;
     for operation in [Operation::DownloadLabel, Operation::LegacyLabel] {
         let answer = &call(&document, operation)["responses"]["200"];
@@ -122,14 +122,14 @@ async fn headers_of_requests_are_parameters() {
             matches!(operation.idempotency(), Idempotency::Required | Idempotency::Optional);
         assert!(has("Accept-Language"), "{}", operation.name());
         assert_eq!(has("X-Idempotency-Key"), has_key, "{}", operation.name());
-        // Voiding what is void is no replay.
+        // Voiding a voided parcel is not a replay.
         let has_key = has_key && *operation != Operation::LegacyCancelOrder;
         let again = &call(&document, *operation)["responses"]["200"]["headers"];
         assert_eq!(again["idempotent-replayed"].is_object(), has_key, "{}", operation.name());
     }
 }
 
-/// What the validator says of a request.
+/// A validator of a request.
 type Check = fn(&Value) -> Vec<FieldFault>;
 
 fn faults<T>(checked: Result<T, Rejected>) -> Vec<FieldFault> {
@@ -146,7 +146,7 @@ fn check_carrier_events(body: &Value) -> Vec<FieldFault> {
     faults(parcelo::admin::check_carrier_events(body, now))
 }
 
-/// Every request with rules: its type, one that keeps them, and who judges.
+/// Returns every request with rules: its type, a valid one, and its validator.
 fn requests() -> Vec<(&'static str, Value, Check)> {
     let numbers = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-SUCCESS-0001"] });
     let key = json!({ "name": "n", "environment": "sandbox", "allowedCountries": ["EC"] });
@@ -168,14 +168,14 @@ fn requests() -> Vec<(&'static str, Value, Check)> {
     ]
 }
 
-/// A field of a request: its path as faults write it, and its schema.
+/// A field of a request: its path as in violations, and its schema.
 struct Field<'d> {
     path: String,
     schema: &'d Value,
     is_required: bool,
 }
 
-/// Every field below a type, elements of lists as their first.
+/// Returns every field below a type, elements of lists as their first.
 fn fields<'d>(document: &'d Value, path: &str, schema: &'d Value) -> Vec<Field<'d>> {
     let mut found = Vec::new();
     let required = schema["required"].as_array();
@@ -194,12 +194,12 @@ fn fields<'d>(document: &'d Value, path: &str, schema: &'d Value) -> Vec<Field<'
     found
 }
 
-/// Whether a schema is of this JSON type, or of it and `null`.
+/// Returns whether a schema has this JSON type, or this one and `null`.
 fn is(schema: &Value, kind: &str) -> bool {
     schema["type"] == kind || schema["type"].as_array().is_some_and(|all| all[0] == kind)
 }
 
-/// The request with one field set; objects and lists on the way are made.
+/// Returns the request with one field set; objects and lists on the way are created.
 fn set(body: &Value, path: &str, value: Value) -> Value {
     let pointer = format!("/{}", path.replace("[0]", "/0").replace('.', "/"));
     let mut body = body.clone();
@@ -221,20 +221,20 @@ fn set(body: &Value, path: &str, value: Value) -> Value {
     body
 }
 
-/// Values that keep a field's limits, and values one beyond with the fault that they are.
+/// Returns values within a field's limits, and values just beyond them with their codes.
 fn edges(field: &Field<'_>, element: &Value) -> Vec<(Value, Option<&'static str>)> {
     let schema = field.schema;
     let mut edges = Vec::new();
-    if let Some(most) = schema["maxLength"].as_u64() {
+    if let Some(max) = schema["maxLength"].as_u64() {
         let text = |length: u64| json!("x".repeat(usize::try_from(length).unwrap()));
-        edges.extend([(text(most), None), (text(most + 1), Some("TOO_LONG"))]);
+        edges.extend([(text(max), None), (text(max + 1), Some("TOO_LONG"))]);
     }
     if schema["minLength"] == 1 {
         edges.push((json!(""), Some("REQUIRED")));
     }
-    if let Some(most) = schema["maxItems"].as_u64() {
+    if let Some(max) = schema["maxItems"].as_u64() {
         let list = |length: u64| json!(vec![element; usize::try_from(length).unwrap()]);
-        edges.extend([(list(most), None), (list(most + 1), Some("TOO_LONG"))]);
+        edges.extend([(list(max), None), (list(max + 1), Some("TOO_LONG"))]);
     }
     if schema["minItems"] == 1 {
         edges.push((json!([]), Some("TOO_SHORT")));
@@ -242,8 +242,8 @@ fn edges(field: &Field<'_>, element: &Value) -> Vec<(Value, Option<&'static str>
     let step = if is(schema, "integer") { 1.0 } else { 0.01 };
     #[expect(clippy::cast_possible_truncation, reason = "a bound of whole numbers is one")]
     let number = |value: f64| if step < 1.0 { json!(value) } else { json!(value as i64) };
-    if let Some(most) = schema["maximum"].as_f64() {
-        edges.extend([(number(most), None), (number(most + step), Some("OUT_OF_RANGE"))]);
+    if let Some(max) = schema["maximum"].as_f64() {
+        edges.extend([(number(max), None), (number(max + step), Some("OUT_OF_RANGE"))]);
     }
     if let Some(least) = schema["minimum"].as_f64() {
         edges.extend([(number(least), None), (number(least - step), Some("OUT_OF_RANGE"))]);
@@ -257,7 +257,7 @@ fn edges(field: &Field<'_>, element: &Value) -> Vec<(Value, Option<&'static str>
 const LENGTHS: [&str; 4] = ["TOO_LONG", "TOO_SHORT", "OUT_OF_RANGE", "REQUIRED"];
 
 #[tokio::test]
-async fn every_field_of_a_request_has_the_limits_that_the_validator_has() {
+async fn every_field_of_a_request_has_the_validator_s_limits() {
     let [(_, service), _, (_, admin)] = documents().await;
     let mut tried = 0;
     for (name, body, check) in requests() {
@@ -275,13 +275,13 @@ async fn every_field_of_a_request_has_the_limits_that_the_validator_has() {
                 let found = found.iter().filter(|fault| fault.field == field.path);
                 let codes: Vec<_> = found.map(|fault| fault.code.to_string()).collect();
                 let shown: String = value.to_string().chars().take(60).collect();
-                let told = format!("{name} {} {shown}: {codes:?}", field.path);
+                let case = format!("{name} {} {shown}: {codes:?}", field.path);
                 match expected {
-                    Some(code) => assert!(codes.iter().any(|found| found == code), "{told}"),
+                    Some(code) => assert!(codes.iter().any(|found| found == code), "{case}"),
                     None => {
                         assert!(
                             !codes.iter().any(|code| LENGTHS.contains(&code.as_str())),
-                            "{told}"
+                            "{case}"
                         );
                     }
                 }
@@ -292,7 +292,7 @@ async fn every_field_of_a_request_has_the_limits_that_the_validator_has() {
     assert!(tried > 150, "{tried}");
 }
 
-/// A text, a list and a number have a bound of some kind, and a text that must be there a least one.
+/// Checks that texts, lists and numbers have some limit, and required texts a minimum.
 fn assert_is_bounded(name: &str, field: &Field<'_>) {
     let (schema, path) = (field.schema, &field.path);
     let has = |names: &[&str]| names.iter().any(|name| !schema[name].is_null());
@@ -321,7 +321,7 @@ const LIMITS: [&str; 8] = [
 ];
 
 #[tokio::test]
-async fn a_legacy_field_has_the_limits_of_the_field_that_it_stands_for() {
+async fn a_legacy_field_has_the_limits_of_its_counterpart() {
     let document = served().await;
     let schemas = &document["components"]["schemas"];
     let order = fields(&document, "", &schemas["OrderRequest"]);
@@ -349,7 +349,7 @@ async fn limits_outside_the_rules_are_declared_too() {
 }
 
 #[tokio::test]
-async fn an_errors_code_is_any_word_and_those_of_today_are_its_examples() {
+async fn error_codes_are_open_with_today_s_as_examples() {
     let codes: Vec<_> = ErrorCode::ALL.iter().map(|code| code.code()).collect();
     for (name, document) in documents().await {
         let schemas = &document["components"]["schemas"];
@@ -378,7 +378,7 @@ async fn every_json_body_is_a_component_with_a_name() {
     }
 }
 
-/// Every text under this name, wherever it stands.
+/// Collects every text under this name at any depth.
 fn texts<'d>(value: &'d Value, name: &str, found: &mut Vec<&'d str>) {
     match value {
         Value::Object(members) => {
@@ -413,7 +413,7 @@ async fn every_call_says_who_may_make_it_and_where_it_belongs() {
     for (name, document) in documents().await {
         let tags = document["tags"].as_array().unwrap();
         assert!(tags.iter().all(|tag| tag["description"].is_string()), "{name}");
-        let told: BTreeSet<_> = tags.iter().map(|tag| tag["name"].as_str().unwrap()).collect();
+        let case: BTreeSet<_> = tags.iter().map(|tag| tag["name"].as_str().unwrap()).collect();
         let (mut used, mut ids) = (BTreeSet::new(), BTreeSet::new());
         for (call, about) in calls(&document) {
             assert!(about["security"].is_array(), "{name} {call}");
@@ -421,7 +421,7 @@ async fn every_call_says_who_may_make_it_and_where_it_belongs() {
             assert!(ids.insert(about["operationId"].as_str().unwrap()), "{name} {call}");
             used.extend(about["tags"].as_array().unwrap().iter().map(|tag| tag.as_str().unwrap()));
         }
-        assert_eq!(used, told, "{name}");
+        assert_eq!(used, case, "{name}");
         assert_eq!(document["info"]["license"]["identifier"], "MIT OR Apache-2.0", "{name}");
         assert_eq!(document["servers"][0]["url"], "/", "{name}");
     }
@@ -431,9 +431,9 @@ async fn every_call_says_who_may_make_it_and_where_it_belongs() {
 
 #[tokio::test]
 async fn a_document_that_is_still_the_same_is_not_sent_again() {
-    let house = House::new().start(&[]);
+    let setup = TestSetup::new().start(&[]);
     let mock = controlled().await;
-    for url in [house.url("sandbox"), house.url("admin"), mock.url()] {
+    for url in [setup.url("sandbox"), setup.url("admin"), mock.url()] {
         let api = Api::new(url);
         let first = api.get("/openapi.json").await;
         let tag = first.header("etag").to_owned();

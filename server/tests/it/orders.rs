@@ -91,7 +91,7 @@ async fn spelling_replays_and_any_changed_value_conflicts() {
     }
 }
 
-/// The same object with its members in another order.
+/// Returns the same object with its members reversed.
 fn reversed(value: &Value) -> String {
     match value {
         Value::Object(members) => {
@@ -199,7 +199,7 @@ async fn a_tracking_number_is_taken_for_everybody_whatever_its_case() {
 }
 
 #[tokio::test]
-async fn a_country_the_key_may_not_use_is_refused_whatever_else_is_wrong() {
+async fn a_forbidden_country_is_refused_before_other_faults() {
     let (server, _) = start().await;
     let api = Api::with_key(server.url(), &server.key().countries(["MX", "CO"]).issue());
     let hopeless = json!({ "receiver": { "address": { "country": "EC" } } });

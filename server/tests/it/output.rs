@@ -1,4 +1,4 @@
-//! What the process does when its words cannot be written.
+//! The process when its output cannot be written.
 
 use std::{
     fs::File,
@@ -8,17 +8,17 @@ use std::{
 
 use crate::{
     api::Api,
-    running::{BINARY, House, wait_for},
+    running::{BINARY, TestSetup, wait_for},
 };
 
-/// A pipe that no one reads.
+/// Returns a pipe that has no reader.
 fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     writer.into()
 }
 
-/// A disk without room.
+/// Returns a file on a full disk.
 fn full() -> Stdio {
     File::options().write(true).open("/dev/full").unwrap().into()
 }
@@ -30,69 +30,73 @@ fn run(arguments: &[&str], stdout: Stdio) -> Output {
     command.spawn().unwrap().wait_with_output().unwrap()
 }
 
-fn told(output: &Output) -> String {
+fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
 fn a_reader_who_has_seen_enough_ends_a_command_in_silence() {
-    let house = House::new();
-    house.new_key("sandbox");
-    let database = house.database();
+    let setup = TestSetup::new();
+    setup.new_key("sandbox");
+    let database = setup.database();
     for arguments in [&["keys", "list"][..], &["keys", "list", "--json"], &["accounts", "list"]] {
         let arguments = [arguments, &["--database", &database]].concat();
         let output = run(&arguments, closed());
-        assert_eq!((output.status.code(), told(&output).as_str()), (Some(0), ""), "{arguments:?}");
+        assert_eq!(
+            (output.status.code(), errors(&output).as_str()),
+            (Some(0), ""),
+            "{arguments:?}"
+        );
     }
 }
 
 #[test]
 fn what_cannot_be_written_is_an_error() {
-    let house = House::new();
-    house.new_key("sandbox");
-    let database = house.database();
+    let setup = TestSetup::new();
+    setup.new_key("sandbox");
+    let database = setup.database();
     let make = ["keys", "create", "--environment", "sandbox", "--name", "n", "--countries", "*"];
     for arguments in [&["keys", "list"][..], &["keys", "list", "--json"], &make] {
         let arguments = [arguments, &["--database", &database]].concat();
         let output = run(&arguments, full());
-        let told = told(&output);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
-        assert!(told.contains("cannot write the output: No space left"), "{told}");
-        assert!(!told.contains("panicked"), "{told}");
+        let errors = errors(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+        assert!(errors.contains("cannot write the output: No space left"), "{errors}");
+        assert!(!errors.contains("panicked"), "{errors}");
     }
 }
 
 #[test]
-fn a_new_key_that_nobody_saw_is_an_error() {
-    let house = House::new();
-    house.make_database();
-    let database = house.database();
+fn an_unseen_new_key_is_an_error() {
+    let setup = TestSetup::new();
+    setup.make_database();
+    let database = setup.database();
     let make = ["keys", "create", "--environment", "sandbox", "--name", "n", "--countries", "*"];
     let output = run(&[&make[..], &["--database", &database]].concat(), closed());
-    let told = told(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("cannot write the output") && !told.contains("panicked"), "{told}");
+    let errors = errors(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("cannot write the output") && !errors.contains("panicked"), "{errors}");
 }
 
 #[test]
-fn a_mock_server_whose_address_nobody_reads_runs_its_suite_and_a_full_disk_stops_it() {
+fn a_mock_server_needs_no_reader_but_room_on_the_disk() {
     let output = run(&["mock", "--exec", "exit 7"], closed());
-    assert_eq!(output.status.code(), Some(7), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(7), "{}", errors(&output));
     let output = run(&["mock", "--exec", "exit 7"], full());
-    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
-    assert!(told(&output).contains("cannot write the output"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+    assert!(errors(&output).contains("cannot write the output"), "{}", errors(&output));
 }
 
 #[test]
-fn a_server_that_cannot_show_its_first_key_does_not_run_without_one() {
+fn a_server_that_cannot_show_its_first_key_does_not_run() {
     for (stdout, word) in [(full(), "No space left"), (closed(), "Broken pipe")] {
-        let house = House::new();
-        let mut command = house.command();
+        let setup = TestSetup::new();
+        let mut command = setup.command();
         command.stdout(stdout).stderr(Stdio::piped());
         let output = command.spawn().unwrap().wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
-        assert!(told(&output).contains(word), "{}", told(&output));
-        assert!(!told(&output).contains("panicked"), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
+        assert!(errors(&output).contains(word), "{}", errors(&output));
+        assert!(!errors(&output).contains("panicked"), "{}", errors(&output));
     }
 }
 
@@ -105,10 +109,10 @@ fn closed_error_output_does_not_hide_the_exit_code() {
     }
     let mut nothing = String::new();
     let (mut reader, writer) = std::io::pipe().unwrap();
-    let house = House::new();
-    house.new_key("sandbox");
+    let setup = TestSetup::new();
+    setup.new_key("sandbox");
     let mut command = Command::new(BINARY);
-    command.args(["keys", "list", "--database", &house.database()]);
+    command.args(["keys", "list", "--database", &setup.database()]);
     assert_eq!(command.stdout(writer).stderr(closed()).status().unwrap().code(), Some(0));
     drop(command);
     reader.read_to_string(&mut nothing).unwrap();
@@ -117,9 +121,9 @@ fn closed_error_output_does_not_hide_the_exit_code() {
 
 #[tokio::test]
 async fn a_server_whose_log_is_full_goes_on_answering() {
-    let house = House::new();
-    let ready = house.path("ready.json");
-    let mut command = house.command();
+    let setup = TestSetup::new();
+    let ready = setup.path("ready.json");
+    let mut command = setup.command();
     command.env("PARCELO_LOG", "debug").stdout(Stdio::null()).stderr(full());
     let child = command.arg("--ready-file").arg(&ready).spawn().unwrap();
     let running = wait_for(&ready, child);

@@ -23,7 +23,7 @@ async fn list(api: &Api, query: &str) -> Answer {
     api.get(&format!("{LIST}{query}")).await
 }
 
-/// `page/limit/total/totalPages` and the tracking numbers of a page.
+/// Returns `page/limit/total/totalPages` and the tracking numbers of a page.
 async fn page(api: &Api, query: &str) -> (String, Vec<String>) {
     let answer = list(api, query).await;
     assert_eq!(answer.status, 200, "{query}: {}", answer.text());

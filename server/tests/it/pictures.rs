@@ -1,4 +1,4 @@
-//! The public page in a real browser: pictures of it, in docs/ and looked at.
+//! The public page in a real browser, with pictures for docs/ and for review.
 
 use std::{
     cmp::Reverse,
@@ -48,7 +48,7 @@ impl Shot {
     }
 }
 
-/// Parcels to look at, each somewhere else on its way.
+/// Starts a server with parcels in different places on their way.
 async fn server() -> MockServer {
     let server =
         crate::embedded::builder().clock(Clock::frozen("2026-01-12T15:20:00Z")).start().await;
@@ -64,7 +64,7 @@ async fn server() -> MockServer {
 /// `PARCELO_BLESS=1` keeps the pictures.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
-async fn the_page_is_drawn_by_a_browser_at_every_width_and_in_both_languages() {
+async fn a_browser_draws_the_page_at_every_width_and_language() {
     let server = server().await;
     let browser = Browser::start().await;
     for Shot { name, path, window } in SHOTS {
@@ -103,7 +103,7 @@ impl Picture {
         dots.collect::<HashSet<_>>().len()
     }
 
-    /// A small file: the picture's commonest colours, and for every other the nearest of them.
+    /// Writes a small file: the picture's commonest colours, and for every other the nearest of them.
     pub(crate) fn keep(&self, to: &str) {
         let palette = self.palette();
         let mut nearest = HashMap::new();
@@ -116,7 +116,7 @@ impl Picture {
         encoder.set_color(png::ColorType::Indexed);
         encoder.set_palette(palette.concat());
         encoder.set_compression(png::Compression::High);
-        // Places in a palette are no amounts: a filter finds no slope in them.
+        // Indexes into a palette are not amounts, so that a filter would find no slope in them.
         encoder.set_filter(png::Filter::NoFilter);
         let mut writer = encoder.write_header().unwrap();
         writer.write_image_data(&places).unwrap();
@@ -144,7 +144,7 @@ fn place_in(palette: &[[u8; 3]], dot: [u8; 3]) -> u8 {
     u8::try_from(place).unwrap()
 }
 
-/// What a reader of the documents has to load stays small.
+/// A reader of the documents loads little.
 #[test]
 fn the_kept_pictures_are_small() {
     for shot in SHOTS {

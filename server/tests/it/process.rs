@@ -9,15 +9,15 @@ use serde_json::json;
 
 use crate::{
     api::{Api, numbered, order, send},
-    running::{BINARY, House},
+    running::{BINARY, TestSetup},
     waiting::until,
 };
 
 #[tokio::test]
 async fn a_first_start_prints_a_curl_line_that_works() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let output = house.output();
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let output = setup.output();
     let (_, after) = output.split_once("  curl ").expect("a curl line");
     let line = format!("curl {}", after.split("\n\n").next().unwrap());
     let answer = Command::new("sh").args(["-c", &line]).output().unwrap();
@@ -25,9 +25,9 @@ async fn a_first_start_prints_a_curl_line_that_works() {
     assert_eq!(body["parcel"]["trackingNumber"], "SB-SUCCESS-0001", "{body}");
     assert_eq!(body.get("warnings"), None, "{body}");
     drop(running);
-    let again = house.start(&[]);
+    let again = setup.start(&[]);
     assert_eq!(
-        house.output().matches("pk_test_").count(),
+        setup.output().matches("pk_test_").count(),
         output.matches("pk_test_").count(),
         "shown once only"
     );
@@ -35,12 +35,12 @@ async fn a_first_start_prints_a_curl_line_that_works() {
 }
 
 #[tokio::test]
-async fn the_log_of_a_start_says_version_database_addresses_and_what_was_set() {
-    let house = House::new();
+async fn a_start_logs_version_database_addresses_and_settings() {
+    let setup = TestSetup::new();
     let variables = [("PARCELO_LOG", "info"), ("PARCELO_COUNTRIES", "EC, CO")];
-    let running = house.start_with(&variables, &["--drain", "5", "--sandbox-rate-limit", "7"]);
+    let running = setup.start_with(&variables, &["--drain", "5", "--sandbox-rate-limit", "7"]);
     running.stop();
-    let output = house.output();
+    let output = setup.output();
     let lines = output.lines().filter_map(|line| serde_json::from_str(line).ok());
     let lines: Vec<serde_json::Value> = lines.collect();
     let starting = &lines[0]["fields"];
@@ -49,25 +49,25 @@ async fn the_log_of_a_start_says_version_database_addresses_and_what_was_set() {
     assert!(!starting["database"].as_str().unwrap().is_empty(), "{starting}");
     let set = starting["set"].as_str().unwrap();
     assert!(set.contains("--sandbox-rate-limit=7") && set.contains("--countries=EC, CO"), "{set}");
-    // 5 is the default, and an address of a database may hold a password.
+    // 5 is the default, and a database's address may contain a password.
     assert!(!set.contains("--drain") && !set.contains("--database"), "{set}");
     let addresses = lines.iter().filter(|line| line["fields"]["message"] == "listening");
     let addresses: Vec<_> = addresses.map(|line| line["fields"]["url"].clone()).collect();
-    let ready = ["production", "sandbox", "admin"].map(|name| running_url(&house, name));
+    let ready = ["production", "sandbox", "admin"].map(|name| running_url(&setup, name));
     assert_eq!(addresses, ready);
 }
 
-/// Where the last server of a house listened.
-fn running_url(house: &House, listener: &str) -> serde_json::Value {
-    let ready = std::fs::read_to_string(house.path("ready.json")).unwrap();
+/// Returns the address where the last server of a setup listened.
+fn running_url(setup: &TestSetup, listener: &str) -> serde_json::Value {
+    let ready = std::fs::read_to_string(setup.path("ready.json")).unwrap();
     serde_json::from_str::<serde_json::Value>(&ready).unwrap()[listener].clone()
 }
 
 #[tokio::test]
-async fn a_request_is_logged_with_its_clients_address_and_a_probe_only_at_debug() {
-    let house = House::new();
+async fn requests_are_logged_with_their_client_and_probes_at_debug() {
+    let setup = TestSetup::new();
     let trust = ["--trusted-proxies", "127.0.0.1"];
-    let running = house.start_with(&[("PARCELO_LOG", "info")], &trust);
+    let running = setup.start_with(&[("PARCELO_LOG", "info")], &trust);
     let api = Api::new(running.url("sandbox"));
     let request = api.request("GET", "/api/v1/health").header("x-forwarded-for", "203.0.113.9");
     assert_eq!(send(request).await.status, 401);
@@ -76,7 +76,7 @@ async fn a_request_is_logged_with_its_clients_address_and_a_probe_only_at_debug(
     }
     assert_eq!(Api::new(running.url("admin")).get("/metric").await.status, 404);
     running.stop();
-    let log = house.output();
+    let log = setup.output();
     assert!(log.contains(r#""client":"203.0.113.9""#), "{log}");
     let answered: Vec<_> = log.lines().filter(|line| line.contains("answered")).collect();
     assert_eq!(answered.len(), 2, "{answered:?}");
@@ -85,38 +85,38 @@ async fn a_request_is_logged_with_its_clients_address_and_a_probe_only_at_debug(
 #[tokio::test]
 async fn the_first_secrets_go_to_a_file_that_only_its_owner_can_read() {
     use std::os::unix::fs::PermissionsExt;
-    let house = House::new();
-    let file = house.path("secrets.txt");
-    let unwritable = house.path("no-such-folder/secrets.txt");
-    let refused = house.command().arg("--secrets-file").arg(&unwritable).output().unwrap();
+    let setup = TestSetup::new();
+    let file = setup.path("secrets.txt");
+    let unwritable = setup.path("no-such-folder/secrets.txt");
+    let refused = setup.command().arg("--secrets-file").arg(&unwritable).output().unwrap();
     let reason = String::from_utf8(refused.stderr).unwrap();
     assert!(
         !refused.status.success() && reason.contains("cannot write the secrets file"),
         "{reason}"
     );
-    let device = house.command().args(["--secrets-file", "/dev/full"]).output().unwrap();
+    let device = setup.command().args(["--secrets-file", "/dev/full"]).output().unwrap();
     let reason = String::from_utf8(device.stderr).unwrap();
     assert!(!device.status.success() && reason.contains("not a regular file"), "{reason}");
-    // Nothing was made then, so that nothing was shown to no reader.
+    // Nothing was created then, so no secret was shown without a reader.
     std::fs::write(&file, "kept\n").unwrap();
-    house.start(&["--secrets-file", file.to_str().unwrap()]).stop();
+    setup.start(&["--secrets-file", file.to_str().unwrap()]).stop();
     let secrets = std::fs::read_to_string(&file).unwrap();
     assert!(secrets.starts_with("kept\n"), "{secrets}");
     let key = secrets.split_whitespace().find(|word| word.starts_with("pk_test_")).unwrap();
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    let output = house.output();
+    let output = setup.output();
     assert!(output.contains(file.to_str().unwrap()), "{output}");
     for word in secrets.split_whitespace().filter(|word| word.len() >= 20 && word.contains('_')) {
         assert!(!output.contains(word), "{word}: {output}");
     }
     std::fs::remove_file(&file).unwrap();
-    let running = house.start(&["--secrets-file", file.to_str().unwrap()]);
+    let running = setup.start(&["--secrets-file", file.to_str().unwrap()]);
     assert_eq!(std::fs::read(&file).unwrap(), b"", "they are shown once");
     let key = parcelo::ApiKey::parse(key).unwrap();
     assert_eq!(running.api(&key).get("/api/v1/health").await.status, 200);
 }
 
-/// A file of examples/deploy.
+/// Returns a file of examples/deploy.
 fn deployment(name: &str) -> String {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/deploy");
     std::fs::read_to_string(folder.join(name)).unwrap()
@@ -124,8 +124,8 @@ fn deployment(name: &str) -> String {
 
 #[tokio::test]
 async fn the_container_is_healthy_while_its_server_is_ready() {
-    let house = House::new();
-    let running = house.start(&[]);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
     let file = deployment("Dockerfile");
     let check = file.lines().find_map(|line| line.strip_prefix("HEALTHCHECK CMD ")).unwrap();
     let port = running.url("admin").rsplit(':').next().unwrap().to_owned();
@@ -153,8 +153,8 @@ fn the_container_and_the_unit_set_what_the_server_reads() {
 
 #[tokio::test]
 async fn the_ready_file_names_every_listener_and_the_process() {
-    let house = House::new();
-    let running = house.start(&[]);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
     for listener in ["production", "sandbox", "admin"] {
         for path in ["/healthz", "/readyz"] {
             assert_eq!(
@@ -166,33 +166,33 @@ async fn the_ready_file_names_every_listener_and_the_process() {
     }
     assert!(running.ready["pid"].is_u64());
     drop(running);
-    let only = house.start(&["--environments", "sandbox"]);
+    let only = setup.start(&["--environments", "sandbox"]);
     assert_eq!(only.ready.get("production"), None);
 }
 
 #[tokio::test]
 async fn keys_are_made_and_revoked_while_the_server_runs() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let (id, key) = house.new_key("sandbox");
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let (id, key) = setup.new_key("sandbox");
     let api = running.api(&key);
     assert_eq!(api.get("/api/v1/health").await.status, 200);
-    let listed = house.keys(&["list"]);
+    let listed = setup.keys(&["list"]);
     assert_eq!(listed.as_array().unwrap().len(), 2, "{listed}");
     assert!(!listed.to_string().contains(key.secret()));
-    house.keys(&["revoke", &id]);
+    setup.keys(&["revoke", &id]);
     until("it is in force", async || api.get("/api/v1/health").await.status == 401).await;
     let unknown = Command::new(BINARY)
-        .args(["keys", "revoke", "key_x", "--database", &house.database()])
+        .args(["keys", "revoke", "key_x", "--database", &setup.database()])
         .output();
     assert!(!unknown.unwrap().status.success());
 }
 
 #[tokio::test]
 async fn environments_are_worlds_of_their_own() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let (live, test) = (house.new_key("production").1, house.new_key("sandbox").1);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let (live, test) = (setup.new_key("production").1, setup.new_key("sandbox").1);
     let production = Api::with_key(running.url("production"), &live);
     let number = production.created(&order("order-0001")).await;
     assert!(number.starts_with("EC") && number.len() == 15, "{number}");
@@ -210,11 +210,11 @@ async fn environments_are_worlds_of_their_own() {
 
 #[tokio::test]
 async fn behind_a_trusted_proxy_the_client_is_who_the_proxy_saw() {
-    let house = House::new();
-    let running = house.start(&["--trusted-proxies", "127.0.0.1"]);
+    let setup = TestSetup::new();
+    let running = setup.start(&["--trusted-proxies", "127.0.0.1"]);
     let mut arguments = NEW_KEY.to_vec();
     arguments.extend(["--ip", "192.0.2.1"]);
-    let key = house.keys(&arguments)["key"].as_str().unwrap().to_owned();
+    let key = setup.keys(&arguments)["key"].as_str().unwrap().to_owned();
     let api = Api::new(running.sandbox()).key(&key);
     let table: [(&[&[u8]], u16); 6] = [
         (&[], 403),
@@ -259,9 +259,9 @@ async fn label_links_work_whatever_their_public_address_is() {
         ),
     ];
     for (arguments, public, path) in table {
-        let house = House::new();
-        let running = house.start(arguments);
-        let created = running.api(&house.new_key("sandbox").1).create(&order("order-0001")).await;
+        let setup = TestSetup::new();
+        let running = setup.start(arguments);
+        let created = running.api(&setup.new_key("sandbox").1).create(&order("order-0001")).await;
         let link = created.json()["parcel"]["labelUrl"].as_str().unwrap().to_owned();
         let behind = link.strip_prefix(public).unwrap_or_else(|| panic!("{link}"));
         assert!(behind.starts_with(path), "{link}");
@@ -273,9 +273,9 @@ async fn label_links_work_whatever_their_public_address_is() {
 
 #[tokio::test]
 async fn two_servers_never_share_a_database() {
-    let house = House::on_file("servers may share a database of PostgreSQL");
-    let _running = house.start(&[]);
-    let second = house.command().output().unwrap();
+    let setup = TestSetup::on_file("servers may share a database of PostgreSQL");
+    let _running = setup.start(&[]);
+    let second = setup.command().output().unwrap();
     assert!(!second.status.success());
     let words = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(words.contains("parcelo.db"), "{words}");
@@ -284,13 +284,13 @@ async fn two_servers_never_share_a_database() {
 #[tokio::test]
 async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
     for signal in ["-TERM", "-INT"] {
-        let house = House::new();
-        let mut running = house.start(&["--drain", "0"]);
-        let key = house.new_key("sandbox").1;
+        let setup = TestSetup::new();
+        let mut running = setup.start(&["--drain", "0"]);
+        let key = setup.new_key("sandbox").1;
         let number = running.api(&key).created(&order("order-0001")).await;
         running.signal(signal);
-        assert_eq!(running.wait(), Some(0), "{signal}: {}", house.output());
-        let running = house.start(&[]);
+        assert_eq!(running.wait(), Some(0), "{signal}: {}", setup.output());
+        let running = setup.start(&[]);
         assert_eq!(running.api(&key).track(&number).await.status, 200);
     }
 }
@@ -356,8 +356,8 @@ async fn wrong_arguments_say_what_would_be_right() {
 
 #[test]
 fn a_list_may_have_blanks_behind_its_commas() {
-    let house = House::new();
-    let made = house.keys(&[
+    let setup = TestSetup::new();
+    let made = setup.keys(&[
         "create",
         "--environment",
         "sandbox",
@@ -370,14 +370,14 @@ fn a_list_may_have_blanks_behind_its_commas() {
     ]);
     assert_eq!(made["allowedCountries"], serde_json::json!(["EC", "MX"]));
     assert_eq!(made["ipWhitelist"], serde_json::json!(["203.0.113.7/32", "2001:db8::/32"]));
-    house.start(&["--countries", "EC, MX", "--environments", "production, sandbox"]);
+    setup.start(&["--countries", "EC, MX", "--environments", "production, sandbox"]);
 }
 
 #[test]
 fn a_key_is_tied_to_at_most_50_addresses() {
-    let house = House::new();
+    let setup = TestSetup::new();
     let mut command = Command::new(BINARY);
-    command.env_clear().args(["keys", "create", "--database", &house.database()]);
+    command.env_clear().args(["keys", "create", "--database", &setup.database()]);
     command.args(["--environment", "sandbox", "--name", "x", "--countries", "*"]);
     for _ in 0..51 {
         command.args(["--ip", "10.0.0.0/8"]);
@@ -389,24 +389,24 @@ fn a_key_is_tied_to_at_most_50_addresses() {
 
 #[tokio::test]
 async fn a_secret_of_the_operators_own_replaces_the_databases() {
-    let house = House::new();
+    let setup = TestSetup::new();
     let secret = "0123456789abcdef".repeat(4);
-    let key = house.keys_with(&[("PARCELO_SECRET", &secret)], &NEW_KEY);
+    let key = setup.keys_with(&[("PARCELO_SECRET", &secret)], &NEW_KEY);
     let key = parcelo::ApiKey::parse(key["key"].as_str().unwrap()).unwrap();
-    let without = house.start(&[]);
+    let without = setup.start(&[]);
     assert_eq!(without.api(&key).get("/api/v1/health").await.status, 401);
     drop(without);
-    let with = house.start_with(&[("PARCELO_SECRET", &secret)], &[]);
+    let with = setup.start_with(&[("PARCELO_SECRET", &secret)], &[]);
     assert_eq!(with.api(&key).get("/api/v1/health").await.status, 200);
     drop(with);
-    let output = house.command().env("PARCELO_SECRET", "short").output().unwrap();
+    let output = setup.command().env("PARCELO_SECRET", "short").output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && words.contains("64 hexadecimal"), "{words}");
 }
 
 #[test]
 fn no_command_but_serve_makes_a_database() {
-    let house = House::on_file("whether there is a file");
+    let setup = TestSetup::on_file("whether there is a file");
     let name = ["--name", "x"];
     let table: [(&[&str], &[&str]); 7] = [
         (&["accounts", "password", "default"], &[]),
@@ -419,7 +419,7 @@ fn no_command_but_serve_makes_a_database() {
     ];
     let run = |command: &[&str], more: &[&str]| {
         let mut process = Command::new(BINARY);
-        process.env_clear().args(command).args(more).args(["--database", &house.database()]);
+        process.env_clear().args(command).args(more).args(["--database", &setup.database()]);
         process.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::null());
         let mut child = process.spawn().unwrap();
         // A command that has ended reads no password.
@@ -430,9 +430,9 @@ fn no_command_but_serve_makes_a_database() {
     for (command, more) in table {
         let (success, words) = run(command, more);
         assert!(!success && words.contains("set --database"), "{command:?}: {words}");
-        assert!(!house.path("parcelo.db").exists(), "{command:?}");
+        assert!(!setup.path("parcelo.db").exists(), "{command:?}");
     }
-    house.start(&[]).stop();
+    setup.start(&[]).stop();
     for (command, more) in table {
         let (success, words) = run(command, more);
         assert!(success, "{command:?}: {words}");
@@ -444,10 +444,10 @@ const NEW_KEY: [&str; 7] =
 
 #[tokio::test]
 async fn logs_hold_no_keys_and_nothing_personal() {
-    let house = House::new();
+    let setup = TestSetup::new();
     let running =
-        house.start_with(&[("PARCELO_LOG", "debug")], &["--trusted-proxies", "127.0.0.1"]);
-    let key = house.new_key("sandbox").1;
+        setup.start_with(&[("PARCELO_LOG", "debug")], &["--trusted-proxies", "127.0.0.1"]);
+    let key = setup.new_key("sandbox").1;
     let mut canary = order("order-0001");
     for path in [
         "/sender/fullName",
@@ -469,14 +469,14 @@ async fn logs_hold_no_keys_and_nothing_personal() {
             .header("X-Forwarded-For", "203.0.113.77"),
     )
     .await;
-    // Who looks at the public page is a person.
+    // A visitor of the public page is a person.
     for (page, visitor) in
         [("/track/CANARY", "198.51.100.77"), ("/track/CANARY/", "2001:db8:7:7::77")]
     {
         send(api.request("GET", page).header("X-Forwarded-For", visitor)).await;
     }
     let carrier = ["create", "--environment", "sandbox", "--name", "Andes Cargo"];
-    let made = [house.carriers(&carrier), house.tokens(&["create", "--name", "Test"])];
+    let made = [setup.carriers(&carrier), setup.tokens(&["create", "--name", "Test"])];
     let [carrier, token] = [&made[0]["key"], &made[1]["token"]].map(|it| it.as_str().unwrap());
     let post = async |url, path, name, value: &str, body: serde_json::Value| {
         let request = Api::new(running.url(url)).request("POST", path).body(body.to_string());
@@ -490,7 +490,7 @@ async fn logs_hold_no_keys_and_nothing_personal() {
     assert_eq!(post("admin", "/admin/v1/keys", "Authorization", &bearer, new).await, 201);
     running.stop();
     let logged =
-        house.output().split_once("curl").map_or(String::new(), |(_, rest)| rest.to_owned());
+        setup.output().split_once("curl").map_or(String::new(), |(_, rest)| rest.to_owned());
     assert!(logged.contains("/api/v1/orders/create"), "requests are logged: {logged}");
     for path in ["/carrier/v1/events", "/admin/v1/keys"] {
         assert!(logged.contains(path), "{path}: {logged}");
@@ -507,9 +507,9 @@ async fn logs_hold_no_keys_and_nothing_personal() {
 
 #[tokio::test]
 async fn a_path_that_is_no_text_is_answered_like_any_other() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let key = house.new_key("sandbox").1;
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let key = setup.new_key("sandbox").1;
     let envelope = [
         ("sandbox", "/%FF", 404),
         ("sandbox", "/docs/%FF", 404),
@@ -542,27 +542,27 @@ async fn a_path_that_is_no_text_is_answered_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_server_whose_live_labels_lead_nowhere_says_so_at_start_and_at_the_first_of_them() {
-    let house = House::new();
+async fn labels_without_a_public_address_are_warned_about() {
+    let setup = TestSetup::new();
     let (start, label) = ("labels will work on this machine only", "live label's QR code leads");
-    let count = |words: &str| house.output().matches(words).count();
-    let server = house.start(&[]);
-    let api = crate::api::Api::with_key(server.url("production"), &house.new_key("production").1);
+    let count = |words: &str| setup.output().matches(words).count();
+    let server = setup.start(&[]);
+    let api = crate::api::Api::with_key(server.url("production"), &setup.new_key("production").1);
     let number = api.created(&order("order-0001")).await;
     for _ in 0..2 {
         assert_eq!(api.get(&format!("/api/v1/labels/{number}/download")).await.status, 200);
     }
     server.stop();
-    assert_eq!((count(start), count(label)), (1, 1), "{}", house.output());
-    house.start(&[]).stop();
-    assert_eq!((count(start), count(label)), (2, 1), "{}", house.output());
-    house.start(&["--base-url", "https://parcelo.example"]).stop();
-    house.start(&["--environments", "sandbox"]).stop();
-    assert_eq!(count(start), 2, "{}", house.output());
+    assert_eq!((count(start), count(label)), (1, 1), "{}", setup.output());
+    setup.start(&[]).stop();
+    assert_eq!((count(start), count(label)), (2, 1), "{}", setup.output());
+    setup.start(&["--base-url", "https://parcelo.example"]).stop();
+    setup.start(&["--environments", "sandbox"]).stop();
+    assert_eq!(count(start), 2, "{}", setup.output());
 }
 
 #[test]
-fn the_password_in_an_address_is_shown_neither_by_a_refusal_nor_by_the_help() {
+fn neither_a_refusal_nor_the_help_shows_a_password() {
     let wrong = "postgres://shop:s3cret@db.example/parcelo?sslmode=verify_full";
     let run = |arguments: &[&str]| {
         let mut command = Command::new(BINARY);

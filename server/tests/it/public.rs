@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, numbered, order, send, with},
-    running::{House, Running},
+    running::{Running, TestSetup},
 };
 
 const NUMBER: &str = "SB-SUCCESS-0001";
 const BROWSER: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
 
-/// A server with one parcel on its way, and a visitor without a key.
+/// Starts a server with one parcel on its way, and returns a visitor without a key.
 async fn visited() -> (MockServer, Api) {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
@@ -29,14 +29,14 @@ async fn page(visitor: &Api, path: &str, languages: &str) -> Answer {
     send(request.header("accept", BROWSER).header("accept-language", languages)).await
 }
 
-/// What every answer below /track says to caches, search engines and browsers.
+/// Checks the headers of every answer below /track for caches, search engines and browsers.
 fn assert_private(answer: &Answer) {
     assert_eq!(answer.header("cache-control"), "no-store");
     assert_eq!(answer.header("x-robots-tag"), "noindex, nofollow");
     assert_eq!(answer.header("referrer-policy"), "no-referrer");
     let policy = answer.header("content-security-policy");
     let parts: Vec<_> = policy.split("; ").collect();
-    // A page with a form may send it to this site, and no other page may send one.
+    // A page with a form may send it to this site, and other pages may send none.
     let has_form = answer.text().contains("<form");
     let form = if has_form { "form-action 'self'" } else { "form-action 'none'" };
     for part in ["default-src 'none'", "base-uri 'none'", form, "frame-ancestors 'none'"] {
@@ -46,7 +46,7 @@ fn assert_private(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn a_program_gets_the_record_and_of_its_events_only_what_is_public() {
+async fn a_program_gets_only_the_public_part_of_the_record() {
     let (_server, visitor) = visited().await;
     for path in ["/track/SB-SUCCESS-0001", "/track/sb-success-0001?format=json"] {
         let answer = visitor.get(path).await;
@@ -72,7 +72,7 @@ async fn a_program_gets_the_record_and_of_its_events_only_what_is_public() {
 }
 
 #[tokio::test]
-async fn a_browser_gets_a_page_in_its_own_language_or_the_one_asked_for() {
+async fn a_browser_gets_a_page_in_its_or_the_requested_language() {
     let (_server, visitor) = visited().await;
     let table = [
         (NUMBER, "en", "en", ["In transit", "Estimated delivery", "Tuesday, January 13, 2026"]),
@@ -120,7 +120,7 @@ async fn the_page_has_landmarks_no_script_and_loads_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_number_or_nobodys_is_a_page_or_an_envelope_with_404() {
+async fn an_unknown_or_invalid_number_is_404_as_page_and_envelope() {
     let (_server, visitor) = visited().await;
     let hostile = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
     for number in ["SB-ABSENT-0001", "short", "%00%ff", "%C3%91andu", hostile] {
@@ -141,7 +141,7 @@ async fn what_is_no_number_or_nobodys_is_a_page_or_an_envelope_with_404() {
     }
 }
 
-/// A parcel without a journey of its own, as a carrier left it at noon of a day in Quito.
+/// Creates a parcel without a journey, as a carrier left it at noon of a day in Quito.
 async fn stuck(status: ParcelStatus, day: &str) -> (MockServer, Api) {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
@@ -154,13 +154,13 @@ async fn stuck(status: ParcelStatus, day: &str) -> (MockServer, Api) {
 
 const STUCK: &str = "SB-NORMAL-0001";
 
-/// What a page has between two texts.
+/// Returns a page's text between two texts.
 fn between<'a>(html: &'a str, begin: &str, end: &str) -> &'a str {
     let rest = html.split_once(begin).map_or("", |(_, rest)| rest);
     rest.split_once(end).map_or("", |(inner, _)| inner)
 }
 
-/// The page's box about the arrival, without its tags.
+/// Returns the page's box about the arrival, without its tags.
 async fn arrival(visitor: &Api, language: &str) -> String {
     let html = page(visitor, &format!("/track/{STUCK}"), language).await.text();
     let inside = between(&html, "<dl class=\"arrival", "</dl>");
@@ -186,7 +186,7 @@ async fn a_promised_day_that_has_passed_is_a_delay() {
 }
 
 #[tokio::test]
-async fn what_is_out_for_delivery_arrives_today_and_not_on_the_promised_day() {
+async fn a_parcel_out_for_delivery_arrives_today() {
     let (server, visitor) = stuck(ParcelStatus::OutForDelivery, "2026-01-06").await;
     let today = "Estimated delivery | Today | Tuesday, January 6, 2026 | By the end of the day";
     assert_eq!(arrival(&visitor, "en").await, today);
@@ -201,7 +201,7 @@ async fn what_is_out_for_delivery_arrives_today_and_not_on_the_promised_day() {
 }
 
 #[tokio::test]
-async fn no_day_is_promised_while_a_parcel_is_held_missed_or_on_its_way_back() {
+async fn no_day_is_promised_for_held_missed_or_returning_parcels() {
     let table = [
         (ParcelStatus::CustomsHold, "an identity document"),
         (ParcelStatus::DeliveryAttempted, "before the next attempt"),
@@ -221,7 +221,7 @@ async fn no_day_is_promised_while_a_parcel_is_held_missed_or_on_its_way_back() {
 }
 
 #[tokio::test]
-async fn a_page_reloads_itself_until_the_way_has_ended_and_says_when_it_did() {
+async fn a_page_reloads_itself_until_the_journey_has_ended() {
     let table = [
         (ParcelStatus::LabelGenerated, true),
         (ParcelStatus::InTransit, true),
@@ -232,7 +232,7 @@ async fn a_page_reloads_itself_until_the_way_has_ended_and_says_when_it_did() {
     ];
     for (status, reloads) in table {
         let (server, visitor) = stuck(status.clone(), "2026-01-08").await;
-        // The evening of the ninth in Quito.
+        // It is the evening of the ninth in Quito.
         server.clock().set("2026-01-10T03:20:00Z").await;
         let shown = page(&visitor, &format!("/track/{STUCK}"), "en").await;
         assert_eq!(shown.header("refresh"), if reloads { "300" } else { "" }, "{status}");
@@ -275,16 +275,16 @@ async fn the_front_door_takes_a_number_as_people_type_it() {
     }
     let answer = page_of(&visitor, "SB-SUCCESS-0001", "&lang=es").await;
     assert_eq!(answer.header("location"), "/track/SB-SUCCESS-0001?lang=es");
-    // A link with the dot of its sentence.
+    // The link has the dot of its sentence.
     let dotted = page_at(&visitor, "/track/sb-success-0001.").await;
     assert_eq!(dotted.header("location"), "/track/SB-SUCCESS-0001");
-    // What programs are answered does not change.
+    // The answers for programs do not change.
     for path in ["/", "/track", "/track?number=SB-SUCCESS-0001"] {
         assert_eq!(visitor.get(path).await.refusal(), (404, "NOT_FOUND".to_owned()), "{path}");
     }
 }
 
-/// The answer itself, and not where it leads.
+/// Returns the answer itself without following its redirect.
 async fn page_at(visitor: &Api, path: &str) -> Answer {
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     let url = visitor.request("GET", path).build().unwrap().url().clone();
@@ -338,22 +338,22 @@ async fn a_preview_of_a_link_says_no_more_than_the_link() {
 
 #[tokio::test]
 async fn the_shop_is_named_with_where_to_ask() {
-    let (house, running, key) = house("sandbox", &[]);
+    let (setup, running, key) = setup("sandbox", &[]);
     running.api(&key).created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
     let visitor = Api::new(running.sandbox());
     let bare = page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text();
     assert!(!bare.contains("Sent by"), "{bare}");
     let (name, contact) = ("Café <i>Quito</i>", "https://cafe.example/help?a=1&b=2");
-    let set = house.accounts(&["shop", "--shop-name", name, "--contact", contact]);
+    let set = setup.accounts(&["shop", "--shop-name", name, "--contact", contact]);
     assert_eq!(set, json!({ "account": "default", "shopName": name, "contact": contact }));
-    assert_eq!(house.accounts(&["shop"]), set, "shown and not changed");
+    assert_eq!(setup.accounts(&["shop"]), set, "shown and not changed");
     let unknown = std::process::Command::new(crate::running::BINARY)
-        .args(["accounts", "shop", "nosuch", "--database", &house.database()])
+        .args(["accounts", "shop", "nosuch", "--database", &setup.database()])
         .output()
         .unwrap();
     let reason = String::from_utf8(unknown.stderr).unwrap();
     assert!(!unknown.status.success() && reason.contains("no account is named nosuch"), "{reason}");
-    assert!(!house.accounts(&["list"]).to_string().contains("nosuch"), "to look makes nothing");
+    assert!(!setup.accounts(&["list"]).to_string().contains("nosuch"), "to look makes nothing");
     let html = page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text();
     let shop = between(&html, "<p class=\"shop\">", "</p>");
     assert!(
@@ -367,7 +367,7 @@ async fn the_shop_is_named_with_where_to_ask() {
         "{html}"
     );
     // Another account's parcels do not have it.
-    let other = house.keys(&[
+    let other = setup.keys(&[
         "create",
         "--environment",
         "sandbox",
@@ -424,13 +424,13 @@ async fn a_parcel_of_any_account_is_seen_and_a_void_one_too() {
 }
 
 #[tokio::test]
-async fn an_address_may_look_ten_times_a_second_unless_an_operator_says_otherwise() {
+async fn an_address_gets_ten_pages_a_second_by_default() {
     let (_server, visitor) = visited().await;
     let answer = visitor.get("/track/SB-SUCCESS-0001").await;
     assert_eq!(answer.header("x-ratelimit-limit"), "10");
 }
 
-/// The order with a text of its own in every field that takes a text about people or goods.
+/// Returns the order with a distinct text in every field that takes a text about people or goods.
 fn marked() -> (Value, Vec<String>) {
     let mut marked = numbered("order-0001", NUMBER);
     let mut marks = Vec::new();
@@ -471,18 +471,18 @@ fn marked() -> (Value, Vec<String>) {
     (marked, marks)
 }
 
-/// A started server of its own with a key of an environment.
-fn house(environment: &str, arguments: &[&str]) -> (House, Running, ApiKey) {
-    let house = House::new();
-    let (_, key) = house.new_key(environment);
-    let running = house.start_with(&[("PARCELO_LOG", "debug")], arguments);
-    (house, running, key)
+/// Starts a server with a key of an environment.
+fn setup(environment: &str, arguments: &[&str]) -> (TestSetup, Running, ApiKey) {
+    let setup = TestSetup::new();
+    let (_, key) = setup.new_key(environment);
+    let running = setup.start_with(&[("PARCELO_LOG", "debug")], arguments);
+    (setup, running, key)
 }
 
 #[tokio::test]
 async fn no_personal_text_reaches_the_page_its_json_or_the_logs() {
     let (marked, marks) = marked();
-    let (house, running, key) = house("sandbox", &[]);
+    let (setup, running, key) = setup("sandbox", &[]);
     let created = running.api(&key).create(&marked).await;
     assert_eq!(created.status, 201, "{}", created.text());
     assert!(!created.text().contains("UNKNOWN_FIELD"), "no field: {}", created.text());
@@ -498,20 +498,20 @@ async fn no_personal_text_reaches_the_page_its_json_or_the_logs() {
     ];
     running.stop();
     let [english, spanish, record, lost] = shown;
-    let seen = [english, spanish, record, lost, house.output()];
+    let seen = [english, spanish, record, lost, setup.output()];
     assert!(seen.iter().all(|text| !text.is_empty()));
     assert!(seen[4].contains("/track/{trackingNumber}"), "visits are logged: {}", seen[4]);
     for mark in marks.iter().map(String::as_str).chain(["Canary-of"]) {
         let places: Vec<_> = seen.iter().filter(|text| text.contains(mark)).collect();
         assert!(places.is_empty(), "{mark}: {places:?}");
     }
-    // The number itself stands on the page and in its JSON, and in no log.
+    // The number is on the page and in its JSON, but in no log.
     assert_eq!(seen.map(|text| text.contains(NUMBER)), [true, true, true, false, false]);
 }
 
 #[tokio::test]
 async fn production_has_no_sandbox_banner() {
-    let (_house, running, key) = house("production", &[]);
+    let (_house, running, key) = setup("production", &[]);
     let api = Api::with_key(running.url("production"), &key);
     let number = api.created(&order("order-0001")).await;
     let visitor = Api::new(running.url("production"));
@@ -523,7 +523,7 @@ async fn production_has_no_sandbox_banner() {
 
 #[tokio::test]
 async fn too_many_visits_from_an_address_are_told_when_to_come_back() {
-    let (_house, running, _key) = house("sandbox", &["--public-rate-limit", "1"]);
+    let (_house, running, _key) = setup("sandbox", &["--public-rate-limit", "1"]);
     let visitor = Api::new(running.sandbox());
     let mut refused = Vec::new();
     while refused.len() < 2 {
@@ -538,11 +538,11 @@ async fn too_many_visits_from_an_address_are_told_when_to_come_back() {
         assert_private(&answer);
         assert!(answer.text().contains("Demasiadas solicitudes"), "{}", answer.text());
     }
-    // The API and its strangers have limits of their own.
+    // The API and its strangers have separate limits.
     assert_eq!(visitor.get("/openapi.json").await.header("x-ratelimit-limit"), "50");
 }
 
-/// The relative luminance of a colour such as `#17202e` (WCAG 2.2).
+/// Returns the relative luminance of a colour such as `#17202e` (WCAG 2.2).
 fn luminance(colour: &str) -> f64 {
     let channel = |at: usize| {
         let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
@@ -557,7 +557,7 @@ pub(crate) fn contrast(one: &str, other: &str) -> f64 {
 }
 
 #[tokio::test]
-async fn every_text_has_a_contrast_of_at_least_four_and_a_half_by_day_and_by_night() {
+async fn every_text_has_a_contrast_of_at_least_four_and_a_half() {
     let (_server, visitor) = visited().await;
     let html = page(&visitor, "/track/SB-SUCCESS-0001", "en").await.text();
     let (day, night) = html.split_once("@media (prefers-color-scheme: dark)").unwrap();

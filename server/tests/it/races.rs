@@ -1,12 +1,12 @@
-//! Void, manifest and carrier event on one parcel at the same time, on a file: whichever wins, the
-//! history is one that the table of transitions allows, and every answer is true.
+//! Void, manifest and carrier event on one parcel at the same time, on a file: whichever wins, the table of transitions
+//! allows the history, and every answer is true.
 
 use parcelo::Operation;
 use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, numbered, send},
-    running::House,
+    running::TestSetup,
 };
 
 const ROUNDS: usize = 40;
@@ -17,7 +17,7 @@ async fn post(api: &Api, path: &str, body: Value) -> Answer {
 }
 
 async fn scan(url: &str, carrier: &str, number: &str) -> Answer {
-    // A clock that is a little ahead, so that the scan is never a late one.
+    // The clock is a little ahead, so that the scan is never a late one.
     let at = chrono::Utc::now() + chrono::Duration::minutes(1);
     let event = json!({ "eventId": format!("scan-{number}"), "trackingNumber": number, "status": "PICKED_UP",
         "occurredAt": at.to_rfc3339(), "location": "Miami, US" });
@@ -27,18 +27,18 @@ async fn scan(url: &str, carrier: &str, number: &str) -> Answer {
     send(request.body(json!({ "events": [event] }).to_string())).await
 }
 
-/// An air waybill number with its check digit.
+/// Returns an air waybill number with its check digit.
 fn awb(round: usize) -> String {
     let serial = 1_234_000 + round;
     format!("176-{serial}{}", serial % 7)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn void_manifest_and_scan_at_once_leave_a_legal_history_and_true_answers() {
-    let house = House::new();
-    let running = house.start(&["--sandbox-rate-limit", "100000"]);
-    let api = running.api(&house.new_key("sandbox").1);
-    let carrier = house.carriers(&["create", "--environment", "sandbox", "--name", "Andes"]);
+async fn concurrent_void_manifest_and_scan_leave_a_legal_history() {
+    let setup = TestSetup::new();
+    let running = setup.start(&["--sandbox-rate-limit", "100000"]);
+    let api = running.api(&setup.new_key("sandbox").1);
+    let carrier = setup.carriers(&["create", "--environment", "sandbox", "--name", "Andes"]);
     let carrier = carrier["key"].as_str().unwrap();
     let mut ends = std::collections::BTreeMap::new();
     for round in 0..ROUNDS {
@@ -64,14 +64,14 @@ async fn void_manifest_and_scan_at_once_leave_a_legal_history_and_true_answers()
             .map(|event| event["status"].as_str().unwrap())
             .collect();
         let end = history[2..].join(" ");
-        let told = (voided.status, flown.status, seen.as_str());
+        let statuses = (voided.status, flown.status, seen.as_str());
         let expected = match end.as_str() {
             "VOIDED" => (200, 409, "REJECTED"),
             "PICKED_UP" => (409, 409, "APPLIED"),
             "MANIFEST_SUBMITTED PICKED_UP" => (409, 201, "APPLIED"),
             other => panic!("{number} went LABEL_GENERATED {other}"),
         };
-        assert_eq!(told, expected, "{number}: {end}");
+        assert_eq!(statuses, expected, "{number}: {end}");
         let sequences: Vec<_> = body["history"]
             .as_array()
             .unwrap()

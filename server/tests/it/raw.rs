@@ -1,4 +1,4 @@
-//! HTTP over a bare socket: packets as a test wants them.
+//! HTTP over a bare socket, with the packets that a test chooses.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -11,7 +11,7 @@ use crate::waiting::LONG;
 /// A connection.
 pub(crate) struct Line(TcpStream);
 
-/// An answer as it came.
+/// An answer as received.
 #[derive(Debug, Clone)]
 pub(crate) struct Raw {
     pub(crate) status: u16,
@@ -27,16 +27,16 @@ impl Line {
         Self(stream)
     }
 
-    /// Sends each text in a packet of its own.
+    /// Sends each text in a separate packet.
     pub(crate) async fn send(&mut self, packets: &[&str]) {
         for packet in packets {
-            // A connection that the server has closed shows in what is read.
+            // If the server has closed the connection, reading shows it.
             let _ = self.0.write_all(packet.as_bytes()).await;
             tokio::task::yield_now().await;
         }
     }
 
-    /// The next answer; nothing when the connection ends without one.
+    /// Returns the next answer, or `None` if the connection ends without one.
     pub(crate) async fn answer(&mut self) -> Option<Raw> {
         timeout(LONG, self.read()).await.expect("an answer in time")
     }
@@ -56,7 +56,7 @@ impl Line {
 }
 
 impl Raw {
-    /// Whether it says that the connection ends.
+    /// Returns whether the answer says that the connection ends.
     pub(crate) fn closes(&self) -> bool {
         self.head.contains("\r\nconnection: close\r\n")
     }

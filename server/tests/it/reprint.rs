@@ -78,7 +78,7 @@ async fn a_reprint_is_the_same_label_with_a_mark() {
 }
 
 #[tokio::test]
-async fn a_label_keeps_its_bytes_when_the_parcel_flies_and_a_reprint_names_the_flight() {
+async fn a_label_keeps_its_bytes_and_a_reprint_names_the_flight() {
     let (_server, api) = start().await;
     let zpl =
         || async { api.get("/api/v1/labels/SB-NORMAL-0001/download?format=zpl").await.text() };
@@ -86,7 +86,7 @@ async fn a_label_keeps_its_bytes_when_the_parcel_flies_and_a_reprint_names_the_f
     let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-NORMAL-0001"] });
     assert_eq!(post(&api, Operation::SubmitManifest.path(), &manifest).await.status, 201);
     assert_eq!(zpl().await, before);
-    // All in one moment, as under a clock that stands.
+    // The clock stands still, so these happen at the same moment.
     reprint(&api, "SB-NORMAL-0001", "reprint-0001").await;
     assert!(!before.contains("176-12345675") && zpl().await.contains("176-12345675"));
 }

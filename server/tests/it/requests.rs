@@ -1,4 +1,4 @@
-//! What the mock server remembers of its requests.
+//! The mock server's record of its requests.
 
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ async fn a_record_names_its_faults_and_the_answer_that_did_not_arrive() {
         let request = create_request(&api);
         let _ = try_send(request).await;
     }
-    let told =
+    let summary =
         |one: &RecordedRequest| (one.status, one.faults.join("; "), one.answer.json().is_some());
     let fault = |text: &str| format!("CreateOrder no. {text}");
     let expected = [
@@ -147,7 +147,7 @@ async fn a_record_names_its_faults_and_the_answer_that_did_not_arrive() {
         (Some(201), fault("3 after commit: connection reset"), true),
         (Some(200), fault("4: malformed JSON"), true),
     ];
-    assert_eq!(server.requests().all().iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(server.requests().all().iter().map(summary).collect::<Vec<_>>(), expected);
     let bodies = server.requests().all();
     assert!(bodies.iter().all(|one| one.request.json() == Some(order("order-0001"))));
 }
@@ -167,8 +167,8 @@ async fn a_request_whose_client_leaves_is_recorded_without_an_answer() {
 
 #[tokio::test]
 async fn the_log_keeps_the_newest_and_may_be_off() {
-    for (most, kept) in [(0, 0), (2, 2), (9, 3)] {
-        let server = crate::embedded::builder().request_log(most).start().await;
+    for (limit, kept) in [(0, 0), (2, 2), (9, 3)] {
+        let server = crate::embedded::builder().request_log(limit).start().await;
         let api = Api::with_key(server.url(), &server.key().issue());
         for name in ["order-0001", "order-0002", "order-0003"] {
             api.created(&order(name)).await;

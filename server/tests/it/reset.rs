@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, numbered, order, send},
-    running::House,
+    running::TestSetup,
 };
 
 const RESET: &str = Operation::ResetSandbox.path();
@@ -53,7 +53,7 @@ async fn a_reset_counts_what_it_deleted_and_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn numbers_and_idempotency_keys_are_free_again_and_the_key_still_works() {
+async fn numbers_and_idempotency_keys_are_free_again() {
     let (server, api, other) = start().await;
     let first = api.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
     reset(&api).await;
@@ -95,10 +95,10 @@ async fn body_and_content_type_are_ignored() {
 
 #[tokio::test]
 async fn production_is_never_reset() {
-    let house = House::new();
-    let (_, live) = house.new_key("production");
-    let (_, test) = house.new_key("sandbox");
-    let server = house.start(&[]);
+    let setup = TestSetup::new();
+    let (_, live) = setup.new_key("production");
+    let (_, test) = setup.new_key("sandbox");
+    let server = setup.start(&[]);
     let live = Api::with_key(server.url("production"), &live);
     live.created(&order("order-0001")).await;
     let sandbox = server.api(&test);

@@ -1,6 +1,6 @@
-//! Two servers on one PostgreSQL, with everything that an operator may restart under load: servers one after the
-//! other, of another version too, one of them without a warning, and PostgreSQL itself; and with a PostgreSQL
-//! that freezes, or that its standby takes over from.
+//! Two servers on one PostgreSQL, with everything that an operator may restart under load: servers one after the other,
+//! also of another version, one of them without a warning, and PostgreSQL itself; and with a PostgreSQL that freezes,
+//! or whose standby takes over.
 
 use std::{
     collections::BTreeMap,
@@ -34,14 +34,14 @@ const CLIENTS: usize = 8;
 struct Database {
     cluster: Cluster,
     name: String,
-    /// As they stand in the address.
+    /// The hosts as written in the address.
     hosts: String,
     folder: TempDir,
     started: AtomicU32,
 }
 
 impl Database {
-    /// None where PostgreSQL is not installed.
+    /// Returns `None` if PostgreSQL is not installed.
     fn new() -> Option<Self> {
         let cluster = Cluster::start(&[])?;
         let name = cluster.create_database();
@@ -77,7 +77,7 @@ impl Database {
         self.key_by(BINARY).1
     }
 
-    /// A new key and its id.
+    /// Makes a key and returns it with its id.
     fn key_by(&self, program: &str) -> (String, ApiKey) {
         let arguments = ["keys", "create", "--environment", "sandbox", "--name", "Test"];
         let mut command = self.command_of(program, &arguments);
@@ -91,7 +91,7 @@ impl Database {
         self.cluster.query(&self.name, sql)
     }
 
-    /// The acknowledged orders are there once each, no other is, and counts agree with them.
+    /// Checks that each acknowledged order exists once, that there are no others, and that counts agree with them.
     fn assert_exact(&self, orders: &BTreeMap<String, String>) {
         let mut numbers: Vec<_> = orders.values().map(String::as_str).collect();
         numbers.sort_unstable();
@@ -103,7 +103,7 @@ impl Database {
     }
 }
 
-/// Spreads connections over servers, and tries the next one where a connection is refused, as nginx does.
+/// A balancer that spreads connections over servers and tries the next one if a connection is refused, as nginx does.
 struct Balancer {
     url: String,
     servers: Arc<Mutex<Vec<String>>>,
@@ -130,7 +130,7 @@ impl Balancer {
                 links.spawn(async move {
                     for server in behind {
                         if let Ok(mut server) = TcpStream::connect(server).await {
-                            // Either end may go at any moment.
+                            // Either end may close at any moment.
                             let _ended =
                                 tokio::io::copy_bidirectional(&mut client, &mut server).await;
                             return;
@@ -155,7 +155,7 @@ struct Load {
 }
 
 impl Load {
-    /// Clients of the SDK, none of whose calls may fail.
+    /// Starts clients of the SDK, none of whose calls may fail.
     fn start(url: &str, key: &ApiKey, retry: &Retry) -> Self {
         let mut load = Self {
             is_over: Arc::default(),
@@ -188,7 +188,7 @@ impl Load {
         load
     }
 
-    /// Waits until so many orders more were accepted.
+    /// Waits until this many more orders were accepted.
     async fn goes_on(&self, orders: usize) {
         let mut created = self.created.subscribe();
         let wanted = *created.borrow() + orders;
@@ -202,22 +202,22 @@ impl Load {
     }
 }
 
-/// Waits until `/readyz` of each server is so. Once PostgreSQL accepts connections that takes less than a second, by the
-/// pauses of `writer_connection.rs`; what a loaded machine adds says nothing about the server.
+/// Waits until `/readyz` of each server has this status. Once PostgreSQL accepts connections that takes less than a
+/// second, by the pauses of `writer_connection.rs`; a delay by a loaded machine says nothing about the server.
 async fn become_ready(servers: &[Running], status: u16) {
     for server in servers {
         let api = Api::new(server.sandbox());
-        until("/readyz is so", async || api.get("/readyz").await.status == status).await;
+        until("/readyz has this status", async || api.get("/readyz").await.status == status).await;
     }
 }
 
-/// The program of the version before this one, in `PARCELO_PREVIOUS`: `just upgrade FILE`. Without it this version
-/// takes its place.
+/// Returns the program of the version before this one, from `PARCELO_PREVIOUS`: `just upgrade FILE`. Without it this
+/// version takes its place.
 fn previous() -> String {
     std::env::var("PARCELO_PREVIOUS").unwrap_or_else(|_| BINARY.to_owned())
 }
 
-/// Makes a key by a command of a program, and revokes it by another: each server hears of both.
+/// Makes a key with a program's command and revokes it with another's: each server notices both.
 async fn revoke_by(program: &str, database: &Database, servers: &[Running]) {
     let (id, key) = database.key_by(program);
     let health = Operation::Health.path();
@@ -250,7 +250,7 @@ async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
         balancer.replace(place, &servers[place]);
         load.goes_on(50).await;
         if place == 0 {
-            // One of the version before crashes while the new one serves beside it.
+            // A server of the version before crashes while the new one serves beside it.
             servers[1].kill();
             load.goes_on(50).await;
             servers[1] = database.serve_by(&previous);
@@ -264,7 +264,7 @@ async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn a_server_that_is_killed_under_load_fails_no_call_of_the_others_clients() {
+async fn a_killed_server_fails_no_call_of_the_other_s_clients() {
     let Some(database) = Database::new() else { return };
     let mut servers = [database.serve(), database.serve()];
     let key = database.key();
@@ -284,7 +284,7 @@ async fn a_server_that_is_killed_under_load_fails_no_call_of_the_others_clients(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn while_postgresql_restarts_callers_are_told_when_to_come_again_and_nothing_is_lost() {
+async fn a_restart_of_postgresql_loses_nothing_and_says_when_to_retry() {
     let Some(database) = Database::new() else { return };
     let servers = [database.serve(), database.serve()];
     let key = database.key();
@@ -299,7 +299,8 @@ async fn while_postgresql_restarts_callers_are_told_when_to_come_again_and_nothi
         become_ready(&servers, 503).await;
         for server in &servers {
             let api = server.api(&key);
-            // More than an address may ask without a valid key: whether this one is cannot be said now.
+            // An address may make fewer requests without a valid key, but now the server cannot know whether this key
+            // is valid.
             for _ in 0..60 {
                 let answers =
                     [api.create(&order("meanwhile-01")).await, api.track("SB-NORMAL-0001").await];
@@ -318,7 +319,7 @@ async fn while_postgresql_restarts_callers_are_told_when_to_come_again_and_nothi
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn while_postgresql_is_frozen_no_server_is_ready_and_both_are_again_by_themselves() {
+async fn servers_recover_when_a_frozen_postgresql_continues() {
     let Some(database) = Database::new() else { return };
     let servers = [database.serve(), database.serve()];
     let key = database.key();
@@ -338,7 +339,7 @@ async fn while_postgresql_is_frozen_no_server_is_ready_and_both_are_again_by_the
     let mut numbers = Vec::new();
     for server in &servers {
         let api = server.api(&key);
-        // A connection that was given up while it was frozen is replaced at a request.
+        // A connection that was given up while it was frozen is replaced at the next request.
         let repeated = found("the order is answered again", async || {
             let repeated = api.create(&order("frozen-01")).await;
             (!matches!(repeated.status, 409 | 503)).then_some(repeated)
@@ -352,7 +353,7 @@ async fn while_postgresql_is_frozen_no_server_is_ready_and_both_are_again_by_the
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn servers_follow_a_failover_to_the_synchronous_standby_and_lose_nothing() {
+async fn servers_follow_a_failover_and_lose_nothing() {
     let Some(mut database) = Database::new() else { return };
     let standby = database.cluster.start_standby();
     database.query("ALTER SYSTEM SET synchronous_standby_names = '*'");
@@ -361,7 +362,7 @@ async fn servers_follow_a_failover_to_the_synchronous_standby_and_lose_nothing()
         database.query("SELECT sync_state FROM pg_stat_replication") == "sync"
     })
     .await;
-    // It is passed over while it is a standby.
+    // It is skipped while it is a standby.
     database.hosts = format!("{},{}", standby.folder(), database.cluster.folder());
     let servers = [database.serve(), database.serve()];
     let key = database.key();
@@ -383,7 +384,7 @@ async fn post(api: &Api, path: &str, body: &Value) -> Answer {
     send(request.body(body.to_string())).await
 }
 
-/// The same request 64 times at once, over both servers; the answers' statuses and bodies.
+/// Sends the same request 64 times at once, over both servers. Returns the answers.
 async fn at_once(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Answer> {
     let (barrier, mut tasks) = (Arc::new(Barrier::new(64)), JoinSet::new());
     for place in 0..64 {
@@ -397,7 +398,7 @@ async fn at_once(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Answer> {
     tasks.join_all().await
 }
 
-/// What of an answer is the same in each of its repetitions.
+/// Returns the part of an answer that is the same in each of its repetitions.
 fn data(answer: &Answer) -> Value {
     let mut body = answer.json();
     assert!(matches!(answer.status, 200 | 201), "{body}");

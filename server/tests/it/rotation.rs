@@ -1,4 +1,4 @@
-//! A key gets a new secret and stays the same key: what was shipped with it is not shipped again.
+//! A key gets a new secret and stays the same key: orders that were shipped with it are not shipped again.
 
 use std::{process::Command, time::Duration};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, order, send, with},
-    running::{BINARY, House},
+    running::{BINARY, TestSetup},
     waiting::until,
 };
 
@@ -24,7 +24,7 @@ fn number(answer: &Answer) -> Value {
 }
 
 #[tokio::test]
-async fn an_order_sent_with_the_old_secret_is_not_shipped_again_with_the_new_one() {
+async fn an_order_is_not_shipped_again_with_the_new_secret() {
     let server = crate::embedded::start().await;
     let old = server.key().name("Shop").countries(["EC"]).issue();
     let before = Api::with_key(server.url(), &old);
@@ -44,7 +44,7 @@ async fn an_order_sent_with_the_old_secret_is_not_shipped_again_with_the_new_one
     assert_eq!(parcels(&after).await, 1);
     let health = after.get(HEALTH).await.json();
     assert_eq!((&health["keyName"], &health["allowedCountries"]), (&json!("Shop"), &json!(["EC"])));
-    // A key of its own is another name for everything: there the same order is a new one.
+    // With a separate key it is a new order.
     let stranger = Api::with_key(server.url(), &server.key().issue());
     let second = stranger.create(&order("order-0001")).await;
     assert_eq!(second.status, 201);
@@ -52,7 +52,7 @@ async fn an_order_sent_with_the_old_secret_is_not_shipped_again_with_the_new_one
 }
 
 #[tokio::test]
-async fn the_old_secret_works_for_as_long_as_was_said_and_not_a_millisecond_longer() {
+async fn the_old_secret_works_exactly_for_the_overlap() {
     let server = crate::embedded::start().await;
     let old = server.key().issue();
     let new = server.rotate_key(&old, HOUR);
@@ -63,7 +63,7 @@ async fn the_old_secret_works_for_as_long_as_was_said_and_not_a_millisecond_long
     assert_eq!((status(&old).await, status(&new).await), (401, 200));
     let refused = Api::with_key(server.url(), &old).get(HEALTH).await.refusal();
     assert_eq!(refused, (401, "AUTH_INVALID_API_KEY".to_owned()));
-    // 0 is at once, and ends all that came before.
+    // 0 means at once, and ends all earlier secrets.
     let next = server.rotate_key(&new, HOUR);
     let last = server.rotate_key(&next, Duration::ZERO);
     for (key, expected) in [(&new, 401), (&next, 401), (&last, 200)] {
@@ -72,7 +72,7 @@ async fn the_old_secret_works_for_as_long_as_was_said_and_not_a_millisecond_long
 }
 
 #[tokio::test]
-async fn a_rotation_during_an_overlap_cuts_no_secret_short_that_was_to_live_as_long() {
+async fn a_rotation_cuts_no_secret_of_an_overlap_short() {
     let server = crate::embedded::start().await;
     let status = async |key: &ApiKey| Api::with_key(server.url(), key).get(HEALTH).await.status;
     let first = server.key().issue();
@@ -125,12 +125,12 @@ async fn orders_under_way_while_their_key_is_rotated_are_made_once() {
 }
 
 #[tokio::test]
-async fn the_command_rotates_under_a_running_server_and_a_restart_forgets_nothing() {
-    let house = House::new();
-    let running = house.start(&[]);
-    let (id, old) = house.new_key("sandbox");
+async fn the_command_rotates_under_a_server_and_survives_restarts() {
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
+    let (id, old) = setup.new_key("sandbox");
     let first = running.api(&old).create(&order("order-0001")).await;
-    let made = house.keys(&["rotate", &id]);
+    let made = setup.keys(&["rotate", &id]);
     let new = ApiKey::parse(made["key"].as_str().unwrap()).unwrap();
     assert_eq!(made["keyId"], id.as_str());
     let end = made["oldSecretUntil"].as_str().unwrap();
@@ -141,25 +141,25 @@ async fn the_command_rotates_under_a_running_server_and_a_restart_forgets_nothin
     let again = running.api(&new).create(&order("order-0001")).await;
     assert_eq!((again.status, &again.bytes), (200, &first.bytes), "{}", again.text());
     drop(running);
-    let running = house.start(&[]);
+    let running = setup.start(&[]);
     for key in [&old, &new] {
         let again = running.api(key).create(&order("order-0001")).await;
         assert_eq!((again.status, &again.bytes), (200, &first.bytes), "{}", again.text());
     }
     assert_eq!(parcels(&running.api(&new)).await, 1);
-    let listed = house.keys(&["list"]);
+    let listed = setup.keys(&["list"]);
     let listed = listed.as_array().unwrap().iter().find(|key| key["keyId"] == id.as_str()).unwrap();
     assert_eq!(listed["oldSecretUntil"], made["oldSecretUntil"]);
     assert!(new.secret().ends_with(listed["last4"].as_str().unwrap()));
 
-    house.keys(&["revoke", &id]);
+    setup.keys(&["revoke", &id]);
     for key in [&old, &new] {
         let api = running.api(key);
         until("both are refused", async || api.get(HEALTH).await.status == 401).await;
     }
     let rotate = |id: &str, more: &[&str]| {
         let mut command = Command::new(BINARY);
-        command.env_clear().args(["keys", "rotate", id, "--database", &house.database()]);
+        command.env_clear().args(["keys", "rotate", id, "--database", &setup.database()]);
         let output = command.args(more).output().unwrap();
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
@@ -167,7 +167,7 @@ async fn the_command_rotates_under_a_running_server_and_a_restart_forgets_nothin
     assert!(!done && words.contains("is revoked and cannot get a new secret"), "{words}");
     let (done, words) = rotate("key_x", &[]);
     assert!(!done && words.contains("no API key has the id key_x"), "{words}");
-    let (other, _) = house.new_key("sandbox");
+    let (other, _) = setup.new_key("sandbox");
     let (done, words) = rotate(&other, &["--overlap", "0"]);
     assert!(done && words.contains("The old secret no longer works"), "{words}");
 }

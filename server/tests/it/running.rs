@@ -19,18 +19,18 @@ use crate::{
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
 
-/// Lets the sandbox's webhooks go to this machine.
+/// The variable that lets the sandbox's webhooks go to this machine.
 const LOOPBACK: &str = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK";
 
-/// A database and a folder, with which servers are started one after the other.
-pub(crate) struct House {
+/// A database and a folder, on which servers are started one after the other.
+pub(crate) struct TestSetup {
     // Dropped after the servers of a test, which were declared later.
-    database: Kept,
+    database: SetupDatabase,
     folder: tempfile::TempDir,
 }
 
-/// Where a house's data is kept.
-enum Kept {
+/// The database of a setup.
+enum SetupDatabase {
     File(PathBuf),
     Postgres(Database),
 }
@@ -41,32 +41,32 @@ pub(crate) struct Running {
     pub(crate) ready: Value,
 }
 
-impl House {
-    /// A new database, of the engine on which the tests run.
+impl TestSetup {
+    /// Creates a new database of the engine that the tests run on.
     pub(crate) fn new() -> Self {
         match cluster::chosen() {
             None => Self::of_file(),
             Some(database) => {
                 let folder = tempfile::tempdir().unwrap();
-                Self { database: Kept::Postgres(database), folder }
+                Self { database: SetupDatabase::Postgres(database), folder }
             }
         }
     }
 
-    /// A new database file whichever engine the tests run on: for a test about the file itself, which says what
-    /// of it PostgreSQL does not have.
+    /// Creates a new database file, whichever engine the tests run on. The test is about the file itself, and the
+    /// reason says why PostgreSQL has no equal.
     pub(crate) fn on_file(_reason: &str) -> Self {
         Self::of_file()
     }
 
     fn of_file() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { database: Kept::File(folder.path().join("parcelo.db")), folder }
+        Self { database: SetupDatabase::File(folder.path().join("parcelo.db")), folder }
     }
 
-    /// A house with another's database file.
+    /// Returns a setup with another's database file.
     pub(crate) fn at(file: PathBuf) -> Self {
-        Self { database: Kept::File(file), folder: tempfile::tempdir().unwrap() }
+        Self { database: SetupDatabase::File(file), folder: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -75,22 +75,22 @@ impl House {
 
     pub(crate) fn database(&self) -> String {
         match &self.database {
-            Kept::File(file) => format!("sqlite:{}", file.display()),
-            Kept::Postgres(database) => database.url(),
+            SetupDatabase::File(file) => format!("sqlite:{}", file.display()),
+            SetupDatabase::Postgres(database) => database.url(),
         }
     }
 
-    /// Its database, in this process: for a look beside servers, or after them.
+    /// Opens its database in this process, to read it beside servers or after them.
     pub(crate) async fn store(&self) -> Store {
         match &self.database {
-            Kept::File(file) => Store::open_for_admin(file, [0; 32]).unwrap(),
-            Kept::Postgres(database) => {
+            SetupDatabase::File(file) => Store::open_for_admin(file, [0; 32]).unwrap(),
+            SetupDatabase::Postgres(database) => {
                 Store::connect(Address::parse(&database.url()).unwrap(), [0; 32]).await.unwrap()
             }
         }
     }
 
-    /// The server's command on this house's database and free ports.
+    /// Returns the server's command on this setup's database and free ports.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(BINARY);
         command.args(["serve", "--database", &self.database()]);
@@ -108,7 +108,7 @@ impl House {
         self.start_with(&[], arguments)
     }
 
-    /// The same with environment variables.
+    /// Starts a server with environment variables too.
     pub(crate) fn start_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Running {
         let ready_file = self.path("ready.json");
         let _ = fs::remove_file(&ready_file);
@@ -121,7 +121,7 @@ impl House {
         wait_for(&ready_file, child)
     }
 
-    /// Why no server starts.
+    /// Returns the message when no server starts.
     pub(crate) fn refused_start(&self) -> String {
         let errors = self.path("refused.txt");
         let mut command = self.command();
@@ -131,47 +131,47 @@ impl House {
         fs::read_to_string(errors).unwrap()
     }
 
-    /// What all its servers have printed and logged.
+    /// Returns the output and logs of all its servers.
     pub(crate) fn output(&self) -> String {
         fs::read_to_string(self.path("out.txt")).unwrap_or_default()
     }
 
-    /// An admin command on the database, with its JSON answer.
+    /// Runs an admin command for keys on the database and returns its JSON answer.
     pub(crate) fn keys(&self, arguments: &[&str]) -> Value {
         self.keys_with(&[], arguments)
     }
 
-    /// The same with environment variables.
+    /// Does the same with environment variables.
     pub(crate) fn keys_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Value {
         self.admin(variables, "keys", arguments)
     }
 
-    /// The same for carriers.
+    /// Runs a command for carriers and returns its answer.
     pub(crate) fn carriers(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "carriers", arguments)
     }
 
-    /// The same for webhooks.
+    /// Runs a command for webhooks and returns its answer.
     pub(crate) fn webhooks(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "webhooks", arguments)
     }
 
-    /// The same for admin tokens.
+    /// Runs a command for admin tokens and returns its answer.
     pub(crate) fn tokens(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "tokens", arguments)
     }
 
-    /// The same for accounts.
+    /// Runs a command for accounts and returns its answer.
     pub(crate) fn accounts(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "accounts", arguments)
     }
 
-    /// The same for a copy of the database.
+    /// Backs the database up and returns the answer.
     pub(crate) fn backup(&self, file: &Path) -> Value {
         self.admin(&[], "backup", &[file.to_str().unwrap()])
     }
 
-    /// Why no copy can be written there.
+    /// Returns the message when no copy can be written to this file.
     pub(crate) fn refused_backup(&self, file: &Path) -> String {
         let mut process = Command::new(BINARY);
         let output = process
@@ -184,12 +184,12 @@ impl House {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// The same for who uses the legacy API.
+    /// Returns the users of the legacy API.
     pub(crate) fn legacy(&self) -> Value {
         self.admin(&[], "legacy", &[])
     }
 
-    /// The same for who changed what.
+    /// Returns entries of the audit log.
     pub(crate) fn audit(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "audit", arguments)
     }
@@ -203,7 +203,7 @@ impl House {
     }
 
     fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
-        if !matches!(&self.database, Kept::File(file) if file.exists()) {
+        if !matches!(&self.database, SetupDatabase::File(file) if file.exists()) {
             self.make_database();
         }
         let mut process = Command::new(BINARY);
@@ -242,7 +242,7 @@ impl Running {
         Api::with_key(self.sandbox(), key)
     }
 
-    /// As a power cut: nothing is said, nothing is finished.
+    /// Ends it as a power cut would: nothing is said or finished.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -258,7 +258,7 @@ impl Running {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Stops it in order; its log, which is written a moment after each answer, is complete then.
+    /// Stops it in order. Its log, which is written a moment after each answer, is complete then.
     pub(crate) fn stop(mut self) {
         self.signal("-INT");
         assert_eq!(self.wait(), Some(0));
@@ -277,7 +277,7 @@ impl Drop for Running {
     }
 }
 
-/// A server that has been started, once its ready file is there; it is watched meanwhile, so that a failed start fails at
+/// Waits for the ready file of a server that has been started. The process is watched, so that a failed start fails at
 /// once.
 pub(crate) fn wait_for(ready_file: &Path, child: Child) -> Running {
     let mut running = Running { child, ready: Value::Null };

@@ -1,4 +1,4 @@
-//! The mock server's state: parcels to begin with, statuses to be put, and going back.
+//! The mock server's state: initial parcels, changed statuses, and going back.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -15,7 +15,7 @@ async fn start(seed: u64) -> (MockServer, Api) {
     start_on(embedded::builder().seed(seed)).await
 }
 
-/// The same for snapshots.
+/// Starts a server in memory for a test of snapshots.
 async fn start_in_memory(seed: u64) -> (MockServer, Api) {
     start_on(in_memory().seed(seed)).await
 }
@@ -85,8 +85,8 @@ async fn a_status_is_put_by_the_shortest_way_that_the_table_has() {
         let gone = server.put_status(number, ParcelStatus::from(status)).await.unwrap();
         let gone: Vec<_> = gone.iter().map(ParcelStatus::code).collect();
         assert_eq!(gone, way, "{status}");
-        let told = [&["ORDERED", "LABEL_GENERATED"], way].concat();
-        assert_eq!(history(&api, number.as_str()).await, told);
+        let expected = [&["ORDERED", "LABEL_GENERATED"], way].concat();
+        assert_eq!(history(&api, number.as_str()).await, expected);
         let listed = list(&api, &format!("status={status}")).await;
         let mut listed = listed["data"].as_array().unwrap().iter();
         assert!(listed.any(|parcel| parcel["trackingNumber"] == number.as_str()), "{status}");
@@ -105,7 +105,7 @@ async fn what_a_status_brings_along_is_there_too() {
 }
 
 #[tokio::test]
-async fn a_status_that_cannot_be_reached_is_an_error_and_changes_nothing() {
+async fn an_unreachable_status_is_an_error_and_changes_nothing() {
     let (server, api) = start(1).await;
     let number = server.seed_parcels(1).await.remove(0);
     server.put_status(&number, ParcelStatus::InTransit).await.unwrap();
@@ -115,9 +115,9 @@ async fn a_status_that_cannot_be_reached_is_an_error_and_changes_nothing() {
         assert_eq!(refused, SetStatusError::Unreachable { number: number.clone(), from, to });
     }
     assert_eq!(history(&api, number.as_str()).await.len(), 3);
-    let nobodys = TrackingNumber::parse("SBEC0000000000000").unwrap();
-    let refused = server.put_status(&nobodys, ParcelStatus::InTransit).await.unwrap_err();
-    assert_eq!(refused, SetStatusError::ParcelNotFound(nobodys));
+    let unknown = TrackingNumber::parse("SBEC0000000000000").unwrap();
+    let refused = server.put_status(&unknown, ParcelStatus::InTransit).await.unwrap_err();
+    assert_eq!(refused, SetStatusError::ParcelNotFound(unknown));
 }
 
 #[tokio::test]
@@ -152,7 +152,7 @@ async fn a_restored_server_answers_as_it_did_and_its_journeys_go_on() {
 }
 
 #[tokio::test]
-async fn keys_made_after_the_snapshot_are_unknown_again_and_windows_are_new() {
+async fn keys_made_after_the_snapshot_are_unknown_again() {
     let server = in_memory().start().await;
     let limited = Api::with_key(server.url(), &server.key().rate_limit(1).issue());
     let snapshot = server.snapshot().await;

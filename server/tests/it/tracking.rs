@@ -17,7 +17,7 @@ fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(minutes * 60)
 }
 
-/// `STATUS minutes` of each event, from the start of the parcel.
+/// Returns `STATUS minutes` of each event, from the start of the parcel.
 async fn history(api: &Api, number: &str) -> Vec<String> {
     let body = api.get(&format!("/api/v1/tracking/{number}?includeHistory=true")).await.json();
     let events = body["history"].as_array().unwrap();
@@ -71,7 +71,7 @@ async fn the_language_is_the_callers() {
 }
 
 #[tokio::test]
-async fn what_is_no_number_or_nobodys_is_refused() {
+async fn an_unknown_or_invalid_number_is_refused() {
     let (server, api) = start().await;
     let number = api.created(&order("order-0001")).await;
     for path in ["short", &"X".repeat(31)] {

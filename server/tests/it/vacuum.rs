@@ -1,4 +1,4 @@
-//! `parcelo-server vacuum`, for files that were written before deletion was deletion.
+//! `parcelo-server vacuum`, for files of versions that did not overwrite deleted data.
 
 use std::{fs, process::Command};
 
@@ -7,82 +7,82 @@ use serde_json::{Value, json};
 
 use crate::{
     api::order,
-    running::{BINARY, House},
+    running::{BINARY, TestSetup},
 };
 
 const NAME: &str = "Zanahoria Canela";
 
-fn vacuum(house: &House, arguments: &[&str]) -> (bool, String, String) {
+fn vacuum(setup: &TestSetup, arguments: &[&str]) -> (bool, String, String) {
     let mut command = Command::new(BINARY);
-    command.env_clear().args(["vacuum", "--database", &house.database()]).args(arguments);
+    command.env_clear().args(["vacuum", "--database", &setup.database()]).args(arguments);
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
-/// How often the name stands in the database's files.
-fn traces(house: &House) -> usize {
-    let file = house.database().replace("sqlite:", "");
+/// Returns the number of times that the name occurs in the database's files.
+fn traces(setup: &TestSetup) -> usize {
+    let file = setup.database().replace("sqlite:", "");
     let names = [file.clone(), format!("{file}-wal")];
     let bytes = names.iter().flat_map(|name| fs::read(name).unwrap_or_default());
     let bytes: Vec<u8> = bytes.collect();
     bytes.windows(NAME.len()).filter(|window| *window == NAME.as_bytes()).count()
 }
 
-/// A database whose orders were deleted as the versions before deleted them.
-async fn from_before() -> (House, String) {
-    let house = House::on_file("only a file is vacuumed by a command");
-    let key = house.new_key("sandbox").1;
-    let running = house.start(&[]);
+/// Makes a database whose orders were deleted as earlier versions deleted them.
+async fn from_before() -> (TestSetup, String) {
+    let setup = TestSetup::on_file("only a file is vacuumed by a command");
+    let key = setup.new_key("sandbox").1;
+    let running = setup.start(&[]);
     for n in 0..20 {
         let mut order = order(&format!("order-{n:04}"));
         order["receiver"]["fullName"] = json!(NAME);
         running.api(&key).created(&order).await;
     }
     drop(running);
-    let db = Connection::open(house.database().replace("sqlite:", "")).unwrap();
+    let db = Connection::open(setup.database().replace("sqlite:", "")).unwrap();
     db.execute_batch(
         "PRAGMA secure_delete = OFF; DELETE FROM parcels; DELETE FROM idempotency; \
          PRAGMA wal_checkpoint(TRUNCATE);",
     )
     .unwrap();
-    (house, key.secret().to_owned())
+    (setup, key.secret().to_owned())
 }
 
 #[tokio::test]
 async fn it_takes_every_trace_of_what_was_deleted_out_of_a_file() {
-    let (house, key) = from_before().await;
-    assert!(traces(&house) > 0, "what it is for");
-    let (is_done, output, error) = vacuum(&house, &["--json"]);
+    let (setup, key) = from_before().await;
+    assert!(traces(&setup) > 0, "what it is for");
+    let (is_done, output, error) = vacuum(&setup, &["--json"]);
     assert!(is_done, "{error}");
-    assert_eq!(traces(&house), 0);
-    let said: Value = serde_json::from_str(&output).unwrap();
-    let [before, after] = ["bytesBefore", "bytesAfter"].map(|name| said[name].as_u64().unwrap());
-    assert!(after > 0 && after < before, "{said}");
-    assert!(said["file"].as_str().unwrap().ends_with("parcelo.db"));
-    let (is_done, output, _) = vacuum(&house, &[]);
+    assert_eq!(traces(&setup), 0);
+    let report: Value = serde_json::from_str(&output).unwrap();
+    let [before, after] = ["bytesBefore", "bytesAfter"].map(|name| report[name].as_u64().unwrap());
+    assert!(after > 0 && after < before, "{report}");
+    assert!(report["file"].as_str().unwrap().ends_with("parcelo.db"));
+    let (is_done, output, _) = vacuum(&setup, &[]);
     assert!(is_done && output.contains(&format!("{after} bytes before, {after} now")), "{output}");
-    let running = house.start(&[]);
+    let running = setup.start(&[]);
     let api = crate::api::Api::new(running.sandbox()).key(&key);
     assert_eq!(api.get("/api/v1/health").await.status, 200, "keys stay");
 }
 
 #[tokio::test]
 async fn it_leaves_a_file_alone_that_a_server_uses_and_makes_none() {
-    let house = House::on_file("only a file is vacuumed by a command");
-    let (is_done, _, error) = vacuum(&house, &[]);
+    let setup = TestSetup::on_file("only a file is vacuumed by a command");
+    let (is_done, _, error) = vacuum(&setup, &[]);
     assert!(!is_done && error.contains("does not exist or is empty"), "{error}");
-    let _running = house.start(&[]);
-    let (is_done, output, error) = vacuum(&house, &[]);
+    let _running = setup.start(&[]);
+    let (is_done, output, error) = vacuum(&setup, &[]);
     assert!(!is_done && error.contains("parcelo.db: stop it"), "{error}");
     assert_eq!(output, "", "nothing was begun");
 }
 
 #[test]
-fn it_says_nothing_but_why_it_leaves_a_file_alone_that_is_not_ours() {
-    let house = House::on_file("only a file is vacuumed by a command");
-    fs::write(house.path("parcelo.db"), "a shopping list").unwrap();
-    let (is_done, output, error) = vacuum(&house, &[]);
+fn a_foreign_file_is_left_alone_with_a_reason() {
+    let setup = TestSetup::on_file("only a file is vacuumed by a command");
+    fs::write(setup.path("parcelo.db"), "a shopping list").unwrap();
+    let (is_done, output, error) = vacuum(&setup, &[]);
     assert!(!is_done && error.contains("is not a Parcelo database"), "{error}");
     assert_eq!(output, "", "nothing was begun");
 }

@@ -28,17 +28,17 @@ async fn post(api: &Api, body: &Value) -> Answer {
     send(request.body(body.to_string())).await
 }
 
-/// Void, and the code, of each result; the sums must agree.
+/// Returns `Void`, or the code, of each result, whose sums must agree.
 fn results(data: &Value) -> Vec<String> {
     let results = data["results"].as_array().unwrap();
-    let told = |result: &Value| match result["error"]["code"].as_str() {
+    let word = |result: &Value| match result["error"]["code"].as_str() {
         Some(code) => {
             assert_ne!(result["error"]["message"], result["error"]["message_es"]);
             code.to_owned()
         }
         None => result["voided"].as_bool().map(|voided| format!("voided {voided}")).unwrap(),
     };
-    results.iter().map(told).collect()
+    results.iter().map(word).collect()
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn a_request_names_1_to_100_numbers_each_once() {
 }
 
 #[tokio::test]
-async fn a_repeated_void_gets_the_same_bytes_and_a_changed_one_conflicts() {
+async fn a_repeated_void_is_replayed_and_a_changed_one_conflicts() {
     let (_server, api) = start().await;
     let first = void(&api, "void-0001", &["SB-NORMAL-0001"]).await;
     let again = void(&api, "void-0001", &["SB-NORMAL-0001"]).await;

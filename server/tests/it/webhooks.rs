@@ -1,4 +1,4 @@
-//! Webhooks of the embedded server: what is sent, in which order, when again, and to whom not.
+//! Webhooks of the embedded server: their content, order, retries, and receivers that get none.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ async fn post(api: &Api, operation: Operation, body: Value) {
     assert!(answer.status < 300, "{}", answer.text());
 }
 
-/// `kind sequence` of what was delivered, in the order in which it came.
-fn told(deliveries: &[Received]) -> Vec<String> {
-    let told = deliveries.iter().map(|delivery| {
+/// Returns `kind sequence` of each delivery, in the order of arrival.
+fn summaries(deliveries: &[Received]) -> Vec<String> {
+    let summaries = deliveries.iter().map(|delivery| {
         let event = delivery.event.as_ref().expect("a verified event");
         match &event.data {
             EventData::StatusChanged(change) => {
@@ -34,10 +34,10 @@ fn told(deliveries: &[Received]) -> Vec<String> {
             data => data.kind().to_string(),
         }
     });
-    told.collect()
+    summaries.collect()
 }
 
-/// Milliseconds from one delivery to the next, by the server's clock.
+/// Returns the milliseconds from one delivery to the next, by the server's clock.
 fn pauses(deliveries: &[Received]) -> Vec<i64> {
     deliveries.windows(2).map(|pair| (pair[1].at - pair[0].at).num_milliseconds()).collect()
 }
@@ -61,7 +61,11 @@ async fn a_journey_is_told_step_by_step_as_it_happens() {
         "OUT_FOR_DELIVERY 5",
         "DELIVERED 6",
     ];
-    assert_eq!(told(&inbox.deliveries()), expected, "advance waits for the webhooks it makes due");
+    assert_eq!(
+        summaries(&inbox.deliveries()),
+        expected,
+        "advance waits for the webhooks it makes due"
+    );
     assert_eq!(pauses(&inbox.deliveries()), [300_000; 4]);
     let last = inbox.events().pop().unwrap();
     assert_eq!(last.environment, Environment::Sandbox);
@@ -146,12 +150,12 @@ async fn events_of_a_parcel_keep_their_order_until_the_third_failure() {
         "VOIDED 3",
         "LABEL_GENERATED 2",
     ];
-    let told = told(&inbox.deliveries());
-    assert_eq!(told.len(), expected.len(), "{told:?}");
-    let voided = told.iter().position(|told| told == "VOIDED 3").unwrap();
+    let events = summaries(&inbox.deliveries());
+    assert_eq!(events.len(), expected.len(), "{events:?}");
+    let voided = events.iter().position(|event| event == "VOIDED 3").unwrap();
     let ids: Vec<_> = inbox.deliveries().into_iter().map(|delivery| delivery.id).collect();
     let taken = ids.iter().rposition(|id| *id == ids[0]).unwrap();
-    assert!(taken < voided, "a parcel's later event waits for the one before: {told:?}");
+    assert!(taken < voided, "a parcel's later event waits for the one before: {events:?}");
     assert_eq!(inbox.events().len(), 3);
 }
 
@@ -163,8 +167,8 @@ async fn an_event_that_is_given_up_holds_up_no_other_parcel() {
     inbox.wait_for(|_| true).await.unwrap();
     api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
     server.clock().advance(Duration::from_secs(1_500)).await;
-    let told = told(&inbox.deliveries());
-    assert_eq!(told.last().unwrap(), "DELIVERED 6");
+    let events = summaries(&inbox.deliveries());
+    assert_eq!(events.last().unwrap(), "DELIVERED 6");
     let failed = inbox.deliveries().iter().filter(|delivery| delivery.status == 500).count();
     assert_eq!((failed, inbox.events().len()), (3, 5), "the second parcel's event is given up");
 }
@@ -259,7 +263,7 @@ fn statuses(inbox: &Inbox) -> Vec<u16> {
 }
 
 #[test]
-fn a_reply_that_nobody_could_send_is_the_tests_own_fault() {
+fn an_impossible_reply_fails_the_test() {
     let replies: [fn() -> Reply; 6] = [
         || 0.into(),
         || 7.into(),

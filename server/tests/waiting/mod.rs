@@ -1,5 +1,5 @@
-//! Waits of tests for what comes by itself. They leave the processor to it, end with a failure where it does not come,
-//! and take no notice of a paused runtime: its time stands still meanwhile.
+//! Waits of tests for events that come by themselves. They leave the processor to them, fail if they do not come, and
+//! are independent of a paused runtime, whose time stands still.
 #![allow(dead_code, reason = "each of the crates that include this file uses a part of it")]
 #![allow(clippy::disallowed_methods, reason = "a real process is waited for in real time")]
 
@@ -9,13 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longer than anything takes that comes by itself, on a slow and loaded machine too.
+/// Maximum wait, longer than any such event takes on a slow and loaded machine.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
-/// Time between two looks.
+/// Interval between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Returns what `look` finds in the end.
+/// Returns the value that `look` finds in the end.
 pub(crate) async fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
@@ -27,12 +27,12 @@ pub(crate) async fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
     }
 }
 
-/// Waits until it is so.
+/// Waits until `is_so` returns `true`.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     found(what, async || is_so().await.then_some(())).await;
 }
 
-/// The same as [`found`] where nothing else is to run in this thread.
+/// Does the same as [`found`] when no other task has to run in this thread.
 pub(crate) fn found_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
@@ -53,7 +53,7 @@ pub(crate) struct StoppedTime(
 impl StoppedTime {
     pub(crate) fn now() -> Self {
         tokio::time::pause();
-        // A paused runtime goes on to its next timer when it has nothing to do, but not beside such a task.
+        // A paused runtime advances to its next timer when it is idle, but not beside such a task.
         let (held, dropped) = mpsc::channel();
         drop(tokio::task::spawn_blocking(move || dropped.recv()));
         Self(held)

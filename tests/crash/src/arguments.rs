@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use crate::{explore::Options, server, subsets::Depth};
 
-/// The recordings, and the recoveries together, share the time that is given.
+/// Number of explorations (the recordings, and the recoveries together) that share the given time.
 const EXPLORATIONS: u32 = 6;
 
 pub struct Arguments {
@@ -47,7 +47,7 @@ impl Arguments {
         self.only.as_deref().is_none_or(|only| only == name)
     }
 
-    /// How recordings are explored; `images` of each by default.
+    /// Returns the options of an exploration; by default it checks this number of images.
     pub fn options(&self, images: usize) -> Options {
         assert!(self.binary.exists(), "build {} first", self.binary.display());
         Options {

@@ -1,4 +1,4 @@
-//! Starts the service on the files that a crash has left, and checks each guarantee.
+//! Starts the service on the files that a crash has left and checks each guarantee.
 
 use std::{fmt, path::Path};
 
@@ -15,16 +15,16 @@ pub struct Violation {
     pub what: String,
 }
 
-/// A guarantee, by what an order is when it is broken.
+/// A guarantee, named by the state of an order that breaks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Guarantee {
-    /// What was acknowledged is there, with the same answer.
+    /// Acknowledged orders exist, and repeating a request returns the same answer.
     Lost,
-    /// A key has one order, and a number one parcel.
+    /// A key has one order, and a tracking number one parcel.
     Doubled,
     /// The file is sound; the service starts on it and answers.
     Unreadable,
-    /// A write is there as a whole, with its history and its events, or not at all.
+    /// A write exists as a whole, with its history and its events, or not at all.
     Half,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for Guarantee {
     }
 }
 
-/// The way to a service, in this process or in another.
+/// A connection to a service in this process or in another.
 pub trait Client {
     fn send(&mut self, post: &Post, keys: &Keys) -> Result<Answer, String>;
 }
@@ -99,7 +99,8 @@ fn check_consistency(reader: &Reader) -> Result<(), Violation> {
     }
 }
 
-/// A reset that was not acknowledged has happened as a whole or not at all: if no parcel is left, all of it has.
+/// Returns the expectations after a reset that was not acknowledged: if no parcel is left the reset must be complete,
+/// otherwise it must have changed nothing.
 fn after_reset(expected: &Expected, reader: &Reader) -> Result<Expected, Violation> {
     let parcels = reader.parcels().or_else(|error| Guarantee::Unreadable.broken(error))?;
     if !expected.is_resetting || parcels > 0 {
@@ -113,8 +114,8 @@ fn after_reset(expected: &Expected, reader: &Reader) -> Result<Expected, Violati
     }
 }
 
-/// Repeats each request under its key. The answer to one that was acknowledged is the same; one that was in flight
-/// is executed now, or was before.
+/// Repeats each request under its key. An acknowledged one gets the same answer; one that was in flight is executed now
+/// unless it was before.
 pub fn repeat(run: &Run, expected: &Expected, mut client: impl Client) -> Result<(), Violation> {
     for at in &expected.sent {
         let SentRequest { what: RequestKind::Post(post), answer: first } = &run.requests[*at]
@@ -129,7 +130,7 @@ pub fn repeat(run: &Run, expected: &Expected, mut client: impl Client) -> Result
         match first {
             _ if answer.status >= 300 => return Guarantee::Unreadable.broken(text()),
             _ if was_acknowledged && is_created_now => return Guarantee::Lost.broken(text()),
-            // Of a request in flight, only the status of a create says whether it had been executed.
+            // For a request that was in flight, only the status of a create says whether it had been executed.
             Some(first)
                 if (was_acknowledged || post.creates() && !is_created_now)
                     && first.body != answer.body =>
@@ -142,7 +143,7 @@ pub fn repeat(run: &Run, expected: &Expected, mut client: impl Client) -> Result
     Ok(())
 }
 
-/// The next order is accepted, and there is one parcel for each key.
+/// Checks that the next order is accepted and that there is one parcel for each key.
 fn accept_next(
     run: &Run,
     expected: &Expected,

@@ -1,9 +1,9 @@
-//! The log of a recording, and the disk at each of its events: what is durable, and what is pending.
+//! The log of a recording, and the state of the disk at each of its events: durable parts and pending ones.
 //!
 //! A write or truncation is durable once its file was synced, a name once its folder was. Until then each may be on the
-//! disk or not, independently of those before and after it, and of a write some sectors may be there and others not. After
-//! a sync that has failed no later one makes the same writes durable: Linux drops such pages. Real file systems reorder
-//! less; this is what POSIX leaves open.
+//! disk or not, independently of those before and after it, and a write may be there with only some of its sectors.
+//! After a failed sync no later one makes the same writes durable: Linux drops such pages. Real file systems reorder
+//! less; this is the freedom that POSIX leaves.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,14 +11,14 @@ use std::{
     sync::Arc,
 };
 
-/// A file by its place in the order of creation, whatever its names.
+/// A file, by its position in the order of creation. Renaming keeps it.
 pub type FileId = u32;
 /// The files of a folder with their bytes.
 pub type Image = Vec<(String, Vec<u8>)>;
-/// What the database holds at one moment: a line for each row that must not be lost.
+/// The rows of the database that must not be lost, each as a line.
 pub type Facts = BTreeSet<String>;
 
-/// What happened to the files.
+/// A change to the files, or a mark.
 #[derive(Debug, Clone)]
 pub enum Event {
     Create { name: String, file: FileId },
@@ -31,15 +31,15 @@ pub enum Event {
     Mark(Mark),
 }
 
-/// What happened meanwhile at the clients.
+/// An event at the clients, in the order of the log.
 #[derive(Debug, Clone)]
 pub enum Mark {
     /// Request `k` was sent.
     Sent(usize),
-    /// It was answered.
+    /// Request `k` was answered.
     Acknowledged(usize),
-    /// These are the facts from then on. They take a moment to read, in which an answer that was given before its commit
-    /// would become true: so the answer has a mark of its own.
+    /// The facts from here on. Reading them takes a moment, and an answer that was given before its commit would become
+    /// true during it; so an answer has its own mark.
     Facts(Arc<Facts>),
 }
 
@@ -48,9 +48,9 @@ pub enum Mark {
 pub enum Kept {
     No,
     All,
-    /// So many bytes from the beginning.
+    /// The first bytes, up to this length.
     Head(u32),
-    /// What is behind so many bytes.
+    /// The bytes from this offset on.
     Tail(u32),
     /// The sectors of 512 bytes whose bits are set.
     Sectors(u64),
@@ -67,7 +67,7 @@ pub struct Disk<'l> {
     names: BTreeMap<&'l str, FileId>,
     /// Events that are not in `files` and `names` yet, in the order of the log.
     open: Vec<(usize, State)>,
-    /// After the last event that made something durable.
+    /// Index of the event after the last one that made something durable.
     durable_since: usize,
 }
 
@@ -75,14 +75,14 @@ pub struct Disk<'l> {
 enum State {
     /// The next sync makes it durable.
     Pending,
-    /// A sync of it has failed: no later one makes it durable.
+    /// A sync has failed: no later one makes it durable.
     Doubtful,
-    /// It is durable, and lies on top of something doubtful in the same file.
+    /// It is durable, and on top of a doubtful write in the same file.
     Durable,
 }
 
 impl<'l> Disk<'l> {
-    /// The disk before the first event.
+    /// Returns the disk before the first event.
     pub fn new(base: &'l Image, events: &'l [Event]) -> Self {
         let names = base.iter().enumerate().map(|(id, (name, _))| (name.as_str(), id as FileId));
         Self {
@@ -95,7 +95,7 @@ impl<'l> Disk<'l> {
         }
     }
 
-    /// Takes the next event; false when there is none.
+    /// Moves to the next event. Returns `false` after the last one.
     pub fn advance(&mut self) -> bool {
         let Some(event) = self.events.get(self.next) else { return false };
         match event {
@@ -136,13 +136,14 @@ impl<'l> Disk<'l> {
         self.durable_since = self.next;
     }
 
-    /// The events that are not durable.
+    /// Returns the events that are not durable.
     pub fn pending(&self) -> Vec<&'l Event> {
         let pending = self.open.iter().filter(|(_, state)| *state != State::Durable);
         pending.map(|(at, _)| &self.events[*at]).collect()
     }
 
-    /// A number for the image with so much of each pending event. Equal images of one log mostly have the same.
+    /// Returns a hash of the image that contains these parts of the pending events. Equal images of a log usually have
+    /// the same hash.
     pub fn number(&self, kept: &[Kept]) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.durable_since.hash(&mut hasher);
@@ -152,7 +153,7 @@ impl<'l> Disk<'l> {
         hasher.finish()
     }
 
-    /// The files when so much of each pending event has reached the disk.
+    /// Returns the files when these parts of the pending events have reached the disk.
     pub fn image(&self, kept: &[Kept]) -> Image {
         let (mut files, mut names) = (self.files.clone(), self.names.clone());
         let mut kept = kept.iter();
@@ -167,7 +168,7 @@ impl<'l> Disk<'l> {
 }
 
 impl Event {
-    /// The file whose content it changes.
+    /// Returns the file whose content the event changes.
     pub fn file(&self) -> Option<FileId> {
         match self {
             Self::Write { file, .. } | Self::Truncate { file, .. } => Some(*file),

@@ -1,4 +1,4 @@
-//! The images of a recording: selected, written to a folder and checked, by several threads.
+//! Exploration of a recording: images are selected, written to a folder and checked by several threads.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -22,27 +22,27 @@ use crate::{
     subsets::{Depth, subsets},
 };
 
-/// One image in so many is opened by the server's binary.
+/// Interval between the images that the server's binary opens.
 const BY_BINARY: usize = 500;
-/// How many violations are described.
+/// Maximum number of violations that are described.
 const MAX_MESSAGES: usize = 3;
 
-/// How a recording is explored.
+/// The options of an exploration.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub seed: u64,
-    /// The services' clock at their start.
+    /// The time on the services' clock when they start.
     pub start: i64,
     pub depth: Depth,
-    /// At most so many images, chosen at random.
+    /// Maximum number of images, chosen at random.
     pub max_images: usize,
     pub threads: usize,
-    /// For so long at most.
+    /// Maximum duration.
     pub time: Option<Duration>,
     pub binary: PathBuf,
-    /// Only this image: the moment after so many events, and the place among its subsets.
+    /// The only image to check: the number of events before its moment, and its index among the subsets.
     pub only: Option<(usize, usize)>,
-    /// Only moments from this event on.
+    /// The first event whose moment is explored.
     pub from: usize,
 }
 
@@ -50,26 +50,27 @@ pub struct Options {
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub events: usize,
-    /// How many different images this depth has.
+    /// The number of different images at this depth.
     pub possible: usize,
     pub images: usize,
     pub by_binary: usize,
     pub violations: BTreeMap<Guarantee, usize>,
-    /// The image with the first violation, counted from 1.
+    /// The index of the first image with a violation, counted from 1.
     pub first: Option<usize>,
     pub messages: Vec<String>,
 }
 
-/// The images of one moment: after so many events, these of its subsets.
+/// The images of one moment: the number of events before it, and the indexes of its subsets.
 type Moment = (usize, Vec<usize>);
 
-/// Each moment has random numbers of its own, so that one of its subsets can be drawn again alone.
+/// Draws the subsets of a moment. Each moment has a separate random generator, so that one of its subsets can be drawn
+/// again alone.
 fn subsets_at(disk: &Disk<'_>, at: usize, options: &Options) -> Vec<Vec<crate::disk::Kept>> {
     let mut rng = Rng::with_seed(options.seed ^ (at as u64) << 20);
     subsets(disk, options.depth, &mut rng)
 }
 
-/// The different images of a run, and those of them that are to be checked.
+/// Counts the different images of a run and selects those to check.
 fn plan(run: &Run, options: &Options) -> (usize, Vec<Moment>) {
     let (mut disk, mut seen) = (Disk::new(&run.base, &run.events), HashSet::new());
     let (mut plain, mut rest) = (Vec::new(), Vec::new());
@@ -90,7 +91,7 @@ fn plan(run: &Run, options: &Options) -> (usize, Vec<Moment>) {
     let mut rng = Rng::with_seed(options.seed);
     rng.shuffle(&mut plain);
     rng.shuffle(&mut rest);
-    // Each moment has two plain images, with nothing and with everything that is pending: at least a quarter of all.
+    // Each moment has two plain images: without the pending events and with all of them. They get at least a quarter.
     plain.truncate((options.max_images / 4).max(options.max_images.saturating_sub(rest.len())));
     rest.truncate(options.max_images.saturating_sub(plain.len()));
     if let Some(only) = options.only {
@@ -186,7 +187,7 @@ impl Shared<'_> {
     }
 }
 
-/// The disk and what is expected of it, moment by moment.
+/// The disk and the expectations, moment by moment.
 pub struct Replay<'r> {
     run: &'r Run,
     at: usize,
@@ -200,7 +201,7 @@ impl<'r> Replay<'r> {
         Self { run, at: 0, disk, expected: run.before.clone() }
     }
 
-    /// Moves to the moment after so many events; one in the past is reached from the beginning.
+    /// Moves to the moment after this many events. A moment in the past is reached from the beginning.
     pub fn to(mut self, at: usize) -> Self {
         if at < self.at {
             self = Self::new(self.run);

@@ -1,4 +1,4 @@
-//! What a database file holds: the rows that must not be lost, and whether they contradict one another.
+//! The contents of a database file: rows that must not be lost, and contradictions between rows.
 
 use std::{path::Path, sync::Arc};
 
@@ -6,8 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::disk::Facts;
 
-/// Rows that no crash may take away once a request was acknowledged. Those of a sandbox disappear together when it is
-/// reset.
+/// The rows that no crash may remove once a request was acknowledged. A reset removes those of a sandbox together.
 const OF_THE_SANDBOX: [&str; 7] = [
     "SELECT 'parcel ' || hex(public_id) || ' ' || number FROM present_parcels",
     "SELECT 'history of ' || number || ': ' || sequence || ' ' || e.state || ' ' || at \
@@ -25,7 +24,7 @@ const OF_ALL: [&str; 2] = [
     "SELECT 'endpoint of ' || tenant FROM webhook_endpoints",
 ];
 
-/// Each query counts contradictions.
+/// The contradictions; each query counts the rows that have one.
 const CONTRADICTIONS: [(&str, &str); 13] = [
     (
         "two parcels have one number",
@@ -56,7 +55,7 @@ const CONTRADICTIONS: [(&str, &str); 13] = [
         "an event of a history is of no parcel",
         "SELECT count(*) FROM events WHERE parcel NOT IN (SELECT id FROM parcels)",
     ),
-    // The second event of a parcel is implied by its row; each later one is a change of its state.
+    // A parcel's second event is implied by its row; each later one is a change of its state.
     (
         "the outbox lacks an event of a history",
         "SELECT count(*) FROM (SELECT id, 2 FROM present_parcels UNION ALL \
@@ -92,14 +91,14 @@ const CONTRADICTIONS: [(&str, &str); 13] = [
     ),
 ];
 
-/// A connection that only reads a file which the store has open.
+/// A read-only connection to a file that the store has open.
 pub struct Reader(Connection);
 
 impl Reader {
     pub fn open(file: &Path) -> Result<Self, String> {
         let open = || {
             let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-            // What is of no generation that a reset has ended.
+            // Rows that belong to a generation which a reset has not ended.
             for table in
                 ["parcels", "manifests", "idempotency", "outbox", "parcel_totals", "outbox_counts"]
             {
@@ -113,12 +112,12 @@ impl Reader {
         open().map_err(|error: rusqlite::Error| error.to_string())
     }
 
-    /// The rows that must not be lost.
+    /// Returns the rows that must not be lost.
     pub fn facts(&self) -> Result<Facts, String> {
         self.lines(OF_ALL.iter().chain(&OF_THE_SANDBOX))
     }
 
-    /// Those that a reset leaves.
+    /// Returns those of them that a reset leaves.
     pub fn facts_of_all(&self) -> Result<Facts, String> {
         self.lines(OF_ALL.iter())
     }
@@ -135,7 +134,7 @@ impl Reader {
         self.number("SELECT count(*) FROM ended_generations") == Ok(0)
     }
 
-    /// What `SQLite` finds wrong with the file.
+    /// Returns the damage that `SQLite` finds in the file as an error.
     pub fn integrity(&self) -> Result<(), String> {
         let found =
             self.0.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0));
@@ -146,7 +145,7 @@ impl Reader {
         }
     }
 
-    /// The first contradiction.
+    /// Returns the first contradiction.
     pub fn contradiction(&self) -> Result<Option<String>, String> {
         for (name, sql) in CONTRADICTIONS {
             let found = self.numbers(sql)?;
@@ -179,7 +178,7 @@ impl Reader {
     }
 }
 
-/// The facts of a file that the store has open.
+/// Reads the facts of a file that the store has open.
 pub fn read(file: &Path) -> Arc<Facts> {
     Arc::new(Reader::open(file).and_then(|reader| reader.facts()).unwrap_or_default())
 }

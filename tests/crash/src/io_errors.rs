@@ -1,5 +1,5 @@
-//! Each system call fails in turn, once or from then on: no acknowledged order is lost, and the others are answered with
-//! an error.
+//! Failures of system calls: each one fails in turn, once or from then on. No acknowledged order is lost, and the other
+//! requests are answered with an error.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{
     syscalls::{self, Calls, Fault, FaultKind},
 };
 
-/// What came of it.
+/// The counts and messages of the failing runs.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub runs: usize,
@@ -42,8 +42,8 @@ pub fn every_call_fails(folder: &Path, every: usize) -> Outcome {
     outcome
 }
 
-/// The files of a server that has ended. Each run begins with the same file, because the store never closes a file that
-/// it has opened.
+/// Returns the files of a server that has ended. Each run begins with the same file, because the store never closes a
+/// file that it has opened.
 fn base(folder: &Path) -> Image {
     let mut run = Recording::start("a server", folder, None);
     run.open();
@@ -54,7 +54,7 @@ fn base(folder: &Path) -> Image {
 fn record(folder: &Path, base: &Image, fault: Option<Fault>) -> Run {
     put(folder, base);
     let mut run = Recording::start(&format!("{fault:?}"), folder, fault);
-    // A server that refuses to start is started again.
+    // A server that refuses to start is started a second time.
     if (run.open() || run.open()) && (run.set_up() || run.set_up()) {
         for size in [1, 1, 6] {
             run.create(size);
@@ -77,7 +77,7 @@ fn one(folder: &Path, base: &Image, fault: Fault, outcome: &mut Outcome) {
     outcome.runs += 1;
     outcome.acknowledged += expected.acknowledged.len();
     outcome.refused += expected.sent.len() - expected.acknowledged.len();
-    // As the process has left the files, and after a power cut, which takes what no sync has made durable.
+    // The files as the process left them, then after a power cut that takes everything no sync has made durable.
     let count = replay.disk.pending().len();
     for kept in [Kept::All, Kept::No] {
         put(folder, &replay.disk.image(&vec![kept; count]));
@@ -88,7 +88,8 @@ fn one(folder: &Path, base: &Image, fault: Fault, outcome: &mut Outcome) {
     }
 }
 
-/// Failing runs keep no facts: their orders are compared.
+/// Returns the expectations without the requests that create nothing. A failing run records no facts, so only its
+/// orders are compared.
 fn creates_of(run: &Run, expected: &Expected) -> Expected {
     let creates = |at: &usize| run.requests[*at].what.creates();
     let only = |all: &[usize]| all.iter().copied().filter(creates).collect();

@@ -1,5 +1,5 @@
-//! Every state in which a crash can leave the files of the `SQLite` store: on each, an order that was acknowledged is there
-//! once, with the same answer, and every other order is there as a whole or not at all.
+//! Every state in which a crash can leave the files of the `SQLite` store. In each of them an acknowledged order exists
+//! once, with the same answer, and every other order exists as a whole or not at all.
 //!
 //! ```text
 //! just crash                              all of it
@@ -8,10 +8,10 @@
 //! just crash --only NAME --at A:B         one image again, as a violation names it; its files stay in the folder
 //! ```
 //!
-//! The real store and the real service run in this process. `syscalls.rs` records what they do to their files, and
-//! `recording.rs` when each request was sent and acknowledged. `disk.rs` knows what may be on the disk at each moment,
-//! `subsets.rs` which of it is examined, and `check.rs` starts the service on that. `mutants.rs` shows that defects are
-//! found.
+//! The real store and the real service run in this process. `syscalls.rs` records the calls on their files, and
+//! `recording.rs` when each request was sent and acknowledged. `disk.rs` computes the possible contents of the disk at
+//! each moment, `subsets.rs` selects those to examine, and `check.rs` starts the service on them. `mutants.rs` shows
+//! that defects are found.
 
 #![allow(
     clippy::unwrap_used,
@@ -54,29 +54,29 @@ use mutants::{Mutant, TAMPERINGS};
 use recording::Run;
 use rusqlite::Connection;
 
-/// The figures of a run in full and of CI's.
+/// The figures of a full run. `BRIEF` has those of CI.
 const FULL: Size =
     Size { images: 10_000, recoveries: 60, of_recovery: 300, every_call: 1, of_mutant: 500 };
 const BRIEF: Size =
     Size { images: 1_000, recoveries: 6, of_recovery: 100, every_call: 29, of_mutant: 60 };
 
 struct Size {
-    /// Of each recording.
+    /// Maximum number of images of each recording.
     images: usize,
-    /// How many crashes are followed by another one during the recovery.
+    /// Number of crashes that are followed by another one during the recovery.
     recoveries: usize,
-    /// Images of each of these.
+    /// Maximum number of images of each recovery.
     of_recovery: usize,
-    /// One system call in so many fails.
+    /// Interval between the system calls that fail.
     every_call: usize,
-    /// Images of each mutant.
+    /// Maximum number of images of each mutant.
     of_mutant: usize,
 }
 
 const LONG_LOG: &str = "a long log";
 const RECOVERIES: &str = "recoveries from crashes";
 
-/// An image of the long log has 40 MB, and takes as long as fifty others.
+/// Cost of one image of the long log in images of the others: it has 40 MB.
 const COST_OF_LONG_LOG: usize = 50;
 
 fn main() -> ExitCode {
@@ -131,7 +131,7 @@ fn run(arguments: &Arguments, folder: &Path) -> bool {
         is_clean &= failing_calls(folder, size.every_call);
     }
     if arguments.wants("mutants") {
-        // Few images, and without them nothing would be found.
+        // A mutant has few images, and a time limit could end before the one that finds it.
         let options = Options { max_images: size.of_mutant, time: None, ..options };
         is_clean &= mutants(folder, &options) & tamperings(folder);
     }
@@ -156,7 +156,7 @@ fn long_log(folder: &Path, options: &Options) -> Outcome {
     explore(&run, folder, &Options { max_images, from: run.first_move(), ..options.clone() })
 }
 
-/// Crashes again while the service recovers from a crash, and while it moves the log into the file at its end.
+/// Crashes again while the service recovers from a crash, and while it checkpoints the log when it closes.
 fn recoveries(folder: &Path, options: &Options, count: usize) -> Outcome {
     let mut rng = Rng::with_seed(options.seed);
     let crashed = workloads::busy_day(&fresh(folder));
@@ -196,7 +196,7 @@ fn failing_calls(folder: &Path, every: usize) -> bool {
     messages.is_empty()
 }
 
-/// Each mutant must be found in one of the recordings.
+/// Checks that each mutant is found in one of the recordings.
 fn mutants(folder: &Path, options: &Options) -> bool {
     println!(
         "\n| mutant | crashes during | found at image | of images | lost | doubled | unreadable | half written |"
@@ -218,7 +218,7 @@ fn mutants(folder: &Path, options: &Options) -> bool {
     are_found
 }
 
-/// Each change to the rows of a sound database must be found, as the guarantee that it breaks.
+/// Checks that each change to the rows of a sound database is found, as the guarantee that it breaks.
 fn tamperings(folder: &Path) -> bool {
     let run = workloads::first_start(&fresh(folder));
     let replay = Replay::new(&run).to(run.events.len());
@@ -265,7 +265,7 @@ impl Outcome {
     }
 }
 
-/// An empty folder for a recording.
+/// Creates an empty folder for a recording.
 fn fresh(folder: &Path) -> PathBuf {
     let folder = folder.join("live");
     let _ = fs::remove_dir_all(&folder);
@@ -273,11 +273,11 @@ fn fresh(folder: &Path) -> PathBuf {
     folder
 }
 
-/// The store keeps one descriptor for each database file that it has opened, and images without that file make it
-/// create new ones.
+/// Raises the limit of open files. The store keeps one descriptor for each database file that it has opened, and images
+/// without that file make it create new ones.
 fn raise_limit_of_descriptors() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the limit lives as long as the calls.
+    // SAFETY: the limit outlives the calls.
     unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
         limit.rlim_cur = limit.rlim_max;

@@ -1,8 +1,8 @@
 //! Deliberate defects, each of which must be found: they show that the checks would see a real one.
 //!
-//! The product is not changed for them. `synchronous = NORMAL` is forced upon each of its connections, an answer that
-//! comes before the commit is a mark before the writes, a sync that does nothing is missing from the log, and rows are
-//! changed while the service is stopped.
+//! The product is not changed for them. `synchronous = NORMAL` is forced on each of its connections, an early answer is
+//! a mark before the writes, a sync that does nothing is missing from the log, and rows are changed while the service
+//! is stopped.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -36,12 +36,12 @@ pub const TAMPERINGS: [(&str, Guarantee); 6] = [
     ("DELETE FROM meta WHERE name = 'secret'", Guarantee::Unreadable),
 ];
 
-/// What is broken.
+/// The defects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutant {
-    /// The answer goes out before the commit.
+    /// The answer is sent before the commit.
     AnswerFirst,
-    /// Each connection has `synchronous = NORMAL`, whatever the store asks for.
+    /// Each connection has `synchronous = NORMAL`, although the store sets another value.
     Normal,
     /// A sync of the log does nothing.
     NoLogSync,
@@ -65,7 +65,7 @@ impl Mutant {
         }
     }
 
-    /// Records with the mutant built in.
+    /// Makes a recording that has the defect.
     pub fn record(self, record: impl FnOnce() -> Run) -> Run {
         if self == Self::Normal {
             set_normal(true);
@@ -76,7 +76,7 @@ impl Mutant {
         run
     }
 
-    /// The mutants that are changes to the log.
+    /// Applies the mutants that are changes to the log.
     fn rewrite(self, run: &mut Run) {
         let events = std::mem::take(&mut run.events);
         let is_log = |file: FileId| {
@@ -99,7 +99,7 @@ impl Mutant {
     }
 }
 
-/// The same events, with the answer of each keyed request right behind the request.
+/// Returns the same events, with the answer of each keyed request directly after the request.
 fn answered_first(events: &[Event], requests: &[SentRequest]) -> Vec<Event> {
     let is_keyed = |at: usize| matches!(requests[at].what, RequestKind::Post(_));
     let answer_to = |request: usize| {
@@ -116,7 +116,7 @@ fn answered_first(events: &[Event], requests: &[SentRequest]) -> Vec<Event> {
     early.flatten().cloned().collect()
 }
 
-/// Whether connections are opened with `synchronous = NORMAL` and may not change it.
+/// Turns on or off that connections are opened with `synchronous = NORMAL` and cannot change it.
 fn set_normal(is_normal: bool) {
     // SAFETY: the function has the signature that SQLite calls it with.
     unsafe {
@@ -141,7 +141,7 @@ unsafe extern "C" fn be_normal(
     }
 }
 
-/// `SQLITE_IGNORE` skips the pragma without an error.
+/// Ignores the pragma: `SQLITE_IGNORE` skips it without an error.
 unsafe extern "C" fn ignore_synchronous(
     _: *mut c_void,
     action: c_int,
@@ -153,7 +153,7 @@ unsafe extern "C" fn ignore_synchronous(
     if action != ffi::SQLITE_PRAGMA || name.is_null() {
         return ffi::SQLITE_OK;
     }
-    // SAFETY: SQLite's own text.
+    // SAFETY: the text is SQLite's and ends with a zero.
     let is_it = unsafe { CStr::from_ptr(name) }.to_bytes().eq_ignore_ascii_case(b"synchronous");
     if is_it { ffi::SQLITE_IGNORE } else { ffi::SQLITE_OK }
 }

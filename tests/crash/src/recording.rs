@@ -1,4 +1,4 @@
-//! A service whose files are recorded while it is used: requests, their answers, and what the clients may rely on.
+//! A service whose files are recorded while it is used: requests, their answers, and the facts that clients rely on.
 
 use std::{
     fs,
@@ -26,21 +26,21 @@ pub struct Run {
     pub events: Vec<Event>,
     pub requests: Vec<SentRequest>,
     pub keys: Keys,
-    /// What was durable before it began.
+    /// The expectations before the recording began.
     pub before: Expected,
     pub calls: Calls,
 }
 
-/// What the clients may rely on at one moment.
+/// The facts and answers that clients rely on at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Expected {
-    /// The requests that were sent, by their places in `requests`, and those of them that were answered.
+    /// The requests that were sent, as indexes into `requests`. `acknowledged` has those that were answered.
     pub sent: Vec<usize>,
     pub acknowledged: Vec<usize>,
     pub facts: Arc<Facts>,
-    /// The parcels that were there before the first of these requests.
+    /// The number of parcels before the first of these requests.
     pub parcels: usize,
-    /// A reset was sent and is not answered.
+    /// A reset was sent but not answered.
     pub is_resetting: bool,
     /// Keys and endpoint were set up.
     pub has_keys: bool,
@@ -56,22 +56,22 @@ pub struct SentRequest {
 
 #[derive(Debug, Clone)]
 pub enum RequestKind {
-    /// One with an idempotency key: it is repeated on each image.
+    /// A request with an idempotency key. It is repeated on each image.
     Post(Post),
     Reset,
     /// Keys and an endpoint.
     SetUp,
-    /// Something that cannot be repeated: only its facts are compared.
+    /// A task that cannot be repeated: only its facts are compared.
     Job,
 }
 
 impl Expected {
-    /// What is left after a reset.
+    /// Returns the expectations after a reset.
     pub fn reset(&self) -> Self {
         Self { has_keys: self.has_keys, ..Self::default() }
     }
 
-    /// What the clients know after the next mark.
+    /// Takes the next mark into account.
     pub fn observe(&mut self, mark: &Mark, requests: &[SentRequest]) {
         match mark {
             Mark::Sent(at) => {
@@ -89,14 +89,14 @@ impl Expected {
 }
 
 impl Run {
-    /// The first event that changes the database file itself.
+    /// Returns the index of the first event that changes the database file itself.
     pub fn first_move(&self) -> usize {
         let file = self.base.iter().position(|(name, _)| name == DATABASE).map(|at| at as FileId);
         let is_move = |event: &Event| event.file() == file;
         self.events.iter().position(is_move).unwrap_or(0)
     }
 
-    /// Replaying the log gives the files as they are: no write has bypassed it.
+    /// Checks that replaying the log gives the files as they are: no write has bypassed it.
     pub fn assert_complete(&self, folder: &Path) {
         let mut disk = Disk::new(&self.base, &self.events);
         while disk.advance() {}
@@ -126,14 +126,14 @@ pub struct Recording {
     before: Expected,
     orders: usize,
     seed: u64,
-    /// System calls fail, so requests may fail.
+    /// Set if system calls fail, so that requests may fail too.
     may_fail: bool,
-    /// Each answer is recorded with the facts of its moment.
+    /// Set if each answer is recorded with the facts of its moment.
     pub keeps_facts: bool,
 }
 
 impl Recording {
-    /// Records from the files that are in the folder, all of which are on the disk.
+    /// Starts a recording on the files in the folder, which count as durable.
     pub fn start(name: &str, folder: &Path, fault: Option<Fault>) -> Self {
         let base = syscalls::read_folder(folder);
         syscalls::start(folder, fault);
@@ -152,14 +152,14 @@ impl Recording {
         }
     }
 
-    /// Continues another run, of which this much is durable.
+    /// Continues another run; `before` is the durable part of it.
     pub fn after(mut self, run: &Run, before: Expected) -> Self {
         (self.requests, self.keys) = (run.requests.clone(), run.keys.clone());
         self.orders = 100_000;
         self.expecting(before)
     }
 
-    /// This much is durable already.
+    /// Sets the expectations that are durable already.
     pub fn expecting(self, before: Expected) -> Self {
         Self { before, ..self }
     }
@@ -172,7 +172,7 @@ impl Recording {
         self.server.as_ref().unwrap()
     }
 
-    /// Starts the service; false if it refuses, which only a failing call excuses.
+    /// Starts the service. Returns `false` if it refuses, which is allowed only when a call fails.
     pub fn open(&mut self) -> bool {
         self.seed += 1;
         match EmbeddedServer::open(&self.file(), self.seed) {
@@ -227,7 +227,7 @@ impl Recording {
         self.keep_facts();
     }
 
-    /// Sends requests that make one commit.
+    /// Sends requests that share one commit.
     fn together(&mut self, posts: &[Post]) {
         let sent: Vec<_> =
             posts.iter().map(|post| self.begin(RequestKind::Post(post.clone()))).collect();
@@ -238,7 +238,7 @@ impl Recording {
         self.keep_facts();
     }
 
-    /// An error leaves open whether the request was executed.
+    /// Records an answer. An error leaves open whether the request was executed.
     fn take(&mut self, at: usize, answer: Answer) {
         if answer.status < 300 {
             syscalls::mark(Mark::Acknowledged(at));
@@ -250,7 +250,7 @@ impl Recording {
         assert!(self.may_fail && is_error_of_service, "{}: {} {body}", self.name, answer.status);
     }
 
-    /// Does something that is not a request; what it did is durable once it returns.
+    /// Runs a task that is not a request. Its effects are durable once it returns.
     pub fn job(&mut self, job: impl FnOnce(&EmbeddedServer)) {
         let at = self.begin(RequestKind::Job);
         job(self.server());
@@ -258,7 +258,7 @@ impl Recording {
         self.keep_facts();
     }
 
-    /// Sends a request whose repetition is answered otherwise.
+    /// Sends a request that would get another answer if it were repeated.
     pub fn post_without_key(&mut self, post: &Post) {
         let keys = self.keys.clone();
         self.job(|server| {
@@ -267,7 +267,7 @@ impl Recording {
         });
     }
 
-    /// Issues keys and sets up an endpoint; false if a failing call prevented it.
+    /// Issues keys and sets up an endpoint. Returns `false` if a failing call prevented it.
     pub fn set_up(&mut self) -> bool {
         let at = self.begin(RequestKind::SetUp);
         match self.server().set_up() {
@@ -297,7 +297,7 @@ impl Recording {
         self.keep_facts();
     }
 
-    /// The workload has had the effects that it is there for.
+    /// Checks that the workload has had its intended effects.
     pub fn assert_facts(&self, kinds: &[&str]) {
         let found = facts::read(&self.file());
         for kind in kinds {
@@ -305,13 +305,13 @@ impl Recording {
         }
     }
 
-    /// Another program, such as a backup, moves the log into the file.
+    /// Checkpoints the log from another connection, as a backup does.
     pub fn checkpoint(&mut self, mode: &str) {
         let Ok(db) = Connection::open(self.file()) else { return };
         let _ = db.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()));
     }
 
-    /// Creates so many orders in one commit.
+    /// Creates this many orders in one commit.
     pub fn create(&mut self, count: usize) {
         let orders: Vec<_> = (0..count).map(|_| self.order()).collect();
         match &orders[..] {
@@ -320,13 +320,13 @@ impl Recording {
         }
     }
 
-    /// A new order. Every third has a number given by the caller; the other numbers are generated.
+    /// Returns a new order. Every third has a tracking number given by the caller; the others are generated.
     fn order(&mut self) -> Post {
         self.orders += 1;
         order(self.orders)
     }
 
-    /// The tracking number of one of the parcels created so far.
+    /// Returns the tracking number of one of the parcels created so far.
     pub fn number(&self, at: usize) -> String {
         let answers = self.requests.iter().filter_map(|sent| sent.answer.as_ref());
         let numbers = answers.filter_map(|answer| {
@@ -337,7 +337,7 @@ impl Recording {
     }
 }
 
-/// An order under a key of its own.
+/// Returns an order under a separate idempotency key.
 pub fn order(number: usize) -> Post {
     let given = match number % 3 {
         0 => format!(r#""trackingNumber":"SB-NORMAL-{number:06}","#),
@@ -348,7 +348,7 @@ pub fn order(number: usize) -> Post {
 }
 
 impl RequestKind {
-    /// Whether it makes a parcel.
+    /// Returns whether the request makes a parcel.
     pub fn creates(&self) -> bool {
         matches!(self, Self::Post(post) if post.creates())
     }

@@ -22,13 +22,13 @@ use parcelo_server::internals::{
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
-/// When each service starts. Ids derive from it, and with them the order of index entries, so a recording is the same
-/// only with the same start. By default it is at most six hours ago: the binary has the machine's clock, and idempotency
-/// keys live for a day.
+/// The time at which each service starts. Ids derive from it, and with them the order of index entries, so a recording
+/// is the same only with the same start. The default is at most six hours ago: the binary has the machine's clock, and
+/// idempotency keys live for a day.
 static START: OnceLock<Millis> = OnceLock::new();
 const DEFAULT_START_EVERY: i64 = 6 * Millis::HOUR;
 
-/// Sets the start, or the default one, and answers it.
+/// Sets the start, or the default one, and returns it.
 pub fn set_start(given: Option<i64>) -> i64 {
     let now = SystemClock.now().0;
     START.get_or_init(|| Millis(given.unwrap_or(now - now % DEFAULT_START_EVERY))).0
@@ -38,7 +38,7 @@ fn start() -> Millis {
     Millis(set_start(None))
 }
 
-/// A moment so many milliseconds after the start, as the API writes it.
+/// Returns the moment this many milliseconds after the start, as the API writes it.
 pub fn time(after: i64) -> String {
     start().plus(after).to_utc().to_rfc3339()
 }
@@ -62,7 +62,7 @@ pub struct Answer {
 #[derive(Debug, Clone)]
 pub struct Post {
     pub path: String,
-    /// Which kind of key it needs.
+    /// The header with the kind of key that the request needs.
     pub header: &'static str,
     pub body: String,
 }
@@ -81,8 +81,8 @@ impl Keys {
 }
 
 impl EmbeddedServer {
-    /// The service as a server starts it, with ids from a seed. A new database gets its secret from the seed too, so one
-    /// that has lost its own secret does not go unnoticed.
+    /// Opens the service as a server does, with ids from a seed. A new database gets its secret from the seed too, so
+    /// that a database which has lost its secret is noticed.
     pub fn open(file: &Path, seed: u64) -> Result<Self, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let store = Store::open(file, [seed as u8; 32]).map_err(|error| error.to_string())?;
@@ -95,14 +95,14 @@ impl EmbeddedServer {
         match server.finish_previous() {
             Ok(()) => Ok(server),
             Err(error) => {
-                // A process would end here; this one waits until the store's threads have.
+                // A process would end here; this one waits until the store's threads have ended.
                 server.close();
                 Err(error)
             }
         }
     }
 
-    /// Ends what an earlier server left half done.
+    /// Finishes the work that an earlier server left incomplete.
     fn finish_previous(&self) -> Result<(), String> {
         self.runtime.block_on(async {
             let ended = self.service.end_leases().await.map_err(|error| format!("{error:?}"));
@@ -115,7 +115,7 @@ impl EmbeddedServer {
         self.clock.set(start().plus(after));
     }
 
-    /// An API key, a carrier key, and an endpoint for every kind of event.
+    /// Issues an API key and a carrier key, and sets up an endpoint for every kind of event.
     pub fn set_up(&self) -> Result<Keys, String> {
         self.runtime.block_on(async {
             let now = self.service.now();
@@ -146,21 +146,21 @@ impl EmbeddedServer {
         self.runtime.block_on(ask(self.routes.clone(), post, keys.for_header(post.header)))
     }
 
-    /// Sends requests together while the writer pauses, so that they make one commit.
+    /// Sends requests together while the writer pauses, so that they share one commit.
     pub fn send_together(&self, posts: &[Post], keys: &Keys) -> Vec<Answer> {
         self.runtime.block_on(async {
             let pause = self.service.store().pause_writes().await;
-            let asked = posts
+            let requests = posts
                 .iter()
                 .map(|post| ask(self.routes.clone(), post, keys.for_header(post.header)));
-            let mut asked = std::pin::pin!(join_all(asked));
-            // After so many turns each has come as far as the writer's queue.
+            let mut requests = std::pin::pin!(join_all(requests));
+            // After this many turns each request is in the writer's queue.
             for _ in 0..posts.len() {
                 let turn = std::pin::pin!(tokio::task::yield_now());
-                let _ = futures_util::future::select(&mut asked, turn).await;
+                let _ = futures_util::future::select(&mut requests, turn).await;
             }
             drop(pause);
-            asked.await
+            requests.await
         })
     }
 
@@ -171,13 +171,13 @@ impl EmbeddedServer {
         let _ = self.runtime.block_on(self.service.take_due_steps());
     }
 
-    /// Leases the events that are due, and settles the first of them as delivered.
-    pub fn deliver(&self, most: usize) {
+    /// Leases the events that are due and settles the first of them as delivered.
+    pub fn deliver(&self, limit: usize) {
         self.runtime.block_on(async {
             let Ok(events) = self.service.lease_deliveries(&DeliverySlots::new(10)).await else {
                 return;
             };
-            for event in events.into_iter().take(most) {
+            for event in events.into_iter().take(limit) {
                 let Ok(Some(delivery)) = self.service.delivery(event).await else { return };
                 let answer =
                     EndpointAnswer { status: 204, retry_after: None, body_prefix: Vec::new() };

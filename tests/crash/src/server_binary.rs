@@ -1,4 +1,4 @@
-//! The same checks through the server's binary, which is then killed.
+//! The same checks with the server's binary, which is then killed.
 
 use std::{
     fs,
@@ -16,10 +16,10 @@ use crate::{
     server::{Answer, Keys, Post},
 };
 
-/// How long a start may take on a busy machine.
+/// Maximum duration of a start on a busy machine.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Starts the binary on a folder's files, repeats every request, kills it, and checks what it leaves.
+/// Starts the binary on a folder's files, repeats every request, kills the binary, and checks the files that it leaves.
 pub fn check(
     binary: &Path,
     (run, expected): (&Run, &Expected),
@@ -29,11 +29,11 @@ pub fn check(
         return check::check(run, expected, folder);
     }
     let mut server = Server::start(binary, folder)?;
-    let asked = check::repeat(run, expected, &mut server);
-    // Kills it.
+    let repeated = check::repeat(run, expected, &mut server);
+    // Dropping the server kills it.
     drop(server);
-    asked?;
-    // What it created only now has an answer that this process does not know.
+    repeated?;
+    // Orders that the binary has created now have answers that this process does not know.
     let is_created_now =
         |at: &&usize| !expected.acknowledged.contains(at) && run.requests[**at].what.creates();
     let created = expected.sent.iter().filter(is_created_now).count();

@@ -1,6 +1,6 @@
-//! An empty database file beside the log of another: the store creates the file before `SQLite` looks, so an operator who
-//! removes a database and forgets its log gets these two. No guarantee covers the old orders; the new database must be
-//! sound.
+//! An empty database file beside the log of another. The store creates the file before `SQLite` opens it, so an
+//! operator who removes a database and forgets its log gets these two. No guarantee covers the old orders; the new
+//! database must be sound.
 
 use std::{fs, path::Path};
 
@@ -11,14 +11,14 @@ use crate::{
     recording::{DATABASE, Expected, Run, put},
 };
 
-/// What came of it.
+/// The images that were checked, and the violations.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub images: usize,
     pub messages: Vec<String>,
 }
 
-/// Opens an empty database file beside the log as it was at different moments of a run.
+/// Opens an empty database file beside the log, for different moments of a run.
 pub fn stray_logs(run: &Run, folder: &Path) -> Outcome {
     let folder = folder.join("stray-log");
     fs::create_dir_all(&folder).unwrap();

@@ -1,17 +1,17 @@
-//! Which of the pending writes have reached the disk: the subsets of one moment.
+//! The subsets of pending writes that may have reached the disk at one moment.
 
 use fastrand::Rng;
 
 use crate::disk::{Disk, Event, Kept, SECTOR};
 
-/// How many subsets of a moment are examined.
+/// The extent to which the subsets of a moment are examined.
 #[derive(Debug, Clone, Copy)]
 pub struct Depth {
-    /// Up to so many events, all subsets.
+    /// Maximum number of pending events for which all subsets are examined.
     pub exhaustive: usize,
-    /// Beyond that, so many at random.
+    /// Number of random subsets of more events.
     pub samples: usize,
-    /// The newest write is torn at every so many sectors.
+    /// Interval, in sectors, at which the newest write is torn.
     pub tear_every: u64,
 }
 
@@ -25,13 +25,13 @@ impl Depth {
         if is_full { IN_FULL } else { IN_BRIEF }
     }
 
-    /// The argument that selects it.
+    /// Returns the command-line argument that selects it.
     pub const fn argument(self) -> &'static str {
         if self.tear_every == IN_FULL.tear_every { "" } else { " --brief" }
     }
 }
 
-/// The subsets of a moment, some perhaps more than once.
+/// Returns subsets of a moment, perhaps some more than once.
 pub fn subsets(disk: &Disk<'_>, depth: Depth, rng: &mut Rng) -> Vec<Vec<Kept>> {
     let pending = disk.pending();
     let count = pending.len();
@@ -61,7 +61,7 @@ const fn kept(is_kept: bool) -> Kept {
     if is_kept { Kept::All } else { Kept::No }
 }
 
-/// Everything of one file and nothing of the others, and the reverse. Names count as a file.
+/// Returns, for each file, all events of this file alone and all events of the others. Names count as a file.
 fn by_file(pending: &[&Event]) -> Vec<Vec<Kept>> {
     let mut files: Vec<_> = pending.iter().map(|event| event.file()).collect();
     files.sort_unstable();
@@ -71,7 +71,7 @@ fn by_file(pending: &[&Event]) -> Vec<Vec<Kept>> {
     files.iter().map(|file| first(*file)).chain(files.iter().map(|file| last(*file))).collect()
 }
 
-/// A write that ends at each boundary of sectors, or begins there.
+/// Returns the parts of a write that end or begin at a boundary of sectors.
 fn torn(at: u64, length: u64, every: u64) -> Vec<Kept> {
     let step = SECTOR * every;
     let first = (at / step + 1) * step;
@@ -79,7 +79,7 @@ fn torn(at: u64, length: u64, every: u64) -> Vec<Kept> {
     cuts.flat_map(|cut| [Kept::Head(cut), Kept::Tail(cut)]).collect()
 }
 
-/// Each event with the same probability, which differs from sample to sample; one write in eight is torn.
+/// Draws a subset: each event has the same probability, which differs between samples, and one write in eight is torn.
 fn sample(pending: &[&Event], rng: &mut Rng) -> Vec<Kept> {
     let likely = rng.u32(1..8);
     let mut one = |event: &&Event| match event {

@@ -1,10 +1,10 @@
-//! The system calls that change files, in the place of libc's: changes to the files of one folder are written to a log,
-//! and any call can be made to fail.
+//! Replacements of libc's calls that change files: changes to the files of one folder are logged, and any call can be
+//! made to fail.
 //!
-//! `SQLite` lets a program replace its system calls (`xSetSystemCall`), but not `fsync`, and the store has a descriptor
-//! of its own by which it creates and syncs the database file. A program that defines `open64` or `fsync` itself is
-//! linked with its own definition, and so are `SQLite` and Rust's standard library in it. Each recording ends with the
-//! proof that nothing bypassed it: the log, replayed, gives the files as they are.
+//! `SQLite` lets a program replace its system calls (`xSetSystemCall`), but not `fsync`, and the store creates and
+//! syncs the database file through its own descriptor. A program that defines `open64` or `fsync` itself is linked with
+//! its definition, and so are `SQLite` and Rust's standard library in it. Each recording ends by proving that nothing
+//! bypassed it: the log, replayed, gives the files as they are.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,12 +20,12 @@ use std::{
 
 use crate::disk::{Event, FileId, Image, Mark};
 
-/// Whether a folder is being recorded. Every call asks this first.
+/// True while a folder is being recorded. Every call reads this first.
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
-/// What each descriptor is open on: 0 is nothing of ours, 1 the folder, and from 2 on a file.
+/// The file of each descriptor: 0 for one that is not recorded, 1 for the folder, from 2 on a file.
 static DESCRIPTORS: [AtomicU32; 4_096] = [const { AtomicU32::new(0) }; 4_096];
-/// How long a write or sync of a recorded file takes.
+/// Duration of a write or sync of a recorded file.
 const SLOW_MICROS: u32 = 100;
 const FOLDER: u32 = 1;
 const FIRST_FILE: u32 = 2;
@@ -40,28 +40,28 @@ struct Recorder {
     fault: Option<Fault>,
 }
 
-/// How many calls of each class there were.
+/// The number of calls of each class.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Calls {
     pub changes: usize,
     pub reads: usize,
 }
 
-/// An error that a call meets.
+/// An error that a call gets.
 #[derive(Debug, Clone, Copy)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// Which call of the class, counted from 0.
+    /// Index of the call within its class.
     pub nth: usize,
-    /// Whether all later calls fail too.
+    /// Set if all later calls fail too.
     pub lasts: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// `EIO` from a call that changes something.
+    /// `EIO` from a call that changes a file.
     Eio,
-    /// `ENOSPC` from one.
+    /// `ENOSPC` from such a call.
     Enospc,
     /// Half of a write is written.
     Short,
@@ -73,7 +73,7 @@ fn recorder() -> MutexGuard<'static, Option<Recorder>> {
     RECORDER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records what happens to the files in a folder, whose present content is taken to be on the disk.
+/// Starts recording the files in a folder. Their present content counts as durable.
 pub fn start(folder: &Path, fault: Option<Fault>) {
     let mut made = Recorder {
         folder: folder.to_str().unwrap().to_owned(),
@@ -108,7 +108,7 @@ pub fn mark(mark: Mark) {
     }
 }
 
-/// The files of a folder that survive a crash, in the order of their names.
+/// Returns the files of a folder that survive a crash, sorted by name.
 pub fn read_folder(folder: &Path) -> Image {
     let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let names = names.map(|name| name.into_string().unwrap()).filter(|name| counts(name));
@@ -118,7 +118,8 @@ pub fn read_folder(folder: &Path) -> Image {
     image
 }
 
-/// `SQLite` rebuilds the shared memory after a crash, and the lock file is empty.
+/// Returns whether a file is part of an image. `SQLite` rebuilds the shared memory after a crash, and the lock file is
+/// empty.
 fn counts(name: &str) -> bool {
     !name.ends_with("-shm") && !name.ends_with(".lock")
 }
@@ -129,7 +130,7 @@ impl Recorder {
         counts(name).then_some(name)
     }
 
-    /// The error that this call meets, if it is its turn.
+    /// Returns the error of this call, if it is its turn.
     fn fault(&mut self, of: impl Fn(FaultKind) -> bool, is_read: bool) -> Option<FaultKind> {
         let count = if is_read { &mut self.calls.reads } else { &mut self.calls.changes };
         let now = *count;
@@ -139,7 +140,7 @@ impl Recorder {
     }
 }
 
-/// Whether every call that changes something can fail so.
+/// Returns whether every call that changes a file can fail in this way.
 fn from_every_change(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::Eio | FaultKind::Enospc)
 }
@@ -148,14 +149,14 @@ fn from_every_write(kind: FaultKind) -> bool {
     kind != FaultKind::ReadEio
 }
 
-/// Calls that need no room do not fail for want of it.
+/// Returns whether a call that needs no disk space can fail in this way.
 fn from_no_room_needed(kind: FaultKind) -> bool {
     kind == FaultKind::Eio
 }
 
 fn fail(kind: FaultKind) -> c_int {
     let number = if kind == FaultKind::Enospc { libc::ENOSPC } else { libc::EIO };
-    // SAFETY: it is this thread's own.
+    // SAFETY: the location is this thread's.
     unsafe { *libc::__errno_location() = number };
     -1
 }
@@ -164,7 +165,7 @@ fn slot(descriptor: c_int) -> Option<&'static AtomicU32> {
     DESCRIPTORS.get(usize::try_from(descriptor).ok()?)
 }
 
-/// What a descriptor is open on, if it is recorded.
+/// Returns the file of a descriptor, if it is recorded.
 fn recorded(descriptor: c_int) -> Option<u32> {
     if !RECORDING.load(Ordering::Acquire) {
         return None;
@@ -191,7 +192,7 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_
     if !RECORDING.load(Ordering::Acquire) {
         return track(open(), 0);
     }
-    // SAFETY: it is a path.
+    // SAFETY: the caller passes a path that ends with a zero.
     let text = unsafe { CStr::from_ptr(path) }.to_str().unwrap_or_default();
     let mut recorder = recorder();
     let Some(recorder) = &mut *recorder else { return track(open(), 0) };
@@ -220,9 +221,9 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_
 }
 
 fn inode_of(descriptor: c_int) -> u64 {
-    // SAFETY: all zeros is a `stat`, which the call fills.
+    // SAFETY: a `stat` may be all zeros, and the call fills it.
     let mut found: libc::stat64 = unsafe { std::mem::zeroed() };
-    // SAFETY: both live as long as the call.
+    // SAFETY: both outlive the call.
     unsafe { libc::fstat64(descriptor, &raw mut found) };
     found.st_ino
 }
@@ -242,14 +243,14 @@ unsafe extern "C" fn close(descriptor: c_int) -> c_int {
     unsafe { libc::syscall(libc::SYS_close, descriptor) as c_int }
 }
 
-/// A disk takes its time. Without that, an answer which is given too early is never seen before the write that it should
-/// have waited for.
+/// Sleeps as long as a disk would take. Otherwise an answer that is given too early would never be seen before the
+/// write that it should have waited for.
 fn be_slow() {
-    // SAFETY: it only waits.
+    // SAFETY: it only sleeps.
     unsafe { libc::usleep(SLOW_MICROS) };
 }
 
-/// A write at a place in a file; `call` writes so many of the bytes.
+/// Logs a write at an offset of a file. `call` writes at most the given number of bytes.
 fn write_at(
     (descriptor, at): (c_int, i64),
     (bytes, length): (*const c_void, usize),
@@ -266,7 +267,7 @@ fn write_at(
     };
     let written = call(length);
     if let (Ok(written @ 1..), Ok(at)) = (usize::try_from(written), u64::try_from(at)) {
-        // SAFETY: so many of the caller's bytes were just written.
+        // SAFETY: the call has just written this many of the caller's bytes.
         let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), written) };
         recorder.events.push(Event::Write { file, at, bytes: bytes.into() });
     }
@@ -288,7 +289,7 @@ unsafe extern "C" fn pwrite64(
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, length: usize) -> isize {
-    // SAFETY: it only asks where the descriptor is.
+    // SAFETY: it only reads the descriptor's offset.
     let at = match file_of(descriptor) {
         Some(_) => unsafe { libc::lseek64(descriptor, 0, libc::SEEK_CUR) },
         None => 0,
@@ -299,7 +300,7 @@ unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, length: usiz
     })
 }
 
-/// A read, which may fail.
+/// Executes a read, which may be made to fail.
 fn read_with(descriptor: c_int, call: impl Fn() -> isize) -> isize {
     if file_of(descriptor).is_none() {
         return call();
@@ -347,7 +348,7 @@ unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     if !RECORDING.load(Ordering::Acquire) {
         return remove();
     }
-    // SAFETY: it is a path.
+    // SAFETY: the caller passes a path that ends with a zero.
     let text = unsafe { CStr::from_ptr(path) }.to_str().unwrap_or_default();
     let mut recorder = recorder();
     let Some(recorder) = &mut *recorder else { return remove() };
@@ -358,13 +359,13 @@ unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     let done = remove();
     if let (0, Some(file)) = (done, recorder.names.remove(name)) {
         recorder.events.push(Event::Unlink { name: name.to_owned() });
-        // The number of its inode may be given to another file.
+        // The inode's number may be given to another file.
         recorder.inodes.retain(|_, other| *other != file);
     }
     done
 }
 
-/// A sync of a file or of the folder. One that fails says nothing about what reaches the disk.
+/// Executes a sync of a file or of the folder. A failed one says nothing about the bytes that reach the disk.
 fn sync_with(descriptor: c_int, call: impl Fn() -> c_int) -> c_int {
     let Some(what) = recorded(descriptor) else { return call() };
     be_slow();
@@ -378,7 +379,7 @@ fn sync_with(descriptor: c_int, call: impl Fn() -> c_int) -> c_int {
         None if is_done => Event::SyncFolder,
         None => return fault.map_or(0, fail),
     });
-    // The folder is in memory: there is nothing to wait for.
+    // The folder is in memory, so no disk needs to be waited for.
     fault.map_or(0, fail)
 }
 

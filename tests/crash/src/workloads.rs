@@ -1,4 +1,4 @@
-//! What the service does while it is recorded.
+//! The workloads of the recorded service.
 
 use std::{fs, path::Path, process::Command};
 
@@ -17,14 +17,14 @@ use crate::{
 
 const HOUR: i64 = 3_600_000;
 const LOG: &str = "parcelo.db-wal";
-/// A page of the log, with its head.
+/// Bytes of a page in the log, with its header.
 const LOGGED_PAGE: u64 = 4_096 + 24;
-/// The store moves a log of 10,000 pages into the file.
+/// Number of pages shortly before the store checkpoints a log, which it does at 10,000.
 const NEARLY_MOVED: u64 = 9_950;
-/// How many migrations the file of the upgrade has.
+/// Number of migrations that the file of the upgrade has.
 const OLD_SCHEMA: usize = 10;
 
-/// A database that is made, serves its first orders, is closed, and opened again.
+/// Records a database that is created, serves its first orders, is closed, and opened again.
 pub fn first_start(folder: &Path) -> Run {
     let mut run = Recording::start("a first start", folder, None);
     run.open();
@@ -39,7 +39,7 @@ pub fn first_start(folder: &Path) -> Run {
     run.finish()
 }
 
-/// Everything that writes, with the log moved into the file in between.
+/// Records every kind of write, with a checkpoint in the middle.
 pub fn busy_day(folder: &Path) -> Run {
     let mut run = Recording::start("a busy day", folder, None);
     run.open();
@@ -56,7 +56,7 @@ pub fn busy_day(folder: &Path) -> Run {
     run.finish()
 }
 
-/// Each kind of write at least once.
+/// Executes each kind of write at least once.
 fn everything(run: &mut Recording) {
     for _ in 0..3 {
         run.create(1);
@@ -91,8 +91,8 @@ fn everything(run: &mut Recording) {
     run.assert_facts(&["history of", "reprint of", "manifest ", "under ", "scan ", "delivered "]);
 }
 
-/// A backup of a server with 250 orders, restored. The orders that follow make the 256 for which the list of keys gets
-/// its first chunk.
+/// Records the restore of a backup of a server with 250 orders. The orders that follow complete the 256 with which the
+/// list of keys gets its first chunk.
 pub fn restored_backup(folder: &Path, binary: &Path) -> Run {
     let original = tempfile::tempdir_in(folder.parent().unwrap()).unwrap();
     let mut made = Recording::start("the original", original.path(), None);
@@ -120,7 +120,7 @@ pub fn restored_backup(folder: &Path, binary: &Path) -> Run {
     run.finish()
 }
 
-/// A server whose log has become so long that the store's own thread moves it into the file while orders come in.
+/// Records a server whose log has become so long that the store's own thread checkpoints it while orders come in.
 pub fn long_log(folder: &Path) -> Run {
     let original = tempfile::tempdir_in(folder.parent().unwrap()).unwrap();
     let mut made = Recording::start("the original", original.path(), None);
@@ -131,7 +131,7 @@ pub fn long_log(folder: &Path) -> Run {
     while fs::metadata(&log).unwrap().len() < NEARLY_MOVED * LOGGED_PAGE {
         made.create(1);
     }
-    // As `kill -9` leaves the files: closing would empty the log.
+    // The files as `kill -9` leaves them: closing would empty the log.
     let files = syscalls::read_folder(original.path());
     let expected = facts::read(&made.file());
     let made = made.finish();
@@ -149,7 +149,7 @@ pub fn long_log(folder: &Path) -> Run {
     run.finish()
 }
 
-/// A file is rewritten by `parcelo-server vacuum` after a reset has left holes in it.
+/// Records `parcelo-server vacuum` on a file that has free pages after a reset.
 pub fn vacuum(folder: &Path) -> Run {
     let original = tempfile::tempdir_in(folder.parent().unwrap()).unwrap();
     let mut made = Recording::start("the original", original.path(), None);
@@ -169,12 +169,12 @@ pub fn vacuum(folder: &Path) -> Run {
     run.finish()
 }
 
-/// A server starts on a file of an older version, and upgrades it.
+/// Records a server that starts on a file of an older version and upgrades it.
 pub fn upgrade(folder: &Path) -> Run {
     let file = folder.join(DATABASE);
     old_database(&file);
     let base = syscalls::read_folder(folder);
-    // An interrupted upgrade must end with the same rows as one that was not.
+    // An interrupted upgrade must end with the same rows as an uninterrupted one.
     let server = EmbeddedServer::open(&file, 1).unwrap();
     let facts = facts::read(&file);
     server.close();
@@ -201,7 +201,7 @@ fn old_database(file: &Path) {
     db.execute_batch(include_str!("old_schema.sql")).unwrap();
 }
 
-/// What is expected after a run.
+/// Returns the expectations after a run.
 fn expected_after(made: &Run) -> Expected {
     let mut expected = Expected::default();
     for event in &made.events {
@@ -212,8 +212,8 @@ fn expected_after(made: &Run) -> Expected {
     expected
 }
 
-/// The same with every tenth of its requests: the facts have them all, and repeating each on every image would take most
-/// of the time.
+/// Returns the expectations with every tenth request. The facts have them all, and repeating each request on every
+/// image would take most of the time.
 fn every_tenth(made: &Run) -> Expected {
     let mut expected = expected_after(made);
     let is_tenth = |at: &usize| at.is_multiple_of(10);
@@ -225,7 +225,7 @@ fn every_tenth(made: &Run) -> Expected {
     expected
 }
 
-/// A restart after a crash: the service recovers, answers what was in flight, and goes on.
+/// Records a restart after a crash: the service recovers, answers the requests that were in flight, and accepts others.
 pub fn recovery(folder: &Path, crashed: (&Run, Expected), rng: &mut Rng) -> Run {
     let (crashed, expected) = crashed;
     let in_flight: Vec<_> =

@@ -1,4 +1,4 @@
-//! `Accept-Language`: a header that keeps RFC 9110's grammar is read as a second reader reads it.
+//! `Accept-Language`: a header that follows RFC 9110's grammar is read as by a second implementation.
 
 use parcelo::Language;
 
@@ -24,20 +24,21 @@ fn check(input: &[u8]) {
     }
 }
 
-/// The heavier language; of two that weigh the same the one named first, and English if neither is wanted.
+/// Returns the language with the higher weight; of two with the same weight the first one, and English if neither is
+/// wanted.
 fn preferred(entries: &[(&str, u32)]) -> Language {
     let any = entries.iter().filter(|(tag, _)| *tag == "*").map(|(_, weight)| *weight).max();
     let rank = |code: &str| {
         let is_it = |tag: &str| tag.split('-').next().unwrap().eq_ignore_ascii_case(code);
         let named = entries.iter().enumerate().filter(|(_, (tag, _))| is_it(tag));
         let best = named.map(|(place, (_, weight))| (*weight, usize::MAX - place)).max();
-        // One that only `*` stands for comes after those that are named.
+        // A language that only `*` matches comes after those that are named.
         best.unwrap_or((any.unwrap_or(0), 0))
     };
     if rank("es") > rank("en") && rank("es").0 > 0 { Language::Es } else { Language::En }
 }
 
-/// An entry's tag and weight in thousandths; nothing if it breaks the grammar.
+/// Returns an entry's tag and its weight in thousandths; `None` if it breaks the grammar.
 fn entry(text: &str) -> Option<(&str, u32)> {
     let blank = |c| matches!(c, ' ' | '\t');
     let text = text.trim_matches(blank);

@@ -1,5 +1,5 @@
-//! Fingerprints: two documents have the same one exactly if a second canonical form of them is the same, however
-//! they are spelled.
+//! Fingerprints: two documents have the same fingerprint exactly if a second canonical form of them is the same,
+//! however they are spelled.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -36,10 +36,10 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// 14 digits, which leave room for that of a fraction.
+/// Maximum whole number: 14 digits, which leave room for those of a fraction.
 const MAX_WHOLE: u64 = 100_000_000_000_000;
 
-/// Two documents on two lines, or one.
+/// Checks one document, or two on two lines.
 fn check(input: &[u8]) {
     let mut lines = input.splitn(2, |byte| *byte == b'\n');
     let one = lines.next().and_then(read);
@@ -55,7 +55,7 @@ fn check(input: &[u8]) {
 
 fn read(bytes: &[u8]) -> Option<Value> {
     let Ok(value) = parse_body(bytes) else {
-        // Stricter than `serde_json` about repeated members only, and about what is not an object.
+        // Stricter than `serde_json` only about repeated members and about documents that are not objects.
         if let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(bytes) {
             assert!(parse_body(value.to_string().as_bytes()).is_ok(), "{value}");
         }
@@ -73,7 +73,8 @@ fn assert_agree(one: &Value, other: &Value) {
     assert_eq!(is_same, is_equal, "{one}\n{other}");
 }
 
-/// `serde_json` reads a number of 16 digits or more as one of its neighbours, depending on its spelling.
+/// Returns whether all numbers are exact. `serde_json` reads a number of 16 digits or more as one of its neighbours,
+/// depending on its spelling.
 fn is_exact(value: &Value) -> bool {
     serde_json::from_str::<Value>(&value.to_string()).is_ok_and(|again| again == *value)
 }
@@ -92,7 +93,8 @@ fn spelling_makes_no_difference(value: &Value) {
     assert_ne!(fingerprint(value, "A"), fingerprint(value, "B"));
 }
 
-/// Members backwards, blanks, every character escaped, a null member more, and whole numbers with a fraction.
+/// Writes the value with its members reversed, blanks, every character escaped, an additional null member, and whole
+/// numbers with a fraction.
 fn respell(value: &Value, out: &mut String) {
     match value {
         Value::Object(members) => {
@@ -103,7 +105,7 @@ fn respell(value: &Value, out: &mut String) {
                 respell(member, out);
                 out.push_str(" ,\n");
             }
-            // One that no member has: there are more of these names than members.
+            // A name that no member has: there are more of these names than members.
             let mut names = (0..=members.len()).map(|n| format!("null {n}"));
             let unused = names.find(|name| !members.contains_key(name));
             write!(out, "{}:null}}", json!(unused)).unwrap();
@@ -134,7 +136,7 @@ fn every_leaf_makes_one(value: &Value, choice: u64) {
     assert_agree(value, &changed);
 }
 
-/// Another value in one place.
+/// Changes one value in the document.
 fn change(value: &mut Value, choice: u64) {
     let pick = |length: usize| usize::try_from(choice >> 3).unwrap_or_default() % length;
     let deeper = choice.rotate_right(7);
@@ -158,7 +160,8 @@ fn change(value: &mut Value, choice: u64) {
     };
 }
 
-/// The same of all documents that mean the same: by other means than the product's.
+/// Returns the canonical form, which all documents with the same meaning share. It is computed independently of the
+/// product.
 fn canonical(value: &Value) -> String {
     let top = value.as_object().cloned().unwrap_or_default();
     let kept = top.into_iter().filter(|(name, _)| name != "idempotencyKey");

@@ -1,4 +1,4 @@
-//! Carriers' scans: judged as offline, one outcome each, and a scan that is sent again is a duplicate that changes
+//! Carriers' scans: the same judgement as offline, one outcome each, and a repeated scan is a duplicate that changes
 //! nothing.
 
 use axum::body::Body;
@@ -37,7 +37,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// What stands in an input for the parcel's number, which is new each time.
+/// The placeholder in an input for the parcel's number, which is new each time.
 const NAMED: &str = "SB-SUCCESS-0001";
 const NOW: &str = "2026-01-05T08:00:00Z";
 
@@ -90,7 +90,7 @@ fn push(service: &Service, carrier: &CarrierKey, body: &str) -> Answer {
     service.call(request.body(Body::from(body.to_owned())).unwrap())
 }
 
-/// One result for each event, in its order, and sums that are those of the results.
+/// Checks that there is one result for each event, in its order, and that the sums match the results.
 fn assert_counted(answer: &Answer, names: &[String]) -> Vec<String> {
     assert_eq!(answer.status, 200, "{answer:?}");
     let body = answer.json();
@@ -113,7 +113,7 @@ fn assert_counted(answer: &Answer, names: &[String]) -> Vec<String> {
     outcomes
 }
 
-/// What was rejected may be legal after the events behind it.
+/// Checks the answer to the repeated events. A rejected event may be legal after the events that followed it.
 fn assert_duplicates(first: &[String], again: &Answer) {
     let body = again.json();
     let results = body["data"]["results"].as_array().unwrap();

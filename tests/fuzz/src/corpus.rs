@@ -1,4 +1,4 @@
-//! Tries a target on its corpus and on mutations of it, and makes an input that fails smaller.
+//! Trials of a target on its corpus and on mutations of it. A failing input is made smaller.
 
 use std::{
     env, fs,
@@ -10,7 +10,7 @@ use fastrand::Rng;
 
 use crate::{Target, mutation::mutate};
 
-/// How often a failing input is made smaller by one piece, at most.
+/// Maximum number of attempts to remove a piece from a failing input.
 const MAX_SHRINKS: usize = 400;
 
 /// A run of one target.
@@ -20,13 +20,13 @@ pub struct Trial<'a> {
     inputs: Vec<(String, Vec<u8>)>,
 }
 
-/// The folder of a target's corpus.
+/// Returns the folder of a target's corpus.
 pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name)
 }
 
 impl<'a> Trial<'a> {
-    /// Reads the target's corpus. `check` is the target's own, or that of a crate that this one cannot call.
+    /// Reads the target's corpus. `check` is the target's, or that of a crate that this one cannot call.
     pub fn new(target: Target, check: &'a dyn Fn(&[u8])) -> Self {
         let folder = folder(target.name);
         let files =
@@ -42,14 +42,14 @@ impl<'a> Trial<'a> {
         Self { target, check, inputs }
     }
 
-    /// Every file of the corpus.
+    /// Checks every file of the corpus.
     pub fn replay(&self) {
         for (name, input) in &self.inputs {
             self.try_input(input, &format!("corpus/{}/{name}", self.target.name));
         }
     }
 
-    /// Mutations of the corpus. `PARCELO_SEED` chooses others, and `PARCELO_FUZZ_TIMES` so many times as many.
+    /// Checks mutations of the corpus. `PARCELO_SEED` chooses others, and `PARCELO_FUZZ_TIMES` multiplies their number.
     pub fn mutate(&self) {
         let variable = |name| env::var(name).ok().and_then(|text: String| text.parse().ok());
         let seed: u64 = variable("PARCELO_SEED").unwrap_or(1);
@@ -83,7 +83,7 @@ impl<'a> Trial<'a> {
         catch_unwind(AssertUnwindSafe(|| (self.check)(input))).is_ok()
     }
 
-    /// Leaves out pieces, large ones first, as long as it still fails.
+    /// Removes pieces, large ones first, while the input still fails.
     fn shrink(&self, mut input: Vec<u8>) -> Vec<u8> {
         let (mut size, mut tries) = (input.len() / 2, 0);
         while size > 0 {
@@ -107,7 +107,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// FNV-1a: a name for a file, and a choice that follows from an input.
+/// Returns the FNV-1a hash: a name for a file, or a choice that depends only on an input.
 pub(crate) fn hash(input: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     input.iter().fold(0xcbf2_9ce4_8422_2325, mix)

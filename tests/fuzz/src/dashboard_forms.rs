@@ -1,5 +1,5 @@
-//! The dashboard's forms: any fields are answered, those without their page's token change nothing, and what was typed
-//! is text on every page.
+//! The dashboard's forms: any fields get an answer, a form without its page's token changes nothing, and typed text is
+//! text on every page.
 
 use std::{
     cell::RefCell,
@@ -48,7 +48,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// Where forms lead, by the first line's number.
+/// The paths of the forms, chosen by the first line's number.
 const PATHS: [&str; 8] = [
     "/dashboard/keys",
     "/dashboard/webhooks/sandbox",
@@ -59,7 +59,7 @@ const PATHS: [&str; 8] = [
     "/dashboard/keys/key_1/revoke",
     "/dashboard/keys/key_1/rotate",
 ];
-/// What is looked at afterwards.
+/// The pages that are checked afterwards.
 const PAGES: [&str; 4] = [
     "/dashboard/keys",
     "/dashboard/webhooks/sandbox",
@@ -181,7 +181,7 @@ impl Dashboard {
     }
 }
 
-/// The first cookie that is set to something.
+/// Returns the first cookie with a value.
 fn cookie(answer: &Answer) -> String {
     let set = answer.headers.get_all("set-cookie").iter();
     let pairs = set.map(|line| line.to_str().unwrap().split(';').next().unwrap().to_owned());
@@ -193,14 +193,14 @@ fn token_in(page: &str) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// Reads it as a browser does: its elements and attributes are those of the templates.
+/// Parses the page as a browser does and checks that its elements and attributes are those of the templates.
 fn assert_is_page(page: &str) {
     assert!(page.starts_with("<!doctype html>"), "{page}");
     for tag in page.split('<').skip(1) {
         let (tag, _) = tag.split_once('>').unwrap();
         let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap();
         assert!(is_word(name) && !["script", "iframe", "object", "img"].contains(&name), "<{tag}>");
-        // Between quotes stands text; what is left are the names of attributes.
+        // Text is between quotes; the rest are the names of attributes.
         for (place, part) in tag.split('"').enumerate() {
             let is_name = place % 2 == 0;
             let names =

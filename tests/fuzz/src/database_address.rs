@@ -1,4 +1,4 @@
-//! Addresses of databases: whatever a password holds, typed as it is or escaped, no message shows a part of it.
+//! Addresses of databases: no message shows a part of the password, whatever it contains, typed as it is or escaped.
 
 use parcelo_server::internals::Address;
 
@@ -14,7 +14,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// What stands in the password and must not be shown.
+/// The part of the password that must not be shown.
 const CANARY: &str = "kx9vq2";
 
 const FORMS: [&str; 4] = [
@@ -36,7 +36,7 @@ fn check(input: &[u8]) {
         let escaped: String = url::form_urlencoded::byte_serialize(typed.as_bytes()).collect();
         let escaped = escaped.replace('+', "%20");
         for form in FORMS {
-            // Behind a bare `&` in a query stands the next parameter: `password=ab&host=cd` has a host to show.
+            // The next parameter follows a bare `&` in a query: `password=ab&host=cd` has a host to show.
             if !(form.ends_with("password={}") && start.contains('&')) {
                 assert_hidden(&form.replace("{}", &typed));
             }

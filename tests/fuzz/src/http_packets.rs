@@ -1,5 +1,5 @@
-//! Requests over a real socket: however their bytes are divided into packets and chunks, and whatever comes behind them
-//! on the connection, each gets the same answer.
+//! Requests over a real socket: each gets the same answer, however its bytes are divided into packets and chunks, and
+//! whatever follows on the connection.
 
 use std::time::Duration;
 
@@ -34,19 +34,19 @@ pub(crate) const TARGET: Target = Target {
 };
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Packets of one request, at most; what is left goes in the last one.
+/// Maximum number of packets of one request; the rest goes in the last one.
 const MAX_PACKETS: usize = 64;
 
-/// How a body is announced.
+/// The way a body is announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Length,
     Chunked,
-    /// Chunks, and a length that would end the body elsewhere: RFC 9112 has the chunks count.
+    /// Chunks, and a length that would end the body elsewhere: RFC 9112 gives the chunks precedence.
     Both,
 }
 
-/// The first line is the sizes of the packets, the rest the body.
+/// Checks an input whose first line is the sizes of the packets, and the rest the body.
 fn check(input: &[u8]) {
     let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(0);
     let sizes = String::from_utf8_lossy(&input[..end]);
@@ -65,20 +65,20 @@ async fn assert_same(service: &Service, sizes: &[usize], body: &[u8]) {
         let bytes = requests((&key, framing), (sizes, body), count);
         answers(service.server.url(), &packets(&bytes, sizes)).await
     };
-    // From here on the order is made, and each further request repeats it.
+    // This creates the order, and each further request repeats it.
     send(Framing::Length, &[], 1).await;
     let whole = send(Framing::Length, &[], 1).await;
     assert_eq!(whole.len(), 1, "{whole:?}");
     for framing in [Framing::Length, Framing::Chunked, Framing::Both] {
         assert_eq!(send(framing, sizes, 1).await, whole, "{framing:?} in packets of {sizes:?}");
         let pipelined = send(framing, sizes, 3).await;
-        // After a request with two framings the connection is closed, as RFC 9112 has it.
+        // After a request with two framings the connection is closed, as RFC 9112 requires.
         let count = if framing == Framing::Both { 1 } else { 3 };
         assert_eq!(pipelined, vec![whole[0].clone(); count], "{framing:?} in packets of {sizes:?}");
     }
 }
 
-/// So many requests, the last of which ends the connection.
+/// Returns this many requests, the last of which closes the connection.
 fn requests(
     (key, framing): (&ApiKey, Framing),
     (sizes, body): (&[usize], &[u8]),
@@ -113,7 +113,7 @@ fn requests(
     bytes
 }
 
-/// The bytes in pieces of these sizes in turn.
+/// Divides the bytes into pieces of these sizes in turn.
 fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     let (mut pieces, mut rest) = (Vec::new(), bytes);
     let mut sizes = sizes.iter().cycle().take(MAX_PACKETS);
@@ -126,14 +126,14 @@ fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     pieces
 }
 
-/// Status and body of each answer, without what names the request.
+/// Returns status and body of each answer, without the request's id.
 async fn answers(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
     let mut line = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
     line.set_nodelay(true).unwrap();
     for packet in packets {
-        // A connection that the server has closed shows in what is read.
+        // If the server has closed the connection, reading shows it.
         let _ = line.write_all(packet).await;
-        // The server, which is in this thread, reads it before the next one.
+        // The server runs in this thread and reads the packet before the next one is sent.
         tokio::task::yield_now().await;
     }
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Idempotency keys: a model of which request a key stands for, through every way to give it and three API keys.
+//! Idempotency keys: a model of the request that a key stands for, with every way to send it and three API keys.
 
 use std::collections::HashMap;
 
@@ -32,12 +32,12 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// The most requests of one input.
+/// Maximum number of requests in one input.
 const MAX_REQUESTS: usize = 24;
-/// Two API keys of one account, and one of another. Each has its own idempotency keys.
+/// Two API keys of one account, and one of another. Each has a separate set of idempotency keys.
 const ACCOUNTS: [&str; 3] = ["default", "default", "neighbour"];
 
-/// A line is a request: which API key, how the idempotency key is given, which order, and the key.
+/// Checks an input. A line is a request: its API key, how the idempotency key is sent, the order, and the key.
 fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     with_service(|service| {
@@ -70,7 +70,7 @@ fn check(input: &[u8]) {
     });
 }
 
-/// The request, and the key that it names; nothing if HTTP cannot carry it.
+/// Returns the request and the key that it names; `None` if HTTP cannot carry it.
 fn request(
     key: &ApiKey,
     way: &str,
@@ -89,7 +89,7 @@ fn request(
         _ => ("", String::new()),
     };
     let name = match header {
-        // In the body it is exact: blanks around it are a fault.
+        // In the body it is exact: blanks around it are a violation.
         "" => typed,
         "idempotency-key" => {
             let text = value.trim();
@@ -112,7 +112,7 @@ fn request(
     Some((request.body(Body::from(order.to_string())).unwrap(), name))
 }
 
-/// The other key of the account sees the parcel, and another account does not.
+/// Checks that the other key of the account sees the parcel and that another account does not.
 fn assert_seen_by_its_account(
     service: &Service,
     (keys, who): (&[ApiKey; 3], usize),

@@ -1,4 +1,4 @@
-//! Labels in ZPL: texts of an order are drawn and never read by the printer as commands.
+//! Labels in ZPL: an order's texts are drawn, and the printer never reads them as commands.
 
 use parcelo_server::mock::sample;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// One text to a line, for these fields in turn.
+/// The fields for the lines of an input, in turn.
 const FIELDS: [&str; 14] = [
     "/receiver/fullName",
     "/receiver/address/line1",
@@ -56,7 +56,7 @@ fn check(input: &[u8]) {
     });
 }
 
-/// The order with these texts, or without those of them that the rules refuse.
+/// Creates the order with these texts, except for those that the rules refuse.
 fn created(service: &Service, lines: &[&str]) -> Option<String> {
     let key = service.key("default");
     let mut order = sample::order();
@@ -87,7 +87,7 @@ fn set(order: &mut Value, pointer: &str, value: Value) {
     }
 }
 
-/// Reads it as a printer does: a command is `^` or `~` and two characters, wherever it stands.
+/// Checks the label as a printer reads it: a command is `^` or `~` and two characters, anywhere.
 fn assert_is_a_label(zpl: &str) {
     assert!(zpl.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "{zpl}");
     assert!(zpl.starts_with("^XA\n") && zpl.ends_with("^XZ\n") && !zpl.contains('~'), "{zpl}");
@@ -113,7 +113,7 @@ fn assert_is_a_label(zpl: &str) {
     }
 }
 
-/// A field's data, with `_XX` for a byte after `^FH`: one line of UTF-8 in which no `\&` breaks it.
+/// Checks a field's data, with `_XX` for a byte after `^FH`: one line of UTF-8 without a `\&` that would break it.
 fn assert_is_text(data: &str, has_escapes: bool) {
     assert!(!data.contains('\n') && !data.contains("\\&") && !data.contains("_5C&"), "{data}");
     let mut bytes = Vec::new();

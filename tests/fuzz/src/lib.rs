@@ -1,4 +1,4 @@
-//! Fuzz targets: each takes any bytes and asserts what must hold of the product's answer to them.
+//! Fuzz targets: each takes any bytes and asserts the properties of the product's answer to them.
 //!
 //! A target's corpus is `corpus/NAME/`, one input to a file, most of them readable. `cargo test` replays every file and
 //! tries mutations of them; `just fuzz NAME SECONDS` searches further, guided by coverage. The inputs of
@@ -35,16 +35,16 @@ mod webhook_signature;
 
 pub use corpus::{Trial, folder};
 
-/// What holds of every input.
+/// A property of every input.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// The name of its corpus.
     pub name: &'static str,
-    /// Panics if it does not hold of these bytes.
+    /// Checks these bytes, and panics if the property does not hold.
     pub check: fn(&[u8]),
-    /// How many mutations `cargo test` tries: about a second of them.
+    /// The number of mutations that `cargo test` tries: about a second of them.
     pub cases: u32,
-    /// What mutations insert besides random bytes.
+    /// The words that mutations insert besides random bytes.
     pub words: &'static [&'static str],
 }
 
@@ -66,7 +66,7 @@ pub const TARGETS: &[Target] = &[
 ];
 
 impl Target {
-    /// The target of a name.
+    /// Returns the target with this name.
     pub fn named(name: &str) -> Option<Self> {
         TARGETS.iter().copied().find(|target| target.name == name)
     }

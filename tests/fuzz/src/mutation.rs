@@ -1,11 +1,11 @@
-//! Inputs that differ a little from those of a corpus.
+//! Mutations: inputs that differ a little from those of a corpus.
 
 use fastrand::Rng;
 
-/// The most bytes of a mutated input.
+/// Maximum bytes of a mutated input.
 const MAX_INPUT_BYTES: usize = 8 * 1024;
 
-/// One to six changes of `from`; pieces are taken from `other`.
+/// Makes one to six changes to `from`; pieces are taken from `other`.
 pub(crate) fn mutate((from, other): (&[u8], &[u8]), words: &[&str], rng: &mut Rng) -> Vec<u8> {
     let mut input = from.to_vec();
     for _ in 0..rng.usize(1..=6) {
@@ -47,7 +47,7 @@ fn change(input: &mut Vec<u8>, (other, words): (&[u8], &[&str]), rng: &mut Rng) 
     }
 }
 
-/// Another number in the place of the first one after `at`.
+/// Replaces the first number after `at`.
 fn renumber(input: &mut Vec<u8>, at: usize, rng: &mut Rng) {
     const NUMBERS: [&str; 12] = [
         "0",

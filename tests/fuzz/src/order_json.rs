@@ -1,5 +1,5 @@
-//! Bodies of `POST /api/v1/orders/create`: judged by the service as the SDK's rules judge them offline, stored as
-//! given, and answered again byte for byte however the same JSON is spelled.
+//! Bodies of `POST /api/v1/orders/create`: the service judges them as the SDK's rules do offline, stores them as given,
+//! and repeats its answer byte for byte however the same JSON is spelled.
 
 use parcelo::{
     ApiKey, Environment, OrderRequest, TrackingNumber,
@@ -52,7 +52,7 @@ fn check(input: &[u8]) {
 }
 
 fn judge(service: &Service, input: &[u8]) {
-    // Keys of idempotency belong to an API key: a new one makes this input the first.
+    // Idempotency keys belong to an API key: with a new one this input is the first.
     let key = service.key("default");
     let answer = service.post(&key, CREATE, input);
     let body = match parse_body(input) {
@@ -83,7 +83,7 @@ fn judge(service: &Service, input: &[u8]) {
     }
 }
 
-/// parse(print(order)) is the order.
+/// Checks that parsing the printed order gives the order.
 fn assert_read_again(order: &OrderRequest) {
     let printed = serde_json::to_value(order).unwrap();
     let read: OrderRequest = serde_json::from_value(printed.clone()).unwrap();

@@ -1,5 +1,5 @@
-//! Queries of the parcel list: judged as offline, printed and read the same, and its pages have every parcel that they
-//! should, once.
+//! Queries of the parcel list: they are judged as offline and read back as printed, and their pages have every matching
+//! parcel once.
 
 use std::borrow::Cow;
 
@@ -42,12 +42,12 @@ pub(crate) const TARGET: Target = Target {
 };
 
 const PARCELS: u32 = 7;
-/// When all of them were created.
+/// The creation time of all parcels.
 const CREATED_AT: &str = "2026-01-05T08:00:00Z";
 
 fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    // What an address cannot hold never reaches the service.
+    // An address cannot hold other characters, so they never reach the service.
     let query: String = text.chars().filter(|c| c.is_ascii_graphic() && *c != '#').collect();
     let pairs = || form_urlencoded::parse(query.as_bytes());
     let read = check_list(pairs());
@@ -87,7 +87,7 @@ fn check(input: &[u8]) {
     });
 }
 
-/// A key of the account whose parcels are listed.
+/// Returns a key of the account whose parcels are listed.
 fn shop(service: &Service) -> ApiKey {
     let key = service.key("pages");
     let listed = service.get(&key, "/api/v1/parcels").json();

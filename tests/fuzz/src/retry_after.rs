@@ -1,5 +1,5 @@
-//! `Retry-After`, `Date` and the rate headers of an answer: a client that tries again has waited as long as it was
-//! asked, and no header makes a call wait beyond its bounds. In virtual time.
+//! `Retry-After`, `Date` and the rate headers of an answer, in virtual time: a client that tries again has waited for
+//! the given time, and no header makes a call wait beyond its limits.
 
 use std::{
     sync::{Arc, Mutex},
@@ -44,14 +44,14 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// The longest wait that the client follows, and what it adds at random to what it was asked.
+/// Maximum wait that the client follows; it adds a random part.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 const MAX_ADDED: Duration = Duration::from_millis(250);
-/// Three times, doubled each time, up to 2 s after a 429 without a time.
+/// Maximum backoff after a 429 without a time; it is doubled three times.
 const MAX_BACKOFF: Duration = Duration::from_secs(2);
 const MAX_CALL: Duration = Duration::from_secs(60);
 
-/// The first line is the status, then the headers to an empty line, then the body.
+/// Checks an input: the first line is the status, then the headers up to an empty line, then the body.
 fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
@@ -84,7 +84,7 @@ async fn assert_waits(refusal: Refusal) {
     let sent = refusal.sent.lock().unwrap().clone();
     let asked = asked(&refusal.headers);
     if asked.is_some_and(|asked| asked > MAX_RETRY_AFTER) {
-        assert_eq!(sent.len(), 1, "it waits though it is asked for too long");
+        assert_eq!(sent.len(), 1, "it retries although the time is too long");
     }
     for pair in sent.windows(2) {
         let waited = pair[1] - pair[0];
@@ -94,16 +94,16 @@ async fn assert_waits(refusal: Refusal) {
         let bound = asked.unwrap_or(MAX_RETRY_AFTER).max(MAX_BACKOFF) + MAX_ADDED;
         assert!(is_limited || waited <= bound, "{waited:?} of {asked:?}");
     }
-    // What the caller reads is what was asked.
+    // The caller reads the time that the service gave.
     if let (Some(asked), Some(shown)) = (asked, error.retry_after()) {
         assert!(shown.abs_diff(asked) < Duration::from_millis(1), "{shown:?} for {asked:?}");
     }
 }
 
-/// What asks for more is taken for a year.
+/// Times that are longer count as a year.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
-/// A second reading of the first `Retry-After`: seconds, or a date after the answer's own.
+/// Returns a second reading of the first `Retry-After`: seconds, or a date after the answer's date.
 fn asked(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     let given = text("retry-after")?;

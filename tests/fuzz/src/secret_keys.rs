@@ -1,5 +1,5 @@
-//! Keys and tokens: read as printed, refused or called mistyped with one character changed, shown by no error; and no
-//! text but an issued key opens the API.
+//! Keys and tokens: they are read as printed, refused or reported as mistyped with one character changed, and shown by
+//! no error; and only an issued key opens the API.
 
 use std::fmt::{Debug, Display};
 
@@ -51,7 +51,7 @@ fn check(input: &[u8]) {
     assert_shut_out(input, choice);
 }
 
-/// The text with another letter or digit in one place.
+/// Returns the text with another letter or digit in one place.
 fn typo(text: &str, choice: u64) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let place = usize::try_from(choice).unwrap_or_default() % bytes.len();

@@ -1,4 +1,4 @@
-//! The service in this thread, in memory and without a socket, and one call of it.
+//! The service in this thread, in memory and without a socket, and a call to it.
 
 use std::cell::RefCell;
 
@@ -12,10 +12,10 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
-/// A service is replaced after so many inputs, so that what they left does not fill the memory.
+/// Number of inputs after which a service is replaced, so that their parcels do not fill the memory.
 const MAX_INPUTS: u32 = 3_000;
 
-/// A service with what its inputs share.
+/// A service with the data that its inputs share.
 pub(crate) struct Service {
     pub(crate) runtime: Runtime,
     pub(crate) server: MockServer,
@@ -35,7 +35,7 @@ thread_local! {
     static SERVICE: RefCell<Option<Service>> = const { RefCell::new(None) };
 }
 
-/// Lends the thread's service. One that a check fails on is not used again.
+/// Lends the thread's service. It is not used again after a check failed.
 pub(crate) fn with_service<T>(check: impl FnOnce(&Service) -> T) -> T {
     let lent = SERVICE.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
     let mut service = lent.unwrap_or_else(Service::start);
@@ -53,7 +53,7 @@ impl Service {
         Self { runtime, server, routes, inputs: 0 }
     }
 
-    /// A new key of an account.
+    /// Creates a key of an account.
     pub(crate) fn key(&self, account: &str) -> ApiKey {
         let _context = self.runtime.enter();
         self.server.key().account(account).issue()
@@ -75,7 +75,7 @@ impl Service {
     }
 }
 
-/// Calls a router. Whatever was asked, the answer is not a failure of the server, and a refusal is whole.
+/// Calls a router, and checks that the answer is never a failure of the server and that a refusal is complete.
 pub(crate) fn call(runtime: &Runtime, routes: &Router, request: Request<Body>) -> Answer {
     let answer = runtime.block_on(async {
         let answer = routes.clone().oneshot(request).await.unwrap();
@@ -96,7 +96,7 @@ impl Answer {
         String::from_utf8(self.body.to_vec()).unwrap()
     }
 
-    /// The code of a refusal, which has its texts in both languages.
+    /// Returns the code of a refusal, after checking that it has texts in both languages.
     pub(crate) fn code(&self) -> String {
         let body = self.json();
         let error = &body["error"];
@@ -106,7 +106,7 @@ impl Answer {
         error["code"].as_str().unwrap().to_owned()
     }
 
-    /// Field and code of each fault of a refusal.
+    /// Returns field and code of each violation in a refusal.
     pub(crate) fn faults(&self) -> Vec<(String, String)> {
         let body = self.json();
         let faults = body["error"]["details"]["errors"].as_array().cloned().unwrap_or_default();

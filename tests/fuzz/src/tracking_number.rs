@@ -1,4 +1,4 @@
-//! Tracking numbers as people type them: one finds its parcel however it is capitalised, anything else finds nothing,
+//! Tracking numbers as people type them: a number finds its parcel in any capitalisation, anything else finds nothing,
 //! and no typed text becomes markup or leaves its place in a path.
 
 use std::{collections::HashSet, fmt::Write as _};
@@ -63,11 +63,11 @@ fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>)
     let key = service.key("default");
     let mut order = sample::order();
     order["trackingNumber"] = NUMBER.into();
-    // Taken when an earlier input has made it.
+    // The number is taken if an earlier input has created it.
     let made = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
     assert!(made.status == 201 || made.code() == "PARCEL_DUPLICATE_TRACKING");
     let is_it = number.is_some_and(|number| *number == TrackingNumber::parse(NUMBER).unwrap());
-    // The API says of a number of another length that it is none (docs/api.md, Tracking).
+    // The API says that a number of another length is not a tracking number (docs/api.md, Tracking).
     let has_length = (10..=30).contains(&typed.chars().count());
     let (status, public) = match (is_it, has_length) {
         (true, _) => (200, 200),
@@ -83,7 +83,7 @@ fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>)
     let (html, json) =
         (page(service, typed, "text/html"), page(service, typed, "application/json"));
     assert_eq!(json.status, public, "{typed:?}");
-    // What a person typed is forgiven much, by a redirect to what is a number.
+    // The page accepts small mistakes and redirects to the tracking number.
     if html.status == 303 {
         let to = html.headers["location"].to_str().unwrap();
         let number = to.strip_prefix("/track/").and_then(|rest| rest.split('?').next()).unwrap();
@@ -95,8 +95,8 @@ fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>)
         assert_eq!(html.status, public, "{typed:?}");
     }
     assert!(json.headers["content-type"].to_str().unwrap().starts_with("application/json"));
-    // A page may happen to have the very text that was typed (`"S` is in its style sheet), but never more tags and
-    // quotation marks than the page of a text without any.
+    // A page may contain the typed text by chance (`"S` is in its style sheet), but never more tags and quotation marks
+    // than the page of a text without any.
     let plain = page(service, &typed.replace(['<', '>', '"', '\'', '&'], "!"), "text/html");
     if html.status != 303 {
         assert_eq!(marks(&html), marks(&plain), "{typed:?} in {}", html.text());
@@ -108,7 +108,7 @@ fn page(service: &Service, typed: &str, accept: &str) -> Answer {
     service.call(request.body(Body::empty()).unwrap())
 }
 
-/// Every byte as a browser escapes one that a path must not have.
+/// Escapes every byte that a path must not have, as a browser does.
 fn escaped(typed: &str) -> String {
     typed.bytes().fold(String::new(), |mut escaped, byte| {
         write!(escaped, "%{byte:02X}").unwrap();
@@ -116,7 +116,7 @@ fn escaped(typed: &str) -> String {
     })
 }
 
-/// How many tags and quotation marks there are.
+/// Returns the number of tags and quotation marks.
 fn marks(page: &Answer) -> (usize, usize) {
     let text = page.text();
     (text.matches('<').count(), text.matches('"').count())

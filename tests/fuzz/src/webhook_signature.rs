@@ -1,5 +1,5 @@
-//! Webhook signatures: what is signed is believed, at its time, once; with one byte changed anywhere it is not. The
-//! second implementation of HMAC is this file's.
+//! Webhook signatures: a signed message is accepted at its time, once; with one byte changed anywhere it is not. HMAC
+//! is implemented here a second time.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::DateTime;
@@ -30,7 +30,7 @@ pub(crate) const TARGET: Target = Target {
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const MAX_AGE_SECONDS: u64 = 300;
 
-/// Lines: the id, the timestamp, now, further signatures; then the body.
+/// An input. Lines: the id, the timestamp, now, further signatures; then the body.
 struct Input<'a> {
     id: &'a [u8],
     sent: &'a [u8],
@@ -53,7 +53,7 @@ fn check(input: &[u8]) {
         assert_signed_alike(&input, &signature);
         assert_changes_are_seen(&input, &signature);
     }
-    // What was not signed is not believed.
+    // An unsigned message is not accepted.
     let only_more = verify(&input, more);
     assert!(only_more.is_err() || more_holds(more, &signature), "{only_more:?}");
 }
@@ -75,7 +75,7 @@ fn verify(input: &Input<'_>, signatures: &[u8]) -> Result<(), WebhookError> {
     Ok(())
 }
 
-/// What a second reading of the two headers says.
+/// Returns the result of a second reading of the two headers.
 fn expected(Input { id, sent, now, .. }: &Input<'_>) -> Result<(), WebhookError> {
     let is_visible = |byte: &u8| (b'!'..=b'~').contains(byte) && *byte != b'.';
     if id.is_empty() || id.len() > 256 || !id.iter().all(is_visible) {
@@ -122,7 +122,7 @@ fn more_holds(more: &[u8], signature: &str) -> bool {
     more.split(|byte| *byte == b' ').any(|part| part == signature.as_bytes())
 }
 
-/// RFC 2104, over the parts.
+/// Computes the HMAC of RFC 2104 over the parts.
 fn hmac(parts: &[&[u8]]) -> [u8; 32] {
     let mut key = STANDARD.decode(&SECRET[6..]).unwrap();
     key.resize(64, 0);
@@ -135,7 +135,7 @@ fn hmac(parts: &[&[u8]]) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// `corpus/webhook_signature` are inputs; these are answers: made by Python's `hmac`
+    /// The files of `corpus/webhook_signature` are inputs; these are answers that Python's `hmac` made
     /// (`tests/fuzz/signatures.py`).
     #[test]
     fn messages_that_python_signed_are_believed() {

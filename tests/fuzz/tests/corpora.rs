@@ -1,4 +1,4 @@
-//! Every target on its corpus, and on mutations of it.
+//! Trials of every target on its corpus and on mutations of it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -43,7 +43,7 @@ fn every_target_has_a_test_and_every_corpus_a_target() {
     assert_eq!(targets, TESTED.iter().copied().collect());
     let folders = fs::read_dir(folder("")).unwrap();
     let folders = folders.map(|it| it.unwrap().file_name().into_string().unwrap());
-    // The command line has a test of this one.
+    // The inputs of `csv_import` are tried by a test of the command line.
     let corpora: BTreeSet<_> = folders.filter(|name| name != "csv_import").collect();
     assert_eq!(corpora, targets.into_iter().map(str::to_owned).collect());
 }

@@ -1,19 +1,19 @@
-//! A shop's export of 200 orders, as Shopify writes it and Excel saves it: in windows-1252, and with what people get wrong.
+//! A shop's export of 200 orders, as Shopify writes it and Excel saves it: in windows-1252, and with common mistakes.
 
 use std::fmt::Write;
 
 pub(super) const ORDERS: u32 = 200;
-/// Its telephone number was shortened to `5,93E+11`.
+/// The order whose telephone number was shortened to `5,93E+11`.
 pub(super) const SHORTENED_PHONE: &str = "#1010";
 pub(super) const CANCELLED: &str = "#1020";
-/// It has a country's name in the place of its code.
+/// The order with a country's name in place of its code.
 pub(super) const COUNTRY_NAME: &str = "#1030";
-/// A reference that a spreadsheet would run.
+/// A reference that a spreadsheet would run as a formula.
 pub(super) const FORMULA: &str = "=1040";
-/// Its product has no HS code: its customs papers would be poor.
+/// The order whose product has no HS code: its customs documents would be poor.
 pub(super) const WITHOUT_HS_CODE: &str = "#1050";
 
-/// What Shopify's export lacks.
+/// A column map with the fields that Shopify's export lacks.
 pub(super) const MAP: &str = "[columns]\nreceiver_national_id = ['Cedula']\nproduct_hs_code = ['HS code']\n\
     [defaults]\nweight_kg = 1.25\nreceiver_id_type = 'cedula'\n";
 
@@ -24,7 +24,7 @@ const HEADINGS: &str = "Name,Email,Financial Status,Subtotal,Currency,Lineitem q
     Lineitem price,Lineitem sku,Shipping Name,Shipping Address1,Shipping City,Shipping Zip,\
     Shipping Province,Shipping Country,Shipping Phone,Cancelled at,Notes,Cedula,HS code\n";
 
-/// The address of an order's receiver.
+/// Returns the e-mail address of an order's receiver.
 pub(super) fn email(reference: &str) -> String {
     format!("receiver{}@mail.example", &reference[1..])
 }
@@ -33,7 +33,7 @@ fn reference(number: u32) -> String {
     if number == 1040 { FORMULA.to_owned() } else { format!("#{number}") }
 }
 
-/// The file's bytes; a reference is written as `cell` says.
+/// Returns the file's bytes; `cell` spells a reference.
 pub(super) fn orders(cell: impl Fn(&str) -> String) -> Vec<u8> {
     let mut text = HEADINGS.to_owned();
     for number in 1001..=1000 + ORDERS {
@@ -50,7 +50,7 @@ pub(super) fn orders(cell: impl Fn(&str) -> String) -> Vec<u8> {
              Av. Amazonas N34-451,Quito,'170515,Pichincha,{country},{phone},{cancelled},{note},1714307103,{hs_code}"
         )
         .unwrap();
-        // Every fifth order has a second product, on a row of its own.
+        // Every fifth order has a second product, on a separate row.
         if number % 5 == 0 {
             writeln!(text, "{written},{email},,,,1,Cap,9.50,CAP-1,,,,,,,,,,,650500").unwrap();
         }

@@ -1,5 +1,5 @@
-//! The server of the day as a process with a database file, and who works with it: the operator in a browser, the carrier,
-//! the receivers.
+//! The server of the day as a process with a database file, and the people who use it: the operator in a browser, the
+//! carrier, the receivers.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use super::relay::Relay;
 use crate::waiting::{LONG, found_blocking};
 
 const PASSWORD: &str = "a day in the life";
-/// How many scans a carrier sends at once.
+/// Maximum number of scans that a carrier sends at once.
 const SCANS: usize = 100;
 const ARGUMENTS: &str = "PARCELO_TEST_SERVER";
 
@@ -30,15 +30,15 @@ pub(super) struct Office {
     http: reqwest::Client,
 }
 
-/// An answer to one of them.
+/// An answer to one of these people.
 pub(super) struct Page {
     pub(super) status: u16,
     pub(super) text: String,
     cookie: Option<String>,
 }
 
-/// The server itself, when [`Office`] starts this test binary again: cargo builds no binary of another package for a
-/// test, and one that lies beside it may be of yesterday.
+/// Runs the server when [`Office`] starts this test binary again: cargo builds no binary of another package for a test,
+/// and one in its folder may be out of date.
 #[test]
 fn a_server_for_the_day() {
     let Ok(arguments) = std::env::var(ARGUMENTS) else { return };
@@ -51,7 +51,7 @@ fn a_server_for_the_day() {
 }
 
 impl Office {
-    /// An empty database, and a server that sends its e-mails to the relay.
+    /// Starts a server on an empty database. It sends its e-mails to the relay.
     pub(super) fn open(relay: &Relay) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
@@ -91,12 +91,12 @@ impl Office {
         command
     }
 
-    /// What the server has logged.
+    /// Returns the server's log.
     pub(super) fn log(&self) -> String {
         fs::read_to_string(self.path("log.txt")).unwrap()
     }
 
-    /// What an operator's command prints, between what the test harness prints.
+    /// Returns the output of an operator's command, without that of the test harness.
     fn admin(&self, arguments: &[&str], input: &str) -> String {
         let mut child = self.command(arguments).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -106,7 +106,7 @@ impl Office {
         text
     }
 
-    /// A member of the JSON that an operator's command prints.
+    /// Returns a member of the JSON that an operator's command prints.
     pub(super) fn made(&self, arguments: &[&str], member: &str) -> String {
         let text = self.admin(&[arguments, &["--json"]].concat(), "");
         let printed = &text[text.find('{').unwrap()..=text.rfind('}').unwrap()];
@@ -118,14 +118,14 @@ impl Office {
         self.ready[listener].as_str().unwrap()
     }
 
-    /// As if a minute had passed for every e-mail: each waits for its parcel's next news.
+    /// Makes every e-mail due, as if a minute had passed: each waits for further news of its parcel.
     pub(super) fn let_mails_go(&self) {
         let file = rusqlite::Connection::open(self.path("parcelo.db")).unwrap();
         file.busy_timeout(LONG).unwrap();
         file.execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
     }
 
-    /// What a carrier reports of parcels; each outcome once.
+    /// Reports a scan of parcels as the carrier; returns each outcome once.
     pub(super) async fn scan(&self, key: &str, status: &str, numbers: &[String]) -> Vec<String> {
         let mut outcomes = Vec::new();
         for numbers in numbers.chunks(SCANS) {
@@ -148,20 +148,20 @@ impl Office {
         outcomes
     }
 
-    /// A link of an e-mail, as a receiver's telephone opens it.
+    /// Opens a link of an e-mail, as a receiver's telephone does.
     pub(super) async fn open_link(&self, path: &str) -> Page {
         let request = self.http.get(format!("{}{path}", self.url("production")));
         sent(request.header("accept", "text/html")).await
     }
 
-    /// RFC 8058: what a mailbox sends when someone presses its button.
+    /// Unsubscribes as a mailbox does when someone presses its button (RFC 8058).
     pub(super) async fn unsubscribe(&self, path: &str) -> Page {
         let request = self.http.post(format!("{}{path}", self.url("production")));
         let request = request.header("content-type", "application/x-www-form-urlencoded");
         sent(request.body("List-Unsubscribe=One-Click")).await
     }
 
-    /// The dashboard's first page, after signing in.
+    /// Returns the dashboard's first page, after signing in.
     pub(super) async fn overview(&self) -> Page {
         let url = |path: &str| format!("{}/dashboard{path}", self.url("admin"));
         let form = sent(self.http.get(url("/sign-in"))).await;

@@ -1,4 +1,4 @@
-//! A mailbox for everyone: an SMTP relay on this machine that takes every message and keeps it.
+//! A mailbox for everyone: an SMTP relay on this machine that accepts and keeps every message.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -14,17 +14,17 @@ pub(super) struct Relay {
     inbox: Arc<Inbox>,
 }
 
-/// What came, and a bell for each.
+/// The messages, and a condition variable that each one notifies.
 #[derive(Default)]
 struct Inbox {
     messages: Mutex<Vec<Message>>,
     arrived: Condvar,
 }
 
-/// An e-mail as it came.
+/// An e-mail as received.
 #[derive(Debug, Clone)]
 pub(super) struct Message {
-    /// Of its envelope.
+    /// The recipient in the envelope.
     pub(super) to: String,
     /// Headers and parts, without the line breaks of quoted-printable.
     pub(super) text: String,
@@ -48,7 +48,7 @@ impl Relay {
         format!("smtp://127.0.0.1:{}", self.port)
     }
 
-    /// The messages, once there are so many.
+    /// Waits for this many messages and returns them.
     pub(super) fn wait_for(&self, count: usize) -> Vec<Message> {
         let messages = self.inbox.messages.lock().unwrap();
         let waiting = |messages: &mut Vec<Message>| messages.len() < count;
@@ -59,7 +59,7 @@ impl Relay {
 }
 
 impl Message {
-    /// A link that stands in it.
+    /// Returns a link in the e-mail that starts with `start`.
     pub(super) fn link(&self, start: &str) -> &str {
         let (_, rest) = self.text.split_once(start).unwrap_or_else(|| panic!("{}", self.text));
         rest.split(['>', '"', '<', '\r', '\n', ' ']).next().unwrap()

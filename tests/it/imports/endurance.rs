@@ -1,5 +1,4 @@
-//! What takes long: thousands of rows at the rate limit, processes killed again and again, a
-//! terminal.
+//! Tests that take long: thousands of rows at the rate limit, processes killed again and again, a terminal.
 
 use std::{
     fs,
@@ -41,9 +40,9 @@ async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
     println!("{} requests in {took:.1} s: {:.1} % of the limit", requests.len(), share * 100.0);
     println!("{refused} refused, {standstills} standstills of the machine");
     assert_eq!((requests.len() - refused, shop.labels()), (20_000, 10_000));
-    // What a machine that stands still sends too late falls into the next window.
+    // Requests that a stalled machine sends too late fall into the next window.
     assert!(refused <= standstills, "{refused} refused, {standstills} standstills");
-    // Whatever else the machine does meanwhile takes its share of the whole, not of every moment.
+    // Other load on the machine reduces the whole, but not every moment.
     let best = busiest(&requests);
     println!("{:.1} % in the busiest ten seconds", best * 100.0);
     assert!(best >= 0.95, "{best}");
@@ -52,7 +51,7 @@ async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
     assert!(lines >= 20, "a line every five seconds: {}", ran.stderr);
 }
 
-/// Counts from now on how often the machine lets no one run for longer than the limiter's margin.
+/// Counts how often the machine runs no process for longer than the limiter's margin, from now on.
 fn standstills() -> Arc<AtomicUsize> {
     const BEAT: Duration = Duration::from_millis(10);
     let counted = Arc::new(AtomicUsize::new(0));
@@ -68,7 +67,7 @@ fn standstills() -> Arc<AtomicUsize> {
     counted
 }
 
-/// The share of the limit that the busiest ten seconds used.
+/// Returns the share of the limit that the busiest ten seconds used.
 fn busiest(requests: &[RecordedRequest]) -> f64 {
     let mut times: Vec<_> = requests.iter().map(|request| request.at).collect();
     times.sort_unstable();
@@ -76,8 +75,8 @@ fn busiest(requests: &[RecordedRequest]) -> f64 {
         let end = times[start] + TimeDelta::seconds(10);
         times.partition_point(|time| *time < end) - start
     };
-    let most = (0..times.len()).map(within).max().unwrap();
-    f64::from(u32::try_from(most).unwrap()) / 1000.0
+    let busiest = (0..times.len()).map(within).max().unwrap();
+    f64::from(u32::try_from(busiest).unwrap()) / 1000.0
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a process takes is measured by the clock")]

@@ -1,4 +1,4 @@
-//! Files as people and programs write them, and what is no file of orders.
+//! Files as people and programs write them, and files that are not orders.
 
 use std::fs;
 
@@ -64,19 +64,19 @@ fn a_file_from_excel_keeps_its_accents_and_says_how_it_was_read() {
         fs::write(dir.path("orders.csv"), content).unwrap();
         let ran = dir.run(&format!("{import}{option}"));
         assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".into()]), "{ran:?}");
-        // A program gets no sentences.
+        // Text meant for people is not shown to a program.
         let ran = dir.run(&format!("order import orders.csv --labels out --dry-run{option}"));
         assert_eq!(ran.stderr.contains("is read as"), !note.is_empty(), "{ran:?}");
         assert!(ran.stderr.contains(note), "{note}: {ran:?}");
     }
-    // What the user says holds, and then no character is guessed.
+    // The user's choice counts, and no character is guessed.
     fs::write(dir.path("orders.csv"), latin).unwrap();
     let ran = dir.run(&format!("{import} --encoding utf-8"));
     assert_eq!(ran.lines()[0]["errors"][0]["code"], "NOT_UTF8", "{ran:?}");
 }
 
 #[test]
-fn numbers_that_a_spreadsheet_spoiled_are_repaired_with_a_warning_or_named() {
+fn spoiled_numbers_are_repaired_with_a_warning_or_named() {
     let dir = Workdir::new("", "");
     let lost = row("A-1").replace("+593991234567", "593991234567");
     let short = row("A-2").replace("+593991234567", "\"5,93991E+11\"");
@@ -90,7 +90,7 @@ fn numbers_that_a_spreadsheet_spoiled_are_repaired_with_a_warning_or_named() {
     assert_eq!(errors.len(), 1, "{named}");
     assert_eq!(errors[0]["code"], "SHORTENED_NUMBER");
     assert_eq!(errors[0]["column"], "receiver_phone");
-    // As references they would be one order.
+    // As references they would make one order.
     let short = ["1,00E+12", "1,00E+12"].map(|reference| row(&format!("\"{reference}\"")));
     fs::write(dir.path("orders.csv"), sheet(&short)).unwrap();
     let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
@@ -98,7 +98,7 @@ fn numbers_that_a_spreadsheet_spoiled_are_repaired_with_a_warning_or_named() {
 }
 
 #[test]
-fn a_cell_may_be_marked_as_text_and_the_sign_of_a_currency_gets_its_code_suggested() {
+fn text_marks_are_removed_and_currency_codes_suggested() {
     let dir = Workdir::new("", "");
     let marked = row("A-1").replace(",170515,", ",=\"170515\",").replace("A-1", "=\"A-1\"");
     let sign = |sign: &str| format!("{},{sign}", row("A-2"));
@@ -142,7 +142,7 @@ async fn a_warning_is_shown_and_stands_in_the_results() {
     assert!(results[0]["warnings"].starts_with("receiver.nationalId: "), "{results:?}");
     assert_ne!(results[0]["warnings"], results[0]["warnings_es"]);
     assert_eq!((results[0]["outcome"].as_str(), results[1]["warnings"].as_str()), ("created", ""));
-    // Numbers alone go into the pipe, and people see the rest.
+    // Only numbers go into the pipe; people see the rest.
     let numbers = shop.import("--resume -o numbers");
     assert_eq!(numbers.text().lines().count(), 2, "{numbers:?}");
     let dry = shop.run("order import orders.csv --labels other --dry-run -o numbers");
@@ -235,7 +235,7 @@ fn what_is_no_file_of_orders_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_json_document_is_read_over_several_lines_and_a_broken_one_is_named_once() {
+fn a_json_document_may_span_lines_and_is_named_once_if_broken() {
     let dir = Workdir::new("", "");
     let orders = ["SB-A-000001", "SB-A-000002"].map(order);
     let [one, two] = [json!(orders[0]), json!(orders)]
@@ -261,7 +261,7 @@ fn a_row_that_cannot_be_read_does_not_hide_the_others() {
     let dir = Workdir::new("", "");
     let accent = row("A-2").replace("Luis", "Jos\u{e9}");
     let latin: Vec<u8> = accent.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
-    // Where another row is UTF-8, a row that is not is damaged, and not in another encoding.
+    // If another row is UTF-8, a row that is not is damaged, not in another encoding.
     let many = format!("{},one,too many", row("A-3"));
     let start = format!("{HEADINGS}\n{}\n", row("A-1"));
     let end = format!("\n{many}\n{}\n", row("A-4").replace("Luis", "Jos\u{e9}"));
@@ -328,7 +328,7 @@ fn a_note_of_several_lines_is_no_fault() {
         let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
         assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".to_owned(); 2]), "{ran:?}");
     }
-    // What is wrong with the row is something else.
+    // Now the row has another fault.
     fs::write(dir.path("orders.csv"), noted.replace("1.25", "much")).unwrap();
     let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
     assert_eq!(ran.lines()[0]["errors"].as_array().unwrap().len(), 1, "{ran:?}");
@@ -362,7 +362,7 @@ fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_place_that_cannot_be_written_to_is_2_before_anything_is_sent() {
+async fn an_unwritable_target_is_2_before_anything_is_sent() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(1)));
     shop.put("file", "");

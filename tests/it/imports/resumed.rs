@@ -1,4 +1,4 @@
-//! Imports that were interrupted, and go on.
+//! Imports that were interrupted and are continued.
 
 use std::{
     fs,
@@ -38,9 +38,9 @@ async fn a_journal_is_taken_up_only_when_that_is_asked_for() {
     assert_eq!(shop.server.requests().count(), sent + looked_for, "nothing was left to do");
 }
 
-/// Such as one that was sent to a wrong address.
+/// An import that was sent to a wrong address is an example.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journal_of_an_import_that_created_nothing_is_continued_anywhere() {
+async fn a_journal_without_orders_can_be_continued_anywhere() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(2)));
     let nowhere = [("PARCELO_BASE_URL", "http://127.0.0.1:1")];
@@ -49,14 +49,14 @@ async fn a_journal_of_an_import_that_created_nothing_is_continued_anywhere() {
     assert_eq!(ran.code, 8, "{ran:?}");
     let ran = shop.dir.run_with(&format!("{import} --resume -o ndjson"), &[], "");
     assert_eq!((ran.code, outcomes(&ran)), (0, vec!["created".to_owned(); 2]), "{ran:?}");
-    // What it created is bound to that service again.
+    // The created orders bind it to that service again.
     let ran = shop.dir.run_with(&format!("{import} --resume"), &nowhere, "");
     assert!(ran.code == 2 && ran.stderr.contains("another service"), "{ran:?}");
 }
 
-/// Such as a disk that is full.
+/// A full disk is an example.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_whose_results_cannot_be_written_says_what_exists_and_how_to_go_on() {
+async fn unwritable_results_name_the_orders_and_how_to_resume() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(2)));
     let results = shop.dir.path("out/orders.csv.results.csv");
@@ -136,10 +136,10 @@ async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_changed_row_whose_order_exists_names_it_whatever_became_of_the_journal() {
+async fn a_changed_row_names_its_existing_order() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(2)));
-    // The order is created, and no one hears of it.
+    // The order is created, but no answer arrives.
     shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
     assert_eq!(outcomes(&shop.import("--concurrency 1 -o ndjson")), ["unknown", "created"]);
     shop.server.faults().clear();
@@ -174,7 +174,7 @@ async fn a_changed_row_whose_order_exists_names_it_whatever_became_of_the_journa
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journal_of_another_service_a_broken_one_and_one_in_use_are_refused() {
+async fn a_foreign_broken_or_locked_journal_is_refused() {
     let (shop, other) = (Shop::open().await, Shop::open().await);
     shop.put("orders.csv", sheet(&rows(1)));
     assert_eq!(shop.import("").code, 0);
@@ -226,7 +226,7 @@ async fn an_import_is_resumed_with_the_api_key_that_began_it() {
 const OLD_JOURNAL: &str = include_str!("journal-0.1.ndjson");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journal_without_an_api_key_is_resumed_by_any_and_kept_for_that_one() {
+async fn a_journal_without_an_api_key_is_bound_to_the_first_one() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(2)));
     fs::create_dir_all(shop.dir.path("out")).unwrap();
@@ -245,7 +245,7 @@ async fn a_journal_without_an_api_key_is_resumed_by_any_and_kept_for_that_one() 
     assert!(refused.code == 2 && refused.stderr.contains("another API key"), "{refused:?}");
 }
 
-/// The journal of `A-1`, sent 30 hours ago, with nothing known of what came of it.
+/// Writes the journal of `A-1`, sent 30 hours ago with an unknown outcome.
 fn unanswered(dir: &Workdir) {
     let journal = String::from_utf8(dir.read(JOURNAL)).unwrap();
     #[expect(clippy::disallowed_methods, reason = "the journal is written by the machine's clock")]
@@ -286,11 +286,11 @@ async fn a_row_sent_longer_ago_than_keys_live_is_looked_for() {
     assert_eq!(shop.creations(), 3, "what is not clear is not sent");
 }
 
-/// What a service says that takes no more requests for an hour.
+/// The answer of a service that accepts no more requests for an hour.
 const TOO_MANY: &str = r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_the_service_lets_nobody_begin_ends_as_one_request_would() {
+async fn an_import_that_cannot_start_fails_like_one_request() {
     let shop = Shop::open().await;
     let stranger = Shop::open().await.server.key().name("Other").issue();
     let busy = peer::saying("429 Too Many Requests\r\nretry-after: 3600", TOO_MANY).await;
@@ -333,7 +333,7 @@ async fn an_address_that_is_not_the_service_s_is_said_once() {
 async fn a_disk_that_is_full_at_the_start_leaves_no_journal() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(1)));
-    // No file may have a byte, and a write says so instead of ending the process.
+    // No file may have a byte, and a write fails instead of ending the process.
     let full =
         shop.dir.run_limited("trap '' XFSZ; ulimit -f 0", "order import orders.csv --labels out");
     assert_eq!((full.code, full.text()), (2, ""), "{full:?}");
@@ -343,7 +343,7 @@ async fn a_disk_that_is_full_at_the_start_leaves_no_journal() {
 
 /// A response came, so neither the address nor the network is to blame.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_the_service_cannot_finish_does_not_blame_the_network() {
+async fn a_failing_service_is_not_blamed_on_the_network() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(12)));
     shop.server.faults().on(Operation::DownloadLabel).error(ErrorCode::ServiceUnavailable);
@@ -404,7 +404,7 @@ fn ended(dir: &Workdir, child: Child) -> RunOutput {
 async fn ctrl_c_finishes_the_rows_under_way_and_says_how_to_go_on() {
     let shop = Shop::open().await;
     shop.put("orders.csv", sheet(&rows(40)));
-    // So all of them take ten seconds, and those under way half a second.
+    // Together they take ten seconds, and those in flight half a second.
     shop.server
         .faults()
         .on(Operation::CreateOrder)
@@ -438,7 +438,7 @@ async fn a_second_ctrl_c_ends_at_once() {
     let child = dir.start(line, Stdio::piped());
     timeout(LONG, taken.notified()).await.unwrap();
     interrupt(&child);
-    // The first one has been heard when the row that waits for its turn is given up.
+    // The first one has been answered when the row that waits for its turn is given up.
     let journal = dir.path("out/orders.csv.journal");
     assert!(fs::read_to_string(journal).unwrap().contains("A-1"));
     let waiting = tokio::task::spawn_blocking(move || {
@@ -453,6 +453,6 @@ async fn a_second_ctrl_c_ends_at_once() {
     let ran = ended(&dir, child);
     assert_eq!((ran.code, &*outcomes(&ran)[0]), (130, "unknown"), "{ran:?}");
     assert_eq!(ran.error()["mayHaveExecuted"], true);
-    // The second row has no report, and is one of the file all the same.
+    // The second row has no report, but counts as a row of the file.
     assert!(ran.error()["message"].to_string().contains("0 of 2 rows"), "{ran:?}");
 }

@@ -1,4 +1,4 @@
-//! Files with other headings: column maps, exports of shops, and senders that come from elsewhere.
+//! Files with other headings: column maps, exports of shops, and senders from other sources.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::shop::{RunOutput, Shop, Workdir};
 pub(crate) const SENDER: &str = "fullName = 'Ana Ruiz'\nphone = '+13055550100'\n[address]\n\
     line1 = '8400 NW 25th St'\ncity = 'Miami'\nstate = 'FL'\nzipCode = '33122'\ncountry = 'US'\n";
 
-/// What no shop's export has.
+/// A column map with the fields that no shop's export has.
 pub(crate) const MAP: &str = "[columns]\nreceiver_national_id = ['Cedula']\n[defaults]\nweight_kg = 1.25\n\
     receiver_id_type = 'cedula'\nproduct_hs_code = '610910'\n";
 
@@ -38,7 +38,7 @@ fn with_files(rows: &str) -> Workdir {
     dir
 }
 
-/// Each row's number, outcome, and what is wrong with which column.
+/// Returns each row's number and outcome, and its faults by column.
 fn checked(dir: &Workdir, options: &str) -> Vec<(u64, String, Vec<[String; 3]>)> {
     let ran =
         dir.run(&format!("order import orders.csv --labels out --dry-run -o ndjson {options}"));
@@ -103,7 +103,7 @@ async fn a_shopify_export_becomes_parcels_with_all_products() {
 }
 
 #[test]
-fn a_country_s_name_and_a_number_as_it_is_dialled_at_home_are_refused_with_what_was_meant() {
+fn country_names_and_national_numbers_get_suggestions() {
     let rows = SHOPIFY.replace("Pichincha,EC,+593991234567,,", "Pichincha,Ecuador,0991234567,,");
     let rows = rows.replace("Pichincha,EC,'593991234567,,", "Pichincha,EC,0991234567,,");
     let dir = with_files(&rows);
@@ -116,12 +116,12 @@ fn a_country_s_name_and_a_number_as_it_is_dialled_at_home_are_refused_with_what_
     };
     assert_eq!(suggested(0, "Shipping Phone"), "+593991234567");
     assert_eq!(suggested(1, "Shipping Country"), "EC");
-    // Which country's number it is depends on the country.
+    // The country decides which country's number it is.
     assert_eq!(suggested(1, "Shipping Phone"), Value::Null);
 }
 
 #[test]
-fn a_woocommerce_export_is_read_under_the_headings_of_both_extensions() {
+fn a_woocommerce_export_is_read_with_both_extensions_headings() {
     let skyverge = "order_number,order_currency,billing_email,billing_phone,shipping_first_name,\
         shipping_last_name,shipping_address_1,shipping_city,shipping_state,shipping_postcode,\
         shipping_country,item_name,item_sku,item_quantity,item_price,tracking_number,Cedula\n\
@@ -175,7 +175,7 @@ fn the_rows_of_an_order_are_one_order_or_none() {
         let says_where = ran.text().contains("row 3") || ran.text().contains("Row 3");
         assert!(says_where, "{code}: {ran:?}");
     }
-    // Rows of an order that are apart are two orders with one reference.
+    // Rows of an order that are not adjacent are two orders with one reference.
     let lines: Vec<_> = SHOPIFY.lines().collect();
     let dir = with_files(&[lines[0], lines[1], lines[3], lines[2], ""].join("\n"));
     let rows = checked(&dir, "--preset shopify --map map.toml --sender sender.toml");

@@ -1,4 +1,4 @@
-//! The requests that clients send, and what the service's answers mean.
+//! The requests that clients send, and the interpretation of the service's answers.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,34 +7,34 @@ use serde_json::{Value, json};
 
 use crate::model::{Answer, Call, Status};
 
-/// An account of the service, with what its clients and its carrier present.
+/// An account of the service, with the keys of its clients and its carrier.
 pub(crate) struct Account {
     pub(crate) key: String,
     pub(crate) carrier_key: String,
 }
 
-/// A call that is made until it is answered: all its attempts have the same key.
+/// A call that is repeated until it is answered: all its attempts have the same key.
 pub(crate) struct Request<'a> {
     pub(crate) call: Call,
     /// The order's idempotency key.
     pub(crate) order: &'a str,
-    /// Of the parcel; empty as long as no client knows it.
+    /// The parcel's tracking number; empty until a client knows it.
     pub(crate) number: &'a str,
-    /// What this call's own key is made of.
+    /// The number from which this call's idempotency key is made.
     pub(crate) serial: u64,
-    /// When a carrier saw the parcel, in milliseconds since 1970.
+    /// The moment when a carrier saw the parcel, in milliseconds since 1970.
     pub(crate) seen_at: u64,
 }
 
-/// An answer that says something of the order.
+/// An answer that says something about the order.
 pub(crate) struct Reply {
     pub(crate) answer: Answer,
-    /// The tracking number, of an answer that has one.
+    /// The tracking number, if the answer has one.
     pub(crate) number: Option<String>,
 }
 
 impl Request<'_> {
-    /// To the server at `address`.
+    /// Builds the HTTP request to the server at `address`.
     pub(crate) fn to(&self, http: &Client, address: &str, account: &Account) -> RequestBuilder {
         let Self { call, number, serial, .. } = *self;
         let (path, body) = match call {
@@ -73,7 +73,7 @@ impl Request<'_> {
         }
     }
 
-    /// What an answer says of the order; none if it leaves open whether the call took effect.
+    /// Returns the answer's statement about the order; `None` if it leaves open whether the call took effect.
     pub(crate) fn understand(&self, status: u16, bytes: &[u8]) -> Option<Reply> {
         if status >= 500 {
             return None;
@@ -98,7 +98,7 @@ impl Request<'_> {
                 body["status"].as_str().and_then(Status::parse).map(Answer::Stands)
             }
             (Call::Scan { .. }, 200) => match of_scan(&body["data"]["results"][0]) {
-                // One that could not be written.
+                // The event failed because it could not be written.
                 Some(Answer::Refused) if is_failure(&body) => return None,
                 answer => answer,
             },
@@ -139,7 +139,7 @@ fn own_key(serial: u64) -> String {
     format!("torture-{serial:010}")
 }
 
-/// Seven digits, and the remainder of their division by seven.
+/// Returns an air waybill: seven digits, and the remainder of their division by seven.
 fn air_waybill(serial: u64) -> String {
     let (prefix, number) = (100 + serial / 10_000_000, serial % 10_000_000);
     format!("{prefix}-{number:07}{}", number % 7)

@@ -1,4 +1,4 @@
-//! Clients that work on the same orders at once, and write down what they asked and heard.
+//! Clients that work on the same orders at once and record their calls and the answers.
 
 use std::{
     sync::{
@@ -19,38 +19,38 @@ use crate::{
     stepped_clock::{SteppedClock, now_millis},
 };
 
-/// How many calls each of the two clients of an order makes.
+/// Number of calls that each of the two clients of an order makes.
 const CALLS: usize = 6;
-/// How often a call is made until it is answered.
+/// Maximum number of attempts of a call.
 const ATTEMPTS: u32 = 4;
-/// How far ahead carriers' clocks are, so that a scan is later than whatever the servers date: the service accepts five
-/// minutes, and no call takes four.
+/// Milliseconds by which carriers' clocks are ahead, so that a scan is later than any date of the servers: the service
+/// accepts five minutes, and no call takes four.
 const AHEAD_MILLIS: u64 = 240_000;
 
 pub(crate) type OrderRecord = Record<Call, Answer>;
 
-/// What all clients share.
+/// The state that all clients share.
 pub(crate) struct Clients {
     http: Client,
-    servers: Vec<Place>,
+    servers: Vec<Upstream>,
     pub(crate) accounts: Vec<Account>,
-    /// Of the only server, if its clock is stepped.
+    /// The clock of the only server, if it is stepped.
     clock: Option<Arc<SteppedClock>>,
-    /// The moments of the history.
+    /// A counter that orders the calls and answers of the history.
     moments: AtomicU64,
-    /// Numbers for keys and air waybills.
+    /// A counter for keys and air waybills.
     serial: AtomicU64,
     newest_scan: AtomicU64,
     pub(crate) counts: Counts,
 }
 
-/// A server, and how many calls wait for it.
-struct Place {
+/// A server, and the number of calls that wait for it.
+struct Upstream {
     address: String,
     waiting: AtomicUsize,
 }
 
-/// What was acknowledged, and what was not.
+/// The number of acknowledged calls by kind, and of calls without an answer.
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) creates: AtomicU64,
@@ -63,7 +63,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Calls that changed something, and were acknowledged.
+    /// Returns the number of acknowledged calls that changed something.
     pub(crate) fn writes(&self) -> u64 {
         [&self.creates, &self.voids, &self.reprints, &self.manifests, &self.scans]
             .map(|count| count.load(Ordering::Relaxed))
@@ -86,7 +86,7 @@ impl Counts {
     }
 }
 
-/// An order, and what was asked of it.
+/// An order, and the calls that were made on it.
 pub(crate) struct OrderHistory {
     pub(crate) serial: u64,
     pub(crate) number: OnceLock<String>,
@@ -94,7 +94,7 @@ pub(crate) struct OrderHistory {
 }
 
 impl OrderHistory {
-    /// An order with this tracking number, if a client knows it.
+    /// Returns an order with this tracking number, if a client knows it.
     pub(crate) fn new(serial: u64, number: Option<String>) -> Self {
         let number = number.map_or_else(OnceLock::new, OnceLock::from);
         Self { serial, number, records: Mutex::default() }
@@ -121,10 +121,10 @@ impl Clients {
         clock: Option<Arc<SteppedClock>>,
     ) -> Self {
         let http = Client::builder().timeout(Duration::from_secs(12)).tcp_nodelay(true);
-        let place = |address| Place { address, waiting: AtomicUsize::new(0) };
+        let upstream = |address| Upstream { address, waiting: AtomicUsize::new(0) };
         Self {
             http: http.build().expect("a client"),
-            servers: addresses.into_iter().map(place).collect(),
+            servers: addresses.into_iter().map(upstream).collect(),
             accounts,
             clock,
             moments: AtomicU64::new(0),
@@ -134,7 +134,7 @@ impl Clients {
         }
     }
 
-    /// A new order, with two clients at it until each has made its calls.
+    /// Creates an order on which two clients work until each has made its calls.
     pub(crate) async fn work(&self, random: &mut Rng) -> OrderHistory {
         let order = OrderHistory::new(self.serial.fetch_add(1, Ordering::Relaxed), None);
         let (mut one, mut other) = (random.fork(), random.fork());
@@ -159,7 +159,7 @@ impl Clients {
         }
     }
 
-    /// A carrier sees the parcel at the newest moment so far.
+    /// Returns a carrier's scan of the parcel, later than every scan before.
     fn scan(&self, random: &mut Rng) -> Call {
         let seen = Status::SEEN[random.usize(..Status::SEEN.len())];
         if self.clock.is_some() {
@@ -172,7 +172,7 @@ impl Clients {
         Call::Scan { seen, at: Some(at) }
     }
 
-    /// Makes a call, again if it is not answered, and writes it down.
+    /// Makes a call, repeats it if it is not answered, and records it.
     pub(crate) async fn call(
         &self,
         order: &OrderHistory,
@@ -181,15 +181,15 @@ impl Clients {
     ) -> Option<Answer> {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
         let started = self.moment();
-        let mut unheard = 0;
+        let mut unanswered = 0;
         let reply = loop {
             if let Some(reply) = self.attempt(order, (call, serial), random).await {
                 break Some(reply);
             }
-            unheard += 1;
+            unanswered += 1;
             self.counts.without_answer.fetch_add(1, Ordering::Relaxed);
-            // Creations are repeated anyway, each a call of its own.
-            if unheard == ATTEMPTS || call == Call::Create {
+            // Creations are repeated anyway, each as a separate call.
+            if unanswered == ATTEMPTS || call == Call::Create {
                 break None;
             }
         };
@@ -203,8 +203,8 @@ impl Clients {
             self.counts.add(call, answer);
         }
         let mut records = order.records();
-        // What was refused later was not executed earlier, but may still be: an attempt can be on its way.
-        if unheard > 0 && matches!(answer, Some(Answer::Refused | Answer::TooEarly)) {
+        // A refusal now says that no earlier attempt was executed, but one may still be under way.
+        if unanswered > 0 && matches!(answer, Some(Answer::Refused | Answer::TooEarly)) {
             records.push(Record { call, started, answered: None });
         }
         let answered = answer.map(|answer| (self.moment(), answer));
@@ -218,10 +218,11 @@ impl Clients {
         (call, serial): (Call, u64),
         random: &mut Rng,
     ) -> Option<Reply> {
-        // As a balancer does: of two the one for which fewer wait, so that a server that is stopped does not hold all.
+        // Like a balancer: of two servers, take the one with fewer waiting calls, so that a stopped server does not
+        // hold all calls.
         let [one, other] = [(); 2].map(|()| &self.servers[random.usize(..self.servers.len())]);
-        let waiting = |place: &Place| place.waiting.load(Ordering::Relaxed);
-        let place = if waiting(one) <= waiting(other) { one } else { other };
+        let waiting = |upstream: &Upstream| upstream.waiting.load(Ordering::Relaxed);
+        let upstream = if waiting(one) <= waiting(other) { one } else { other };
         let seen_at = match (call, &self.clock) {
             (Call::Scan { at: Some(at), .. }, _) => at,
             (_, Some(clock)) => clock.now_millis(),
@@ -230,13 +231,13 @@ impl Clients {
         let key = OrderHistory::key(order.serial);
         let number = order.number.get().map_or("", String::as_str);
         let request = Request { call, order: &key, number, serial, seen_at };
-        place.waiting.fetch_add(1, Ordering::Relaxed);
-        let response = self.send(&request, &place.address, order.serial).await;
+        upstream.waiting.fetch_add(1, Ordering::Relaxed);
+        let response = self.send(&request, &upstream.address, order.serial).await;
         if response.is_none() {
-            // A server that is down refuses at once: it waits as long as others answer.
+            // A server that is down refuses at once; wait as long as an answer of the others takes.
             tokio::time::sleep(Duration::from_millis(random.u64(20..200))).await;
         }
-        place.waiting.fetch_sub(1, Ordering::Relaxed);
+        upstream.waiting.fetch_sub(1, Ordering::Relaxed);
         response
     }
 
@@ -246,12 +247,12 @@ impl Clients {
         request.understand(status, &response.bytes().await.ok()?)
     }
 
-    /// Whose the order with this number is.
+    /// Returns the account of the order with this number.
     pub(crate) fn account(&self, serial: u64) -> &Account {
         &self.accounts[serial as usize % self.accounts.len()]
     }
 
-    /// The history of an order's parcel, if it is answered.
+    /// Returns the history of an order's parcel, if it is answered.
     pub(crate) async fn history(&self, order: &OrderHistory) -> Option<Value> {
         let number = order.number.get()?;
         let request = Request { call: Call::Track, order: "", number, serial: 0, seen_at: 0 };
@@ -262,7 +263,7 @@ impl Clients {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// How many parcels the service lists, of all accounts.
+    /// Returns the number of parcels that the service lists for all accounts.
     pub(crate) async fn parcels(&self) -> u64 {
         let mut parcels = 0;
         for account in &self.accounts {

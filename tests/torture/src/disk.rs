@@ -1,25 +1,25 @@
-//! A file system of its own for a database, which can be full for a while.
+//! A separate file system for a database, which can be full for a while.
 
 use std::{path::PathBuf, process::Command};
 
-/// A tmpfs; it is gone when it is dropped.
+/// A tmpfs that is unmounted when it is dropped.
 pub(crate) struct Disk {
     pub(crate) folder: PathBuf,
     has_limit: bool,
 }
 
-/// As much as the machine may give.
+/// Maximum size of the file system; the machine's memory may be smaller.
 const ROOM: &str = "size=8g";
 
 impl Disk {
-    /// On an empty folder.
+    /// Mounts a tmpfs on an empty folder.
     pub(crate) fn mount(folder: PathBuf) -> Self {
         let mounted = mount(&["-t", "tmpfs", "-o", &format!("{ROOM},mode=1777"), "tmpfs"], &folder);
         assert!(mounted, "a tmpfs cannot be mounted here: run as root, or --without-full-disks");
         Self { folder, has_limit: true }
     }
 
-    /// The folder as it is: its disk is never full.
+    /// Returns the folder as it is: its disk is never full.
     pub(crate) fn of_folder(folder: PathBuf) -> Self {
         Self { folder, has_limit: false }
     }
@@ -28,16 +28,16 @@ impl Disk {
         self.has_limit
     }
 
-    /// From now on there is room for so many KiB more.
+    /// Leaves room for this many KiB more from now on.
     pub(crate) fn limit(&self, more: u64) {
         let used = Command::new("df").args(["--output=used", "-k"]).arg(&self.folder).output();
         let used = String::from_utf8(used.expect("df is there").stdout).expect("text");
         let used: u64 = used.lines().last().and_then(|line| line.trim().parse().ok()).expect("KiB");
-        // What is written meanwhile may leave less room than this is.
+        // The result does not matter: other writes may exceed this size before it is set.
         let _limited = mount(&["-o", &format!("remount,size={}k", used + more)], &self.folder);
     }
 
-    /// There is room again.
+    /// Makes room again.
     pub(crate) fn make_room(&self) {
         assert!(mount(&["-o", &format!("remount,{ROOM}")], &self.folder), "the disk stays full");
     }

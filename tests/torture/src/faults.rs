@@ -1,4 +1,4 @@
-//! What goes wrong, a few things at once and then nothing for a while, drawn from the seed.
+//! The faults, drawn from the seed: a few at once, then none for a while.
 
 use std::{
     collections::BTreeMap,
@@ -20,31 +20,31 @@ use crate::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
-    /// `kill -9`, and a start.
+    /// `kill -9`, then a start.
     Kill,
-    /// SIGTERM, and a start.
+    /// SIGTERM, then a start.
     Restart,
     /// SIGSTOP, and SIGCONT after seconds.
     Freeze,
-    /// The same for longer than a lease of a webhook lasts.
+    /// The same for longer than the lease of a webhook.
     FreezeBeyondLease,
     /// A wall clock that is set by hours.
     StepClock,
-    /// No room on the disk of the database, and room again.
+    /// A full disk of the database, and room again.
     FillDisk,
-    /// A connection cut at some message of a group.
+    /// A connection that is cut at some message of a group.
     Cut,
     /// A network that passes nothing on.
     Stall,
-    /// `pg_terminate_backend` of all.
+    /// `pg_terminate_backend` for all connections.
     EndConnections,
-    /// PostgreSQL stopped as by a power cut, and started.
+    /// PostgreSQL stopped as by a power cut, then started.
     Crash,
-    /// PostgreSQL stopped in order, and started.
+    /// PostgreSQL stopped in order, then started.
     StopDatabase,
 }
 
-/// How often each of them comes.
+/// The relative frequency of each fault.
 const WITH_POSTGRES: [(Fault, usize); 11] = [
     (Fault::Kill, 24),
     (Fault::Restart, 3),
@@ -66,20 +66,20 @@ const WITH_A_FILE: [(Fault, usize); 5] = [
     (Fault::FillDisk, 3),
 ];
 
-/// At most so many at once.
+/// Maximum number of faults at once.
 const AT_ONCE: usize = 3;
-/// The calm ends after so long, however little was written.
-const LONGEST_CALM: Duration = Duration::from_secs(20);
-/// How long a delivery of a webhook belongs to its server.
+/// Maximum duration of the calm between faults, however little was written.
+const MAX_CALM: Duration = Duration::from_secs(20);
+/// Duration of a webhook's lease.
 const LEASE: Duration = Duration::from_secs(60);
-/// An acknowledgement is written down sooner, however busy the machine is.
+/// Maximum time until an acknowledgement is written to the database, however busy the machine is.
 const UNWRITTEN: Duration = Duration::from_secs(5);
-/// A minute, and some seconds.
+/// A minute and some seconds.
 const BEYOND_LEASE: Duration = Duration::from_secs(66);
-/// As far as a clock is set, so that keys do not expire: five hours.
-const FURTHEST_STEP: i64 = 5 * 3_600;
+/// Maximum step of a clock in seconds, five hours, so that keys do not expire.
+const MAX_STEP: i64 = 5 * 3_600;
 
-/// How often each fault happened.
+/// The number of times that each fault happened.
 #[derive(Default)]
 pub(crate) struct Tally(Mutex<BTreeMap<Fault, u64>>);
 
@@ -92,7 +92,7 @@ impl Tally {
         self.counts().iter().map(|(_, count)| count).sum()
     }
 
-    /// Each with its name.
+    /// Returns the counts with the names of the faults.
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
         let tally = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tally.iter().map(|(fault, count)| (fault.name(), *count)).collect()
@@ -108,27 +108,27 @@ impl Tally {
     }
 }
 
-/// What faults need to know.
+/// The servers, clients and settings of the faults.
 pub(crate) struct Troubles {
     pub(crate) world: Arc<World>,
     pub(crate) clients: Arc<Clients>,
     pub(crate) tally: Tally,
-    /// So many writes are acknowledged between faults, more or less.
+    /// Approximate number of acknowledged writes between faults.
     pub(crate) calm: u64,
-    /// Whether a server may be stopped for more than a minute.
+    /// Set if a server may be stopped for more than a minute.
     pub(crate) may_outlast_leases: bool,
     pub(crate) go_on: AtomicBool,
 }
 
 impl Troubles {
-    /// Makes trouble as long as it is to go on, and ends when all is as it was.
+    /// Makes faults until the run ends, and returns when all of them are repaired.
     pub(crate) async fn make(self: Arc<Self>, mut random: Rng) {
         let is_postgres = self.world.postgres.is_some();
         let table: &[_] = if is_postgres { &WITH_POSTGRES } else { &WITH_A_FILE };
         let possible: Vec<_> = table.iter().filter(|(fault, _)| self.is_possible(*fault)).collect();
         let bag: Vec<_> =
             possible.iter().flat_map(|(fault, weight)| vec![*fault; *weight]).collect();
-        // Each once, however short the run is.
+        // Each fault happens once, however short the run is.
         let mut first: Vec<_> = possible.iter().map(|(fault, _)| *fault).collect();
         random.shuffle(&mut first);
         let mut long = JoinSet::new();
@@ -160,7 +160,7 @@ impl Troubles {
         }
     }
 
-    /// What ended by itself is started again, as a service manager does.
+    /// Starts a process again that ended by itself, as a service manager does.
     fn ensure_alive(&self) {
         for server in &self.world.servers {
             if server.turn.try_lock().is_ok() {
@@ -173,7 +173,7 @@ impl Troubles {
         let enough = self.clients.counts.writes() + random.u64(self.calm / 2..=self.calm * 3 / 2);
         let began = Instant::now();
         while self.clients.counts.writes() < enough
-            && began.elapsed() < LONGEST_CALM
+            && began.elapsed() < MAX_CALM
             && self.go_on.load(Ordering::SeqCst)
         {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -185,7 +185,7 @@ impl Troubles {
         match fault {
             Fault::Kill | Fault::Restart | Fault::Freeze | Fault::FreezeBeyondLease => {
                 let victim = random.usize(..self.world.servers.len());
-                // Something else may be happening to it.
+                // Another fault may be happening to it.
                 let server = &self.world.servers[victim];
                 let Ok(_turn) = Arc::clone(&server.turn).try_lock_owned() else { return };
                 self.tally.add(fault);
@@ -204,7 +204,7 @@ impl Troubles {
             Fault::StepClock => {
                 self.tally.add(fault);
                 if let Some(clock) = &self.world.clock {
-                    clock.step(random.i64(-FURTHEST_STEP..=FURTHEST_STEP));
+                    clock.step(random.i64(-MAX_STEP..=MAX_STEP));
                 }
             }
             Fault::EndConnections | Fault::Crash | Fault::StopDatabase | Fault::FillDisk => {
@@ -219,11 +219,11 @@ impl Troubles {
         let server = &self.world.servers[victim];
         match fault {
             Fault::Kill => {
-                // On a file the next server ends the leases of the one before; on PostgreSQL they end by themselves.
+                // On a file the next server ends the leases of the one before; on PostgreSQL they expire.
                 let reaches_back = self.world.postgres.is_none().then_some(UNWRITTEN);
                 self.end(reaches_back, victim, "-KILL").await;
             }
-            // It ends its leases, of which it could not write down what became of them.
+            // It ends the leases whose outcome it could not write.
             Fault::Restart => self.end(Some(LEASE), victim, "-TERM").await,
             _ => {
                 let is_long = fault == Fault::FreezeBeyondLease;
@@ -270,14 +270,14 @@ impl Troubles {
     async fn fill_disk(&self, random: &mut Rng) {
         self.world.disk.limit(random.u64(..2_048));
         tokio::time::sleep(Duration::from_millis(random.u64(300..3_000))).await;
-        // It finds no room at a start either.
+        // It finds no room when it starts either.
         self.ensure_alive();
         tokio::time::sleep(Duration::from_millis(random.u64(0..500))).await;
         self.world.disk.make_room();
         blocking(&self.world, |world| postgres(world, Postgres::ensure_running)).await;
     }
 
-    /// Notes from when until when something stands still, and how long before that was in doubt.
+    /// Records a period in which something stands still, and how long before it the acknowledgements are in doubt.
     async fn pause(&self, reaches_back: Duration, still: impl Future<Output = ()>) {
         let began = Instant::now();
         still.await;
@@ -304,7 +304,7 @@ impl Fault {
     }
 }
 
-/// Mostly short, at times longer than calls wait.
+/// Draws a duration: usually short, at times longer than calls wait.
 fn some_seconds(random: &mut Rng) -> Duration {
     let longest = if random.u8(..6) == 0 { 8_000 } else { 1_500 };
     Duration::from_millis(random.u64(200..longest))

@@ -1,5 +1,5 @@
-//! What is kept of an order once its clients are done: little, as a run has hundreds of thousands of them; and how
-//! it is judged in the end.
+//! The record of an order once its clients are done, and its verdict at the end. It is small, since a run has hundreds
+//! of thousands of orders.
 
 use std::collections::HashSet;
 
@@ -20,23 +20,23 @@ pub(crate) struct KeptOrder {
     past: Past,
 }
 
-/// What is known of it.
+/// The calls on an order, or their result.
 enum Past {
-    /// Every call was answered, and these are the states in which it may be.
+    /// Every call was answered; the order is in one of these states.
     Settled(Vec<State>),
-    /// The calls, as one without an answer may still take effect.
+    /// The calls, since one without an answer may still take effect.
     Open(Vec<OrderRecord>),
 }
 
-/// What came of looking at an order in the end.
+/// The result of checking an order at the end.
 pub(crate) struct Final {
     pub(crate) number: String,
-    /// The changes of its parcel's status, by its history.
+    /// The changes of its parcel's status, from its history.
     pub(crate) moves: Vec<Move>,
 }
 
 impl KeptOrder {
-    /// Judges what the clients heard, and drops what is not needed any more.
+    /// Judges the answers of the clients, and drops what is not needed later.
     pub(crate) fn new(history: OrderHistory) -> Result<Self, String> {
         let (serial, number, records) = history.into_parts();
         let ends = judge(serial, &[State::Absent], &records)?;
@@ -49,14 +49,14 @@ impl KeptOrder {
         Ok(Self { serial, number, past })
     }
 
-    /// Whether every call was answered.
+    /// Returns whether every call was answered.
     pub(crate) const fn is_settled(&self) -> bool {
         matches!(self.past, Past::Settled(_))
     }
 
-    /// Creates the order again under its key, and looks where its parcel stands: it is the same parcel, where the
-    /// calls have left it.
-    pub(crate) async fn ask_again(
+    /// Creates the order again under its key and checks its parcel: it must be the same parcel, in a state that the
+    /// calls allow.
+    pub(crate) async fn check_again(
         self,
         clients: &Clients,
         random: &mut Rng,
@@ -74,11 +74,11 @@ impl KeptOrder {
         }
         let history = clients.history(&order).await;
         let history = history.ok_or_else(|| format!("{key}: its history is not answered"))?;
-        let (serial, number, asked) = order.into_parts();
+        let (serial, number, repeated) = order.into_parts();
         match self.past {
-            Past::Settled(states) => judge(serial, &states, &asked)?,
+            Past::Settled(states) => judge(serial, &states, &repeated)?,
             Past::Open(mut records) => {
-                records.extend(asked);
+                records.extend(repeated);
                 judge(serial, &[State::Absent], &records)?
             }
         };
@@ -97,8 +97,8 @@ fn judge(serial: u64, before: &[State], records: &[OrderRecord]) -> Result<HashS
     Ok(ends)
 }
 
-/// Entries of a history that changed the status: those of the service, and scans that were neither late nor of the
-/// same status.
+/// Returns the entries of a history that changed the status: those of the service, and scans that were neither late nor
+/// of the same status.
 fn moves(tracking: &Value) -> Vec<Move> {
     let mut entries: Vec<_> = tracking["history"].as_array().into_iter().flatten().collect();
     entries.sort_by_key(|entry| entry["sequence"].as_u64());

@@ -1,23 +1,23 @@
-//! Whether concurrent calls were answered as one server would have answered them that does one thing at a
-//! time, each call at some moment between its start and its answer.
+//! A checker of concurrent calls: they must be answered as by a server that does one thing at a time, with each call
+//! taking effect at some moment between its start and its answer.
 //!
-//! The search is that of Wing and Gong, with Lowe's memory of places that lead nowhere: it takes a call
-//! that could have been the next one, asks the model whether its answer fits, and goes on with what follows.
-//! It is exponential in the calls that overlap, so a history is cut into one for each order.
+//! The search is that of Wing and Gong, with Lowe's memory of dead ends: it takes a call that could have been the next
+//! one, asks the model whether its answer fits, and continues from the resulting states. It is exponential in the calls
+//! that overlap, so a history is divided by order.
 
 use std::{collections::HashSet, hash::Hash};
 
-/// What a service that does one thing at a time would answer.
+/// A model of a service that does one thing at a time.
 pub(crate) trait Model {
-    /// What the service knows.
+    /// The state of the service.
     type State: Clone + Eq + Hash;
-    /// What it is asked.
+    /// A call to it.
     type Call;
-    /// What it says.
+    /// An answer to a call.
     type Answer;
 
-    /// The states that may follow a call; none if the answer is not one of this state. A call whose answer was
-    /// not heard may have had any.
+    /// Returns the states that may follow a call; none if this state cannot give the answer. A call without an answer
+    /// may have had any.
     fn step(
         state: &Self::State,
         call: &Self::Call,
@@ -25,19 +25,19 @@ pub(crate) trait Model {
     ) -> Vec<Self::State>;
 }
 
-/// A call, with the moments between which it took effect. None of a history starts at the moment of an answer.
+/// A call, with the moments between which it took effect. In a history, no call starts at the moment of an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Record<C, A> {
     pub(crate) call: C,
     pub(crate) started: u64,
-    /// None when no answer was heard: the call may take effect at any later moment, or never.
+    /// The answer and its moment. `None` if none arrived: the call may take effect at any later moment, or never.
     pub(crate) answered: Option<(u64, A)>,
 }
 
 type RecordOf<M> = Record<<M as Model>::Call, <M as Model>::Answer>;
 
-/// The states in which the service may be once each answer was given; none if no order of the calls fits their
-/// answers. Calls without an answer that may still take effect after all others are not in them.
+/// Returns the possible states of the service after the last answer; none if no order of the calls fits their answers.
+/// States that calls without an answer may still produce later are not included.
 pub(crate) fn end_states<M: Model>(
     before: &[M::State],
     history: &[RecordOf<M>],
@@ -52,13 +52,13 @@ pub(crate) fn end_states<M: Model>(
 
 struct Search<'a, M: Model> {
     history: &'a [RecordOf<M>],
-    /// Calls that were done, with the state after them.
+    /// The calls that are done, with the state after them.
     seen: HashSet<(Vec<bool>, M::State)>,
     ends: HashSet<M::State>,
 }
 
 impl<M: Model> Search<'_, M> {
-    /// Does what is not done yet from `state` on, `left` answered calls among it, in every possible order.
+    /// Tries the calls that are not done yet from `state` on in every possible order; `left` of them were answered.
     fn go_on(&mut self, state: &M::State, done: &[bool], left: usize) {
         if left == 0 {
             self.ends.insert(state.clone());
@@ -70,7 +70,7 @@ impl<M: Model> Search<'_, M> {
         let history = self.history;
         let open = || history.iter().enumerate().zip(done).filter(|(_, done)| !**done);
         let answers = open().filter_map(|((_, record), _)| Some(record.answered.as_ref()?.0));
-        // What started after another call's answer cannot come before that call.
+        // A call that started after another call's answer cannot come before that call.
         let first_answer = answers.min().unwrap_or(u64::MAX);
         for ((at, record), _) in open().filter(|((_, record), _)| record.started < first_answer) {
             let answer = record.answered.as_ref().map(|(_, answer)| answer);
@@ -89,12 +89,12 @@ mod tests {
 
     use super::*;
 
-    /// A register: the smallest thing of which answers can be stale.
+    /// A register: the smallest object whose answers can be stale.
     struct Register;
 
     impl Model for Register {
         type State = u8;
-        /// What is written; none is a read.
+        /// The value to write; `None` is a read.
         type Call = Option<u8>;
         type Answer = u8;
 
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// Calls of three clients, one after another for each, with answers drawn at random: many are wrong.
+    /// Returns calls of three clients, sequential for each, with answers drawn at random: many are wrong.
     fn random_history(random: &mut Rng) -> Vec<RecordOf<Register>> {
         let mut records: Vec<RecordOf<Register>> = Vec::new();
         let mut running = [None::<usize>; 3];
@@ -122,7 +122,7 @@ mod tests {
         records
     }
 
-    /// The same by trying every order of the answered calls and of some of the others.
+    /// Computes the same by trying every order of the answered calls and of some of the others.
     fn by_brute_force(
         state: u8,
         done: &[&RecordOf<Register>],
@@ -144,7 +144,7 @@ mod tests {
             })
     }
 
-    /// `just torture-checker` compares with another's checker.
+    /// `just torture-checker` compares with another checker.
     #[test]
     fn the_checker_finds_an_order_if_any_order_fits() {
         let mut verdicts = [0_u32; 2];
@@ -155,7 +155,7 @@ mod tests {
             assert_eq!(!ends.is_empty(), fits, "seed {seed}: {history:?}");
             verdicts[usize::from(fits)] += 1;
         }
-        // Both verdicts are common, or the agreement would say little.
+        // Both verdicts are common, otherwise the agreement would say little.
         assert!(verdicts.iter().all(|count| *count > 2_000), "{verdicts:?}");
     }
 }

@@ -1,7 +1,7 @@
-//! Real servers, a real PostgreSQL, real faults: clients work on the same orders at once while servers are
-//! killed, connections cut, clocks set, disks full and the database crashes. Afterwards every acknowledged order
-//! is there once, no other parcel is, each order's calls were answered as by one server that does one thing at a
-//! time, and every change of a parcel has reached the receiver of webhooks, in order.
+//! Real servers, a real PostgreSQL, real faults: clients work on the same orders at once while servers are killed,
+//! connections cut, clocks set, disks full and the database crashes. Afterwards every acknowledged order exists once
+//! and no further parcel does, each order's calls were answered as by one server that does one thing at a time, and
+//! every change of a parcel has reached the receiver of webhooks, in order.
 
 mod calls;
 mod clients;
@@ -44,40 +44,40 @@ use self::{
     world::{Plan, World},
 };
 
-/// Faults against real servers, and whether they kept every promise.
+/// Faults against real servers, and a check that they kept every promise.
 #[derive(Parser)]
 struct Args {
     /// The server's binary.
     #[arg(long)]
     server: PathBuf,
-    /// Where the parcels are.
+    /// The database of the parcels.
     #[arg(long, default_value = "postgres")]
     store: Store,
-    /// How long faults happen at most.
+    /// Maximum duration of the faults, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Ends sooner once so many writes were acknowledged, and `--kills` happened.
+    /// Ends the faults early once this many writes were acknowledged and `--kills` happened.
     #[arg(long, default_value_t = u64::MAX)]
     writes: u64,
-    /// How many servers are killed at least, if the time allows it.
+    /// Minimum number of kills of servers, if the time allows it.
     #[arg(long, default_value_t = 0)]
     kills: u64,
-    /// How many orders are worked on at once.
+    /// Number of orders that are worked on at once.
     #[arg(long, default_value_t = 64)]
     orders: u32,
-    /// Writes that are acknowledged between faults, more or less.
+    /// Approximate number of acknowledged writes between faults.
     #[arg(long, default_value_t = 300)]
     calm: u64,
-    /// Without faults that last longer than a lease of a webhook, and with a receiver that never refuses: it ends sooner.
+    /// Leaves out faults that last longer than a webhook's lease, and the receiver never refuses: it ends sooner.
     #[arg(long)]
     brief: bool,
-    /// No disk is ever full: it needs root, to mount a tmpfs.
+    /// Never fills a disk, which needs root, to mount a tmpfs.
     #[arg(long)]
     without_full_disks: bool,
-    /// No wall clock is set: it needs libfaketime.
+    /// Never sets a wall clock, which needs libfaketime.
     #[arg(long)]
     without_clocks: bool,
-    /// Draws the faults and the calls; a new one if absent.
+    /// The seed of the faults and the calls; a new one if absent.
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -90,12 +90,12 @@ enum Store {
     Sqlite,
 }
 
-/// So many accounts have webhooks of their own: at most ten messages are on their way to each.
+/// Number of accounts with separate webhooks: at most ten messages are in flight to each.
 const ACCOUNTS: usize = 16;
-/// So many accounts more have sandboxes that are reset.
+/// Number of further accounts whose sandboxes are reset.
 const SANDBOXES: usize = 4;
 
-/// What a run consists of.
+/// The servers, clients and receiver of a run.
 struct Run {
     troubles: Arc<Troubles>,
     clients: Arc<Clients>,
@@ -108,7 +108,7 @@ fn main() {
     let seed = args.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
     println!("seed {seed}");
     let folder = tempfile::tempdir().expect("a folder");
-    // PostgreSQL has its data in there, and is another user.
+    // PostgreSQL runs as another user and has its data in this folder.
     let all_may_look = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), all_may_look).expect("a folder");
     let mut random = Rng::with_seed(seed);
@@ -119,7 +119,7 @@ fn main() {
             _ = tokio::signal::ctrl_c() => false,
         }
     });
-    // With its tasks go the servers, PostgreSQL and its disk.
+    // The tasks of the runtime own the servers, PostgreSQL and its disk.
     drop(runtime);
     if !is_sound {
         println!("seed {seed}: see the servers' logs in {}", folder.keep().display());
@@ -155,7 +155,7 @@ async fn run(args: &Args, folder: &Path, random: &mut Rng) -> bool {
     run.torture(args, random).await;
     println!("faults end");
     run.wait_until_ready(random).await;
-    run.verdict.ask_again(&run.clients, random).await;
+    run.verdict.check_again(&run.clients, random).await;
     run.verdict.wait_for_webhooks(run.receiver.ledger()).await;
     run.verdict.judge(&run.troubles, &run.receiver).await
 }
@@ -178,10 +178,10 @@ impl Run {
         }
     }
 
-    /// Works on orders while things go wrong.
+    /// Works on orders while faults happen.
     async fn torture(&mut self, args: &Args, random: &mut Rng) {
         let troubles = Arc::clone(&self.troubles);
-        // Their keys are made by a command that does not try again, so before anything goes wrong.
+        // Their keys are made by a command that does not try again, so before the first fault.
         let all: Vec<_> = (0..SANDBOXES).map(|at| Sandbox::new(&troubles.world, at)).collect();
         let making = tokio::spawn(Arc::clone(&troubles).make(random.fork()));
         let mut workers = JoinSet::new();
@@ -213,16 +213,16 @@ impl Run {
         self.verdict.add_sandboxes(sandboxes.join_all().await);
     }
 
-    /// Until there was enough trouble; says now and then how it goes.
+    /// Waits until enough faults happened, and prints the progress at intervals.
     async fn watch(&self, args: &Args) {
         let (began, clients) = (Instant::now(), &self.clients);
-        let mut said = Instant::now();
+        let mut printed = Instant::now();
         let is_enough =
             || clients.counts.writes() >= args.writes && self.troubles.tally.kills() >= args.kills;
         while began.elapsed() < Duration::from_secs(args.seconds) && !is_enough() {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            if said.elapsed() > Duration::from_secs(10) {
-                said = Instant::now();
+            if printed.elapsed() > Duration::from_secs(10) {
+                printed = Instant::now();
                 println!(
                     "{:>5} s: {} writes, {} faults, {} kills, {} events",
                     began.elapsed().as_secs(),

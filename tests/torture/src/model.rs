@@ -1,33 +1,34 @@
-//! What the service promises about one order, as if it did one thing at a time.
+//! A model of the service's promises about one order, as if it did one thing at a time.
 
 use crate::linearizability::Model;
 
 /// An order, known by its idempotency key.
 pub(crate) struct Order;
 
-/// What can be asked about it. A call that got no answer is made again under its key, and is one call.
+/// A call on an order. A call that got no answer is repeated under its key and counts as one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     /// The same order under the same key.
     Create,
-    /// A void under a key of its own.
+    /// A void under a separate key.
     Void,
-    /// A reprint under a key of its own.
+    /// A reprint under a separate key.
     Reprint,
-    /// A manifest of this parcel alone, under an air waybill of its own.
+    /// A manifest of this parcel alone, under a separate air waybill.
     Manifest,
     /// A carrier saw the parcel.
     Scan {
         seen: Status,
-        /// When, later than whatever servers date; none if a server's own clock is wrong, so that any may be later.
+        /// The moment, later than any date of the servers. `None` if a server's clock is wrong, so that any date may be
+        /// later.
         at: Option<u64>,
     },
-    /// Its status.
+    /// A request for the status.
     Track,
 }
 
-/// What was answered. Answers that say nothing of the order (limits, failures of the server) are no
-/// answers: the call may have taken effect.
+/// An answer to a call. Answers that say nothing about the order (limits, failures of the server) do not count: the
+/// call may have taken effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// 201, and a hash of the body.
@@ -42,24 +43,24 @@ pub(crate) enum Answer {
     Reprinted(u32),
     /// The manifest was submitted.
     Submitted,
-    /// The parcel stands where it was seen.
+    /// The parcel has the status of the scan.
     Applied,
-    /// The scan is in the history, and the parcel stays where it was.
+    /// The scan is in the history, and the parcel's status is unchanged.
     Recorded,
-    /// The scan was taken before.
+    /// The scan was recorded before.
     TakenBefore,
-    /// Not in this status.
+    /// Refused in the parcel's status.
     Refused,
     /// The carrier's clock is ahead of the server's.
     TooEarly,
-    /// Where the parcel stands.
+    /// The parcel's status.
     Stands(Status),
-    /// What no state of the order explains, such as that there is no such parcel.
+    /// An answer that no state of the order explains, such as that the parcel does not exist.
     Unexpected,
 }
 
 impl Answer {
-    /// Whether it acknowledges that something was written by this call.
+    /// Returns whether the answer acknowledges a change by this call.
     pub(crate) const fn is_of_write(self) -> bool {
         match self {
             Self::Created(_)
@@ -79,7 +80,7 @@ impl Answer {
     }
 }
 
-/// Where a parcel can stand here: a part of the service's statuses.
+/// The statuses that a parcel can have here: a part of the service's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Status {
     Labelled,
@@ -93,7 +94,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// Each with its name on the wire.
+    /// The names on the wire.
     const NAMES: [(Self, &str); 8] = [
         (Self::Labelled, "LABEL_GENERATED"),
         (Self::Manifested, "MANIFEST_SUBMITTED"),
@@ -105,7 +106,7 @@ impl Status {
         (Self::Voided, "VOIDED"),
     ];
 
-    /// Those that carriers see.
+    /// The statuses that carriers report.
     pub(crate) const SEEN: [Self; 5] =
         [Self::PickedUp, Self::Clearance, Self::InTransit, Self::OutForDelivery, Self::Delivered];
 
@@ -117,7 +118,7 @@ impl Status {
         Self::NAMES.iter().find(|(status, _)| *status == self).map_or("", |(_, name)| name)
     }
 
-    /// Whether a carrier's scan can lead from here to there.
+    /// Returns whether a carrier's scan can lead from this status to `seen`.
     fn leads_to(self, seen: Self) -> bool {
         use Status::{
             Clearance, Delivered, InTransit, Labelled, Manifested, OutForDelivery, PickedUp, Voided,
@@ -133,7 +134,7 @@ impl Status {
     }
 }
 
-/// What the service knows of an order.
+/// The service's state of an order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) enum State {
     #[default]
@@ -143,11 +144,11 @@ pub(crate) enum State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Parcel {
-    /// None until an answer of the creation was heard.
+    /// The hash of the creation's answer, once one arrived.
     creation: Option<u64>,
     status: Status,
     label: u32,
-    /// When the newest scan was made.
+    /// The moment of the newest scan.
     newest: u64,
 }
 
@@ -184,7 +185,7 @@ impl Parcel {
         !matches!(self.status, Status::Voided | Status::Delivered)
     }
 
-    /// After a call whose answer was not heard, if it was executed.
+    /// Returns the state after a call that was executed but whose answer did not arrive.
     fn after_unheard(self, call: Call) -> Self {
         let is_labelled = self.status == Status::Labelled;
         match call {
@@ -195,7 +196,7 @@ impl Parcel {
         }
     }
 
-    /// After a call, if this can be its answer.
+    /// Returns the state after a call, if it can have this answer.
     fn after(self, call: Call, answer: Answer) -> Option<Self> {
         let is_labelled = self.status == Status::Labelled;
         let (fits, next) = match (call, answer) {
@@ -218,7 +219,7 @@ impl Parcel {
         fits.then_some(next)
     }
 
-    /// The states after a scan: a carrier's answer says which of them it is.
+    /// Returns the possible states after a scan. A carrier's answer tells them apart.
     fn scanned(self, seen: Status, at: Option<u64>, answer: Option<&Answer>) -> Vec<State> {
         let newest = at.map_or(0, |at| at.max(self.newest));
         let is_late = at.map(|at| at < self.newest);
@@ -250,7 +251,7 @@ mod tests {
         !end_states::<Order>(&[State::Absent], records).is_empty()
     }
 
-    /// Calls one after another.
+    /// Returns whether sequential calls can have these answers.
     fn in_turn(calls: &[(Call, Option<Answer>)]) -> bool {
         let records = calls.iter().enumerate().map(|(at, (call, answer))| {
             let started = 2 * at as u64;
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_moves_the_parcel_once_by_the_table_and_a_late_one_does_not() {
+    fn a_scan_moves_the_parcel_once_and_a_late_one_does_not() {
         let scan = |seen, at| Call::Scan { seen, at: Some(at) };
         let picked_up = [(Create, Some(Created(7))), (scan(Status::PickedUp, 5), Some(Applied))];
         let then = |call, answer| in_turn(&[picked_up[0], picked_up[1], (call, Some(answer))]);

@@ -1,4 +1,4 @@
-//! A PostgreSQL of this run's own, with fsync on, that can be stopped in any way.
+//! A separate PostgreSQL for this run, with fsync on, that can be stopped in any way.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,34 +12,34 @@ use crate::disk::Disk;
 #[path = "../../../server/tests/cluster/mod.rs"]
 mod cluster;
 
-/// A cluster whose data are on a disk that may be full, on a Unix socket in a temporary folder; gone when it is
-/// dropped.
+/// A cluster whose data are on a disk that may be full, on a Unix socket in a temporary folder. It is removed when it
+/// is dropped.
 pub(crate) struct Postgres {
     programs: PathBuf,
     folder: PathBuf,
     data: PathBuf,
 }
 
-/// How PostgreSQL is stopped.
+/// A way to stop PostgreSQL.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shutdown {
-    /// Connections are ended, then a checkpoint.
+    /// Ends connections, then writes a checkpoint.
     Fast,
-    /// As by a power cut: the next start recovers.
+    /// Ends as by a power cut: the next start recovers.
     Immediate,
 }
 
 impl Postgres {
     pub(crate) fn start(disk: &Disk) -> Self {
         let programs = programs().expect("PostgreSQL is installed");
-        let folder = PathBuf::from(said(as_postgres("mktemp").arg("-d")).trim());
+        let folder = PathBuf::from(output_of(as_postgres("mktemp").arg("-d")).trim());
         let data = disk.folder.join("postgres");
         let cluster = Self { programs, folder, data };
-        said(as_postgres("mkdir").args(["-m", "700"]).arg(&cluster.data));
+        output_of(as_postgres("mkdir").args(["-m", "700"]).arg(&cluster.data));
         let mut initdb = as_postgres(cluster.programs.join("initdb"));
         initdb.arg("-D").arg(&cluster.data).args(["-A", "trust", "-U", "parcelo", "-E", "UTF8"]);
-        // Small segments: a disk is full in the middle of a log rather than of tables.
-        said(initdb.args(["--locale=C", "--wal-segsize=1"]));
+        // Small segments, so that the disk becomes full within a log and not only within tables.
+        output_of(initdb.args(["--locale=C", "--wal-segsize=1"]));
         cluster.control(&["start"]);
         cluster.sql("postgres", "CREATE DATABASE torture");
         cluster
@@ -70,14 +70,14 @@ impl Postgres {
         panic!("PostgreSQL does not come back");
     }
 
-    /// Ends every connection of the servers, in the middle of whatever it does.
+    /// Ends every connection of the servers, in the middle of its work.
     pub(crate) fn end_connections(&self) {
         let others = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'torture'";
         self.sql("postgres", others);
     }
 
     fn sql(&self, database: &str, query: &str) {
-        said(&mut self.psql(database, query));
+        output_of(&mut self.psql(database, query));
     }
 
     fn psql(&self, database: &str, query: &str) -> Command {
@@ -104,7 +104,7 @@ impl Postgres {
             .arg("-l")
             .arg(self.folder.join("log"))
             .args(["-w", "-t", "300", "-o", &settings]);
-        // What it starts holds its standard output open.
+        // The started server keeps its standard output open.
         let status = pg_ctl.args(arguments).stdout(Stdio::null()).status();
         assert!(status.is_ok_and(|status| status.success()), "pg_ctl {arguments:?}");
     }
@@ -117,13 +117,13 @@ impl Drop for Postgres {
     }
 }
 
-/// A command of the user to whom PostgreSQL's files belong.
+/// Returns a command that runs as the owner of PostgreSQL's files.
 fn as_postgres(program: impl AsRef<Path>) -> Command {
     as_owner(program.as_ref().to_str().expect("a path of text"))
 }
 
-/// What a command that must succeed writes.
-fn said(command: &mut Command) -> String {
+/// Returns the output of a command that must succeed.
+fn output_of(command: &mut Command) -> String {
     let output = command.stderr(Stdio::inherit()).output().expect("the program is there");
     assert!(output.status.success(), "{command:?}");
     String::from_utf8(output.stdout).expect("text")

@@ -1,5 +1,5 @@
-//! What stands between a server and PostgreSQL: it can cut the connections at a chosen message, or stop
-//! passing anything on without a word.
+//! A proxy between a server and PostgreSQL. It can cut the connections at a chosen message, or stop passing messages on
+//! silently.
 
 use std::{
     path::PathBuf,
@@ -19,7 +19,7 @@ use tokio::{
 /// More messages than a run has.
 const NEVER: i64 = i64::MAX / 2;
 
-/// Orders to a proxy. Clones order the same one.
+/// A handle to a proxy; clones control the same one.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     pub(crate) port: u16,
@@ -28,10 +28,10 @@ pub(crate) struct Proxy {
 
 struct State {
     socket: PathBuf,
-    /// Messages in either direction that still pass before every connection is cut.
+    /// The number of messages, in both directions, that still pass before every connection is cut.
     left: AtomicI64,
     cuts: AtomicU64,
-    /// Raised at each cut: connections of an earlier one end.
+    /// The number of cuts: a connection ends when it is raised.
     epoch: watch::Sender<u64>,
     is_stalled: watch::Sender<bool>,
 }
@@ -58,7 +58,7 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// Cuts every connection after so many further messages; the last one arrives whole.
+    /// Cuts every connection after this many further messages; the last one arrives whole.
     pub(crate) fn cut_after(&self, messages: u32) {
         self.state.left.store(i64::from(messages), Ordering::SeqCst);
     }
@@ -70,7 +70,7 @@ impl Proxy {
         self.state.is_stalled.send_replace(false);
     }
 
-    /// How often connections were cut.
+    /// Returns the number of cuts.
     pub(crate) fn cuts(&self) -> u64 {
         self.state.cuts.load(Ordering::Relaxed)
     }
@@ -78,7 +78,7 @@ impl Proxy {
 
 impl State {
     async fn serve(self: Arc<Self>, client: TcpStream) {
-        // PostgreSQL that is down is a connection that ends at once.
+        // If PostgreSQL is down, the connection ends at once.
         let Ok(server) = UnixStream::connect(&self.socket).await else { return };
         let _best_effort = client.set_nodelay(true);
         let mut epoch = self.epoch.subscribe();
@@ -91,7 +91,7 @@ impl State {
         }
     }
 
-    /// Passes messages on, one by one. The first one of a client has no type, only a length.
+    /// Passes messages on one by one. A client's first message has no type, only a length.
     async fn pass(
         &self,
         mut from: impl AsyncReadExt + Unpin + Send,

@@ -1,4 +1,4 @@
-//! The receiver of all webhooks: it checks each message, answers as real ones do, and writes down what came.
+//! The receiver of all webhooks: it checks and records each message, and answers as real receivers do.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,28 +24,29 @@ use parcelo::webhook::Webhook;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-/// A lease lasts a minute: without a lease that is over, or a sender that was stopped, nothing is sent again so soon.
+/// Maximum interval of a repetition that needs an explanation. A lease lasts a minute: nothing is sent again so soon
+/// unless a lease was ended or a sender was stopped.
 const SOON: Duration = Duration::from_secs(50);
-/// From this attempt on, an event holds up no later one of its parcel.
+/// The attempt from which on an event does not hold up later ones of its parcel.
 const RELEASED_AFTER: u32 = 3;
 
-/// Where all webhooks arrive.
+/// The HTTP server for all webhooks.
 pub(crate) struct Receiver {
     address: SocketAddr,
     ledger: Arc<Ledger>,
 }
 
-/// What has arrived.
+/// The record of all messages.
 pub(crate) struct Ledger {
-    /// One for each account.
+    /// The verifiers of the accounts, by index.
     verifiers: RwLock<Vec<Webhook>>,
     parcels: Mutex<HashMap<String, Vec<Arrived>>>,
     random: Mutex<Rng>,
-    /// Whether some messages are refused, or not answered.
+    /// Set if some messages are refused or not answered.
     is_moody: bool,
     pub(crate) counts: Counts,
     faults: Mutex<Vec<String>>,
-    /// Repetitions sooner than a lease ends: when the message was acknowledged, and when it came again.
+    /// The repetitions sooner than a lease ends, each with the moments of its acknowledgement and of the repetition.
     pub(crate) soon: Mutex<Vec<(Instant, Instant)>>,
 }
 
@@ -54,13 +55,13 @@ pub(crate) struct Counts {
     pub(crate) messages: AtomicU64,
     pub(crate) events: AtomicU64,
     pub(crate) refused: AtomicU64,
-    /// Messages that came again although they had been acknowledged.
+    /// Messages that were repeated although they had been acknowledged.
     pub(crate) repeated: AtomicU64,
-    /// Messages of a clock that was more than five minutes wrong.
+    /// Messages with a clock that was more than five minutes wrong.
     pub(crate) of_another_time: AtomicU64,
 }
 
-/// An event, as its messages say.
+/// An event, as its messages describe it.
 struct Arrived {
     id: String,
     sequence: u64,
@@ -70,7 +71,7 @@ struct Arrived {
     acknowledged: Option<Instant>,
 }
 
-/// A change of a parcel's status, by its history.
+/// A change of a parcel's status, from its history.
 #[derive(Debug)]
 pub(crate) struct Move {
     pub(crate) sequence: u64,
@@ -104,12 +105,12 @@ impl Receiver {
         Self { address, ledger }
     }
 
-    /// Where the events of the account with this index go.
+    /// Returns the URL for the events of the account with this index.
     pub(crate) fn url(&self, account: usize) -> String {
         format!("http://{}/{account}", self.address)
     }
 
-    /// The secret of the next account.
+    /// Adds the secret of the next account.
     pub(crate) fn add_account(&self, secret: &str) {
         let webhook = Webhook::new([secret]).expect("a secret");
         self.ledger.verifiers.write().unwrap_or_else(PoisonError::into_inner).push(webhook);
@@ -158,7 +159,7 @@ impl Ledger {
         Ok(response)
     }
 
-    /// Writes a message down, and says how it is answered.
+    /// Records a message and chooses its answer.
     fn take(
         &self,
         account: usize,
@@ -169,7 +170,7 @@ impl Ledger {
         let sent: u64 = header("webhook-timestamp").parse().unwrap_or(0);
         let sent = SystemTime::UNIX_EPOCH + Duration::from_secs(sent);
         let verifiers = self.verifiers.read().unwrap_or_else(PoisonError::into_inner);
-        // A server has the account's webhook before we have its secret.
+        // A server has the account's webhook before this receiver has its secret.
         let Some(verifier) = verifiers.get(account) else { return Ok(Reply::Refuse) };
         let verified = verifier.verify_at(headers, body, sent.into());
         verified.map_err(|error| format!("a message cannot be verified: {error}"))?;
@@ -229,7 +230,7 @@ impl Ledger {
         Ok(reply)
     }
 
-    /// An event that came before: it must be the same, and is acknowledged.
+    /// Checks a repeated event against the first one, and acknowledges it.
     fn again(&self, event: &mut Arrived, id: &str, new: &str) -> Result<Reply, String> {
         if event.id != id || event.new != new {
             return Err(format!("{} and {id} are both event {}", event.id, event.sequence));
@@ -257,7 +258,8 @@ impl Ledger {
         }
     }
 
-    /// Whether every change of a parcel's status was delivered, and no other; none if some are still to come.
+    /// Checks that every change of a parcel's status was delivered, and no further ones. Returns `None` if some are
+    /// still missing.
     pub(crate) fn judge(&self, number: &str, moves: &[Move]) -> Option<Result<(), String>> {
         let parcels = self.parcels();
         let arrived = parcels.get(number).map_or(&[][..], Vec::as_slice);
@@ -291,7 +293,7 @@ impl Ledger {
         })
     }
 
-    /// What was wrong with messages.
+    /// Returns the faults found in messages.
     pub(crate) fn faults(&self) -> MutexGuard<'_, Vec<String>> {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -314,7 +316,8 @@ mod tests {
 
     const WAY: [&str; 4] = ["ORDERED", "LABEL_GENERATED", "PICKED_UP", "IN_TRANSIT"];
 
-    /// What is wrong after messages of one parcel, each with its event's id and sequence; none if an event is missing.
+    /// Returns the faults found in messages of one parcel, each with its event's id and sequence; `None` if an event is
+    /// missing.
     fn judged(messages: &[(&str, usize)]) -> Option<Vec<String>> {
         let ledger = Ledger::new(Rng::with_seed(1), false);
         for (id, sequence) in messages {

@@ -1,5 +1,5 @@
-//! Sandboxes that are filled and reset over and over, through all servers, while faults happen. What is acknowledged
-//! after a reset's answer is there, whichever server acknowledges it, and nothing of before.
+//! Sandboxes that are filled and reset again and again, through all servers, while faults happen. Writes acknowledged
+//! after a reset's answer exist, whichever server acknowledges them, and nothing from before the reset does.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::{calls::an_order, faults::Troubles, servers::Server, world::World};
 
-/// Orders of a round. Their keys are those of every round, so that a late attempt makes no other parcel.
+/// Number of orders in a round. Every round has the same keys, so that a late attempt does not make another parcel.
 const ORDERS: u64 = 6;
-/// A reset without an answer may still be executed, but not after so long.
+/// Time after which a reset without an answer can no longer be executed.
 const FORGOTTEN: Duration = Duration::from_secs(90);
 
-/// A sandbox, and what it has come to.
+/// A sandbox, and the outcome of its rounds.
 pub(crate) struct Sandbox {
     http: Client,
     addresses: Vec<String>,
@@ -71,7 +71,7 @@ impl Sandbox {
         }
     }
 
-    /// Asks one of the servers. Returns the answer, if it is one of a success.
+    /// Sends a request to one of the servers and returns the answer if it is a success.
     async fn ask(&self, path: &str, body: Option<String>, random: &mut Rng) -> Option<Value> {
         let address = &self.addresses[random.usize(..self.addresses.len())];
         let url = format!("{address}/api/v1/{path}");

@@ -19,16 +19,16 @@ pub(crate) struct Server {
     port: u16,
     sandbox_port: u16,
     pub(crate) log: PathBuf,
-    /// What it goes by, if not the machine's clock.
+    /// Its clock, if it is not the machine's.
     pub(crate) clock: Option<Arc<SteppedClock>>,
     child: Mutex<Option<Child>>,
-    /// Held by the fault that happens to it.
+    /// The lock of the fault that happens to it.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Server {
     pub(crate) fn new(binary: &Path, database: String, log: PathBuf) -> Self {
-        // The ports are free for the server as soon as the listeners are dropped here.
+        // The ports are free for the server once the listeners are dropped.
         let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let [port, sandbox_port] =
             listeners.map(|listener| listener.local_addr().expect("an address").port());
@@ -44,7 +44,7 @@ impl Server {
         format!("http://127.0.0.1:{}", self.sandbox_port)
     }
 
-    /// Starts it; who needs it to listen waits for it.
+    /// Starts it without waiting until it listens.
     pub(crate) fn start(&self) {
         let log =
             std::fs::File::options().create(true).append(true).open(&self.log).expect("a log");
@@ -61,7 +61,7 @@ impl Server {
         *self.child() = Some(serve.spawn().expect("the server's binary"));
     }
 
-    /// Starts it again if it ended by itself, which it may when its database is gone for long.
+    /// Starts it again if it ended by itself, which it may when its database is away for long.
     pub(crate) fn ensure_alive(&self) {
         let has_ended =
             self.child().as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
@@ -94,7 +94,7 @@ impl Server {
         clear_after(child.id());
     }
 
-    /// Waits until it listens; it may still be making its database.
+    /// Waits until it listens; it may still be creating its database.
     pub(crate) fn wait_until_it_listens(&self) {
         let ends = Instant::now() + Duration::from_secs(60);
         while Instant::now() < ends {
@@ -106,7 +106,7 @@ impl Server {
         panic!("see {}: the server does not listen", self.log.display());
     }
 
-    /// What a command on the same database prints as JSON.
+    /// Runs a command on the same database and returns its JSON output.
     pub(crate) fn run(&self, arguments: &[&str], environment: &str) -> Value {
         let mut command = Command::new(&self.binary);
         command.args(arguments).args(["--environment", environment, "--json"]);

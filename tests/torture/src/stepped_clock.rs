@@ -1,4 +1,4 @@
-//! A server's wall clock that is set forward and back by hours, by libfaketime; monotonic time goes on as it did.
+//! A server's wall clock that libfaketime sets forward and back by hours; monotonic time is not affected.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,13 +7,13 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Where Debian's package `libfaketime` has it.
+/// The library's path in Debian's package `libfaketime`.
 const LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
 /// The clock of every process that was started with it.
 pub(crate) struct SteppedClock {
     file: PathBuf,
-    /// Seconds by which it is ahead.
+    /// The seconds by which it is ahead.
     ahead: AtomicI64,
 }
 
@@ -26,7 +26,7 @@ impl SteppedClock {
         clock
     }
 
-    /// Makes a process go by this clock.
+    /// Makes a process use this clock.
     pub(crate) fn set_for(&self, command: &mut Command) {
         command
             .env("LD_PRELOAD", LIBRARY)
@@ -36,10 +36,10 @@ impl SteppedClock {
             .env("DONT_FAKE_MONOTONIC", "1");
     }
 
-    /// From within a second on it is so many seconds ahead of the machine's.
+    /// Sets it to this many seconds ahead of the machine's clock; the process sees it within a second.
     pub(crate) fn step(&self, ahead: i64) {
         self.ahead.store(ahead, Ordering::SeqCst);
-        // At once, or a process could read half of it.
+        // Renamed, since a process could read half of a file that is being written.
         let new = self.file.with_extension("new");
         std::fs::write(&new, format!("{ahead:+}\n")).expect("a file for the clock");
         std::fs::rename(new, &self.file).expect("a file for the clock");
@@ -50,14 +50,14 @@ impl SteppedClock {
     }
 }
 
-/// The library's shared memory of a process that was killed, which the next one with its id would stumble over.
+/// Removes the library's shared memory of a killed process; a later one with the same id would fail on it.
 pub(crate) fn clear_after(process: u32) {
     for name in [format!("faketime_shm_{process}"), format!("sem.faketime_sem_{process}")] {
         let _absent = std::fs::remove_file(Path::new("/dev/shm").join(name));
     }
 }
 
-/// The machine's time, in milliseconds since 1970.
+/// Returns the machine's time, in milliseconds since 1970.
 pub(crate) fn now_millis() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }

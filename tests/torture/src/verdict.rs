@@ -1,4 +1,4 @@
-//! Whether every promise was kept: what clients heard, what the service has in the end, and what webhooks said.
+//! The verdict on every promise, from the clients' answers, the final state of the service, and the webhooks.
 
 use std::{
     sync::{Arc, PoisonError, atomic::Ordering},
@@ -16,15 +16,15 @@ use crate::{
     resets::Sandbox,
 };
 
-/// As long as webhooks come they are waited for, and so much longer: one whose server was killed comes after its lease,
-/// and one that is refused then after five minutes more.
+/// Maximum wait for the next webhook. If its server was killed a webhook is sent after its lease, and if it is refused
+/// then, after five more minutes.
 const LAST_WEBHOOK: Duration = Duration::from_secs(400);
-/// A fault can keep a server from writing down what became of so many webhooks of an account.
-const MOST_IN_FLIGHT: u64 = 10;
-/// How many of a kind are printed.
+/// Maximum number of webhooks in flight to an account, whose outcome a fault can keep a server from writing.
+const MAX_IN_FLIGHT: u64 = 10;
+/// Maximum number of faults that are printed.
 const PRINTED: usize = 20;
 
-/// What is known of the orders, and what was found wrong.
+/// The orders, and the faults found.
 #[derive(Default)]
 pub(crate) struct Verdict {
     orders: Vec<KeptOrder>,
@@ -49,8 +49,8 @@ impl Verdict {
         }
     }
 
-    /// Creates every order again under its key, and looks where its parcel stands.
-    pub(crate) async fn ask_again(&mut self, clients: &Arc<Clients>, random: &mut Rng) {
+    /// Creates every order again under its key and checks its parcel.
+    pub(crate) async fn check_again(&mut self, clients: &Arc<Clients>, random: &mut Rng) {
         let orders = std::mem::take(&mut self.orders);
         println!("{} orders are asked for again", orders.len());
         let mut workers = JoinSet::new();
@@ -59,15 +59,15 @@ impl Verdict {
             let part: Vec<_> = orders.by_ref().take(size).collect();
             let (clients, mut random) = (Arc::clone(clients), random.fork());
             workers.spawn(async move {
-                let mut asked = Vec::new();
+                let mut checked = Vec::new();
                 for order in part {
-                    asked.push(order.ask_again(&clients, &mut random).await);
+                    checked.push(order.check_again(&clients, &mut random).await);
                 }
-                asked
+                checked
             });
         }
-        for asked in workers.join_all().await.into_iter().flatten() {
-            match asked {
+        for checked in workers.join_all().await.into_iter().flatten() {
+            match checked {
                 Ok(order) => self.finals.push(order),
                 Err(fault) => self.faults.push(fault),
             }
@@ -76,7 +76,7 @@ impl Verdict {
 
     /// Waits until every change of every parcel has arrived, and compares the two.
     pub(crate) async fn wait_for_webhooks(&mut self, ledger: &Ledger) {
-        let (mut newest, mut came) = (Instant::now(), 0);
+        let (mut newest, mut received) = (Instant::now(), 0);
         let mut waiting: Vec<_> = self.finals.iter().collect();
         self.events = waiting.iter().map(|order| order.moves.len() as u64).sum();
         println!("webhooks of {} events are waited for", self.events);
@@ -89,8 +89,8 @@ impl Verdict {
                 None => true,
             });
             let messages = ledger.counts.messages.load(Ordering::Relaxed);
-            if messages > came {
-                (newest, came) = (Instant::now(), messages);
+            if messages > received {
+                (newest, received) = (Instant::now(), messages);
             }
             if waiting.is_empty() || newest.elapsed() > LAST_WEBHOOK {
                 break;
@@ -101,7 +101,7 @@ impl Verdict {
         self.faults.extend(waiting.iter().map(missing));
     }
 
-    /// Prints what happened; whether every promise was kept.
+    /// Prints the results. Returns whether every promise was kept.
     pub(crate) async fn judge(mut self, troubles: &Troubles, receiver: &Receiver) -> bool {
         let parcels = troubles.clients.parcels().await;
         let orders = (self.finals.len() + self.faults.len()) as u64;
@@ -134,9 +134,9 @@ impl Verdict {
         if troubles.world.postgres.is_some() && count(&counts.of_another_time) > 0 {
             self.faults.push("webhooks of servers whose clock is wrong have its time".to_owned());
         }
-        let most = MOST_IN_FLIGHT * troubles.clients.accounts.len() as u64 * troubles.tally.all();
-        if count(&counts.repeated) > most {
-            self.faults.push(format!("more than {most} webhooks were sent twice"));
+        let limit = MAX_IN_FLIGHT * troubles.clients.accounts.len() as u64 * troubles.tally.all();
+        if count(&counts.repeated) > limit {
+            self.faults.push(format!("more than {limit} webhooks were sent twice"));
         }
         let pauses = troubles.world.pauses.lock().unwrap_or_else(PoisonError::into_inner);
         let soon = ledger.soon.lock().unwrap_or_else(PoisonError::into_inner);

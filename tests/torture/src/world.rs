@@ -1,4 +1,4 @@
-//! Everything that faults happen to: the servers, what is between them and PostgreSQL, their disk and a clock.
+//! The parts that faults happen to: the servers, the proxies between them and PostgreSQL, their disk and a clock.
 
 use std::{
     path::Path,
@@ -13,37 +13,37 @@ use crate::{
 
 pub(crate) struct World {
     pub(crate) servers: Vec<Server>,
-    /// With PostgreSQL: one for each server.
+    /// The proxies of the servers, one for each; none without PostgreSQL.
     pub(crate) proxies: Vec<Proxy>,
-    // Before the disk: it ends before its disk goes.
+    // Declared before the disk, so that it is dropped before its disk.
     pub(crate) postgres: Option<Postgres>,
     pub(crate) disk: Disk,
-    /// Of the last server.
+    /// The clock of the last server.
     pub(crate) clock: Option<Arc<SteppedClock>>,
-    /// Held by the fault that happens to PostgreSQL or the disk.
+    /// The lock of the fault that happens to PostgreSQL or the disk.
     pub(crate) database_turn: tokio::sync::Mutex<()>,
-    /// What may have kept a server from writing down that a webhook was acknowledged.
+    /// The periods in which a server may have been kept from writing that a webhook was acknowledged.
     pub(crate) pauses: Mutex<Vec<Pause>>,
 }
 
-/// A server, or its network, stood still, or a server was started again.
+/// A period in which a server or its network stood still, or a server was restarted.
 pub(crate) struct Pause {
     pub(crate) began: Instant,
     pub(crate) ended: Instant,
-    /// What was acknowledged so long before it may be among what was not written down.
+    /// The time before the period whose acknowledgements may not have been written.
     pub(crate) reaches_back: Duration,
 }
 
 impl Pause {
-    /// Whether a message that was acknowledged at `first` may come again at `again` because of this.
+    /// Returns whether this pause explains that a message acknowledged at `first` is repeated at `again`.
     pub(crate) fn explains(&self, first: Instant, again: Instant) -> bool {
-        // The receiver may have read it only then.
+        // The receiver may have read the message only then.
         let ended = self.ended + Duration::from_secs(5);
         self.began <= again && first <= ended && first + self.reaches_back >= self.began
     }
 }
 
-/// What a world is made of.
+/// The settings of a world.
 pub(crate) struct Plan<'a> {
     pub(crate) binary: &'a Path,
     pub(crate) is_postgres: bool,
@@ -82,7 +82,7 @@ impl World {
         Self { servers, proxies, postgres, disk, clock, database_turn, pauses }
     }
 
-    /// An account with a key, a carrier's key and a webhook.
+    /// Creates an account with a key, a carrier's key and a webhook.
     pub(crate) fn new_account(&self, at: usize, receiver: &Receiver) -> Account {
         let (server, name) = (&self.servers[0], format!("Torture {at}"));
         let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
@@ -97,7 +97,7 @@ impl World {
         Account { key, carrier_key }
     }
 
-    /// Whether the only server goes by a clock that is stepped.
+    /// Returns the only server's clock, if it is stepped.
     pub(crate) fn clock_of_only_server(&self) -> Option<Arc<SteppedClock>> {
         self.clock.clone().filter(|_| self.servers.len() == 1)
     }

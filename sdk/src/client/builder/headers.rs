@@ -52,7 +52,7 @@ impl Headers {
         let mut secret = HeaderValue::from_str(key.secret())
             .map_err(|error| Error::config(INVALID_KEY).with_source(error))?;
         secret.set_sensitive(true);
-        // With room for those that each request and HTTP itself add.
+        // The capacity includes the headers that each request and HTTP itself add.
         let mut to_service = HeaderMap::with_capacity(8 + settings.fixed.len());
         to_service.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language.code()));
         to_service.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_PREFIX));
@@ -66,7 +66,7 @@ impl Headers {
         Ok(Self { to_service, to_other_origin, computed: settings.computed })
     }
 
-    /// For one attempt to the service; computed headers are computed here.
+    /// Returns the headers of one attempt to the service; computed headers are computed here.
     pub(in crate::client) fn to_service(&self) -> HeaderMap {
         let mut headers = self.to_service.clone();
         for Computed { name, value } in &self.computed {
@@ -77,7 +77,7 @@ impl Headers {
         headers
     }
 
-    /// For one attempt to another origin.
+    /// Returns the headers of one attempt to another origin.
     pub(in crate::client) fn to_other_origin(&self) -> HeaderMap {
         self.to_other_origin.clone()
     }
@@ -122,8 +122,8 @@ impl ClientBuilder {
     /// returns `None` is sent without it. It is subject to the same rules as [`header`](Self::header), but its
     /// value is sensitive only if you mark it so.
     ///
-    /// `value` is called inside the attempt's [`tracing`] span, so that each attempt can be a span of
-    /// its own in a trace; it should be quick. See the example `trace_context`.
+    /// `value` is called inside the attempt's [`tracing`] span, so that each attempt can be a separate span in a trace;
+    /// it should be quick. See the example `trace_context`.
     ///
     /// Errors (`Config`) when the name is one that [`header`](Self::header) refuses.
     ///

@@ -30,8 +30,8 @@ impl fmt::Debug for HttpSettings {
 }
 
 impl HttpSettings {
-    /// A reqwest builder with all settings. The order matters: the integrator's hook may change what is set before
-    /// it, and not what is set after it, on which the client's guarantees depend.
+    /// Returns a reqwest builder with all settings. The order matters: the integrator's hook may change the settings
+    /// made before it, but not those made after it, which the client's guarantees depend on.
     pub(super) fn builder(&self, connect_timeout: Duration) -> reqwest::ClientBuilder {
         let builder = self.protocols(reqwest::Client::builder());
         let builder = match &self.adjust {
@@ -49,8 +49,8 @@ impl HttpSettings {
             .connect_timeout(connect_timeout)
     }
 
-    /// Cargo adds up features over a build, so another crate may have enabled compression or HTTP/2 in reqwest.
-    /// Each is turned off here unless this client's builder turned it on.
+    /// Sets the protocols. Cargo adds up features over a build, so another crate may have enabled compression or HTTP/2
+    /// in reqwest. Each is turned off here unless this client's builder turned it on.
     fn protocols(&self, builder: reqwest::ClientBuilder) -> reqwest::ClientBuilder {
         let builder = builder.no_gzip().no_brotli().no_zstd().no_deflate();
         let builder = builder.pool_max_idle_per_host(MAX_IDLE_CONNECTIONS);
@@ -160,7 +160,7 @@ impl ClientBuilder {
         self
     }
 
-    /// The timeout for connecting: the same as [`Timeouts::connect`](crate::client::Timeouts::connect) in
+    /// Sets the timeout for connecting: the same as [`Timeouts::connect`](crate::client::Timeouts::connect) in
     /// [`timeouts`](Self::timeouts). The last of the two calls counts.
     pub fn connect_timeout(self, timeout: Duration) -> Self {
         let timeouts = self.settings.timeouts.clone().connect(timeout);
@@ -169,8 +169,8 @@ impl ClientBuilder {
 
     /// Uses HTTP/2 with a service that offers it by TLS (ALPN), and HTTP/1.1 with others.
     ///
-    /// It is off by default: a few connections are enough for what the rate limit admits, and a connection that
-    /// breaks then breaks one request, not all that are in progress. The guarantees about retries are the same.
+    /// It is off by default: a few connections are enough for the requests that the rate limit admits, and a connection
+    /// that breaks then breaks one request, not all that are in progress. The guarantees about retries are the same.
     #[cfg(feature = "http2")]
     pub fn http2(mut self) -> Self {
         self.http.http2 = true;

@@ -16,7 +16,7 @@ impl fmt::Debug for Layer {
     }
 }
 
-/// The transport in its layers, the first of which is the outermost.
+/// Returns the transport in its layers, the first of which is the outermost.
 pub(super) fn wrap_in_layers(
     transport: Arc<dyn Transport>,
     layers: &[Layer],

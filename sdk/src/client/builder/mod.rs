@@ -82,7 +82,7 @@ impl ClientBuilder {
         }
     }
 
-    /// A builder with the key in `PARCELO_API_KEY` and the address in `PARCELO_BASE_URL`.
+    /// Returns a builder with the key in `PARCELO_API_KEY` and the address in `PARCELO_BASE_URL`.
     ///
     /// Errors (`Config`) when one of them is missing or invalid.
     ///
@@ -96,7 +96,7 @@ impl ClientBuilder {
         Self::from_variables(|name| env::var(name))
     }
 
-    /// With the variables that `read` returns.
+    /// Returns a builder with the variables that `read` returns.
     fn from_variables(read: impl Fn(&str) -> Result<String, env::VarError>) -> Result<Self, Error> {
         let variable = |name, missing| {
             read(name).map_err(|error| Error::config(missing).with_source(variable_error(&error)))
@@ -106,7 +106,7 @@ impl ClientBuilder {
         Self::new(key).base_url(&variable(BASE_URL_VARIABLE, NO_BASE_URL)?)
     }
 
-    /// The address of the service: http or https, with a path if the API is under one.
+    /// Sets the address of the service: http or https, with a path if the API is under one.
     ///
     /// Errors (`Config`) when it is not such an address, or has credentials, a query or a fragment.
     ///
@@ -122,22 +122,22 @@ impl ClientBuilder {
         Ok(Self { base_url: Some(checked_address(address)?), ..self })
     }
 
-    /// The language of texts for people, such as names of statuses. The default is English.
+    /// Sets the language of texts for people, such as names of statuses. The default is English.
     pub fn language(self, language: Language) -> Self {
         Self { language, ..self }
     }
 
-    /// The timeouts.
+    /// Sets the timeouts.
     pub fn timeouts(self, timeouts: Timeouts) -> Self {
         Self { settings: Settings { timeouts, ..self.settings }, ..self }
     }
 
-    /// How often a call is tried, and how long it waits in between.
+    /// Sets the number of attempts of a call, and the waits in between.
     pub fn retry(self, retry: Retry) -> Self {
         Self { settings: Settings { retry, ..self.settings }, ..self }
     }
 
-    /// How to keep to the key's rate limit. The default is [`RateLimit::adaptive`].
+    /// Sets how the client keeps to the key's rate limit. The default is [`RateLimit::adaptive`].
     pub fn rate_limit(self, rate_limit: RateLimit) -> Self {
         Self { settings: Settings { rate_limit, ..self.settings }, ..self }
     }
@@ -148,7 +148,7 @@ impl ClientBuilder {
         Self { observer: Some(Observer(Arc::new(observer))), ..self }
     }
 
-    /// The hosts besides the service's own from which labels are downloaded by their link: names or IP addresses,
+    /// Adds hosts besides the service's host from which labels are downloaded by their link: names or IP addresses,
     /// without scheme and port. The API key is not sent to them.
     ///
     /// ```
@@ -215,9 +215,9 @@ impl ClientBuilder {
 
     /// Builds the client. It connects when it is first used.
     ///
-    /// Errors (`Config`): there is no base URL; a live key would be sent unencrypted to another machine; the host
-    /// name has a part (`sandbox`; `live`, `prod`, `production`) that names the environment to which the key does
-    /// not belong; a label host is not a host name.
+    /// Errors (`Config`): there is no base URL; a live key would be sent unencrypted to another machine; the host name
+    /// has a part (`sandbox`; `live`, `prod`, `production`) that names the environment which the key does not belong
+    /// to; a label host is not a host name.
     ///
     /// ```
     /// use parcelo::{ApiKey, Client, Environment};
@@ -295,7 +295,7 @@ const INVALID_LABEL_HOST: Texts = (
     "Servidor de etiquetas no válido: se espera un nombre de servidor sin esquema, puerto ni ruta.",
 );
 
-/// The environment that the host name contains, if any.
+/// Returns the environment that the host name contains, if any.
 fn environment_of(url: &Url) -> Option<Environment> {
     let parts = url.domain()?.split(['.', '-']);
     parts.into_iter().find_map(|part| match part {
@@ -305,7 +305,7 @@ fn environment_of(url: &Url) -> Option<Environment> {
     })
 }
 
-/// The error without the value of the variable, which may be a secret.
+/// Returns the error without the value of the variable, which may be a secret.
 fn variable_error(error: &env::VarError) -> &'static str {
     match error {
         env::VarError::NotPresent => "the environment variable is not set",
@@ -329,7 +329,7 @@ fn checked_address(address: &str) -> Result<Url, Error> {
     if has_no_extras { Ok(url) } else { Err(Error::config(BASE_URL_WITH_EXTRAS)) }
 }
 
-/// True when requests would cross a network unencrypted.
+/// Returns whether requests would cross a network unencrypted.
 fn is_exposed(url: &Url, proxy: &ProxyRule) -> bool {
     url.scheme() == "http" && (!is_loopback(url) || proxy.is_remote())
 }
@@ -380,7 +380,7 @@ mod tests {
             ("http://0.0.0.0", false),
             ("http://LOCALHOST:8080", true),
             ("http://localhost.example", false),
-            // Who answers for a name under localhost is up to the resolver.
+            // The resolver decides which machine a name under localhost belongs to.
             ("http://parcelo.localhost", false),
             ("http://parcelo.localhost.", false),
             ("http://localhost.", false),
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_gives_key_and_address_or_says_what_is_missing() {
+    fn the_environment_gives_key_and_address_or_names_the_fault() {
         let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
         let typo = key.secret().replace("pk_test_", "pk_tset_");
         let broken = format!("{}\n", key.secret());

@@ -1,5 +1,5 @@
-//! The proxy that requests use: a configured one, or that of the environment. The latter serves only encrypted
-//! requests to other machines, because it could read the API key in all others.
+//! The proxy of requests: a configured one, or that of the environment. The latter serves only encrypted requests to
+//! other machines, because it could read the API key in all others.
 
 use std::{env, fmt};
 
@@ -8,10 +8,10 @@ use url::Url;
 
 use super::{Error, Texts, is_loopback};
 
-/// Which proxy a client uses.
+/// The choice of a client's proxy.
 #[derive(Clone, Default)]
 pub(super) enum ProxyRule {
-    /// That of `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, for https to other machines.
+    /// The proxy of `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, for https to other machines.
     #[default]
     Environment,
     /// None.
@@ -45,7 +45,7 @@ impl ProxyRule {
         }
     }
 
-    /// True when an unencrypted request would leave this machine through the proxy.
+    /// Returns whether an unencrypted request would leave this machine through the proxy.
     pub(super) fn is_remote(&self) -> bool {
         matches!(self, Self::Through(proxy) if !is_loopback(proxy))
     }
@@ -74,7 +74,7 @@ impl ProxyRule {
     }
 }
 
-/// The environment's proxy for https; an invalid address counts as none.
+/// Returns the environment's proxy for https; an invalid address counts as none.
 fn from_environment(read: impl Fn(&str) -> Option<String>) -> Option<reqwest::Proxy> {
     let first = |names: &[&str]| names.iter().find_map(|name| read(name));
     let proxy = first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])?;
@@ -103,7 +103,7 @@ mod tests {
         (listener, address)
     }
 
-    /// The first line that comes in, which is answered with an error.
+    /// Returns the first line that is received, and answers it with an error.
     async fn first_line(listener: &TcpListener) -> String {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut buffer = [0; 1024];
@@ -112,7 +112,7 @@ mod tests {
         String::from_utf8_lossy(&buffer[..length]).lines().next().unwrap().to_owned()
     }
 
-    /// Where the first line of a request to `address` arrives: at the proxy, or at the target.
+    /// Returns the first line of a request to `address`, and whether it arrives at the proxy or at the target.
     async fn way(rule: &ProxyRule, variables: &[&str], address: Option<&str>) -> (bool, String) {
         let ((proxy, at), (target, there)) = (listener().await, listener().await);
         let read = |name: &str| variables.contains(&name).then(|| at.clone());
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn plain_http_and_this_machine_take_no_proxy_from_the_environment() {
+    async fn plain_http_and_loopback_use_no_proxy_of_the_environment() {
         const ALL: [&str; 6] =
             ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"];
         let given = ProxyRule::through("http://127.0.0.1:1").unwrap();

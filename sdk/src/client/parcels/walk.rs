@@ -1,6 +1,6 @@
 //! A walk through a whole list while its parcels are created, voided and moved on: by creation time, not by page. Each
-//! request asks for what is as old as the last row or older, so that nothing that enters or leaves the list
-//! before it moves the rest. The rows of that millisecond come again and are left out.
+//! request asks for rows that are at least as old as the last one, so that parcels that enter or leave the list before
+//! it do not move the rest. The rows of that millisecond are repeated and left out.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ const CHANGING: Texts = (
 /// The next request of a walk.
 pub(super) struct Walk {
     list: ListParcels,
-    /// Above 1 only if more rows are of one millisecond than fit on a page.
+    /// The page; above 1 only if one millisecond has more rows than fit on a page.
     page: u32,
     /// The creation of the last row; `list` has nothing newer.
     oldest: Option<DateTime<Utc>>,
@@ -66,7 +66,7 @@ impl Walk {
         (rows, next)
     }
 
-    /// Goes on from the last row, or with the next page if all rows are of one millisecond or of unknown times.
+    /// Continues from the last row, or with the next page if all rows have the same millisecond or unknown times.
     fn after(self, parcels: &[Row<ParcelSummary>]) -> Self {
         let oldest = parcels.iter().filter_map(created_at).min();
         let seen = parcels.iter().filter(|row| created_at(row).is_none_or(|at| Some(at) == oldest));

@@ -59,7 +59,8 @@ fn city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<Foun
     found
 }
 
-/// The department of the city, if it is known: 70 names occur in more than one department, and the province decides.
+/// Returns the department of the city, if it is known: 70 names occur in more than one department, and the province
+/// decides.
 fn check_department(
     to: &ReceiverFields<'_>,
     found: &Found,

@@ -73,7 +73,7 @@ fn check_id(to: &ReceiverFields<'_>) {
     }
 }
 
-/// The type by the number of digits, where `idType` is missing.
+/// Returns the type by the number of digits, where `idType` is missing.
 fn guess(to: &ReceiverFields<'_>, id: &str) -> Option<Kind> {
     let kind = match id.len() {
         10 if is_digits(id) => Kind::Cedula,
@@ -87,7 +87,7 @@ fn guess(to: &ReceiverFields<'_>, id: &str) -> Option<Kind> {
     Some(kind)
 }
 
-/// The fault of a number, or else its warning.
+/// Returns the fault of a number, otherwise its warning.
 fn check_number(id: &str, kind: Kind) -> Result<Option<WarningText>, FaultText> {
     let (length, form): (_, fn() -> FaultText) = match kind {
         Kind::Cedula => (10, countries::ecuador_cedula_form),
@@ -129,14 +129,14 @@ fn check_ruc(
 }
 
 fn cedula_warning(digits: &[u32], prefix: u8, third: u32) -> Option<WarningText> {
-    // 6 is rare but real, above that unlikely.
+    // 6 is rare but real; a digit above that is unlikely.
     if third > 6 && prefix != 30 {
         return Some(warnings::id_third_digit());
     }
     check_digit_warning(digits)
 }
 
-/// The check of a cédula: every second digit doubled, minus 9 above 9; the sum of all ten digits is a multiple of 10.
+/// Checks a cédula: every second digit is doubled, minus 9 above 9; the sum of all ten digits is a multiple of 10.
 fn check_digit_warning(digits: &[u32]) -> Option<WarningText> {
     let weigh = |(place, digit): (usize, &u32)| match (place % 2, digit * 2) {
         (0, doubled) if doubled > 9 => doubled - 9,

@@ -33,7 +33,7 @@ pub(crate) fn check(to: &ReceiverFields<'_>) {
     check_zip(&to.zip, state);
 }
 
-/// The state that `province`, `state` or both name.
+/// Returns the state that `province`, `state` or both name.
 fn state(to: &ReceiverFields<'_>) -> Option<&'static Region> {
     if to.state.is_absent() {
         to.province.require_or(countries::mexico_state_required);
@@ -86,7 +86,7 @@ fn check_rfc(id: &FieldValue<'_, &str>) {
     }
 }
 
-/// The fault of an RFC, or else its warning.
+/// Returns the fault of an RFC, otherwise its warning.
 fn check_rfc_form(rfc: &str) -> Result<Option<WarningText>, FaultText> {
     let chars: Vec<char> = rfc.chars().collect();
     let letters = match chars.len() {
@@ -113,15 +113,15 @@ fn check_rfc_form(rfc: &str) -> Result<Option<WarningText>, FaultText> {
     Ok((!passes).then(warnings::id_check_digit))
 }
 
-/// True if the date exists in either century: an RFC has only two digits of the year.
+/// Returns whether the date exists in either century: an RFC has only two digits of the year.
 fn is_date(digits: &str) -> bool {
     ["19", "20"]
         .iter()
         .any(|century| NaiveDate::parse_from_str(&format!("{century}{digits}"), "%Y%m%d").is_ok())
 }
 
-/// The check character: modulo 11 over the first twelve characters, weighted 13 to 2; a company's shorter RFC is padded
-/// with a space in front.
+/// Returns the check character: modulo 11 over the first twelve characters, weighted 13 to 2; a company's shorter RFC
+/// is padded with a space in front.
 fn check_character(rfc: &[char]) -> Option<char> {
     let (_, body) = rfc.split_last()?;
     let padding = 12_usize.saturating_sub(body.len());
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn published_numbers_keep_their_check_and_any_other_end_does_not() {
+    fn published_numbers_pass_the_check_and_other_digits_fail() {
         for rfc in ["SAT970701NN3", "GODE561231GR8", "CFE370814QI0", "BNM840515VB1"] {
             assert!(matches!(check_rfc_form(rfc), Ok(None)), "{rfc}");
             let (body, own) = rfc.split_at(rfc.len() - 1);

@@ -1,5 +1,5 @@
-//! What single countries ask of a receiver beyond the common rules: a file for each country that has rules of
-//! its own (docs/api.md, Country rules).
+//! The rules of single countries for a receiver beyond the common rules: a file for each country with special rules
+//! (docs/api.md, Country rules).
 
 mod colombia;
 mod ecuador;
@@ -19,8 +19,8 @@ pub(crate) struct ReceiverFields<'a> {
     pub(crate) zip: FieldValue<'a, &'a str>,
 }
 
-/// Checks the receiver by the rules of the destination; of a country without rules of its own, the address has to
-/// be complete and the postal code of its form, with a warning otherwise.
+/// Checks the receiver by the rules of the destination. For a country without special rules, the address has to be
+/// complete and the postal code of its form, with a warning otherwise.
 pub(crate) fn check(receiver: &ReceiverFields<'_>, country: CountryCode) {
     match country {
         CountryCode::EC => ecuador::check(receiver),
@@ -33,7 +33,7 @@ pub(crate) fn check(receiver: &ReceiverFields<'_>, country: CountryCode) {
     }
 }
 
-/// Warns if the address lacks what the country's post asks for.
+/// Warns if the address lacks a part that the country's post requires.
 fn check_present(receiver: &ReceiverFields<'_>, country: CountryCode) {
     let format = AddressFormat::for_country(country);
     if format.requires_zip && receiver.zip.is_absent() {

@@ -97,10 +97,10 @@ fn lengths_count_characters() {
         ("products.0.description", 255),
         ("products.0.sku", 255),
     ];
-    for (at, most) in limits {
+    for (at, limit) in limits {
         let says: &'static str = format!("{} TOO_LONG", at.replace(".0", "[0]")).leak();
         let (good, bad) =
-            (json!([long(most), format!(" {} ", long(most))]), json!([long(most + 1)]));
+            (json!([long(limit), format!(" {} ", long(limit))]), json!([long(limit + 1)]));
         refuses(vec![Rule("PE", at, good, bad, says)]);
     }
     let key = |n| "k".repeat(n);
@@ -367,7 +367,7 @@ fn control_characters_have_no_place_but_lines_do() {
 }
 
 #[test]
-fn a_name_is_seen_as_it_is_unless_its_alphabet_needs_what_is_not_seen() {
+fn only_scripts_that_need_them_have_invisible_characters() {
     let hidden = json!([
         "Ana\u{202E}ziuR",
         "Ana\u{200B} Ruiz",
@@ -614,15 +614,15 @@ fn what_customs_would_like_to_know() {
     let free =
         json!({"quantity": 1, "unitFobValue": 0, "description": "Leaflet", "hsCode": "490110"});
     let coded = json!({"quantity": 1, "unitFobValue": 39.98, "hsCode": "610910"});
-    let told = json!({"quantity": 1, "unitFobValue": 39.98, "description": "Shirt"});
+    let line = json!({"quantity": 1, "unitFobValue": 39.98, "description": "Shirt"});
     let both = json!({"description": "Clothes", "hsCode": "610910"});
     let at = "customsInfo|products";
     notes(vec![
         Rule(
             "PE",
             at,
-            json!([[both, [bare]], [null, [full]], [{"hsCode": "610910"}, [told]]]),
-            json!([[null, [told]]]),
+            json!([[both, [bare]], [null, [full]], [{"hsCode": "610910"}, [line]]]),
+            json!([[null, [line]]]),
             "products[0].hsCode HS_CODE_MISSING",
         ),
         Rule(
@@ -636,7 +636,7 @@ fn what_customs_would_like_to_know() {
             "PE",
             at,
             json!([[null, [free, full]]]),
-            json!([[null, [free, told]]]),
+            json!([[null, [free, line]]]),
             "products[1].hsCode HS_CODE_MISSING",
         ),
         Rule(
@@ -816,9 +816,9 @@ fn unknown_fields_are_told_with_what_was_probably_meant() {
         let mut body = order("PE");
         set(&mut body, at, value);
         assert_eq!(verdict(&body), (vec![], vec![format!("{path} UNKNOWN_FIELD")]), "{at}");
-        let told = super::check_order(&body, &super::OFFLINE).unwrap().warnings.remove(0);
+        let warnings = super::check_order(&body, &super::OFFLINE).unwrap().warnings.remove(0);
         let ending = meant.map_or("remove it.".to_owned(), |meant| format!("`{meant}`?"));
-        assert!(told.message.ends_with(&ending), "{}", told.message);
+        assert!(warnings.message.ends_with(&ending), "{}", warnings.message);
     }
 }
 
@@ -828,7 +828,7 @@ fn a_body_of_unknown_fields_gets_a_short_answer() {
     for i in 0..5000 {
         body[format!("x{i}")] = json!(i);
     }
-    let told = super::check_order(&body, &super::OFFLINE).unwrap().warnings;
-    assert_eq!(told.len(), 20);
-    assert!(told[19].message.contains("and 4980 more"), "{}", told[19].message);
+    let warnings = super::check_order(&body, &super::OFFLINE).unwrap().warnings;
+    assert_eq!(warnings.len(), 20);
+    assert!(warnings[19].message.contains("and 4980 more"), "{}", warnings[19].message);
 }

@@ -1,4 +1,5 @@
-//! What the validator promises, in tables: every rule accepts this and refuses, or notes, that.
+//! The promises of the validator, in tables: the values that every rule accepts, and those that it refuses or warns
+//! about.
 #![allow(clippy::too_many_lines, reason = "a table of cases is as long as it is")]
 
 mod countries;
@@ -14,7 +15,7 @@ use crate::model::{Environment, OrderRequest};
 const OFFLINE: OrderContext<'_> =
     OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
 
-/// An order that no rule finds anything in.
+/// Returns an order that no rule finds anything in.
 fn order(to: &str) -> Value {
     let receiver = match to {
         "EC" => {
@@ -55,7 +56,7 @@ fn set(body: &mut Value, path: &str, value: Value) {
     *here = value;
 }
 
-/// The order with a value at a path, or with several at paths parted by `|`.
+/// Returns the order with a value at a path, or with several at paths parted by `|`.
 fn changed(to: &str, at: &str, value: &Value) -> Value {
     let mut body = order(to);
     let paths: Vec<_> = at.split('|').collect();
@@ -105,15 +106,15 @@ fn environment(environment: Environment) -> OrderContext<'static> {
     OrderContext { environment: Some(environment), ..OFFLINE }
 }
 
-/// One rule: where, what it accepts, what it does not, and what it says then.
+/// A rule: its field, accepted values, other values, and the code for them.
 struct Rule(&'static str, &'static str, Value, Value, &'static str);
 
-/// Each refused value is a fault of its own, and each accepted one none at all, nor a warning.
+/// Checks that each refused value is one fault, and that each accepted one causes neither a fault nor a warning.
 fn refuses(rules: Vec<Rule>) {
     each(rules, |(faults, _), says| faults == [says]);
 }
 
-/// Each odd value is one warning of an order that is accepted, and each fine one none at all.
+/// Checks that each odd value is one warning of an accepted order, and that each normal one causes none.
 fn notes(rules: Vec<Rule>) {
     each(rules, |(faults, warnings), says| faults.is_empty() && warnings == [says]);
 }

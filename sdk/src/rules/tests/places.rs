@@ -141,7 +141,7 @@ const PLACES: [(&str, &str, &str); 132] = [
     ("44874", "La Guajira", "Villanueva"),
 ];
 
-/// All ways to write a city with its department.
+/// Returns all ways to write a city with its department.
 fn written(city: &str, department: &str) -> Vec<String> {
     let whole = [
         format!("{city}, {department}"),
@@ -158,7 +158,7 @@ fn written(city: &str, department: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_capitals_and_the_largest_are_understood_however_they_are_written() {
+fn capitals_and_large_cities_are_found_in_any_spelling() {
     let all = Municipalities::all();
     for (code, department, names) in PLACES {
         for name in names.split('|') {
@@ -170,7 +170,7 @@ fn the_capitals_and_the_largest_are_understood_however_they_are_written() {
                 let found = all.find(&text).unwrap_or_else(|| panic!("{text} of {code}"));
                 assert!(found.is_in(&code[..2]), "{text} of {code}");
                 let region = found.department.map(|region| region.code);
-                // Bogotá's department is a part of its own name.
+                // Bogotá's department is a part of its name.
                 assert!(region.is_none_or(|region| region == &code[..2]), "{text}: {region:?}");
             }
         }
@@ -203,7 +203,7 @@ fn what_is_no_place_is_none_whatever_stands_behind_it() {
 }
 
 #[test]
-fn a_department_that_is_not_the_city_s_is_told_only_where_it_is_set_apart() {
+fn a_wrong_department_is_reported_only_if_set_apart() {
     let table = [
         ("Medellín, Tolima", Some("73"), "05"),
         ("Medellín (Tolima)", Some("73"), "05"),

@@ -1,5 +1,4 @@
-//! What holds for the validator as a whole: order, completeness, what comes out, and that no JSON
-//! whatever makes it panic.
+//! The promises of the validator as a whole: order, completeness, its output, and that no JSON makes it panic.
 
 use proptest::prelude::*;
 use rust_decimal::Decimal;
@@ -133,7 +132,7 @@ fn a_text_names_what_is_counted_and_in_what_unit() {
 }
 
 #[test]
-fn warnings_come_in_the_same_order_unknown_fields_last_in_theirs() {
+fn warnings_have_a_fixed_order_with_unknown_fields_last() {
     let mut body = order("CO");
     for (at, value) in [
         ("zzz", json!(1)),
@@ -312,7 +311,7 @@ fn a_built_order_is_checked_like_any_other() {
     assert_eq!(fields, expected);
 }
 
-/// Any JSON, with the field names, codes and numbers that get deep into the rules.
+/// Generates any JSON, with the field names, codes and numbers that reach deep into the rules.
 fn any_json() -> impl Strategy<Value = Value> {
     const WORDS: &[&str] = &[
         "EC",

@@ -110,7 +110,7 @@ pub(crate) fn nothing_to_search() -> FaultText {
     )
 }
 
-/// The lists by their fields, and what they hold: one and several, in English and Spanish.
+/// The lists by their fields, with the words for one element and several, in English and Spanish.
 const LISTS: [(&str, [&str; 2], [&str; 2]); 5] = [
     ("products", ["product", "products"], ["producto", "productos"]),
     (

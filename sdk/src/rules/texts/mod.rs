@@ -48,13 +48,13 @@ impl FaultText {
         Self::new(FaultCode::NotSupported, en, es)
     }
 
-    /// The same with the value that the caller probably meant.
+    /// Returns the text with the value that the caller probably meant.
     pub(crate) fn suggest(mut self, value: Option<impl Into<String>>) -> Self {
         self.suggestion = value.map(Into::into);
         self
     }
 
-    /// The fault of the field at `path`.
+    /// Returns the fault of the field at `path`.
     pub(crate) fn at(self, path: &(impl ToString + ?Sized)) -> FieldFault {
         FieldFault {
             field: path.to_string(),
@@ -79,7 +79,7 @@ impl WarningText {
         Self { code, en: en.into(), es: es.into() }
     }
 
-    /// The warning about the field at `path`.
+    /// Returns the warning about the field at `path`.
     pub(crate) fn at(self, path: &(impl ToString + ?Sized)) -> Warning {
         Warning {
             code: self.code,

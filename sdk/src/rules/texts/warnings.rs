@@ -1,4 +1,4 @@
-//! The warnings: what looks unlikely and is accepted all the same.
+//! The warnings, for values that look unlikely but are accepted.
 
 use rust_decimal::Decimal;
 

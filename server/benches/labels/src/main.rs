@@ -1,9 +1,9 @@
-//! CPU time of one label in each format, beside what else draws or renders labels, in one run.
+//! CPU time of one label in each format, beside other programs that draw or render labels, in one run.
 //!
 //! `cargo run --release --manifest-path server/benches/labels/Cargo.toml -- [ROUNDS] [PYTHON]` prints
 //! the tables for docs/benchmarks.md; with a PYTHON that has Pillow and reportlab, these too.
 
-// The whole service would bring a database and a web server.
+// Only the module of labels: the whole service would bring a database and a web server.
 #[allow(dead_code, unexpected_cfgs, unused_imports, reason = "the service uses more of it")]
 #[path = "../../../src/label/mod.rs"]
 mod label;
@@ -65,7 +65,7 @@ impl Way {
         Self { format, name, times, make: Box::new(make) }
     }
 
-    /// Milliseconds of CPU for one label.
+    /// Returns the milliseconds of CPU for one label.
     fn measure(&self) -> f64 {
         let before = ThreadTime::now();
         for _ in 0..self.times {
@@ -99,7 +99,7 @@ fn ways() -> Vec<Way> {
     ways
 }
 
-/// Rounds are interleaved, so that what else the machine does meets all alike.
+/// Prints a table. Rounds are interleaved, so that other load on the machine affects all alike.
 fn table(ways: &[Way], rounds: usize) {
     let mut figures = vec![Vec::new(); ways.len()];
     for _ in 0..=rounds {

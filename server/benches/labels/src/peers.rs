@@ -1,4 +1,4 @@
-//! What others make of the same label, given as our ZPL.
+//! Other programs that draw the same label, given as our ZPL.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -30,7 +30,7 @@ pub(crate) const AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
 pub(crate) const OLD_SECRET: i64 = Millis::DAY;
 
 /// Maximum number of replaced secrets that sign: the SDK checks sixteen signatures.
-pub(crate) const OLD_SECRETS: u32 = 15;
+pub(crate) const MAX_OLD_SECRETS: u32 = 15;
 
 /// Time that events and the log of their deliveries are kept.
 pub(crate) const RETENTION: i64 = 30 * Millis::DAY;

@@ -1,5 +1,5 @@
-//! The addresses that webhooks may be sent to. Strangers choose the URLs of endpoints, and this machine can
-//! reach more than they can.
+//! The addresses that webhooks may be sent to. Customers choose the URLs of endpoints, so this keeps them from reaching
+//! private networks through the server (SSRF).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -22,7 +22,7 @@ pub enum AllowedHosts {
     PublicByHttp,
     /// Public ones and this machine, also by http.
     Here,
-    /// All: the operator says so.
+    /// Any address, because the operator allows it.
     Everywhere,
 }
 

@@ -23,15 +23,15 @@ use crate::http::{
     public,
 };
 
-/// Holds the session of the signed-in user.
+/// The cookie with the session of the signed-in user.
 const SESSION_COOKIE: &str = "__Host-parcelo_session";
-/// Identifies the browser to which the sign-in form was shown. No session ever has its value.
+/// The cookie that identifies the browser to which the sign-in form was shown. No session ever has its value.
 const GUEST_COOKIE: &str = "__Host-parcelo_guest";
-/// Holds the language that was chosen.
+/// The cookie with the chosen language.
 const LANGUAGE_COOKIE: &str = "__Host-parcelo_language";
-/// Holds the environment of the page before.
+/// The cookie with the environment of the previous page.
 const ENVIRONMENT_COOKIE: &str = "__Host-parcelo_environment";
-/// Holds the message about what was just done.
+/// The cookie with the message about what was just done.
 const FLASH_COOKIE: &str = "__Host-parcelo_flash";
 /// Time in seconds that the message waits for its page.
 const FLASH_SECONDS: i64 = 300;
@@ -61,14 +61,14 @@ pub(super) struct PageContext {
     pub(super) here: String,
     /// The environment of this page or of the last one before it that had one; production at first.
     pub(super) environment: Environment,
-    /// The request names another environment than the one before.
+    /// `true` if the request names another environment than the previous page.
     is_environment_new: bool,
     pub(super) session: Option<String>,
     pub(super) guest: Option<String>,
     pub(super) client: IpAddr,
     /// The message of this page. A `HEAD` request does not use it up.
     pub(super) flash: Option<Flash>,
-    /// The fields with which its form is filled after the end of a session interrupted it.
+    /// The fields to fill the form in with, after the end of a session interrupted it.
     pub(super) typed: Option<Fields>,
 }
 
@@ -189,9 +189,9 @@ pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
     response
 }
 
-/// Sets a cookie that no script, no other site and no plain connection sees, and that only this site can set: `__Host-`
-/// keeps a neighbouring domain, or a plain page, from planting one with this name. The prefix needs `Path=/`. Browsers
-/// treat a connection to the machine itself as a safe one.
+/// Sets a cookie that is hidden from scripts, other sites and plain connections, and that only this site can set: the
+/// prefix `__Host-`, which requires `Path=/`, keeps a neighbouring domain or a plain page from planting one with this
+/// name. Browsers treat a connection to this machine as secure.
 fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, seconds: i64) {
     let cookie =
         format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict");

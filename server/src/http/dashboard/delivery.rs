@@ -30,7 +30,7 @@ struct Delivery {
     back: String,
 }
 
-/// Returns an event's request without its signature: with it, a reader of the page could send the request too.
+/// Shows an event's request without its signature, with which a reader could send the request too.
 pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, event)): Path<(String, String)>,

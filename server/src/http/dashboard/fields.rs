@@ -59,8 +59,8 @@ impl Fields {
     }
 }
 
-/// Returns true if a browser says that the form is from a page of the same origin, or says nothing. A page cannot forge these
-/// headers; the form's token is checked in any case.
+/// Returns `true` unless the browser says that the form comes from another origin. A page cannot forge these headers;
+/// the form's token is checked in any case.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = text("sec-fetch-site") {

@@ -149,7 +149,7 @@ impl Moment {
     }
 }
 
-/// Returns what is known of a parcel's arrival, and whether it is late; nothing as long as no day is promised.
+/// The text about a parcel's arrival, and whether it is late.
 pub(super) struct ArrivalText {
     pub(super) text: String,
     pub(super) is_late: bool,

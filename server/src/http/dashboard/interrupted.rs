@@ -111,7 +111,7 @@ impl Interrupted {
     }
 }
 
-/// Returns the page on which the form that is sent to a path is filled in.
+/// Returns the page with the form that is sent to a path.
 fn page_of_form(path: &str) -> &str {
     if path == Section::Keys.path() {
         return FormPage::NewKey.path();
@@ -139,8 +139,8 @@ fn is_parcel(address: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Returns true for a page of the dashboard, and for nothing else: browsers read `//host`, `/\host` and addresses with control
-/// characters as other sites.
+/// Returns `true` for an address of the dashboard and nothing else: browsers read `//host`, `/\host` and addresses with
+/// control characters as other sites.
 fn is_own_page(address: &str) -> bool {
     let Some(below) = address.strip_prefix(FOLDER) else { return false };
     let path = below.split('?').next().unwrap_or_default();

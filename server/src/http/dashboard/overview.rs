@@ -27,7 +27,7 @@ const DAYS: i64 = 30;
 const EXCEPTION_DAYS: i64 = 7;
 /// Number of days for which failed e-mails are mentioned.
 const MAIL_DAYS: i64 = 7;
-/// Age in days from which parcels are not counted as late: the reason is known by then, or none will come.
+/// Maximum age in days of parcels that are reported as late: after that, the reason is known or never will be.
 const LATE_DAYS: i64 = 90;
 /// Maximum number of refused events that are counted.
 const MAX_EXCEPTIONS: u32 = 100;
@@ -96,7 +96,7 @@ pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Res
     page(&Overview { frame, disabled, noticed, environments, days: DAYS })
 }
 
-/// Returns the webhooks that the server turned off. Those that were turned off by hand are known.
+/// Returns the webhooks that the server turned off by itself.
 async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, Refused> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
@@ -113,7 +113,7 @@ async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, 
     Ok(all)
 }
 
-/// Returns the events that missed an active webhook, and the carrier events of the last days that were refused.
+/// Returns notices of events that did not reach an active webhook, and of carrier events that were refused lately.
 async fn noticed(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
     let (language, mut all) = (member.language(), Vec::new());
     for environment in Environment::ALL {
@@ -147,7 +147,7 @@ async fn noticed(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> 
     Ok(all)
 }
 
-/// Counts production's parcels whose promised day has passed, by status. Those of the sandbox do not travel.
+/// Returns notices of production parcels past their promised day, by status. Sandbox parcels do not travel.
 async fn late(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
     let (environment, language) = (Environment::Production, member.language());
     let now = api.service.now();
@@ -174,7 +174,7 @@ async fn late(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
     Ok(activity::late(&counted, now).into_iter().map(noticed).collect())
 }
 
-/// Returns the e-mails of the last days that failed, and the page of the latest parcel that has one.
+/// Returns notices of e-mails that failed lately, with the page of the latest parcel that has one.
 async fn failed_mails(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
     let (store, language) = (api.service.store(), member.language());
     let (since, mut all) = (api.service.now().plus(-MAIL_DAYS * Millis::DAY), Vec::new());

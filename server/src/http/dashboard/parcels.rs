@@ -77,7 +77,7 @@ pub(super) async fn list(
     page(&Parcels { number, ..shown })
 }
 
-/// Redirects to the results of a search. The text that was typed is in no address.
+/// Redirects to the results of a search. A typed text is never part of an address.
 pub(super) async fn search(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
@@ -94,7 +94,7 @@ pub(super) async fn search(
     invalid_form(&Parcels { number, fault: Some(fault), ..shown })
 }
 
-/// Returns the parcel that a text finds, or the list of several or none.
+/// Redirects to the only parcel that a text matches, or shows the list if several or none match.
 async fn found_by(
     api: &Api,
     member: &SignedIn,

@@ -23,7 +23,7 @@ pub(super) struct Search {
     pub(super) page: u32,
 }
 
-/// The reason why a search means nothing.
+/// The reason why a search is invalid, in English and Spanish.
 pub(super) type Fault = (&'static str, &'static str);
 
 const NOTHING_TO_SEARCH: Fault = (
@@ -84,21 +84,22 @@ impl Search {
         self.at_page(1).address().replacen("/parcels?", "/parcels.csv?", 1)
     }
 
-    /// Returns the same as [`Search::query`], in the largest pages.
+    /// Returns the query for the same parcels, in pages of the maximum size.
     pub(super) fn whole_list(&self) -> ListQuery {
         let mut query = self.query();
         query.limit = ListQuery::MAX_LIMIT;
         query
     }
 
-    /// Returns the query for the newest parcels that a text finds. Its text is in no address, so it has no other pages.
+    /// Returns the query for a typed text, newest parcels first. No address contains the text, so there is only one
+    /// page.
     pub(super) fn query_for(&self, wanted: &str) -> ListQuery {
         let mut query = self.at_page(1).whole_list();
         query.search = Some(wanted.to_owned());
         query
     }
 
-    /// Returns the same search as the API's list takes it.
+    /// Returns the search as a query of the API's list.
     pub(super) fn query(&self) -> ListQuery {
         let begin = |date: NaiveDate| date.and_time(chrono::NaiveTime::MIN).and_utc();
         let mut query = ListQuery::default();

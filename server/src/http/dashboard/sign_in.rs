@@ -69,7 +69,7 @@ pub(super) async fn enter(
     }
 }
 
-/// Returns the answer to signing in: a redirect to the requested page, or its form as it was filled in, which is stored nowhere.
+/// Redirects to the requested page, or renders its form as it was filled in; the fields are stored nowhere.
 async fn next_page(
     api: Api,
     context: PageContext,

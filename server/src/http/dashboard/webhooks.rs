@@ -117,7 +117,7 @@ pub(super) async fn show(
     page(&webhook(&api, &member, state).await?)
 }
 
-/// Redirects to the page above a button's own address, which a browser may request again.
+/// Redirects to the webhook's page, since a browser may request a button's own address again.
 pub(super) async fn back(
     Path((environment, _)): Path<(String, String)>,
 ) -> Result<Redirect, Refused> {

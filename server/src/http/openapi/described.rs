@@ -69,7 +69,7 @@ pub(crate) struct Header(&'static str, &'static str, Type);
 /// The headers of every answer of a listener with limits.
 const COUNTED: &[Header] = &[
     Header(header::REQUEST_ID, "The id to quote to support.", Type::String),
-    Header(header::RATE_LIMIT, "The most requests in a window.", Type::Integer),
+    Header(header::RATE_LIMIT, "Maximum number of requests in a window.", Type::Integer),
     Header(header::RATE_REMAINING, "Requests left in this window.", Type::Integer),
     Header(header::RATE_RESET, "The Unix second in which this window ends.", Type::Integer),
 ];
@@ -84,7 +84,7 @@ pub(super) const REPLAYED: &[Header] =
 
 /// The header of an answer about a file without the file itself.
 pub(super) const TAG: &[Header] =
-    &[Header("etag", "Which bytes these are: the same for the same bytes.", Type::String)];
+    &[Header("etag", "Identifies the content: equal files have equal tags.", Type::String)];
 
 /// The headers of a label's file.
 pub(super) const FILE: &[Header] = &[

@@ -48,8 +48,8 @@ pub(crate) enum Document {
     Admin,
 }
 
-// What is checked in: the links in `server/openapi` lead to `docs`, since a package holds nothing from beyond its own
-// folder.
+// The checked-in documents. The links in `server/openapi` point to `docs`, since a package cannot contain files from
+// outside its folder.
 const SERVICE: &str = include_str!("../../../openapi/openapi.json");
 /// Paths, schemas and tags of the controls, which the service's document lacks.
 const CONTROLS: &str = include_str!("../../../openapi/controls.json");
@@ -78,7 +78,7 @@ impl Document {
     }
 }
 
-/// Returns the service's document with what the controls' has in addition.
+/// Adds the controls' paths, schemas and tags to the service's document.
 fn with_controls(mut service: Value, mut controls: Value) -> Value {
     for part in ["/paths", "/components/schemas", "/tags"] {
         match (service.pointer_mut(part), controls.pointer_mut(part).map(Value::take)) {
@@ -90,7 +90,7 @@ fn with_controls(mut service: Value, mut controls: Value) -> Value {
     service
 }
 
-/// A document in the form in which it is sent: made at the first request, once for each listener.
+/// A document as it is sent, rendered at the first request, once for each listener.
 #[derive(Default)]
 struct Served(OnceLock<(Bytes, String)>);
 

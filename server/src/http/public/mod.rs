@@ -64,7 +64,7 @@ struct PageContext {
     /// `true` if the address names the language. Links to further pages then name it too.
     is_chosen: bool,
     environment: Environment,
-    /// The part of the service's public address before its paths.
+    /// The path prefix of the service's public address.
     base: String,
     /// The text in place of the number, as it was typed.
     typed: String,

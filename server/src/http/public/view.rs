@@ -17,7 +17,8 @@ use crate::{
     clock::Millis,
     domain::Shop,
     wording::{
-        ArrivalText, Day, Words, advice, in_words, meaning, offset_in_words, status_name, words,
+        ArrivalText, DisplayDate, Words, advice, in_words, meaning, offset_in_words, status_name,
+        words,
     },
 };
 
@@ -88,7 +89,7 @@ pub(super) struct ParcelPage {
     events: Vec<Entry>,
     times: String,
     /// The time when the page was loaded, if it reloads itself.
-    updated: Option<Day>,
+    updated: Option<DisplayDate>,
 }
 
 /// The shop that sent the parcel, if it describes itself.
@@ -130,7 +131,7 @@ struct Stage {
 
 /// A line of the timeline; the first of a day names the day.
 struct Entry {
-    day: Option<Day>,
+    day: Option<DisplayDate>,
     moment: String,
     time: String,
     status: String,
@@ -221,11 +222,11 @@ fn times(offset: FixedOffset, words: &Words) -> String {
 }
 
 /// Returns a moment with its date, since the page may have been open for days.
-fn moment(at: Millis, offset: FixedOffset, language: Language) -> Day {
+fn moment(at: Millis, offset: FixedOffset, language: Language) -> DisplayDate {
     let at = at.to_utc();
     let local = at.with_timezone(&offset);
     let words = format!("{}, {}", in_words(local.date_naive(), language), local.format("%H:%M"));
-    Day { machine: parcelo::model::time::to_text(at), words }
+    DisplayDate { machine: parcelo::model::time::to_text(at), words }
 }
 
 impl ShopView {
@@ -331,7 +332,7 @@ fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Languag
         let is_first = day != today;
         day = today;
         Entry {
-            day: is_first.then(|| Day::new(at.date_naive(), language)),
+            day: is_first.then(|| DisplayDate::new(at.date_naive(), language)),
             moment: parcelo::model::time::to_text(entry.timestamp),
             time: at.format("%H:%M").to_string(),
             status: status_name(&entry.status, language).to_owned(),

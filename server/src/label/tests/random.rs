@@ -312,7 +312,7 @@ fn what_cannot_be_drawn_is_a_box_and_a_warning() {
 }
 
 #[test]
-fn what_a_label_leaves_out_has_no_shape() {
+fn labels_omit_only_invisible_characters() {
     let gone: Vec<char> = ('\0'..=char::MAX)
         .filter(|c| clean(&c.to_string()).is_empty())
         .filter(|c| !is_invisible(*c) && !c.is_control() && !c.is_whitespace())

@@ -98,7 +98,7 @@ impl SmtpFault {
     }
 
     /// Returns true if the relay cannot be used for any e-mail.
-    pub(crate) const fn is_of_the_relay(self) -> bool {
+    pub(crate) const fn is_relay_unavailable(self) -> bool {
         matches!(
             self,
             Self::Insecure

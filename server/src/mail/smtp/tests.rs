@@ -175,7 +175,7 @@ async fn a_relay_takes_an_e_mail_and_the_connection_serves_the_next() {
     for to in ["luis@example.org", "ana@example.org"] {
         assert_eq!(transport.deliver(&mail(to)).await, Ok(()));
     }
-    transport.say_goodbye().await;
+    transport.close_idle().await;
     let heard = relay.heard();
     let count = |line: &str| heard.iter().filter(|known| *known == line).count();
     assert_eq!((count("<connected>"), count("EHLO shop.example")), (1, 1), "{heard:#?}");
@@ -399,7 +399,11 @@ fn what_a_fault_means_for_its_e_mail() {
         (SmtpFault::Unusable, Refused, false),
     ];
     for (fault, outcome, of_the_relay) in table {
-        assert_eq!((fault.outcome(), fault.is_of_the_relay()), (outcome, of_the_relay), "{fault}");
+        assert_eq!(
+            (fault.outcome(), fault.is_relay_unavailable()),
+            (outcome, of_the_relay),
+            "{fault}"
+        );
     }
 }
 

@@ -90,13 +90,13 @@ pub(super) struct PlannedFault {
     pub(super) after_commit: bool,
     /// The kind of fault.
     pub(super) fault: FaultKind,
-    /// The duration of a latency, or of each chunk of a slow body, above 0; the wait of a 429, by default 1. No other kind
-    /// takes it.
+    /// The duration of a latency or of each chunk of a slow body, above 0, or the wait of a 429, by default 1. Not
+    /// allowed for other kinds.
     #[cfg_attr(test, schema(minimum = 0))]
     pub(super) seconds: Option<f64>,
     #[cfg_attr(test, schema(schema_with = schemas::error_codes))]
     pub(super) code: Option<String>,
-    /// The status of a reply. Only a reply takes it, and the next two.
+    /// The status of a reply. Only a reply may have `status`, `headers` and `body`.
     #[cfg_attr(test, schema(minimum = 200, maximum = 999))]
     pub(super) status: Option<u16>,
     /// Header names, each with one or several values.
@@ -186,7 +186,7 @@ pub(super) struct WantedInbox {
     pub(super) events: Vec<String>,
 }
 
-/// Parses a control's body; the error calls it `what`.
+/// Parses a control's body; `what` names the body in error messages.
 pub(super) async fn read<T: for<'de> Deserialize<'de>>(
     request: Request,
     what: &str,

@@ -48,7 +48,7 @@ pub(crate) enum Tls {
 pub struct Address {
     pub(super) config: Config,
     pub(super) tls: Tls,
-    /// The authorities' certificates; none means those that the operating system's vendors agree on.
+    /// The file with the authorities' certificates; `None` means the bundled ones of Mozilla.
     pub(super) root_certificates: Option<PathBuf>,
     /// The treatment of settings that let a crash lose data.
     pub(super) unsafe_settings: UnsafeSettings,

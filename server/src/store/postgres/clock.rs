@@ -36,7 +36,7 @@ impl Store {
             let sent = clock.machine();
             let read = |row: &_| Ok((Millis(get(row, 0)?), get::<Option<Vec<u8>>>(row, 1)?));
             let (shown, oldest) = db.only(LOOK, &[], read).await?;
-            Ok((clock.measured(sent, shown, clock.machine()), oldest))
+            Ok((clock.record_measurement(sent, shown, clock.machine()), oldest))
         });
         let (skew, oldest) = look.await?;
         self.0.unread.answer_received();

@@ -30,11 +30,10 @@ use super::{
 /// Oldest version of PostgreSQL that is tested.
 const OLDEST_VERSION: i32 = 15_00_00;
 
-/// Settings of a session. The statements are written for READ COMMITTED, and a role or a database may have another
-/// default. A statement or lock that takes longer fails, so that no connection waits for ever; a transaction that is
-/// left open (its process stopped, its network gone) loses its locks. A statement is planned once for all values:
-/// planning a list took four times as long as reading it, and a test explains these plans. The settings are sent with
-/// the connection's first message, where most poolers refuse them.
+/// Session settings. The statements are written for READ COMMITTED, but a role or a database may have another default.
+/// Statements and lock waits time out, so that no connection waits forever; a transaction that is left open (a stopped
+/// process, a lost network) loses its locks. Plans are generic: planning a list took four times as long as reading it,
+/// and a test checks these plans. The settings are sent in the startup message, where most poolers refuse them.
 const SETTINGS: &str = "\
     -c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
     -c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s \

@@ -30,9 +30,9 @@ const FOLD: &str = "\
 
 /// The lock of the only transaction that writes totals: "coun" in ASCII, twice.
 const TOTALS: i64 = 0x636F_756E_636F_756E;
-/// Number of folds after which one begins with the first change, because ids are not committed in order. The others
-/// begin where the previous one ended: beside a long transaction elsewhere, all deleted changes are still in the index.
-const FOLDS_PER_FULL_LOOK: i64 = 60;
+/// Number of folds per one that begins with the first change, because ids are not committed in order. The others begin
+/// where the previous one ended: while a long transaction runs elsewhere, the index still has all deleted changes.
+const FOLDS_PER_FULL_FOLD: i64 = 60;
 
 /// The place where the next fold begins, and the number of folds.
 #[derive(Debug, Default)]
@@ -74,7 +74,7 @@ impl Store {
     /// Adds changes to the totals, unless another server is doing so.
     pub(crate) async fn fold_counts(&self) -> Result<(), StoreError> {
         let folds = &self.0.folds;
-        if folds.done.fetch_add(1, Ordering::Relaxed) % FOLDS_PER_FULL_LOOK == 0 {
+        if folds.done.fetch_add(1, Ordering::Relaxed) % FOLDS_PER_FULL_FOLD == 0 {
             folds.from.store(0, Ordering::Relaxed);
         }
         loop {

@@ -1,8 +1,8 @@
 //! The tenants with due events, and the place in the queue at which a search for them begins.
 //!
-//! The rows of delivered events are dead, and their entries stay in the index until no transaction anywhere can see
-//! them: beside a dump that takes an hour, until it ends. A search from the beginning of the queue would read all of
-//! them, each time. So it begins at a floor, shortly before the first due event of the last search. Events that become
+//! Delivered events leave dead rows, whose index entries remain until no transaction can see them any more: during an
+//! hour-long dump, for an hour. A search from the beginning of the queue would read all of them each time. So it begins
+//! at a floor, shortly before the first due event of the last search. Events that become
 //! due below the floor, because a lease has ended or a slow server committed late, are found by the next search from
 //! the beginning.
 

@@ -116,8 +116,8 @@ impl Failure {
         self.is_conflict() && !self.db_error().is_some_and(is_locked)
     }
 
-    /// Returns true if the same again may succeed: something was locked, or took too long.
-    fn is_passing(&self) -> bool {
+    /// Returns true if a retry may succeed, because a row was locked or a statement timed out.
+    fn is_transient(&self) -> bool {
         self.is_conflict() || self.code() == Some(&SqlState::QUERY_CANCELED)
     }
 
@@ -125,7 +125,7 @@ impl Failure {
     pub(super) fn of_shared_call(&self) -> Self {
         if self.is_of_connection() {
             Self::Unreachable
-        } else if self.is_passing() {
+        } else if self.is_transient() {
             Self::Conflict
         } else {
             Self::Unanswered
@@ -153,7 +153,7 @@ impl Failure {
     pub(super) fn for_caller(self, database: &str) -> StoreError {
         let database = database.to_owned();
         let lost = self.is_of_connection();
-        if self.is_passing() {
+        if self.is_transient() {
             return StoreError::Busy { database };
         }
         match self {

@@ -52,7 +52,7 @@ struct Group<'a> {
     application: Application<'a>,
     /// The outcomes by the position of the write.
     outcomes: Vec<Option<WriteOutcome>>,
-    /// Writes under a key that another write of the group has: each with the position of that one.
+    /// Writes that use the same key as an earlier write of the group, each with the position of that write.
     followers: Vec<(usize, usize)>,
     /// Keys whose records are deleted again, because their writes were refused.
     refused: Vec<RecordKey>,

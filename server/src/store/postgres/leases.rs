@@ -140,7 +140,7 @@ async fn lease(db: &Connection, request: &LeaseRequest) -> DbResult<LeasedBatch>
         let Some(endpoint) = endpoints.get(&get(row, 9)?) else { continue };
         match read_lease(&sql::Row::Postgres(row), endpoint.tenant, number) {
             Ok(lease) => leased.events.push((Arc::clone(endpoint), lease)),
-            Err(error) if error.is_of_row() => {
+            Err(error) if error.is_row_error() => {
                 set_aside(db, get(row, 8)?, request.now).await?;
                 leased.unreadable.push(endpoint.tenant);
             }
@@ -150,10 +150,9 @@ async fn lease(db: &Connection, request: &LeaseRequest) -> DbResult<LeasedBatch>
     Ok(leased)
 }
 
-/// Takes the events under the lease with a number, for all tenants by one statement. Events that another server is
-/// leasing at this moment are skipped: no two servers have the same event, and neither waits for the other. Each tenant
-/// has a separate limit, and so a separate index scan: one scan over all tenants would be the queue of the one that has the
-/// most events.
+/// Leases events under a lease number, for all tenants in one statement. Events that another server is leasing at the
+/// same time are skipped, so no event is leased twice and neither server waits. Each tenant has its own limit and its
+/// own index scan: in a single scan, the tenant with the most events would crowd out the others.
 async fn take(
     db: &Connection,
     request: &LeaseRequest,

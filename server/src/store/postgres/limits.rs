@@ -22,8 +22,8 @@ use crate::{
 /// Maximum time that a caller waits for shared limits.
 const SHARED_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Takes the remainder of each key's second, up to the wanted number; requests that were admitted before are counted in
-/// any case. Sorted by key, so that two servers never deadlock.
+/// Grants what is left of each key's limit in its second, up to the wanted number. Requests that were already admitted
+/// always count. Sorted by key, so that two servers never deadlock.
 const CLAIM: &str = "\
     INSERT INTO rate_limit_windows AS w (second, kind, key, taken, granted, most, admitted, wanted) \
     SELECT c.second, c.kind, c.key, \

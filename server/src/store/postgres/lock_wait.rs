@@ -4,9 +4,9 @@
 
 use std::time::{Duration, Instant};
 
-/// Time for which waits stay short before one write waits long again. Rows may repeatedly be locked for longer than a
-/// short wait, by groups whose COMMITs take long (a distant standby, a slow disk): if short waits never ended, they
-/// would keep themselves up, and refuse the orders of a tenant that is busy on two servers.
+/// Time after which one write waits long again. Groups whose COMMITs are slow (a distant standby, a slow disk) lock
+/// rows for longer than a short wait. If waits stayed short, such locks would never be outlasted, and orders of a
+/// tenant that is busy on two servers would be refused indefinitely.
 const SHORT_FOR: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,8 +37,8 @@ const OLDEST_SCHEMA_NAME: &str = "oldest_schema";
 pub(super) const OUTDATED: &str =
     "a newer program has changed the schema, and this one does not work on it any more";
 
-/// Limits the wait for tables. While a migration waits for one, everyone else waits behind it, readers too: it gives up
-/// soon, for instance while `pg_dump` runs, and tries again.
+/// Limits the wait for table locks. While a migration waits for one, all other statements queue behind it, even reads.
+/// So it gives up soon, for instance while `pg_dump` runs, and tries again.
 const TABLE_LOCKS: &str = "SET LOCAL lock_timeout = '1s'";
 /// Pause between two tries.
 const UPGRADE_PAUSE: Duration = Duration::from_secs(1);

@@ -55,8 +55,8 @@ impl Store {
     }
 }
 
-/// The keys that wait to be looked up. Every order begins with such a look-up, so they share a statement: the first one
-/// in the queue takes the others along, and those that arrive while it runs wait for the next.
+/// A queue that batches lookups of keys. Every order begins with one, so all that are queued share a statement; those
+/// that arrive while it runs wait for the next.
 #[derive(Clone, Default)]
 pub(super) struct Lookups(Arc<Mutex<Vec<Lookup>>>);
 

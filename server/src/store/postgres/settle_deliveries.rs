@@ -24,8 +24,8 @@ use crate::{
     store::{Settled, endpoints, generations::is_current, sql::Sql},
 };
 
-/// Resolution of the time at which an endpoint last accepted something. Finer writes would make servers contend for one
-/// row: all deliveries to an endpoint write it, and one server's wait for the other's commit.
+/// Resolution of an endpoint's last success, in milliseconds. Every delivery to an endpoint updates the same row, so
+/// with a finer resolution servers would constantly wait for each other's commits.
 const SUCCESS_PRECISION: i64 = 1_000;
 
 /// The settlement of a delivery, and its caller.

@@ -1,7 +1,7 @@
-//! Detection of a PostgreSQL that does not answer at all. A server that is frozen, or behind a network that swallows
-//! everything, keeps its connections: nothing fails for as long as a statement may take. So every question and every
-//! answer of all connections is recorded here. One slow statement means nothing while others are answered, and
-//! something is asked every second: the clock, and the number of servers.
+//! Detects a PostgreSQL that does not respond at all. A server that is frozen, or behind a network that drops all
+//! packets, keeps its connections open, and nothing fails until a statement times out. So the requests and responses of
+//! all connections are recorded here. One slow statement does not matter while others are answered, and requests are
+//! sent every second, for the clock and the number of servers.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},

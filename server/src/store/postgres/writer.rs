@@ -34,10 +34,10 @@ const MAX_QUEUED_WRITES: usize = 4_096;
 const MAX_WRITES_PER_COMMIT: usize = 256;
 /// Retries of a deadlocked group.
 const MAX_CONFLICTS: u32 = 20;
-/// Maximum number of times that a write waits alone for rows that someone else has locked, 1.5 s each time: together
-/// with the wait of its group before that, less than its caller waits. The writes beside it do not wait, and of several
-/// only the first waits this long: a lock that keeps many out (a table's, or a count's that all of a tenant's orders
-/// add to) would stop all others for minutes.
+/// Maximum number of times that a write is retried alone when its rows are locked, for 1.5 s each time. Together with
+/// its group's wait before, that is less than its caller waits. If several writes are locked out, only the first waits
+/// this long: a lock that affects many (of a table, or of a count that all of a tenant's orders update) would otherwise
+/// stop all other writes for minutes.
 const MAX_WAITS_FOR_LOCKS: u32 = 2;
 /// Number of a tenant's writes that are found locked out in a row before its others are not tried: they most likely
 /// need the same row, and each would wait for it in turn.

@@ -15,9 +15,9 @@ use super::{
     error::is_of_writing,
 };
 
-/// Writes a copy of a database, as it is at one moment, to a new file and returns its size. Others may write meanwhile.
-/// Neither is upgraded: a copy made before an upgrade is the way back from it. Under its final name the copy is whole
-/// and on the disk, or absent: half a copy would pass for a database without its newest orders, or for a new one.
+/// Copies a snapshot of a database to a new file and returns its size. Other connections may write meanwhile. Neither
+/// file is upgraded, so a copy made before an upgrade allows going back. The copy gets its final name only when it is
+/// complete and synced: a partial one could be mistaken for a database without its newest orders, or for a new one.
 pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
     let draft = draft(file)?;
     let source = connection::source(database)?;

@@ -37,7 +37,7 @@ use super::{
     health::{Health, Lost},
 };
 
-/// The log lengths at which it is moved, in pages of 4 KiB, and the wait for one that cannot be moved.
+/// The lengths that trigger checkpoints, in pages of 4 KiB, and the wait for readers that block one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     /// Length from which the log is moved. A page that many commits write is moved once, so a long log is cheaper.

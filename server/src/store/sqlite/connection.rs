@@ -62,13 +62,13 @@ pub(super) fn writer(
     // The schema comes before the log, in one commit with the mark and the secrets: a first start that is killed leaves
     // an empty file or a whole database.
     let secret = prepare(&mut db, file, fresh)?;
-    log_ahead(&db, file)?;
+    enable_wal(&db, file)?;
     Ok((db, secret))
 }
 
-/// Turns the write-ahead log on. Some file systems have no shared memory for it, which `SQLite` reports not as an error
-/// but by answering the mode that stays.
-fn log_ahead(db: &Connection, file: &Path) -> Result<(), StoreError> {
+/// Enables the write-ahead log. On file systems without shared memory, `SQLite` does not fail but returns the journal
+/// mode that is still in effect.
+fn enable_wal(db: &Connection, file: &Path) -> Result<(), StoreError> {
     let set = || {
         let mode: String =
             db.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_file_system_without_a_write_ahead_log_is_refused() {
         let db = Connection::open_in_memory().unwrap();
-        let refused = log_ahead(&db, Path::new("p.db")).unwrap_err();
+        let refused = enable_wal(&db, Path::new("p.db")).unwrap_err();
         assert!(matches!(&refused, StoreError::NoLog { mode, .. } if mode == "memory"));
         let words = refused.to_string();
         assert!(words.contains("p.db") && words.contains("file system"), "{words}");

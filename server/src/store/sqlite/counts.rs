@@ -55,15 +55,15 @@ impl PendingCounts {
         for (key, change) in self.0 {
             match change {
                 0 => {}
-                1.. => more(db, key, change)?,
-                ..0 => less(db, key, change)?,
+                1.. => increase(db, key, change)?,
+                ..0 => decrease(db, key, change)?,
             }
         }
         Ok(())
     }
 }
 
-fn more(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()> {
+fn increase(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()> {
     let mut more = db.prepare_cached(
         "INSERT INTO parcel_counts (tenant, day, state, country, total) VALUES (?1, ?2, ?3, ?4, ?5) \
          ON CONFLICT DO UPDATE SET total = total + excluded.total",
@@ -72,7 +72,7 @@ fn more(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()> {
     more.execute(params![tenant, day, state, country.as_str(), change]).map(drop)
 }
 
-fn less(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()> {
+fn decrease(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()> {
     let mut less = db.prepare_cached(
         "UPDATE parcel_counts SET total = total + ?5 \
          WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4",

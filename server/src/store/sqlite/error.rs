@@ -243,9 +243,9 @@ fn named(error: &rusqlite::Error) -> String {
     find(error).map(|unreadable| format!(" ({unreadable})")).unwrap_or_default()
 }
 
-/// Returns true if a query of one row failed because of the row's content, or its page. Text that should be JSON and is
-/// not fails as a plain error when `SQLite` parses it.
-pub(in crate::store) fn is_of_row(error: &rusqlite::Error) -> bool {
+/// Returns true if a query of one row failed because the row or its page is damaged. When `SQLite` parses invalid JSON,
+/// it reports a generic error.
+pub(in crate::store) fn is_row_error(error: &rusqlite::Error) -> bool {
     let is_plain = |error: &ffi::Error| error.extended_code == ffi::SQLITE_ERROR;
     is_damaged(error) || is_corrupt(error) || error.sqlite_error().is_some_and(is_plain)
 }

@@ -184,7 +184,7 @@ fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> 
     while health.is_writable() {
         let stopped = match transact(db, jobs, &attempt) {
             // A commit into a file that no longer exists is lost with the process.
-            Ok(_) if !health.check_place() => break,
+            Ok(_) if !health.check_files() => break,
             Ok(results) => {
                 count(health, &results, jobs);
                 return results;
@@ -301,8 +301,8 @@ fn write_pending(db: &Connection, pending: Pending) -> Result<(), Stopped> {
     })
 }
 
-/// Runs one write without a savepoint. It fails with an error of the whole group, or with none if the write stopped
-/// half way.
+/// Runs one write without a savepoint. Fails with the error if it concerns the whole group, and with `None` if the
+/// write stopped half way and must be rolled back.
 fn run_job(
     db: &Connection,
     job: &mut dyn WriteJob,

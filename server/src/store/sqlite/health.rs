@@ -81,7 +81,7 @@ impl Health {
     }
 
     /// Returns true if the files are where they were. If not, no write is accepted any more.
-    pub(super) fn check_place(&self) -> bool {
+    pub(super) fn check_files(&self) -> bool {
         let Some(missing) = self.files.as_ref().and_then(Files::missing) else { return true };
         if self.is_writable() {
             let file = missing.display();
@@ -198,7 +198,7 @@ impl Store {
     pub fn check(&self, now: Instant) {
         let Mode::File { probe, .. } = &self.0.mode else { return };
         let health = &self.0.health;
-        if !health.check_place() {
+        if !health.check_files() {
             return;
         }
         let found = probe.read();

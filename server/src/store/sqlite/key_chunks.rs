@@ -1,18 +1,18 @@
-//! A second list of the keys of idempotency records, some hundred to a row, from which a start fills the map of keys.
-//! The records themselves include their answers, a gigabyte for a million, and a start would read every page of that.
-//! An index or a table of keys would cost each order the work of a statement and each commit a page. Chunks are written
-//! with every 256th order, and the few records behind the last chunk are read themselves.
+//! A compact copy of the idempotency keys, a few hundred to a row, from which the map of keys is filled at startup. The
+//! records themselves include the answers, a gigabyte per million, and all of it would have to be read. An index or a
+//! table of keys would cost every order a statement and every commit a page. A chunk is written with every 256th order,
+//! and the few records after the last chunk are read directly.
 //!
 //! A chunk may name rows that are gone. It has 40 bits of each key, which reveal nothing that was erased.
 //!
-//! A key that is missing here would be free for a second order. So each chunk has a checksum and begins where the one
-//! before it ends; behind the first that does not, the records are read.
+//! A key that is missing here could be used for a second order. So each chunk has a checksum and starts where the
+//! previous one ends; from the first that fails either test, the records are read instead.
 
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 
 use super::{
-    error::{is_corrupt, is_of_row},
+    error::{is_corrupt, is_row_error},
     key_map::KeyPart,
 };
 
@@ -82,7 +82,7 @@ fn chunks_after(
             Ok(Some(chunk)) => chunk,
             Ok(None) => return Ok(End { up_to, is_sound: true }),
             // This includes a page of another table in place of one of these.
-            Err(error) if is_of_row(&error) => return Ok(End { up_to, is_sound: false }),
+            Err(error) if is_row_error(&error) => return Ok(End { up_to, is_sound: false }),
             Err(error) => return Err(error),
         };
         let is_next = chunk.after <= up_to || !has_rows(db, (up_to, chunk.after))?;

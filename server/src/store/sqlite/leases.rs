@@ -156,7 +156,7 @@ fn lease_of(
                 mark.execute([row, now.plus(LEASE).0, now.0, number])?;
                 leased.events.push((Arc::clone(endpoint), lease));
             }
-            Err(error) if error.is_of_row() => {
+            Err(error) if error.is_row_error() => {
                 set_aside(db, row, now)?;
                 leased.unreadable.push(tenant);
             }

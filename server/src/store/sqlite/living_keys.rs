@@ -1,7 +1,7 @@
-//! The idempotency keys that have a record, with their rows, in memory: instead of an index on the table, which would
-//! dirty a random page for each order.
+//! An in-memory index from idempotency keys to the rows of their records. An index in the database would dirty a random
+//! page for each order.
 //!
-//! The table is the truth and this is an index of it, maintained by four rules:
+//! The table is authoritative. Four rules keep this index consistent with it:
 //!
 //! - *Every row is known before it is committed.* So "no row" is true, and costs no statement. Rows of a write or a group
 //!   that is rolled back stay known here, and so do deleted ones: a known row counts only after it was found with the

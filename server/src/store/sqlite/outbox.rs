@@ -230,7 +230,7 @@ pub(super) fn last_lease(db: &Connection) -> rusqlite::Result<i64> {
     db.query_row("SELECT last FROM leases", [], |row| row.get(0))
 }
 
-/// Skips the lease numbers up to `last`, which were given before.
+/// Skips the lease numbers up to `last`, which were already issued.
 pub(super) fn skip_leases_to(db: &Connection, last: i64) -> rusqlite::Result<()> {
     db.execute("UPDATE leases SET last = max(last, ?1)", [last]).map(drop)
 }

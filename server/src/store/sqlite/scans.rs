@@ -8,9 +8,9 @@ use tokio::{sync::oneshot, task::spawn_blocking, time::sleep};
 use super::{Mode, Store, StoreError};
 use crate::{clock::runtime_time, domain::Tenant, store::turns::Turns};
 
-/// Minimum duration of a scan after which its tenant rests. A page of a list takes less than a millisecond, which is
-/// also the shortest sleep: with a rest after it, a tenant had half as many. Scans this short need no pause between
-/// them, because an answer and another request lie between two.
+/// Minimum duration of a scan after which its tenant pauses. A page of a list takes less than a millisecond, which is
+/// also the shortest sleep: pausing after each one halved a tenant's throughput. Short scans need no pause, because a
+/// response and another request separate them anyway.
 const REST_FROM: Duration = Duration::from_millis(5);
 /// Maximum rest of a tenant, however long its scan took.
 const MAX_REST: Duration = Duration::from_millis(250);

@@ -62,8 +62,8 @@ impl Store {
         Ok(ToVacuum { _lock: lock, path: path.to_owned(), db, before })
     }
 
-    /// Truncates the log if it may hold erased data and nothing is being erased. While a reader uses the log, it stays
-    /// for the next time.
+    /// Truncates the log if it may hold erased data and nothing is being erased. If a reader uses the log, the next
+    /// call tries again.
     pub async fn truncate_log(&self) {
         let Mode::File { writer, .. } = &self.0.mode else { return };
         let is_idle = self.0.mass_writes.try_lock().is_ok();

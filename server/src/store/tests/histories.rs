@@ -592,7 +592,7 @@ impl History {
             None => String::new(),
         };
         // Each engine decides by itself whether there is something to do; the results are the same.
-        store.tend_search().await.unwrap();
+        store.maintain_search_index().await.unwrap();
         store.fold_counts().await.unwrap();
         let listed = [
             search,

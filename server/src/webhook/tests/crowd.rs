@@ -90,7 +90,7 @@ impl Transport for Network {
 
 /// Sends events to each of `live` and `dead` receivers, 50 ms apart. Returns how long those for live
 /// receivers took, the shortest first.
-async fn took(live: usize, dead: usize, events: usize) -> Vec<i64> {
+async fn latencies(live: usize, dead: usize, events: usize) -> Vec<i64> {
     let test = TestService::new().await;
     let clock = TokioClock::starting_at(START);
     let (took, hanging) = (Mutex::default(), AtomicUsize::default());
@@ -123,13 +123,13 @@ async fn took(live: usize, dead: usize, events: usize) -> Vec<i64> {
 #[tokio::test(start_paused = true)]
 async fn one_dead_receiver_among_a_hundred_delays_no_other() {
     let p99 = |took: Vec<i64>| took[took.len() * 99 / 100];
-    let (without, with) = (p99(took(99, 0, 30).await), p99(took(99, 1, 30).await));
+    let (without, with) = (p99(latencies(99, 0, 30).await), p99(latencies(99, 1, 30).await));
     assert!(without >= 20, "{without} ms: the network takes as long");
     assert!(2 * with <= 3 * without, "{with} ms, and {without} ms without the dead one");
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_dead_receivers_leave_slots_for_live_ones() {
-    let took = took(5, 200, 12).await;
+    let took = latencies(5, 200, 12).await;
     assert!(took.last() < Some(&50), "{took:?}: no live one waits for a slot of the dead");
 }

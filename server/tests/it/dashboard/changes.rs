@@ -1,18 +1,18 @@
-//! The audit log as the dashboard shows it: what was changed, by whom, and to no one else.
+//! The audit log on the dashboard: each change and its author, shown only to the account that it belongs to.
 
 use parcelo::Environment;
 use parcelo_server::internals::{Actor, DisabledBy};
 
-use super::house::{House, PASSWORD, Visitor};
+use super::service::{PASSWORD, TestService, Visitor};
 use crate::{api::numbered, running};
 
 const SETTINGS: &str = "/dashboard/settings";
 
 #[tokio::test]
-async fn settings_show_an_accounts_own_changes_in_both_languages_and_no_secret() {
-    let house = House::new().await;
-    let mut member = house.member("default").await;
-    assert!(member.page(SETTINGS).await.contains("Password set"), "that of the house");
+async fn settings_show_only_the_account_s_changes_without_secrets() {
+    let test = TestService::new().await;
+    let mut member = test.member("default").await;
+    assert!(member.page(SETTINGS).await.contains("Password set"), "the account has one");
     let key = [("name", "Canary name"), ("environment", "sandbox")];
     member.post("/dashboard/keys", &key).await;
     member.post("/dashboard/webhooks/sandbox", &[("url", "http://127.0.0.1:9/canary")]).await;
@@ -35,15 +35,15 @@ async fn settings_show_an_accounts_own_changes_in_both_languages_and_no_secret()
     let spanish = listed(&member).await;
     assert!(spanish.contains("Datos de la tienda cambiados") && spanish.contains("panel"));
 
-    house.open("other").await;
-    let stranger = listed(&house.member("other").await).await;
+    test.open("other").await;
+    let stranger = listed(&test.member("other").await).await;
     assert_eq!(stranger.matches("<li>").count(), 1, "its own password only: {stranger}");
 }
 
 #[tokio::test]
 async fn what_was_saved_and_not_changed_is_no_change() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     for _ in 0..2 {
         member.post(SETTINGS, &[("name", "Shop"), ("contact", "")]).await;
         member.post("/dashboard/settings/mails", &[("kind", "held")]).await;
@@ -56,15 +56,15 @@ async fn what_was_saved_and_not_changed_is_no_change() {
 
 #[tokio::test]
 async fn no_more_than_fifty_changes_are_shown_the_latest_first() {
-    let house = House::new().await;
-    let tenant = house.key("default", Environment::Sandbox).await.tenant();
-    super::house::gone(&house, tenant).await;
+    let test = TestService::new().await;
+    let tenant = test.key("default", Environment::Sandbox).await.tenant();
+    super::service::gone(&test, tenant).await;
     for _ in 0..30 {
-        let endpoints = house.service.endpoints(Actor::Command);
+        let endpoints = test.service.endpoints(Actor::Command);
         endpoints.enable(tenant).await.unwrap();
         endpoints.disable(tenant).await.unwrap();
     }
-    let page = house.member("default").await.page(SETTINGS).await;
+    let page = test.member("default").await.page(SETTINGS).await;
     let (_, changes) = page.split_once("id=\"changes\"").unwrap();
     assert_eq!(changes.matches("<li>").count(), 50);
     let (on, off) = (changes.find("turned on").unwrap(), changes.find("turned off").unwrap());
@@ -73,31 +73,31 @@ async fn no_more_than_fifty_changes_are_shown_the_latest_first() {
 
 #[tokio::test]
 async fn a_webhook_that_the_server_turned_off_is_the_servers_change() {
-    let house = House::new().await;
-    let tenant = house.key("default", Environment::Sandbox).await.tenant();
-    super::house::gone(&house, tenant).await;
-    let off = house.service.store().switched_off(tenant).await.unwrap().unwrap();
+    let test = TestService::new().await;
+    let tenant = test.key("default", Environment::Sandbox).await.tenant();
+    super::service::gone(&test, tenant).await;
+    let off = test.service.store().switched_off(tenant).await.unwrap().unwrap();
     assert_eq!(off.0, DisabledBy::Gone);
-    let page = house.member("default").await.page(SETTINGS).await;
+    let page = test.member("default").await.page(SETTINGS).await;
     let (_, changes) = page.split_once("id=\"changes\"").unwrap();
     let latest = changes.split("</li>").next().unwrap();
     assert!(latest.contains("turned off") && latest.contains("server itself"), "{latest}");
 }
 
 #[tokio::test]
-async fn e_mails_that_failed_for_good_are_counted_with_a_way_to_a_parcel_that_shows_them() {
-    let ground = running::House::on_file("e-mails that failed are written into the file");
-    let running = ground.start(&[]);
-    let api = running.api(&ground.new_key("sandbox").1);
+async fn failed_e_mails_are_counted_and_linked_to_their_parcels() {
+    let setup = running::TestSetup::on_file("e-mails that failed are written into the file");
+    let running = setup.start(&[]);
+    let api = running.api(&setup.new_key("sandbox").1);
     for number in ["SB-SUCCESS-0001", "SB-SUCCESS-0002"] {
         assert_eq!(api.create(&numbered(number, number)).await.status, 201);
     }
     let mut member = Visitor::at(running.url("admin"), "en");
-    let password = super::journey::password(&ground);
+    let password = super::journey::password(&setup);
     assert_eq!(member.sign_in("default", &password).await.status, 303);
     assert!(!member.page("/dashboard").await.contains("could not be delivered"));
 
-    let database = ground.database();
+    let database = setup.database();
     let file = rusqlite::Connection::open(database.strip_prefix("sqlite:").unwrap()).unwrap();
     let now = chrono::Utc::now().timestamp_millis();
     let insert = "INSERT INTO mails (parcel, sequence, recipient, kind, created_at, status) \

@@ -1,16 +1,16 @@
-//! What each form does, and that it does nothing for those who were not shown it.
+//! The effect of each form, and that it has none for those who were not shown it.
 
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
 use parcelo_server::internals::{ApiKeyScope, Countries, Millis};
 
-use super::house::{House, Visitor, secret_in};
+use super::service::{TestService, Visitor, secret_in};
 use crate::api::{Answer, send};
 
 const HOOK: &str = "https://shop.example/hook";
 
-/// Every form that changes something, as its page sends it.
-async fn forms(house: &House) -> Vec<(String, Vec<(&'static str, &'static str)>)> {
-    let key = house.key("default", Environment::Sandbox).await;
+/// Returns every form that changes something, as its page sends it.
+async fn forms(test: &TestService) -> Vec<(String, Vec<(&'static str, &'static str)>)> {
+    let key = test.key("default", Environment::Sandbox).await;
     let mut forms = vec![
         (
             "/dashboard/keys".to_owned(),
@@ -29,9 +29,9 @@ async fn forms(house: &House) -> Vec<(String, Vec<(&'static str, &'static str)>)
     forms
 }
 
-/// What could have changed.
-async fn state(house: &House) -> String {
-    let store = house.service.store();
+/// Returns the state that forms could have changed.
+async fn state(test: &TestService) -> String {
+    let store = test.service.store();
     let key = &store.credentials::<ApiKeyScope>().await.unwrap();
     let tenant = key[0].scope.tenant;
     let secrets: Vec<_> = key.iter().map(|key| &key.last4).collect();
@@ -44,13 +44,13 @@ async fn state(house: &House) -> String {
 }
 
 #[tokio::test]
-async fn a_form_without_its_token_or_with_another_sessions_changes_nothing() {
-    let house = House::new().await;
-    let (member, other) = (house.member("default").await, house.member("default").await);
+async fn a_form_without_its_session_s_token_changes_nothing() {
+    let test = TestService::new().await;
+    let (member, other) = (test.member("default").await, test.member("default").await);
     let foreign = other.token().await;
     assert_ne!(foreign, member.token().await);
-    for (path, fields) in forms(&house).await {
-        let before = state(&house).await;
+    for (path, fields) in forms(&test).await {
+        let before = state(&test).await;
         for token in [None, Some(""), Some("guess"), Some(foreign.as_str())] {
             let token = token.map(|token| ("form", token));
             let fields: Vec<_> = fields.iter().copied().chain(token).collect();
@@ -58,17 +58,17 @@ async fn a_form_without_its_token_or_with_another_sessions_changes_nothing() {
             assert_eq!(answer.status, 403, "{path} {token:?}");
             assert!(answer.text().contains("The form was not accepted"), "{path}");
         }
-        assert_eq!(state(&house).await, before, "{path}");
+        assert_eq!(state(&test).await, before, "{path}");
         assert_eq!(member.get("/dashboard").await.status, 200, "{path}");
     }
 }
 
 #[tokio::test]
 async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     let token = member.token().await;
-    let own = house.url.as_str();
+    let own = test.url.as_str();
     let foreign: [&[(&str, &str)]; 6] = [
         &[("sec-fetch-site", "cross-site")],
         &[("sec-fetch-site", "same-site")],
@@ -77,9 +77,9 @@ async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
         &[("origin", "null")],
         &[("sec-fetch-site", "cross-site"), ("origin", own)],
     ];
-    for (path, fields) in forms(&house).await {
+    for (path, fields) in forms(&test).await {
         let fields = [fields.as_slice(), &[("form", token.as_str())]].concat();
-        let before = state(&house).await;
+        let before = state(&test).await;
         for headers in foreign {
             let mut request = member.form(&path, &fields);
             for (name, value) in headers {
@@ -89,15 +89,15 @@ async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
         }
         let json = member.request("POST", &path).header("content-type", "text/plain");
         assert_eq!(send(json.body(format!("form={token}"))).await.status, 403, "{path}");
-        assert_eq!(state(&house).await, before, "{path}");
+        assert_eq!(state(&test).await, before, "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_shop_is_set_for_its_own_account_and_a_wrong_one_can_be_corrected() {
-    let house = House::new().await;
-    house.open("other").await;
-    let (member, other) = (house.member("default").await, house.member("other").await);
+async fn a_shop_is_set_for_its_account_and_can_be_corrected() {
+    let test = TestService::new().await;
+    test.open("other").await;
+    let (member, other) = (test.member("default").await, test.member("other").await);
     let path = "/dashboard/settings";
     let fields = [("name", " Café <b>Quito</b> "), ("contact", "help@cafe.example")];
     let answer = member.post(path, &fields).await;
@@ -132,8 +132,8 @@ async fn a_shop_is_set_for_its_own_account_and_a_wrong_one_can_be_corrected() {
 
 #[tokio::test]
 async fn a_form_that_is_too_long_is_refused_with_a_page() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     let long = "a".repeat(256 * 1024);
     let answer = member.post("/dashboard/keys", &[("name", &long)]).await;
     assert_eq!((answer.status, answer.header("content-type")), (413, "text/html; charset=utf-8"));
@@ -143,8 +143,8 @@ async fn a_form_that_is_too_long_is_refused_with_a_page() {
 
 #[tokio::test]
 async fn a_key_is_shown_exactly_once_and_works() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     let fields = [
         ("name", "Shop & <b>Sons</b>"),
         ("environment", "sandbox"),
@@ -158,8 +158,7 @@ async fn a_key_is_shown_exactly_once_and_works() {
     let key = ApiKey::parse(secret_in(&html).unwrap()).unwrap();
     assert!(html.contains("Your new key: Shop &#38; &#60;b&#62;Sons"), "{html}");
     assert!(html.contains("href=\"/dashboard/keys?lang=es\""), "{html}");
-    let caller =
-        house.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
+    let caller = test.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
     assert_eq!(caller.key.scope.countries.to_wire(), ["EC", "MX"]);
     assert_eq!(caller.key.scope.ip_list.len(), 2);
     let list = member.page("/dashboard/keys").await;
@@ -167,7 +166,7 @@ async fn a_key_is_shown_exactly_once_and_works() {
     assert!(list.contains(&caller.key.last4));
 }
 
-/// Sends a form, then as a reload of the answer sends it, and returns the secret that was made.
+/// Sends a form, then again as a reload of the answer does, and returns the secret that was made.
 async fn sent_twice(
     member: &mut Visitor,
     path: &str,
@@ -191,40 +190,39 @@ async fn sent_twice(
 }
 
 #[tokio::test]
-async fn a_form_that_made_a_secret_makes_no_other_when_its_answer_is_reloaded() {
-    let house = House::new().await;
-    let mut member = house.member("default").await;
+async fn a_reloaded_answer_makes_no_second_secret() {
+    let test = TestService::new().await;
+    let mut member = test.member("default").await;
     let made = ["has already created its key, whose secret was shown once", "ya creó su clave"];
     let replaced = ["a new secret was already created", "ya se creó un secreto nuevo"];
     let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
     let key = sent_twice(&mut member, "/dashboard/keys", &fields, made).await;
     let key = ApiKey::parse(&key).unwrap();
-    let caller =
-        house.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
+    let caller = test.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
     let rotate = format!("/dashboard/keys/{}/rotate", caller.key.id);
     sent_twice(&mut member, &rotate, &[("overlap", "0")], replaced).await;
-    let keys = house.keys_of(&caller).await;
+    let keys = test.keys_of(&caller).await;
     assert_eq!((keys.len(), keys[0].old_secrets.len()), (1, 1));
 
     let page = "/dashboard/webhooks/sandbox";
     let saved = ["The webhook is saved", "El webhook se guardó"];
     let first = sent_twice(&mut member, page, &[("url", HOOK)], saved).await;
     let second = sent_twice(&mut member, &format!("{page}/rotate"), &[], replaced).await;
-    let hook = house.service.store().endpoint(caller.tenant()).await.unwrap().unwrap();
+    let hook = test.service.store().endpoint(caller.tenant()).await.unwrap().unwrap();
     assert_eq!((hook.secret.expose(), hook.old.len()), (second, 1));
     assert_eq!(hook.old[0].0.expose(), first);
-    // The address of the answer, entered again.
+    // The address of the answer is entered again.
     let back = member.get(&format!("{page}/rotate")).await;
     assert_eq!((back.status, back.header("location")), (303, page));
 }
 
 #[tokio::test]
 async fn a_form_without_what_makes_it_count_once_makes_nothing() {
-    let house = House::new().await;
-    let member = house.member("default").await;
-    let caller = house.key("default", Environment::Sandbox).await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
+    let caller = test.key("default", Environment::Sandbox).await;
     set(&member, "sandbox", HOOK).await;
-    let before = state(&house).await;
+    let before = state(&test).await;
     let token = member.token().await;
     let key = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
     let rotate = format!("/dashboard/keys/{}/rotate", caller.key.id);
@@ -242,13 +240,13 @@ async fn a_form_without_what_makes_it_count_once_makes_nothing() {
             assert_eq!(answer.status, status, "{path} {wrong:?}: {}", answer.text());
         }
     }
-    assert_eq!(state(&house).await, before);
+    assert_eq!(state(&test).await, before);
 }
 
 #[tokio::test]
-async fn a_form_for_a_key_that_is_wrong_is_shown_again_with_what_was_filled_in() {
-    let house = House::new().await;
-    let mut member = house.member("default").await;
+async fn an_invalid_key_form_is_shown_again_with_its_values() {
+    let test = TestService::new().await;
+    let mut member = test.member("default").await;
     let wrong = [("name", ""), ("countries", "some"), ("codes", "Ecuador"), ("addresses", "here")];
     for (language, words) in [
         ("en", ["a name of 1 to 100", "“Ecuador” is not the code", "“here” is not an IP address"]),
@@ -264,13 +262,13 @@ async fn a_form_for_a_key_that_is_wrong_is_shown_again_with_what_was_filled_in()
             assert!(answer.text().contains(word), "{language}: {word}");
         }
     }
-    assert_eq!(house.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
+    assert_eq!(test.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
 }
 
 #[tokio::test]
 async fn a_form_that_leaves_open_what_a_key_may_do_makes_none() {
-    let house = House::new().await;
-    let mut member = house.member("default").await;
+    let test = TestService::new().await;
+    let mut member = test.member("default").await;
     let table = [
         ("sandbox", "all", "EC", "leave the codes empty", "deje vacíos los códigos"),
         ("production", "some", "EC, *", "leave the codes empty", "deje vacíos los códigos"),
@@ -295,21 +293,21 @@ async fn a_form_that_leaves_open_what_a_key_may_do_makes_none() {
             assert!(answer.text().contains(&format!("name=\"codes\" value=\"{codes}\"")));
         }
     }
-    assert_eq!(house.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
+    assert_eq!(test.service.store().credentials::<ApiKeyScope>().await.unwrap().len(), 0);
 }
 
 #[tokio::test]
 async fn a_key_is_revoked_after_a_question_and_refused_from_then_on() {
-    let house = House::new().await;
-    let member = house.member("default").await;
-    let caller = house.key("default", Environment::Sandbox).await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
+    let caller = test.key("default", Environment::Sandbox).await;
     let path = format!("/dashboard/keys/{}/revoke", caller.key.id);
     let question = member.page(&path).await;
     assert!(question.contains("Revoke this key?") && question.contains(&caller.key.last4));
-    assert!(house.keys_of(&caller).await[0].revoked_at.is_none(), "a question changes nothing");
+    assert!(test.keys_of(&caller).await[0].revoked_at.is_none(), "a question changes nothing");
     let answer = member.post(&path, &[]).await;
     assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/keys"));
-    assert!(house.keys_of(&caller).await[0].revoked_at.is_some());
+    assert!(test.keys_of(&caller).await[0].revoked_at.is_some());
     let html = member.page("/dashboard/keys").await;
     assert!(html.contains("The key is revoked.") && html.contains(">Revoked<"), "{html}");
     assert!(!member.page("/dashboard/keys").await.contains("The key is revoked."), "said once");
@@ -318,14 +316,14 @@ async fn a_key_is_revoked_after_a_question_and_refused_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
-    let house = House::new().await;
-    let mut member = house.member("default").await;
+async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
+    let test = TestService::new().await;
+    let mut member = test.member("default").await;
     let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
     let made = member.post("/dashboard/keys", &fields).await;
     let old = ApiKey::parse(secret_in(&made.text()).unwrap()).unwrap();
     let who = async |key: &ApiKey| {
-        house.service.authenticate(Environment::Sandbox, Some(key.secret())).await.ok()
+        test.service.authenticate(Environment::Sandbox, Some(key.secret())).await.ok()
     };
     let caller = who(&old).await.unwrap();
     let path = format!("/dashboard/keys/{}/rotate", caller.key.id);
@@ -344,7 +342,7 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
         );
     }
     member.language = "en";
-    assert_eq!(house.keys_of(&caller).await[0].hash, caller.key.hash, "a question changes nothing");
+    assert_eq!(test.keys_of(&caller).await[0].hash, caller.key.hash, "a question changes nothing");
     let answer = member.post(&path, &[("overlap", "3600")]).await;
     let html = answer.text();
     let new = ApiKey::parse(secret_in(&html).unwrap()).unwrap();
@@ -352,7 +350,7 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
     let list = member.page("/dashboard/keys").await;
     assert!(!list.contains(new.secret()) && list.contains("Old secret valid until"), "{list}");
     assert_eq!(who(&new).await.unwrap().key.row, who(&old).await.unwrap().key.row);
-    house.pass(Millis::HOUR);
+    test.pass(Millis::HOUR);
     assert!(who(&old).await.is_none() && who(&new).await.is_some());
     assert!(!member.page("/dashboard/keys").await.contains("Old secret valid until"));
 
@@ -373,7 +371,7 @@ async fn a_key_gets_a_new_secret_after_a_question_and_shows_it_exactly_once() {
         secret_in(&html).is_none() && html.contains("Nothing was changed: the key is revoked."),
         "{html}"
     );
-    let stranger = house.key("other", Environment::Sandbox).await;
+    let stranger = test.key("other", Environment::Sandbox).await;
     let theirs = format!("/dashboard/keys/{}/rotate", stranger.key.id);
     assert_eq!(member.get(&theirs).await.status, 404);
     assert_eq!(member.post(&theirs, &[("overlap", "0")]).await.status, 404);
@@ -386,9 +384,9 @@ async fn set(member: &Visitor, environment: &str, url: &str) -> Answer {
 
 #[tokio::test]
 async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
-    let house = House::new().await;
-    let member = house.member("default").await;
-    let tenant = house.key("default", Environment::Sandbox).await.tenant();
+    let test = TestService::new().await;
+    let member = test.member("default").await;
+    let tenant = test.key("default", Environment::Sandbox).await.tenant();
     let page = "/dashboard/webhooks/sandbox";
     let act = async |action: &str| {
         let answer = member.post(&format!("{page}/{action}"), &[]).await;
@@ -397,7 +395,7 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     };
     let secret: Secret =
         secret_in(&set(&member, "sandbox", HOOK).await.text()).unwrap().parse().unwrap();
-    let endpoint = async || house.service.store().endpoint(tenant).await.unwrap().unwrap();
+    let endpoint = async || test.service.store().endpoint(tenant).await.unwrap().unwrap();
     assert_eq!(endpoint().await.secret.expose(), secret.expose());
     let html = member.page(page).await;
     assert!(html.contains(HOOK) && html.contains("value=\"parcel.created\" checked"));
@@ -422,7 +420,7 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
     assert!(act("replay").await.contains("One event is sent again."));
     assert!(act("replay").await.contains("There was nothing to send again."));
     assert!(act("remove").await.contains("The webhook is removed."));
-    assert!(house.service.store().endpoint(tenant).await.unwrap().is_none());
+    assert!(test.service.store().endpoint(tenant).await.unwrap().is_none());
     for action in ["test", "rotate", "enable", "disable", "replay", "remove"] {
         let html = act(action).await;
         assert!(html.contains("Nothing was changed: the webhook no longer exists."), "{action}");
@@ -431,13 +429,13 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
 }
 
 #[tokio::test]
-async fn every_event_is_on_some_page_and_the_oldest_that_was_held_can_be_sent_again() {
-    let house = House::new().await;
-    let member = house.member("default").await;
-    let caller = house.key("default", Environment::Sandbox).await;
+async fn every_event_is_on_a_page_and_the_oldest_can_be_replayed() {
+    let test = TestService::new().await;
+    let member = test.member("default").await;
+    let caller = test.key("default", Environment::Sandbox).await;
     set(&member, "sandbox", HOOK).await;
     let page = "/dashboard/webhooks/sandbox";
-    house.order(&caller, "SB-NORMAL-0001").await;
+    test.order(&caller, "SB-NORMAL-0001").await;
     member.post(&format!("{page}/disable"), &[]).await;
     member.post(&format!("{page}/enable"), &[]).await;
     let first = member.page(page).await;
@@ -458,11 +456,11 @@ async fn every_event_is_on_some_page_and_the_oldest_that_was_held_can_be_sent_ag
 
 #[tokio::test]
 async fn one_event_is_sent_again_by_its_id() {
-    let house = House::new().await;
-    let member = house.member("default").await;
-    let caller = house.key("default", Environment::Sandbox).await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
+    let caller = test.key("default", Environment::Sandbox).await;
     set(&member, "sandbox", HOOK).await;
-    house.order(&caller, "SB-NORMAL-0001").await;
+    test.order(&caller, "SB-NORMAL-0001").await;
     let page = "/dashboard/webhooks/sandbox";
     for action in ["disable", "enable"] {
         member.post(&format!("{page}/{action}"), &[]).await;
@@ -480,9 +478,9 @@ async fn one_event_is_sent_again_by_its_id() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_not_called_is_refused_with_the_reason_in_both_languages() {
-    let house = House::new().await;
-    let mut member = house.member("default").await;
+async fn a_forbidden_address_is_refused_with_a_reason() {
+    let test = TestService::new().await;
+    let mut member = test.member("default").await;
     let long = format!("https://shop.example/{}", "a".repeat(500));
     let table = [
         ("production", "http://shop.example/hook", "begins with https", "empieza con https"),
@@ -512,11 +510,11 @@ async fn an_address_that_is_not_called_is_refused_with_the_reason_in_both_langua
 }
 
 #[tokio::test]
-async fn a_search_goes_to_an_address_that_holds_nothing_that_was_typed() {
-    let house = House::new().await;
-    let member = house.member("default").await;
-    let caller = house.key("default", Environment::Sandbox).await;
-    house.order(&caller, "SB-SUCCESS-0001").await;
+async fn a_search_leads_to_an_address_without_the_typed_text() {
+    let test = TestService::new().await;
+    let member = test.member("default").await;
+    let caller = test.key("default", Environment::Sandbox).await;
+    test.order(&caller, "SB-SUCCESS-0001").await;
     let search = async |fields: &[(&str, &str)]| {
         let answer = member.post("/dashboard/parcels", fields).await;
         (answer.status, answer.header("location").to_owned(), answer.text())
@@ -548,10 +546,10 @@ async fn a_search_goes_to_an_address_that_holds_nothing_that_was_typed() {
 
 #[tokio::test]
 async fn one_field_finds_numbers_references_and_names() {
-    let house = House::new().await;
-    let member = house.member("default").await;
-    let caller = house.key("default", Environment::Sandbox).await;
-    house.order(&caller, "SB-SUCCESS-0001").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
+    let caller = test.key("default", Environment::Sandbox).await;
+    test.order(&caller, "SB-SUCCESS-0001").await;
     let search = async |text: &str| {
         let fields = [("environment", "sandbox"), ("number", text)];
         let answer = member.post("/dashboard/parcels", &fields).await;
@@ -565,13 +563,13 @@ async fn one_field_finds_numbers_references_and_names() {
             "{only}"
         );
     }
-    house.order(&caller, "SB-SECOND-0002").await;
+    test.order(&caller, "SB-SECOND-0002").await;
     let (status, address, html) = search("sb-s").await;
     assert_eq!((status, &*address), (200, ""), "what was typed is in no address");
     assert!(html.contains("SB-SUCCESS-0001") && html.contains("SB-SECOND-0002"));
     assert!(html.contains("value=\"sb-s\"") && !html.contains("parcels.csv"), "{html}");
-    // A whole number goes before those that begin with it.
-    house.order(&caller, "SB-SECOND-00021").await;
+    // An exact number comes before those that begin with it.
+    test.order(&caller, "SB-SECOND-00021").await;
     assert_eq!(search("sb-second-000").await.0, 200, "a part of two");
     for whole in ["sb second 0002", "\"SB-SECOND-0002\""] {
         assert_eq!(search(whole).await.1, "/dashboard/parcels/sandbox/SB-SECOND-0002", "{whole}");

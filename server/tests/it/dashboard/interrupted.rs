@@ -1,15 +1,15 @@
-//! A session ends while someone works: the way back to the page, and to the form as it was filled in.
+//! Sessions that end while someone works: the way back to the page, and to the form as it was filled in.
 
 use parcelo_server::internals::SESSION_LIFETIME;
 
-use super::house::{House, PASSWORD, Visitor, cookie, token_in};
+use super::service::{PASSWORD, TestService, Visitor, cookie, token_in};
 use crate::api::Answer;
 
-/// Where a form is sent, what is typed, the page that shows it again, and what that page has.
+/// The target of a form, the typed fields, the page that shows it again, and the texts on that page.
 type Interruption =
     (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static [&'static str]);
 
-/// The fields that a form to sign in brings along unseen.
+/// Returns a hidden field of a form to sign in.
 fn hidden(page: &str, name: &str) -> Option<String> {
     let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\""))?;
     let value = rest.split('"').next()?;
@@ -23,7 +23,7 @@ fn hidden(page: &str, name: &str) -> Option<String> {
 }
 
 impl Visitor {
-    /// Signs in with the form that an answer shows, as it is.
+    /// Signs in with the form that an answer shows, unchanged.
     async fn sign_in_with(&mut self, shown: &Answer, password: &str) -> Answer {
         self.guest = cookie(shown, "__Host-parcelo_guest").or(self.guest.take());
         let text = shown.text();
@@ -41,8 +41,8 @@ impl Visitor {
 
 #[tokio::test]
 async fn signing_in_leads_back_to_the_page_that_was_asked_for() {
-    let house = House::new().await;
-    let mut visitor = house.visitor();
+    let service = TestService::new().await;
+    let mut visitor = service.visitor();
     let page = "/dashboard/parcels?environment=sandbox&status=DELIVERED";
     let sent = visitor.get(page).await;
     assert_eq!(sent.status, 303);
@@ -64,12 +64,12 @@ async fn signing_in_leads_back_to_the_page_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_link_to_sign_in_leads_to_no_other_site_and_fills_in_nothing() {
-    let house = House::new().await;
+async fn a_sign_in_link_stays_on_the_site_and_fills_in_nothing() {
+    let service = TestService::new().await;
     for next in
         ["//evil.example", "https://evil.example/dashboard", "/dashboard/%5Cevil/..", "/admin"]
     {
-        let mut visitor = house.visitor();
+        let mut visitor = service.visitor();
         let link = format!("/dashboard/sign-in?next={next}&filled=name%3DShop");
         let shown = visitor.get(&link).await;
         assert_eq!(hidden(&shown.text(), "filled"), None);
@@ -78,8 +78,8 @@ async fn a_link_to_sign_in_leads_to_no_other_site_and_fills_in_nothing() {
         let place = answer.header("location").to_owned();
         assert!(place == "/dashboard" || place.starts_with("/dashboard/"), "{place}");
         assert!(!place.contains("evil.example"), "{place}");
-        // As a browser would send it, by a form that was changed.
-        let form = house.visitor().get("/dashboard/sign-in").await;
+        // A browser would send this for a form that was changed.
+        let form = service.visitor().get("/dashboard/sign-in").await;
         visitor.guest = cookie(&form, "__Host-parcelo_guest");
         let token = token_in(&form.text());
         let fields = [
@@ -94,8 +94,8 @@ async fn a_link_to_sign_in_leads_to_no_other_site_and_fills_in_nothing() {
 }
 
 #[tokio::test]
-async fn a_form_that_a_sessions_end_interrupted_is_shown_again_and_not_sent() {
-    let house = House::new().await;
+async fn an_interrupted_form_is_shown_again_and_not_sent() {
+    let service = TestService::new().await;
     let table: [Interruption; 4] = [
         (
             "/dashboard/keys",
@@ -134,9 +134,9 @@ async fn a_form_that_a_sessions_end_interrupted_is_shown_again_and_not_sent() {
         ),
     ];
     for (path, typed, page, shown) in table {
-        let mut member = house.member("default").await;
+        let mut member = service.member("default").await;
         let token = member.token().await;
-        house.pass(SESSION_LIFETIME);
+        service.pass(SESSION_LIFETIME);
         let answer = member.post_raw(path, &[typed, &[("form", &token)]].concat()).await;
         assert_eq!(answer.status, 401, "{path}");
         assert!(answer.text().contains("nothing was sent"), "{path}");
@@ -151,15 +151,15 @@ async fn a_form_that_a_sessions_end_interrupted_is_shown_again_and_not_sent() {
         assert_ne!(token_in(&text), token, "the form is of the new session");
         assert!(!member.page(page).await.contains("so nothing was sent"), "{path}: once");
     }
-    let caller = house.key("default", parcelo::Environment::Production).await;
-    assert_eq!(house.keys_of(&caller).await.len(), 1, "no form was sent by itself");
+    let caller = service.key("default", parcelo::Environment::Production).await;
+    assert_eq!(service.keys_of(&caller).await.len(), 1, "no form was sent by itself");
 }
 
 #[tokio::test]
 async fn another_sites_form_is_refused_and_not_carried_along() {
-    let house = House::new().await;
-    let member = house.member("default").await;
-    house.pass(SESSION_LIFETIME);
+    let service = TestService::new().await;
+    let member = service.member("default").await;
+    service.pass(SESSION_LIFETIME);
     let fields = [("name", "Planted"), ("contact", "https://evil.example")];
     let request =
         member.form("/dashboard/settings", &fields).header("sec-fetch-site", "cross-site");
@@ -169,11 +169,11 @@ async fn another_sites_form_is_refused_and_not_carried_along() {
 }
 
 #[tokio::test]
-async fn a_button_that_came_too_late_leads_back_to_its_page_and_does_nothing() {
-    let house = House::new().await;
-    let mut member = house.member("default").await;
+async fn a_late_button_leads_back_to_its_page_without_effect() {
+    let service = TestService::new().await;
+    let mut member = service.member("default").await;
     let token = member.token().await;
-    house.pass(SESSION_LIFETIME);
+    service.pass(SESSION_LIFETIME);
     let answer = member.post_raw("/dashboard/webhooks/sandbox/test", &[("form", &token)]).await;
     assert_eq!((answer.status, hidden(&answer.text(), "filled")), (401, None));
     member.session = None;
@@ -184,15 +184,15 @@ async fn a_button_that_came_too_late_leads_back_to_its_page_and_does_nothing() {
 
 #[tokio::test]
 async fn voiding_a_parcel_too_late_does_nothing_and_its_page_says_so() {
-    let house = House::new().await;
-    let caller = house.key("default", parcelo::Environment::Production).await;
-    // Not in the sandbox: there it would be delivered by the time the session ends.
-    house.order(&caller, "EC0001WAREHOUSE").await;
+    let service = TestService::new().await;
+    let caller = service.key("default", parcelo::Environment::Production).await;
+    // Not in the sandbox, where it would be delivered by the time the session ends.
+    service.order(&caller, "EC0001WAREHOUSE").await;
     let page = "/dashboard/parcels/production/EC0001WAREHOUSE";
     for action in ["void", "reprint"] {
-        let mut member = house.member("default").await;
+        let mut member = service.member("default").await;
         let token = member.token().await;
-        house.pass(SESSION_LIFETIME);
+        service.pass(SESSION_LIFETIME);
         let answer = member.post_raw(page, &[("form", &token), ("action", action)]).await;
         assert_eq!(answer.status, 401);
         member.session = None;

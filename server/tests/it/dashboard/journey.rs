@@ -7,16 +7,16 @@ use crate::{
     api::order,
     browser::{Browser, Window},
     deliveries::Receiver,
-    running::House,
+    running::TestSetup,
     waiting::until,
 };
 
 const PHONE: Window = Window { width: 390, height: 844, dark: false };
 
-/// The password that the server printed.
-pub(super) fn password(house: &House) -> String {
-    let said = house.output();
-    said.lines().rev().find(|line| line.starts_with("  ")).unwrap().trim().to_owned()
+/// Returns the password that the server printed.
+pub(super) fn password(setup: &TestSetup) -> String {
+    let output = setup.output();
+    output.lines().rev().find(|line| line.starts_with("  ")).unwrap().trim().to_owned()
 }
 
 fn client(key: &ApiKey, url: &str) -> Client {
@@ -30,20 +30,20 @@ fn an_order(key: &str) -> OrderRequest {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
 async fn a_shops_first_day_in_a_browser() {
-    let (house, receiver, browser) =
-        (House::new(), Receiver::start().await, Browser::start().await);
-    let running = house.start(&[]);
+    let (setup, receiver, browser) =
+        (TestSetup::new(), Receiver::start().await, Browser::start().await);
+    let running = setup.start(&[]);
     let dashboard = format!("{}/dashboard", running.url("admin"));
     browser.shape(PHONE).await;
 
-    // Sign in, from whichever page one comes to.
+    // Sign in, starting at any page.
     browser.go(&format!("{dashboard}/keys?lang=en")).await;
     let to_keys = format!("{dashboard}/sign-in?next=%2Fdashboard%2Fkeys");
     assert_eq!(browser.address().await, to_keys);
     browser.fill("[name=password]", "not the password").await;
     browser.press("main button").await;
     assert!(browser.text("main").await.contains("Incorrect account or password"));
-    browser.fill("[name=password]", &password(&house)).await;
+    browser.fill("[name=password]", &password(&setup)).await;
     browser.press("main button").await;
     assert_eq!(browser.text("h1").await, "API keys", "the page that was asked for");
     let cookies = browser.cookies().await;
@@ -70,7 +70,7 @@ async fn a_shops_first_day_in_a_browser() {
             .contains(key.secret())
     );
 
-    // A webhook, tested, whose delivery is seen.
+    // Set a webhook up and test it; its delivery is shown.
     browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
     browser.fill("[name=url]", &receiver.url).await;
     browser.press("main form button").await;
@@ -84,7 +84,7 @@ async fn a_shops_first_day_in_a_browser() {
     }
     assert!(browser.text(".log").await.contains("webhook.test"));
 
-    // An order through the SDK; its parcel and its label are there.
+    // Create an order through the SDK; its parcel and its label are shown.
     let client = client(&key, running.sandbox());
     let created = client.orders().create(&an_order("browser-0001")).await.unwrap();
     let number = created.parcel.tracking_number.to_string();
@@ -97,7 +97,7 @@ async fn a_shops_first_day_in_a_browser() {
     let drawn = "const i=document.querySelector('img.label');return i.complete&&i.naturalWidth";
     assert_eq!(browser.look(drawn).await, 812);
 
-    // A new secret: what comes next is signed with both.
+    // Make a new secret: the next events are signed with both.
     browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
     browser.click("details:has(form[action$='/rotate']) summary").await;
     browser.press("form[action$='/rotate'] button").await;
@@ -118,7 +118,7 @@ async fn a_shops_first_day_in_a_browser() {
     let refused = client.orders().create(&an_order("browser-0003")).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Authentication);
 
-    // Sign out: nothing is left.
+    // Sign out: no cookie is left.
     browser.press("form[action$='/sign-out'] button").await;
     browser.go(&dashboard).await;
     assert_eq!(browser.address().await, format!("{dashboard}/sign-in"));

@@ -1,14 +1,13 @@
-//! The dashboard over real HTTP: what each page shows, what each form does and refuses, and who is
-//! let in.
+//! The dashboard over real HTTP: the content of each page, the effects and refusals of each form, and access.
 
 mod changes;
 mod forms;
-mod house;
 mod interrupted;
 mod journey;
 mod notes;
 mod owner;
 mod pages;
 mod pictures;
+mod service;
 mod sign_in;
 mod strangers;

@@ -1,8 +1,8 @@
-//! What a page says of what was just done: to the one who did it, on the page it was made for, once.
+//! The note about an action: shown to its author, on its page, once.
 
 use parcelo::Environment;
 
-use super::house::{House, Visitor, secret_in};
+use super::service::{TestService, Visitor, secret_in};
 
 const HOOK: &str = "https://shop.example/hook";
 
@@ -15,20 +15,20 @@ async fn set(member: &Visitor, environment: &str) -> String {
 
 #[tokio::test]
 async fn each_environment_has_its_own_secret() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     for environment in Environment::ALL {
         let shown = set(&member, environment.code()).await;
-        let tenant = house.key("default", environment).await.tenant();
-        let kept = house.service.store().endpoint(tenant).await.unwrap().unwrap().secret;
+        let tenant = test.key("default", environment).await.tenant();
+        let kept = test.service.store().endpoint(tenant).await.unwrap().unwrap().secret;
         assert_eq!(shown, kept.expose(), "{environment}");
     }
 }
 
 #[tokio::test]
 async fn a_request_for_the_head_alone_uses_up_no_notice() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     set(&member, "sandbox").await;
     let page = "/dashboard/webhooks/sandbox";
     member.post(&format!("{page}/disable"), &[]).await;
@@ -38,8 +38,8 @@ async fn a_request_for_the_head_alone_uses_up_no_notice() {
 
 #[tokio::test]
 async fn a_notice_is_said_on_the_page_it_was_made_for() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     set(&member, "sandbox").await;
     member.post("/dashboard/webhooks/sandbox/disable", &[]).await;
     for page in ["/dashboard", "/dashboard/keys", "/dashboard/webhooks/production"] {
@@ -53,9 +53,9 @@ async fn a_notice_is_said_on_the_page_it_was_made_for() {
 
 #[tokio::test]
 async fn of_many_who_set_a_webhook_up_at_once_one_is_shown_the_secret() {
-    let house = crate::running::House::new();
-    let running = house.start(&[]);
-    let password = super::journey::password(&house);
+    let setup = crate::running::TestSetup::new();
+    let running = setup.start(&[]);
+    let password = super::journey::password(&setup);
     let mut members = Vec::new();
     for _ in 0..4 {
         let mut member = Visitor::at(running.url("admin"), "en");
@@ -78,8 +78,8 @@ async fn of_many_who_set_a_webhook_up_at_once_one_is_shown_the_secret() {
 
 #[tokio::test]
 async fn a_new_secret_is_made_after_a_word_on_what_it_does() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     set(&member, "sandbox").await;
     let html = member.page("/dashboard/webhooks/sandbox").await;
     let (before, _) = html.split_once("/rotate\"").unwrap();
@@ -89,20 +89,20 @@ async fn a_new_secret_is_made_after_a_word_on_what_it_does() {
 }
 
 #[tokio::test]
-async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
+async fn a_webhook_turned_off_says_how_long_it_was_tried() {
     use parcelo_server::internals::{Actor, DisabledBy};
-    let house = House::new().await;
-    let mut member = house.member("default").await;
+    let test = TestService::new().await;
+    let mut member = test.member("default").await;
     let table = [
         (Environment::Production, "for three days", "durante tres días"),
         (Environment::Sandbox, "for about a minute", "durante cerca de un minuto"),
     ];
     for (environment, english, spanish) in table {
-        let tenant = house.key("default", environment).await.tenant();
+        let tenant = test.key("default", environment).await.tenant();
         set(&member, environment.code()).await;
-        let store = house.service.store();
+        let store = test.service.store();
         store
-            .disable_endpoint(tenant, DisabledBy::Failures, &Actor::Server.at(house.service.now()))
+            .disable_endpoint(tenant, DisabledBy::Failures, &Actor::Server.at(test.service.now()))
             .await
             .unwrap();
         let page = format!("/dashboard/webhooks/{}", environment.code());
@@ -116,8 +116,8 @@ async fn a_webhook_turned_off_for_failures_says_for_how_long_it_was_tried() {
 
 #[tokio::test]
 async fn a_name_that_hides_something_is_refused() {
-    let house = House::new().await;
-    let mut member = house.member("default").await;
+    let test = TestService::new().await;
+    let mut member = test.member("default").await;
     let hidden = ["a\0b", "a\u{1b}[31mb", "a\nkey_2 forged", "a\u{202E}b", "\u{3164}", "a\u{200B}"];
     for name in hidden {
         for (language, words) in [("en", "invisible character"), ("es", "carácter invisible")] {
@@ -128,8 +128,7 @@ async fn a_name_that_hides_something_is_refused() {
         }
     }
     assert_eq!(
-        house
-            .service
+        test.service
             .store()
             .credentials::<parcelo_server::internals::ApiKeyScope>()
             .await
@@ -141,8 +140,8 @@ async fn a_name_that_hides_something_is_refused() {
 
 #[tokio::test]
 async fn a_webhooks_address_that_hides_something_is_refused() {
-    let house = House::new().await;
-    let mut member = house.member("default").await;
+    let test = TestService::new().await;
+    let mut member = test.member("default").await;
     for url in ["https://shop.example/\thook", "https://shop.example/\u{202E}kooh"] {
         for (language, words) in [("en", "cannot be seen"), ("es", "no se ve")] {
             member.language = language;

@@ -1,29 +1,29 @@
-//! What an account's owner does and sees at the dashboard: a parcel's whole page, voiding, reprinting, the file of
-//! a list, the password, and what needs attention.
+//! The dashboard of an account's owner: a parcel's whole page, voiding, reprinting, the file of a list, the password,
+//! and things that need attention.
 
 use parcelo::Environment;
 use parcelo_server::internals::{Keyed, Millis};
 use serde_json::json;
 
-use super::house::{House, PASSWORD, cookie, token_in};
+use super::service::{PASSWORD, TestService, cookie, token_in};
 use crate::api::numbered;
 
 const NUMBER: &str = "SB-SUCCESS-0001";
 const PAGE: &str = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
 
-async fn with_parcel() -> House {
-    let house = House::new().await;
-    let caller = house.key("default", Environment::Sandbox).await;
+async fn with_parcel() -> TestService {
+    let service = TestService::new().await;
+    let caller = service.key("default", Environment::Sandbox).await;
     let mut order = numbered("order-0001", NUMBER);
     order["externalOrderId"] = json!("=1+1");
-    house.create(&caller, &order).await;
-    house
+    service.create(&caller, &order).await;
+    service
 }
 
 #[tokio::test]
 async fn a_parcels_page_has_who_sends_what_to_whom() {
-    let house = with_parcel().await;
-    let member = house.member("default").await;
+    let service = with_parcel().await;
+    let member = service.member("default").await;
     let order = numbered("order-0001", NUMBER);
     let page = member.page(PAGE).await;
     let text = |path: &str| order.pointer(path).and_then(|text| text.as_str()).unwrap().to_owned();
@@ -41,8 +41,8 @@ async fn a_parcels_page_has_who_sends_what_to_whom() {
 
 #[tokio::test]
 async fn an_order_is_voided_once_and_its_label_is_gone() {
-    let house = with_parcel().await;
-    let member = house.member("default").await;
+    let service = with_parcel().await;
+    let member = service.member("default").await;
     for _ in 0..2 {
         let answer = member.post(PAGE, &[("action", "void")]).await;
         assert_eq!((answer.status, answer.header("location")), (303, PAGE));
@@ -60,9 +60,9 @@ async fn an_order_is_voided_once_and_its_label_is_gone() {
 
 #[tokio::test]
 async fn a_parcel_that_is_on_its_way_is_not_voided() {
-    let house = with_parcel().await;
-    let member = house.member("default").await;
-    house.pass(30 * Millis::DAY);
+    let service = with_parcel().await;
+    let member = service.member("default").await;
+    service.pass(30 * Millis::DAY);
     let mut member_later = member.clone();
     assert_eq!(member_later.sign_in("default", PASSWORD).await.status, 303);
     assert!(!member_later.page(PAGE).await.contains("value=\"void\""));
@@ -71,8 +71,8 @@ async fn a_parcel_that_is_on_its_way_is_not_voided() {
 
 #[tokio::test]
 async fn a_reprint_makes_a_new_version_of_the_label() {
-    let house = with_parcel().await;
-    let member = house.member("default").await;
+    let service = with_parcel().await;
+    let member = service.member("default").await;
     let before = member.get(&format!("{PAGE}/label.zpl")).await.bytes;
     assert_eq!(member.post(PAGE, &[("action", "reprint")]).await.status, 303);
     assert!(member.page(PAGE).await.contains("The label has a new version"));
@@ -81,9 +81,9 @@ async fn a_reprint_makes_a_new_version_of_the_label() {
 
 #[tokio::test]
 async fn a_neighbours_order_is_neither_voided_nor_in_the_file() {
-    let house = with_parcel().await;
-    house.open("other").await;
-    let stranger = house.member("other").await;
+    let service = with_parcel().await;
+    service.open("other").await;
+    let stranger = service.member("other").await;
     assert_eq!(stranger.post(PAGE, &[("action", "void")]).await.status, 404);
     assert_eq!(stranger.get(&format!("{PAGE}/invoice.pdf")).await.status, 404);
     let file = stranger.page("/dashboard/parcels.csv?environment=sandbox").await;
@@ -92,12 +92,12 @@ async fn a_neighbours_order_is_neither_voided_nor_in_the_file() {
 
 #[tokio::test]
 async fn the_file_of_a_search_has_all_its_parcels_and_no_formula() {
-    let house = with_parcel().await;
-    let caller = house.key("default", Environment::Sandbox).await;
+    let service = with_parcel().await;
+    let caller = service.key("default", Environment::Sandbox).await;
     for place in 0..120 {
-        house.order(&caller, &format!("SB-NORMAL-{place:04}")).await;
+        service.order(&caller, &format!("SB-NORMAL-{place:04}")).await;
     }
-    let member = house.member("default").await;
+    let member = service.member("default").await;
     let list = member.page("/dashboard/parcels?environment=sandbox").await;
     assert!(list.contains("/dashboard/parcels.csv?environment=sandbox"));
     let answer = member.get("/dashboard/parcels.csv?environment=sandbox").await;
@@ -112,12 +112,12 @@ async fn the_file_of_a_search_has_all_its_parcels_and_no_formula() {
 
 #[tokio::test]
 async fn the_labels_of_a_page_and_of_a_manifest_are_one_file() {
-    let house = with_parcel().await;
-    let caller = house.key("default", Environment::Sandbox).await;
+    let service = with_parcel().await;
+    let caller = service.key("default", Environment::Sandbox).await;
     for number in ["SB-NORMAL-0001", "SB-NORMAL-0002"] {
-        house.order(&caller, number).await;
+        service.order(&caller, number).await;
     }
-    let member = house.member("default").await;
+    let member = service.member("default").await;
     assert_eq!(member.post(PAGE, &[("action", "void")]).await.status, 303);
     let list = member.page("/dashboard/parcels?environment=sandbox").await;
     for ending in ["pdf", "zpl"] {
@@ -131,7 +131,7 @@ async fn the_labels_of_a_page_and_of_a_manifest_are_one_file() {
 
     let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-NORMAL-0002"] });
     let request = Keyed { body: &manifest, header_key: None, request_id: "req_1" };
-    house.service.submit_manifest(&caller, request).await.unwrap();
+    service.service.submit_manifest(&caller, request).await.unwrap();
     let page = member.page("/dashboard/parcels/sandbox/SB-NORMAL-0002").await;
     let link = "/dashboard/manifests/sandbox/176-12345675/labels.zpl";
     assert!(page.contains(link));
@@ -143,8 +143,8 @@ async fn the_labels_of_a_page_and_of_a_manifest_are_one_file() {
     );
     assert!(pdf.bytes.starts_with(b"%PDF-"));
 
-    house.open("other").await;
-    let stranger = house.member("other").await;
+    service.open("other").await;
+    let stranger = service.member("other").await;
     assert_eq!(stranger.get(link).await.status, 404);
     for address in [
         "/dashboard/parcels/labels.png?environment=sandbox",
@@ -158,9 +158,9 @@ async fn the_labels_of_a_page_and_of_a_manifest_are_one_file() {
 }
 
 #[tokio::test]
-async fn the_password_is_changed_by_who_knows_it_and_other_sessions_end() {
-    let house = House::new().await;
-    let (mut member, other) = (house.member("default").await, house.member("default").await);
+async fn a_password_change_needs_the_old_one_and_ends_sessions() {
+    let service = TestService::new().await;
+    let (mut member, other) = (service.member("default").await, service.member("default").await);
     let path = "/dashboard/settings/password";
     let new = "a new and long password";
     let table = [
@@ -183,14 +183,14 @@ async fn the_password_is_changed_by_who_knows_it_and_other_sessions_end() {
     assert_eq!(member.get("/dashboard").await.status, 303, "the old token opens nothing");
     member.session = cookie(&answer, "__Host-parcelo_session");
     assert!(member.page("/dashboard/settings").await.contains("The password is changed"));
-    assert_eq!(house.visitor().sign_in("default", PASSWORD).await.status, 401);
-    assert_eq!(house.visitor().sign_in("default", new).await.status, 303);
+    assert_eq!(service.visitor().sign_in("default", PASSWORD).await.status, 401);
+    assert_eq!(service.visitor().sign_in("default", new).await.status, 303);
 }
 
 #[tokio::test]
 async fn guesses_at_the_present_password_are_slowed_down() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let service = TestService::new().await;
+    let member = service.member("default").await;
     let new = "a new and long password";
     let mut statuses = Vec::new();
     for _ in 0..30 {
@@ -202,8 +202,8 @@ async fn guesses_at_the_present_password_are_slowed_down() {
 
 #[tokio::test]
 async fn the_environment_that_was_looked_at_last_is_shown_next() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let service = TestService::new().await;
+    let member = service.member("default").await;
     let seen = member.get("/dashboard/webhooks/sandbox").await;
     let kept = cookie(&seen, "__Host-parcelo_environment");
     assert_eq!(kept.as_deref(), Some("sandbox"));
@@ -224,8 +224,8 @@ async fn the_environment_that_was_looked_at_last_is_shown_next() {
 
 #[tokio::test]
 async fn a_form_that_a_session_did_not_get_changes_no_parcel() {
-    let house = with_parcel().await;
-    let (member, other) = (house.member("default").await, house.member("default").await);
+    let service = with_parcel().await;
+    let (member, other) = (service.member("default").await, service.member("default").await);
     let token = token_in(&other.page("/dashboard/keys/new").await);
     let answer = member.post_raw(PAGE, &[("action", "void"), ("form", &token)]).await;
     assert_eq!(answer.status, 403);

@@ -1,16 +1,16 @@
-//! What the pages are made of: both languages, no script, safe headers, and refusals as pages.
+//! The pages themselves: both languages, no script, safe headers, and refusals as pages.
 
 use parcelo::Environment;
 use parcelo_server::internals::{Actor, Millis};
 
-use super::house::{House, NOW, Visitor, gone, marked, secret_in};
+use super::service::{NOW, TestService, Visitor, gone, marked, secret_in};
 use crate::{
     api::{Answer, send},
     public::contrast,
-    running::House as Ground,
+    running::TestSetup,
 };
 
-/// Every page that has an address of its own, with its heading.
+/// Every page with a separate address, and its heading.
 const PAGES: [(&str, &str, &str); 9] = [
     ("/dashboard", "Overview", "Resumen"),
     ("/dashboard/parcels", "Parcels", "Paquetes"),
@@ -23,12 +23,12 @@ const PAGES: [(&str, &str, &str); 9] = [
     ("/dashboard/settings", "Settings", "Ajustes"),
 ];
 
-async fn furnished() -> (House, Visitor) {
-    let house = House::new().await;
-    let caller = house.key("default", Environment::Sandbox).await;
-    house.order(&caller, "SB-SUCCESS-0001").await;
-    let member = house.member("default").await;
-    (house, member)
+async fn furnished() -> (TestService, Visitor) {
+    let service = TestService::new().await;
+    let caller = service.key("default", Environment::Sandbox).await;
+    service.order(&caller, "SB-SUCCESS-0001").await;
+    let member = service.member("default").await;
+    (service, member)
 }
 
 fn assert_safe(answer: &Answer) {
@@ -49,8 +49,8 @@ fn assert_safe(answer: &Answer) {
 }
 
 #[tokio::test]
-async fn every_page_is_there_in_both_languages_without_script_or_style_of_its_own() {
-    let (_house, mut member) = furnished().await;
+async fn every_page_has_both_languages_and_no_script_or_style() {
+    let (_service, mut member) = furnished().await;
     for (path, english, spanish) in PAGES {
         for (language, heading) in [("en", english), ("es", spanish)] {
             member.language = language;
@@ -84,7 +84,7 @@ async fn every_page_is_there_in_both_languages_without_script_or_style_of_its_ow
 
 #[tokio::test]
 async fn the_language_asked_for_is_kept_and_comes_before_the_browsers() {
-    let (_house, member) = furnished().await;
+    let (_service, member) = furnished().await;
     let english = member.page("/dashboard/parcels?environment=sandbox&page=1").await;
     assert!(
         english.contains("href=\"/dashboard/parcels?environment=sandbox&#38;page=1&#38;lang=es\"")
@@ -103,7 +103,7 @@ async fn the_language_asked_for_is_kept_and_comes_before_the_browsers() {
 
 #[tokio::test]
 async fn what_goes_wrong_is_a_page_that_says_what_to_do() {
-    let (house, mut member) = furnished().await;
+    let (service, mut member) = furnished().await;
     let table = [
         ("GET", "/dashboard/nowhere", 404, "Page not found", "Página no encontrada"),
         ("GET", "/dashboard/keys/key_1/revoke", 404, "Page not found", "Página no encontrada"),
@@ -132,25 +132,25 @@ async fn what_goes_wrong_is_a_page_that_says_what_to_do() {
             assert_eq!(answer.headers.contains_key("allow"), status == 405, "{path}");
         }
     }
-    // Only the operators' listener has it.
+    // Only the operators' listener has the pages.
     let api = crate::embedded::start().await;
     assert_eq!(crate::api::Api::new(api.url()).get("/dashboard").await.refusal().0, 404);
-    drop(house);
+    drop(service);
 }
 
 #[tokio::test]
-async fn the_overview_counts_parcels_by_status_and_day_of_the_last_thirty() {
-    let house = House::new().await;
-    let caller = house.key("default", Environment::Sandbox).await;
-    house.pass(-40 * Millis::DAY);
-    house.order(&caller, "SB-NORMAL-0000").await;
-    house.pass(15 * Millis::DAY);
+async fn the_overview_counts_parcels_by_status_and_day() {
+    let service = TestService::new().await;
+    let caller = service.key("default", Environment::Sandbox).await;
+    service.pass(-40 * Millis::DAY);
+    service.order(&caller, "SB-NORMAL-0000").await;
+    service.pass(15 * Millis::DAY);
     for number in ["SB-SUCCESS-0001", "SB-FAIL-0001", "SB-NORMAL-0001"] {
-        house.order(&caller, number).await;
+        service.order(&caller, number).await;
     }
-    house.clock.set(NOW);
-    house.order(&caller, "SB-NORMAL-0002").await;
-    let html = house.member("default").await.page("/dashboard").await;
+    service.clock.set(NOW);
+    service.order(&caller, "SB-NORMAL-0002").await;
+    let html = service.member("default").await.page("/dashboard").await;
     let (production, sandbox) = html.split_once("id=\"in-sandbox\"").unwrap();
     assert!(production.contains("No parcels yet.") && !production.contains("<rect"));
     assert!(sandbox.contains("<b>4</b> parcels"), "{sandbox}");
@@ -165,22 +165,22 @@ async fn the_overview_counts_parcels_by_status_and_day_of_the_last_thirty() {
 
 #[tokio::test]
 async fn the_overview_points_to_parcels_whose_promised_day_has_passed() {
-    let house = House::new().await;
+    let service = TestService::new().await;
     let callers = [Environment::Production, Environment::Sandbox]
-        .map(async |environment| house.key("default", environment).await);
+        .map(async |environment| service.key("default", environment).await);
     let [production, sandbox] = callers;
     let (production, sandbox) = (production.await, sandbox.await);
-    // To Ecuador, within 8 days.
-    house.pass(-9 * Millis::DAY);
-    house.order(&production, "EC-LATE-0001").await;
-    house.order(&sandbox, "SB-NORMAL-0001").await;
-    house.pass(4 * Millis::DAY);
-    house.order(&production, "EC-EARLY-0001").await;
-    let member = house.member("default").await;
+    // A parcel to Ecuador is due within 8 days.
+    service.pass(-9 * Millis::DAY);
+    service.order(&production, "EC-LATE-0001").await;
+    service.order(&sandbox, "SB-NORMAL-0001").await;
+    service.pass(4 * Millis::DAY);
+    service.order(&production, "EC-EARLY-0001").await;
+    let member = service.member("default").await;
     let text = "Parcels past the promised day (Label generated): ";
     assert!(!member.page("/dashboard").await.contains(text));
-    house.clock.set(NOW);
-    let member = house.member("default").await;
+    service.clock.set(NOW);
+    let member = service.member("default").await;
     let html = member.page("/dashboard").await;
     assert!(html.contains(&format!("{text}1 ")), "the sandbox's waits for no one: {html}");
     let link = "/dashboard/parcels?environment=production&#38;status=LABEL_GENERATED&#38;from=";
@@ -194,14 +194,14 @@ async fn the_overview_points_to_parcels_whose_promised_day_has_passed() {
 
 #[tokio::test]
 async fn a_key_shows_the_day_of_its_last_use() {
-    let house = House::new().await;
-    let caller = house.key_named("default", Environment::Sandbox, "Shop").await;
-    house.key_named("default", Environment::Sandbox, "Spare").await;
-    let member = house.member("default").await;
+    let service = TestService::new().await;
+    let caller = service.key_named("default", Environment::Sandbox, "Shop").await;
+    service.key_named("default", Environment::Sandbox, "Spare").await;
+    let member = service.member("default").await;
     let html = member.page("/dashboard/keys").await;
     assert_eq!(html.matches("<dd>Never</dd>").count(), 2, "{html}");
-    house.service.note_key_use(&caller, NOW);
-    house.service.note_key_use(&caller, NOW.plus(-Millis::DAY));
+    service.service.note_key_use(&caller, NOW);
+    service.service.note_key_use(&caller, NOW.plus(-Millis::DAY));
     let html = member.page("/dashboard/keys").await;
     let (_, shop) = html.split_once("<h2>Shop</h2>").unwrap();
     let used = "<dt>Last used</dt><dd><time datetime=\"2026-01-30\">2026-01-30</time></dd>";
@@ -212,12 +212,12 @@ async fn a_key_shows_the_day_of_its_last_use() {
 
 #[tokio::test]
 async fn an_events_page_has_the_request_without_its_signature() {
-    let house = House::new().await;
-    let caller = house.key("default", Environment::Sandbox).await;
-    let member = house.member("default").await;
+    let service = TestService::new().await;
+    let caller = service.key("default", Environment::Sandbox).await;
+    let member = service.member("default").await;
     let page = "/dashboard/webhooks/sandbox";
     member.post(page, &[("url", "http://127.0.0.1:9/hook")]).await;
-    house.order(&caller, "SB-NORMAL-0001").await;
+    service.order(&caller, "SB-NORMAL-0001").await;
     let html = member.page(page).await;
     let (_, rest) = html.split_once(&format!("href=\"{page}/events/")).unwrap();
     let event = rest.split('"').next().unwrap().to_owned();
@@ -233,8 +233,8 @@ async fn an_events_page_has_the_request_without_its_signature() {
         assert!(html.contains(part), "{part}: {html}");
     }
     assert!(member.page(&format!("{request}?lang=es")).await.contains("(no se muestra)"));
-    house.open("other").await;
-    assert_eq!(house.member("other").await.get(&request).await.status, 404);
+    service.open("other").await;
+    assert_eq!(service.member("other").await.get(&request).await.status, 404);
     for unknown in ["evt_7", "7", "evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
         assert_eq!(member.get(&format!("{page}/events/{unknown}")).await.status, 404, "{unknown}");
     }
@@ -242,13 +242,13 @@ async fn an_events_page_has_the_request_without_its_signature() {
 
 #[tokio::test]
 async fn the_overview_says_that_a_webhook_was_switched_off() {
-    let house = House::new().await;
-    let caller = house.key("default", Environment::Sandbox).await;
+    let service = TestService::new().await;
+    let caller = service.key("default", Environment::Sandbox).await;
     let tenant = caller.tenant();
-    let member = house.member("default").await;
+    let member = service.member("default").await;
     let (en, es) = ("the webhook is off", "el webhook está desactivado");
-    gone(&house, tenant).await;
-    house.order(&caller, "SB-NORMAL-0001").await;
+    gone(&service, tenant).await;
+    service.order(&caller, "SB-NORMAL-0001").await;
     let html = member.page("/dashboard").await;
     assert!(html.contains(&format!("Sandbox: {en}")), "{html}");
     assert!(html.contains("it is gone (410)") && html.contains("days: <b>1</b>"), "{html}");
@@ -256,20 +256,20 @@ async fn the_overview_says_that_a_webhook_was_switched_off() {
     let html = member.page("/dashboard?lang=es").await;
     assert!(html.contains(&format!("Pruebas: {es}")), "{html}");
     assert!(html.contains("ya no existe (410)"), "{html}");
-    house.service.endpoints(Actor::Server).enable(tenant).await.unwrap();
+    service.service.endpoints(Actor::Server).enable(tenant).await.unwrap();
     assert!(!member.page("/dashboard?lang=en").await.contains(en));
-    house.service.endpoints(Actor::Server).disable(tenant).await.unwrap();
+    service.service.endpoints(Actor::Server).disable(tenant).await.unwrap();
     assert!(!member.page("/dashboard").await.contains(en), "who turned it off knows");
 }
 
 #[tokio::test]
 async fn a_parcels_page_has_its_way_its_order_and_its_label() {
-    let house = House::new().await;
-    let caller = house.key("default", Environment::Sandbox).await;
+    let service = TestService::new().await;
+    let caller = service.key("default", Environment::Sandbox).await;
     let (order, _) = marked("SB-SUCCESS-0001");
-    house.create(&caller, &order).await;
-    house.pass(12 * Millis::MINUTE);
-    let member = house.member("default").await;
+    service.create(&caller, &order).await;
+    service.pass(12 * Millis::MINUTE);
+    let member = service.member("default").await;
     let path = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
     let html = member.page(path).await;
     for word in [
@@ -300,29 +300,29 @@ async fn a_parcels_page_has_its_way_its_order_and_its_label() {
     }
     let void =
         serde_json::json!({ "idempotencyKey": "void-0002", "trackingNumbers": ["SB-NORMAL-0002"] });
-    house.order(&caller, "SB-NORMAL-0002").await;
+    service.order(&caller, "SB-NORMAL-0002").await;
     let keyed =
         parcelo_server::internals::Keyed { body: &void, header_key: None, request_id: "req_1" };
-    house.service.void_orders(&caller, keyed).await.unwrap();
+    service.service.void_orders(&caller, keyed).await.unwrap();
     let html = member.page("/dashboard/parcels/sandbox/SB-NORMAL-0002").await;
     assert!(html.contains("and its label with it") && !html.contains("<img"));
 }
 
 #[tokio::test]
-async fn a_parcel_is_late_on_its_page_and_in_the_list_once_its_day_has_passed() {
-    let house = House::new().await;
-    let caller = house.key("default", Environment::Sandbox).await;
-    house.order(&caller, "SB-NORMAL-0001").await;
-    let member = house.member("default").await;
+async fn a_parcel_is_late_once_its_promised_day_has_passed() {
+    let service = TestService::new().await;
+    let caller = service.key("default", Environment::Sandbox).await;
+    service.order(&caller, "SB-NORMAL-0001").await;
+    let member = service.member("default").await;
     let pages =
         ["/dashboard/parcels?environment=sandbox", "/dashboard/parcels/sandbox/SB-NORMAL-0001"];
     for path in pages {
         let html = member.page(path).await;
         assert!(html.contains("expected on 2026-02-07") && !html.contains("late,"), "{path}");
     }
-    house.pass(9 * Millis::DAY);
+    service.pass(9 * Millis::DAY);
     // The session of nine days ago is over.
-    let mut member = house.member("default").await;
+    let mut member = service.member("default").await;
     for path in pages {
         let html = member.page(path).await;
         assert!(html.contains("late, expected on 2026-02-07"), "{path}: {html}");
@@ -334,13 +334,13 @@ async fn a_parcel_is_late_on_its_page_and_in_the_list_once_its_day_has_passed() 
 
 #[tokio::test]
 async fn a_long_list_has_pages() {
-    let house = House::new().await;
-    let caller = house.key("default", Environment::Sandbox).await;
+    let service = TestService::new().await;
+    let caller = service.key("default", Environment::Sandbox).await;
     for count in 0..30 {
-        house.pass(1_000);
-        house.order(&caller, &format!("SB-NORMAL-00{count:02}")).await;
+        service.pass(1_000);
+        service.order(&caller, &format!("SB-NORMAL-00{count:02}")).await;
     }
-    let member = house.member("default").await;
+    let member = service.member("default").await;
     let first = member.page("/dashboard/parcels?environment=sandbox").await;
     assert!(first.contains("SB-NORMAL-0029") && !first.contains("SB-NORMAL-0004"));
     assert!(first.contains("rel=\"next\"") && !first.contains("rel=\"prev\""));
@@ -352,13 +352,13 @@ async fn a_long_list_has_pages() {
 }
 
 #[tokio::test]
-async fn hundreds_of_keys_have_pages_and_a_new_one_is_shown_on_the_first() {
-    let house = House::new().await;
+async fn keys_have_pages_and_a_new_one_is_shown_on_the_first() {
+    let service = TestService::new().await;
     for count in 0..60 {
-        house.pass(1_000);
-        house.key_named("default", Environment::Sandbox, &format!("Shop {count:02}")).await;
+        service.pass(1_000);
+        service.key_named("default", Environment::Sandbox, &format!("Shop {count:02}")).await;
     }
-    let member = house.member("default").await;
+    let member = service.member("default").await;
     let first = member.page("/dashboard/keys").await;
     assert!(first.contains("Shop 59") && first.contains("Shop 10") && !first.contains("Shop 09"));
     assert!(first.contains("href=\"/dashboard/keys?page=2\" rel=\"next\""), "{first}");
@@ -377,10 +377,10 @@ async fn hundreds_of_keys_have_pages_and_a_new_one_is_shown_on_the_first() {
 
 #[tokio::test]
 async fn legacy_calls_are_counted_up_to_this_moment() {
-    let (house, member) = furnished().await;
-    let caller = house.key_named("default", Environment::Sandbox, "Old shop").await;
-    house.service.count_legacy_use(&caller, NOW);
-    house.service.count_legacy_use(&caller, NOW);
+    let (service, member) = furnished().await;
+    let caller = service.key_named("default", Environment::Sandbox, "Old shop").await;
+    service.service.count_legacy_use(&caller, NOW);
+    service.service.count_legacy_use(&caller, NOW);
     let html = member.page("/dashboard/legacy").await;
     assert!(
         html.contains("<td>2026-01-30</td><td>Old shop</td><td class=\"amount\">2</td>"),
@@ -389,13 +389,13 @@ async fn legacy_calls_are_counted_up_to_this_moment() {
 }
 
 #[tokio::test]
-async fn every_text_has_a_contrast_of_at_least_four_and_a_half_by_day_and_by_night() {
-    let house = House::new().await;
-    let answer = house.visitor().get("/dashboard/style.css").await;
+async fn every_text_has_a_contrast_of_at_least_four_and_a_half() {
+    let service = TestService::new().await;
+    let answer = service.visitor().get("/dashboard/style.css").await;
     assert_eq!((answer.status, answer.header("content-type")), (200, "text/css; charset=utf-8"));
     let style = answer.text();
     for night in [false, true] {
-        // Each sheet says its day first, then its night.
+        // Each sheet has the day's colours first, then the night's.
         let colour = |name: &str| {
             let name = format!("--{name}: ");
             let mut values = style.split(&name).skip(1);
@@ -422,9 +422,9 @@ async fn every_text_has_a_contrast_of_at_least_four_and_a_half_by_day_and_by_nig
             ("moving", "paper"),
         ];
         pairs.extend([("waiting", "waiting-wash"), ("over", "over-wash")]);
-        for (text, ground) in pairs {
-            let ratio = contrast(&colour(text), &colour(ground));
-            assert!(ratio >= 4.5, "{text} on {ground}: {ratio:.2}");
+        for (text, background) in pairs {
+            let ratio = contrast(&colour(text), &colour(background));
+            assert!(ratio >= 4.5, "{text} on {background}: {ratio:.2}");
         }
         // The edge of a field, and the bars of the chart (WCAG 2.2, 1.4.11).
         for part in ["field", "moving", "waiting", "done", "failed", "over"] {
@@ -435,16 +435,16 @@ async fn every_text_has_a_contrast_of_at_least_four_and_a_half_by_day_and_by_nig
 
 #[tokio::test]
 async fn nothing_personal_and_no_secret_is_logged() {
-    let ground = Ground::new();
-    let running = ground.start_with(&[("PARCELO_LOG", "debug")], &[]);
-    let said = ground.output();
+    let setup = TestSetup::new();
+    let running = setup.start_with(&[("PARCELO_LOG", "debug")], &[]);
+    let output = setup.output();
     let password =
-        said.lines().rev().find(|line| line.starts_with("  ")).unwrap().trim().to_owned();
-    let key = said.split("pk_test_").nth(1).unwrap().split_whitespace().next().unwrap();
+        output.lines().rev().find(|line| line.starts_with("  ")).unwrap().trim().to_owned();
+    let key = output.split("pk_test_").nth(1).unwrap().split_whitespace().next().unwrap();
     let key = parcelo::ApiKey::parse(&format!("pk_test_{key}")).unwrap();
     let (order, marks) = marked("SB-SUCCESS-0001");
     assert_eq!(running.api(&key).create(&order).await.status, 201);
-    let printed = ground.output().lines().count();
+    let printed = setup.output().lines().count();
     let mut member = Visitor::at(running.url("admin"), "en");
     assert_eq!(member.sign_in("default", &password).await.status, 303);
     Visitor::at(&member.url, "en").sign_in("CanaryAccount", "CanaryPassword").await;
@@ -466,7 +466,7 @@ async fn nothing_personal_and_no_secret_is_logged() {
     }
     member.post("/dashboard/parcels", &[("number", "CanarySearch")]).await;
     running.stop();
-    let logs: String = ground.output().lines().skip(printed).collect();
+    let logs: String = setup.output().lines().skip(printed).collect();
     assert!(
         logs.contains("/dashboard/parcels/{environment}/{number}/{file}"),
         "visits are logged: {logs}"

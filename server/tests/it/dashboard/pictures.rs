@@ -10,7 +10,7 @@ use parcelo_server::internals::{
 };
 use serde_json::json;
 
-use super::house::{House, NOW, PASSWORD, gone};
+use super::service::{NOW, PASSWORD, TestService, gone};
 use crate::{
     browser::{Browser, Window},
     pictures::{DOCS, Picture},
@@ -21,7 +21,7 @@ const DESK: Window = Window { width: 1200, height: 860, dark: false };
 
 const TALL: Window = Window { height: 1040, ..DESK };
 
-/// Every page of someone who is signed in.
+/// The pages of someone who is signed in.
 const PAGES: [(&str, &str); 13] = [
     ("overview", "/dashboard"),
     ("parcels", "/dashboard/parcels?environment=sandbox"),
@@ -38,7 +38,7 @@ const PAGES: [(&str, &str); 13] = [
     ("lost", "/dashboard/nowhere"),
 ];
 
-/// The pictures that documents show.
+/// The pictures in the documents.
 const KEPT: [(&str, &str, Window, &str); 5] = [
     ("dashboard-overview", "/dashboard", DESK, "en"),
     ("dashboard-parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001", DESK, "en"),
@@ -47,43 +47,41 @@ const KEPT: [(&str, &str, Window, &str); 5] = [
     ("dashboard-dark", "/dashboard/keys", Window { dark: true, ..PHONE }, "en"),
 ];
 
-/// A month of a shop's life.
-async fn furnished() -> House {
-    let house = House::with(|settings| {
+/// Returns a service with a month of a shop's life.
+async fn furnished() -> TestService {
+    let test = TestService::with(|settings| {
         settings.legacy.sunset = Some(NOW.plus(200 * Millis::DAY));
     })
     .await;
-    house.clock.set(NOW.plus(-30 * Millis::DAY));
-    let sandbox = house.key_named("default", Environment::Sandbox, "Tests of the shop").await;
-    let live = house.key_named("default", Environment::Production, "Warehouse Quito").await;
-    let old = house.key_named("default", Environment::Production, "Shop before 2026").await;
-    let carrier = house
+    test.clock.set(NOW.plus(-30 * Millis::DAY));
+    let sandbox = test.key_named("default", Environment::Sandbox, "Tests of the shop").await;
+    let live = test.key_named("default", Environment::Production, "Warehouse Quito").await;
+    let old = test.key_named("default", Environment::Production, "Shop before 2026").await;
+    let carrier = test
         .service
         .issuer(Actor::Server)
         .issue::<CarrierScope>("Andes Cargo".to_owned(), Environment::Production, NOW)
         .await
         .unwrap();
     for day in 0..30_u32 {
-        house.pass(Millis::DAY);
+        test.pass(Millis::DAY);
         let parcels = 2 + (day * 7) % 5 + if day % 7 < 5 { day / 4 } else { 0 };
         for count in 0..parcels {
             let journey = ["SUCCESS", "SUCCESS", "SUCCESS", "CUSTOMS", "RTS", "FAIL"]
                 [usize::try_from((day + count) % 6).unwrap()];
-            house.order(&sandbox, &format!("SB-{journey}-{day}0{count:02}")).await;
+            test.order(&sandbox, &format!("SB-{journey}-{day}0{count:02}")).await;
             if count % 2 == 0 {
                 let number = format!("EC{day:02}{count:02}WAREHOUSE");
-                house.order(&live, &number).await;
-                report(&house, &carrier.0, &number, day, count).await;
+                test.order(&live, &number).await;
+                report(&test, &carrier.0, &number, day, count).await;
             }
         }
-        house
-            .service
-            .count_legacy_use(&old, house.service.now().plus(-i64::from(day % 3) * Millis::DAY));
+        test.service
+            .count_legacy_use(&old, test.service.now().plus(-i64::from(day % 3) * Millis::DAY));
     }
-    house.clock.set(NOW.plus(-Millis::HOUR));
-    house.order(&sandbox, "SB-CUSTOMS-3001").await;
-    house
-        .service
+    test.clock.set(NOW.plus(-Millis::HOUR));
+    test.order(&sandbox, "SB-CUSTOMS-3001").await;
+    test.service
         .store()
         .revoke_credential::<ApiKeyScope>(
             &old.key.id,
@@ -92,20 +90,20 @@ async fn furnished() -> House {
         )
         .await
         .unwrap();
-    deliveries(&house, sandbox.tenant()).await;
-    house.clock.set(NOW);
-    house.service.take_due_steps().await.unwrap();
-    deliver(&house).await;
-    house
+    deliveries(&test, sandbox.tenant()).await;
+    test.clock.set(NOW);
+    test.service.take_due_steps().await.unwrap();
+    deliver(&test).await;
+    test
 }
 
-async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: u32) {
-    let carrier = house
+async fn report(test: &TestService, key: &CarrierKey, number: &str, day: u32, count: u32) {
+    let carrier = test
         .service
         .authenticate_carrier(Environment::Production, Some(key.secret()))
         .await
         .unwrap();
-    let now = house.service.now();
+    let now = test.service.now();
     let way: &[&str] = match (29 - day, count % 8) {
         (_, 6) => &["DELIVERED"],
         (0..2, _) => &[],
@@ -122,37 +120,37 @@ async fn report(house: &House, key: &CarrierKey, number: &str, day: u32, count: 
     };
     let events: Vec<_> = way.iter().enumerate().map(event).collect();
     if !events.is_empty() {
-        house.pass(10 * Millis::MINUTE);
-        let told = house.service.push_carrier_events(&carrier, &json!({ "events": events })).await;
-        told.unwrap();
-        house.pass(-10 * Millis::MINUTE);
+        test.pass(10 * Millis::MINUTE);
+        let result = test.service.push_carrier_events(&carrier, &json!({ "events": events })).await;
+        result.unwrap();
+        test.pass(-10 * Millis::MINUTE);
     }
 }
 
-/// A webhook with a few deliveries: taken, refused once, and one that waits.
-async fn deliveries(house: &House, tenant: Tenant) {
+/// Sets up a webhook with some deliveries: acknowledged, refused once, and waiting.
+async fn deliveries(test: &TestService, tenant: Tenant) {
     let reach = AllowedHosts::Here;
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let kinds = parcelo_server::internals::Kinds::named(["parcel.created"]).unwrap();
     let request = EndpointRequest { tenant, url, kinds, reach };
-    house.service.endpoints(Actor::Server).set(request, NOW.plus(-9 * Millis::DAY)).await.unwrap();
-    house.service.endpoints(Actor::Server).test(tenant, house.service.now()).await.unwrap();
-    let caller = house.key("default", Environment::Sandbox).await;
+    test.service.endpoints(Actor::Server).set(request, NOW.plus(-9 * Millis::DAY)).await.unwrap();
+    test.service.endpoints(Actor::Server).test(tenant, test.service.now()).await.unwrap();
+    let caller = test.key("default", Environment::Sandbox).await;
     for number in ["SB-SUCCESS-9001", "SB-SUCCESS-9002"] {
-        house.order(&caller, number).await;
+        test.order(&caller, number).await;
     }
-    deliver(house).await;
+    deliver(test).await;
 }
 
-/// Each event that is taken lets the next one of its parcel go.
-async fn deliver(house: &House) {
+/// Delivers the due events. Each acknowledged event releases the next one of its parcel.
+async fn deliver(test: &TestService) {
     for round in 0.. {
-        let due = house.service.lease_deliveries(&DeliverySlots::new(IN_FLIGHT)).await.unwrap();
+        let due = test.service.lease_deliveries(&DeliverySlots::new(IN_FLIGHT)).await.unwrap();
         if due.is_empty() {
             return;
         }
         for (place, event) in (0..).zip(due) {
-            let delivery = house.service.delivery(event).await.unwrap().unwrap();
+            let delivery = test.service.delivery(event).await.unwrap().unwrap();
             let answer = match (round, place) {
                 (0, 1) => Err(DeliveryError::TimedOut),
                 _ => Ok(EndpointAnswer {
@@ -161,20 +159,20 @@ async fn deliver(house: &House) {
                     body_prefix: b"taken".to_vec(),
                 }),
             };
-            let outcome = AttemptResult { at: house.service.now(), millis: 84 + place * 7, answer };
-            house.service.settle_delivery(delivery, outcome).await.unwrap();
+            let outcome = AttemptResult { at: test.service.now(), millis: 84 + place * 7, answer };
+            test.service.settle_delivery(delivery, outcome).await.unwrap();
         }
     }
 }
 
-async fn sign_in(browser: &Browser, house: &House) {
-    browser.go(&format!("{}/dashboard/sign-in", house.url)).await;
+async fn sign_in(browser: &Browser, test: &TestService) {
+    browser.go(&format!("{}/dashboard/sign-in", test.url)).await;
     browser.fill("[name=password]", PASSWORD).await;
     browser.press("main button").await;
-    assert_eq!(browser.address().await, format!("{}/dashboard", house.url));
+    assert_eq!(browser.address().await, format!("{}/dashboard", test.url));
 }
 
-/// Every field has a label, every button and link a name, every page one first heading.
+/// Checks that every field has a label, every button and link a name, and every page one first heading.
 async fn assert_named(browser: &Browser, what: &str) {
     let script = "const bare=[...document.querySelectorAll('input:not([type=hidden]),select,textarea')]\
         .filter(x=>!x.labels.length).concat([...document.querySelectorAll('a,button')]\
@@ -183,16 +181,15 @@ async fn assert_named(browser: &Browser, what: &str) {
     assert_eq!(browser.look(script).await, "", "{what} has something without a name");
 }
 
-/// `PARCELO_PICTURES` names a folder that takes a picture of everything; `PARCELO_BLESS=1` keeps
-/// those of the documents.
+/// `PARCELO_PICTURES` names a folder for pictures of everything; `PARCELO_BLESS=1` keeps those of the documents.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
-async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() {
-    let house = furnished().await;
+async fn every_page_fits_at_every_width_language_and_theme() {
+    let test = furnished().await;
     let browser = Browser::start().await;
     let folder = std::env::var_os("PARCELO_PICTURES").map(PathBuf::from);
     for language in ["en", "es"] {
-        browser.go(&format!("{}/dashboard/sign-in?lang={language}", house.url)).await;
+        browser.go(&format!("{}/dashboard/sign-in?lang={language}", test.url)).await;
         for window in [PHONE, DESK] {
             browser.shape(window).await;
             browser.assert_fits("sign-in").await;
@@ -200,8 +197,8 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
             keep(folder.as_ref(), &format!("sign-in-{language}-{}", window.width), &browser).await;
         }
     }
-    sign_in(&browser, &house).await;
-    let key = house.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].id.clone();
+    sign_in(&browser, &test).await;
+    let key = test.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].id.clone();
     for (name, path) in PAGES {
         let path = path.replace("KEY", &format!("/dashboard/keys/{key}"));
         let join = if path.contains('?') { '&' } else { '?' };
@@ -210,7 +207,7 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
                 [PHONE, Window { dark: true, ..PHONE }, DESK, Window { dark: true, ..DESK }]
             {
                 browser.shape(window).await;
-                browser.go(&format!("{}{path}{join}lang={language}", house.url)).await;
+                browser.go(&format!("{}{path}{join}lang={language}", test.url)).await;
                 let what = format!(
                     "{name}-{language}-{}{}",
                     window.width,
@@ -225,18 +222,18 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
     for (name, path, window, language) in KEPT {
         browser.shape(window).await;
         let join = if path.contains('?') { '&' } else { '?' };
-        browser.go(&format!("{}{path}{join}lang={language}", house.url)).await;
+        browser.go(&format!("{}{path}{join}lang={language}", test.url)).await;
         let picture = Picture::of(&browser.picture().await);
         assert!(picture.colours() > 40, "{name} is drawn with its style sheet");
         if std::env::var_os("PARCELO_BLESS").is_some() {
             picture.keep(&format!("{DOCS}/{name}.png"));
         }
     }
-    gone(&house, Tenant { environment: Environment::Production, ..tenant_of(&house).await }).await;
+    gone(&test, Tenant { environment: Environment::Production, ..tenant_of(&test).await }).await;
     for language in ["en", "es"] {
         for window in [PHONE, DESK, Window { dark: true, ..DESK }] {
             browser.shape(window).await;
-            browser.go(&format!("{}/dashboard?lang={language}", house.url)).await;
+            browser.go(&format!("{}/dashboard?lang={language}", test.url)).await;
             let dark = if window.dark { "-dark" } else { "" };
             let what = format!("overview-off-{language}-{}{dark}", window.width);
             browser.assert_fits(&what).await;
@@ -246,8 +243,8 @@ async fn every_page_fits_at_every_width_in_both_languages_by_day_and_by_night() 
     }
 }
 
-async fn tenant_of(house: &House) -> Tenant {
-    house.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].scope.tenant
+async fn tenant_of(test: &TestService) -> Tenant {
+    test.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].scope.tenant
 }
 
 async fn keep(folder: Option<&PathBuf>, name: &str, browser: &Browser) {

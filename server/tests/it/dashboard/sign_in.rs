@@ -1,4 +1,4 @@
-//! Signing in and out: what is needed for it, how long it lasts, and what does not help an attacker.
+//! Signing in and out: the credentials, the life of a session, and attacks that fail.
 
 use std::{
     io::Write,
@@ -8,10 +8,10 @@ use std::{
 
 use parcelo_server::internals::{Millis, SESSION_LIFETIME};
 
-use super::house::{House, PASSWORD, Visitor, cookie, token_in};
+use super::service::{PASSWORD, TestService, Visitor, cookie, token_in};
 use crate::{
     api::Answer,
-    running::{BINARY, House as Ground},
+    running::{BINARY, TestSetup},
 };
 
 fn location(answer: &Answer) -> (u16, &str) {
@@ -19,8 +19,8 @@ fn location(answer: &Answer) -> (u16, &str) {
 }
 
 #[tokio::test]
-async fn whoever_knows_the_password_comes_in_and_nobody_else() {
-    let house = House::new().await;
+async fn only_the_password_lets_someone_sign_in() {
+    let test = TestService::new().await;
     let table = [
         ("default", PASSWORD, 303),
         (" default ", PASSWORD, 303),
@@ -30,21 +30,21 @@ async fn whoever_knows_the_password_comes_in_and_nobody_else() {
         ("", PASSWORD, 401),
     ];
     for (account, password, status) in table {
-        let mut visitor = house.visitor();
+        let mut visitor = test.visitor();
         let answer = visitor.sign_in(account, password).await;
         assert_eq!(answer.status, status, "{account:?} {password:?}");
         assert_eq!(visitor.session.is_some(), status == 303);
         let overview = visitor.get("/dashboard").await;
         assert_eq!(overview.status, if status == 303 { 200 } else { 303 }, "{account:?}");
-        house.pass(Millis::MINUTE);
+        test.pass(Millis::MINUTE);
     }
 }
 
 #[tokio::test]
 async fn a_wrong_password_and_an_unknown_account_are_told_the_same() {
-    let house = House::new().await;
+    let test = TestService::new().await;
     let wrong = |account: &'static str| {
-        let mut visitor = house.visitor();
+        let mut visitor = test.visitor();
         async move { (visitor.sign_in(account, "wrong").await, visitor) }
     };
     let ((known, one), (unknown, other)) = (wrong("default").await, wrong("unknown").await);
@@ -59,9 +59,9 @@ async fn a_wrong_password_and_an_unknown_account_are_told_the_same() {
 }
 
 #[tokio::test]
-async fn its_cookie_is_kept_from_scripts_other_sites_and_plain_connections() {
-    let house = House::new().await;
-    let answer = house.visitor().sign_in("default", PASSWORD).await;
+async fn the_cookie_is_hidden_from_scripts_sites_and_plain_http() {
+    let test = TestService::new().await;
+    let answer = test.visitor().sign_in("default", PASSWORD).await;
     let mut lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
     let line = lines.rfind(|line| line.starts_with("__Host-parcelo_session=")).unwrap();
     for flag in ["Path=/", "HttpOnly", "Secure", "SameSite=Strict", "Max-Age=43200"] {
@@ -70,10 +70,10 @@ async fn its_cookie_is_kept_from_scripts_other_sites_and_plain_connections() {
 }
 
 #[tokio::test]
-async fn a_session_that_somebody_else_chose_is_never_the_one_that_begins() {
-    let house = House::new().await;
-    // The attacker's own cookies, which the victim's browser is made to send.
-    let mut attacker = house.visitor();
+async fn a_session_chosen_by_an_attacker_never_begins() {
+    let test = TestService::new().await;
+    // The attacker's cookies, which the victim's browser is made to send.
+    let mut attacker = test.visitor();
     let form = attacker.get("/dashboard/sign-in").await;
     attacker.guest = cookie(&form, "__Host-parcelo_guest");
     attacker.session = Some("a-session-that-the-attacker-knows".to_owned());
@@ -90,9 +90,9 @@ async fn a_session_that_somebody_else_chose_is_never_the_one_that_begins() {
 
 #[tokio::test]
 async fn signing_in_again_ends_the_session_before() {
-    let house = House::new().await;
-    let first = house.member("default").await;
-    let mut again = house.visitor();
+    let test = TestService::new().await;
+    let first = test.member("default").await;
+    let mut again = test.visitor();
     let form = again.get("/dashboard/sign-in").await;
     let token = token_in(&form.text());
     again.guest = cookie(&form, "__Host-parcelo_guest");
@@ -105,24 +105,24 @@ async fn signing_in_again_ends_the_session_before() {
 }
 
 #[tokio::test]
-async fn a_session_ends_after_twelve_hours_to_the_millisecond_and_is_forgotten() {
-    let house = House::new().await;
-    let member = house.member("default").await;
-    house.pass(SESSION_LIFETIME - 1);
+async fn a_session_ends_after_exactly_twelve_hours() {
+    let test = TestService::new().await;
+    let member = test.member("default").await;
+    test.pass(SESSION_LIFETIME - 1);
     assert_eq!(member.get("/dashboard").await.status, 200);
-    house.pass(1);
+    test.pass(1);
     assert_eq!(location(&member.get("/dashboard").await), (303, "/dashboard/sign-in"));
     let posted = member.post_raw("/dashboard/keys", &[("name", "Late")]).await;
     assert_eq!(posted.status, 401, "the form to sign in is shown");
-    house.service.purge_sessions().await.unwrap();
-    house.pass(-Millis::HOUR);
+    test.service.purge_sessions().await.unwrap();
+    test.pass(-Millis::HOUR);
     assert_eq!(member.get("/dashboard").await.status, 303, "it is not there any more");
 }
 
 #[tokio::test]
 async fn whoever_signs_out_is_out_everywhere() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     let copy = member.clone();
     let answer = member.post("/dashboard/sign-out", &[]).await;
     assert_eq!(location(&answer), (303, "/dashboard/sign-in"));
@@ -135,12 +135,12 @@ async fn whoever_signs_out_is_out_everywhere() {
 }
 
 #[tokio::test]
-async fn a_new_password_ends_every_session_of_its_account_and_of_no_other() {
-    let house = House::new().await;
-    house.open("other").await;
+async fn a_new_password_ends_all_sessions_of_its_account_only() {
+    let test = TestService::new().await;
+    test.open("other").await;
     let (one, two, other) =
-        (house.member("default").await, house.member("default").await, house.member("other").await);
-    house.open("default").await;
+        (test.member("default").await, test.member("default").await, test.member("other").await);
+    test.open("default").await;
     assert_eq!(
         (one.get("/dashboard").await.status, two.get("/dashboard").await.status),
         (303, 303)
@@ -148,15 +148,15 @@ async fn a_new_password_ends_every_session_of_its_account_and_of_no_other() {
     assert_eq!(other.get("/dashboard").await.status, 200);
 }
 
-/// Someone who tries to sign in from many addresses.
+/// A person who tries to sign in from many addresses.
 struct Guesser {
     form: Visitor,
     token: String,
 }
 
 impl Guesser {
-    async fn at(house: &House) -> Self {
-        let mut form = house.visitor();
+    async fn at(test: &TestService) -> Self {
+        let mut form = test.visitor();
         let page = form.get("/dashboard/sign-in").await;
         form.guest = cookie(&page, "__Host-parcelo_guest");
         Self { form, token: token_in(&page.text()) }
@@ -169,15 +169,16 @@ impl Guesser {
     }
 }
 
-/// A house that believes what a proxy says of its visitors' addresses.
-async fn behind_a_proxy() -> House {
-    House::with(|settings| settings.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()]).await
+/// Starts a service that believes a proxy about its visitors' addresses.
+async fn behind_a_proxy() -> TestService {
+    TestService::with(|settings| settings.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()])
+        .await
 }
 
 #[tokio::test]
 async fn after_five_failures_of_an_address_each_makes_it_wait_longer() {
-    let house = behind_a_proxy().await;
-    let guesser = Guesser::at(&house).await;
+    let test = behind_a_proxy().await;
+    let guesser = Guesser::at(&test).await;
     let default =
         async |client: &str, password: &str| guesser.tries("default", client, password).await;
     for _ in 0..5 {
@@ -189,10 +190,10 @@ async fn after_five_failures_of_an_address_each_makes_it_wait_longer() {
         assert!(refused.text().contains("Too many attempts") && refused.text().contains("60 s"));
     }
     assert_eq!(default("203.0.113.8", PASSWORD).await.status, 303, "another address may");
-    house.pass(Millis::MINUTE);
+    test.pass(Millis::MINUTE);
     assert_eq!(default("203.0.113.7", "wrong").await.status, 401);
     assert_eq!(default("203.0.113.7", "wrong").await.header("retry-after"), "120");
-    house.pass(2 * Millis::MINUTE);
+    test.pass(2 * Millis::MINUTE);
     assert_eq!(default("203.0.113.7", PASSWORD).await.status, 303);
     // An IPv6 network of one household counts as one address.
     for last in 0..5 {
@@ -204,25 +205,25 @@ async fn after_five_failures_of_an_address_each_makes_it_wait_longer() {
 
 #[tokio::test]
 async fn whoever_signs_in_rightly_may_do_so_as_often_as_wanted() {
-    let house = behind_a_proxy().await;
-    let guesser = Guesser::at(&house).await;
+    let test = behind_a_proxy().await;
+    let guesser = Guesser::at(&test).await;
     for _ in 0..20 {
         assert_eq!(guesser.tries("default", "203.0.113.7", PASSWORD).await.status, 303);
     }
 }
 
 #[tokio::test]
-async fn an_account_that_is_guessed_at_from_everywhere_pauses_and_its_owner_does_not() {
-    let house = behind_a_proxy().await;
-    let guesser = Guesser::at(&house).await;
+async fn guessing_pauses_an_account_but_not_its_owner() {
+    let test = behind_a_proxy().await;
+    let guesser = Guesser::at(&test).await;
     assert_eq!(guesser.tries("default", "2001:db8:7::1", PASSWORD).await.status, 303);
-    let member = house.member("default").await;
+    let member = test.member("default").await;
     for client in 1..=10 {
         let answer = guesser.tries("default", &format!("198.51.100.{client}"), "wrong").await;
         assert_eq!(answer.status, 401);
     }
     for account in ["default", "unknown"] {
-        // Whether there is such an account cannot be seen by that.
+        // This does not show whether there is such an account.
         for client in 1..=10 {
             guesser.tries(account, &format!("203.0.113.{client}"), "wrong").await;
         }
@@ -232,18 +233,18 @@ async fn an_account_that_is_guessed_at_from_everywhere_pauses_and_its_owner_does
     assert_eq!(member.get("/dashboard").await.status, 200, "who is signed in notices nothing");
     let again = guesser.tries("default", "2001:db8:7::2", PASSWORD).await;
     assert_eq!(again.status, 303, "from a network that signed in before");
-    let mut elsewhere = Guesser::at(&house).await;
+    let mut elsewhere = Guesser::at(&test).await;
     elsewhere.form.session.clone_from(&member.session);
     let again = elsewhere.tries("default", "192.0.2.77", PASSWORD).await;
     assert_eq!(again.status, 303, "with a session, from anywhere");
-    house.pass(Millis::MINUTE);
+    test.pass(Millis::MINUTE);
     assert_eq!(guesser.tries("default", "192.0.2.1", PASSWORD).await.status, 303, "it is a pause");
 }
 
 #[tokio::test]
 async fn the_form_to_sign_in_has_to_come_from_its_own_page() {
-    let house = House::new().await;
-    let (mut one, mut other) = (house.visitor(), house.visitor());
+    let test = TestService::new().await;
+    let (mut one, mut other) = (test.visitor(), test.visitor());
     let (first, second) =
         (one.get("/dashboard/sign-in").await, other.get("/dashboard/sign-in").await);
     one.guest = cookie(&first, "__Host-parcelo_guest");
@@ -270,17 +271,17 @@ async fn the_form_to_sign_in_has_to_come_from_its_own_page() {
 
 #[tokio::test]
 async fn whoever_is_signed_in_needs_no_form_for_it() {
-    let house = House::new().await;
-    let member = house.member("default").await;
+    let test = TestService::new().await;
+    let member = test.member("default").await;
     assert_eq!(location(&member.get("/dashboard/sign-in").await), (303, "/dashboard"));
     for path in ["/", "/dashboard/"] {
         assert_eq!(location(&member.get(path).await), (303, "/dashboard"));
     }
 }
 
-fn set_password(ground: &Ground, account: &str, password: &str) -> (bool, String) {
+fn set_password(setup: &TestSetup, account: &str, password: &str) -> (bool, String) {
     let mut command = Command::new(BINARY);
-    command.env_clear().args(["accounts", "password", account, "--database", &ground.database()]);
+    command.env_clear().args(["accounts", "password", account, "--database", &setup.database()]);
     output_of(&mut command, password)
 }
 
@@ -289,8 +290,8 @@ fn output_of(command: &mut Command, input: &str) -> (bool, String) {
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
 }
 
 fn run_in_shell(command: &str, input: &str) -> (bool, String) {
@@ -301,59 +302,59 @@ fn run_in_shell(command: &str, input: &str) -> (bool, String) {
 
 #[tokio::test]
 async fn the_command_for_another_password_works_as_it_is_shown() {
-    let ground = Ground::new();
-    let running = ground.start(&[]);
+    let setup = TestSetup::new();
+    let running = setup.start(&[]);
     let visitor = Visitor::at(running.url("admin"), "en");
     let page = visitor.page("/dashboard/sign-in").await;
     let page = page.replace("&#39;", "'").replace("&#38;", "&");
     let shown = page.split("<code>").nth(1).unwrap().split("</code>").next().unwrap();
-    let printed = ground.output();
+    let printed = setup.output();
     let printed = printed.rsplit("run `").next().unwrap().split('`').next().unwrap();
     for (command, password) in [(shown, "twelve or more, one"), (printed, "twelve or more, two")] {
-        let (done, said) = run_in_shell(command, password);
-        assert!(done, "{command}: {said}");
+        let (done, output) = run_in_shell(command, password);
+        assert!(done, "{command}: {output}");
         let mut member = Visitor::at(running.url("admin"), "en");
         assert_eq!(member.sign_in("default", password).await.status, 303, "{command}");
     }
 }
 
 #[tokio::test]
-async fn a_new_database_says_its_password_once_and_a_command_sets_another() {
-    let ground = Ground::new();
-    let running = ground.start_with(&[("PARCELO_LOG", "debug")], &[]);
+async fn a_new_database_prints_its_password_once() {
+    let setup = TestSetup::new();
+    let running = setup.start_with(&[("PARCELO_LOG", "debug")], &[]);
     let visitor = |language| Visitor::at(running.url("admin"), language);
-    let said = ground.output();
-    let (_, rest) = said.rsplit_once("shown only once:\n\n  ").unwrap();
+    let output = setup.output();
+    let (_, rest) = output.rsplit_once("shown only once:\n\n  ").unwrap();
     let first = rest.lines().next().unwrap();
-    assert_eq!(said.matches(first).count(), 1);
+    assert_eq!(output.matches(first).count(), 1);
     let mut member = visitor("en");
     assert_eq!(member.sign_in("default", first).await.status, 303);
 
-    let (done, told) = set_password(&ground, "default", "another one, twelve\n");
-    assert!(done && !told.contains("twelve"), "{told}");
+    let (done, output) = set_password(&setup, "default", "another one, twelve\n");
+    assert!(done && !output.contains("twelve"), "{output}");
     assert_eq!(member.get("/dashboard").await.status, 303, "its sessions have ended");
     assert_eq!(visitor("en").sign_in("default", first).await.status, 401);
     assert_eq!(visitor("en").sign_in("default", "another one, twelve").await.status, 303);
-    let (done, said) = set_password(&ground, "Second shop", "another one, twelve\r\n");
-    assert!(!done && said.contains("no account is named Second shop"), "{said}");
+    let (done, output) = set_password(&setup, "Second shop", "another one, twelve\r\n");
+    assert!(!done && output.contains("no account is named Second shop"), "{output}");
     let mut create = Command::new(BINARY);
-    create.args(["accounts", "create", "Second shop", "--database", &ground.database()]);
+    create.args(["accounts", "create", "Second shop", "--database", &setup.database()]);
     assert!(create.env_clear().status().unwrap().success());
-    let (done, said) = set_password(&ground, "Second shop", "another one, twelve\r\n");
-    assert!(done, "{said}");
+    let (done, output) = set_password(&setup, "Second shop", "another one, twelve\r\n");
+    assert!(done, "{output}");
     assert_eq!(visitor("es").sign_in("Second shop", "another one, twelve").await.status, 303);
     for bad in ["", "short\n", "twelve chars\nand more\n", &" ".repeat(12), &"a".repeat(201)] {
-        let (done, told) = set_password(&ground, "default", bad);
-        assert!(!done && told.contains("12 to 200 characters"), "{bad:?}: {told}");
+        let (done, output) = set_password(&setup, "default", bad);
+        assert!(!done && output.contains("12 to 200 characters"), "{bad:?}: {output}");
     }
     running.stop();
-    let logs = ground.output();
+    let logs = setup.output();
     let after = logs.replacen(first, "", 1);
     let session = member.session.as_deref().unwrap();
     for secret in [first, "another one, twelve", session, "Second shop"] {
         assert!(!after.contains(secret), "{secret} is in the logs");
     }
-    let again = ground.start(&[]);
+    let again = setup.start(&[]);
     assert!(again.url("admin").starts_with("http"));
-    assert_eq!(ground.output().matches("account default, with this password").count(), 1);
+    assert_eq!(setup.output().matches("account default, with this password").count(), 1);
 }

@@ -1,19 +1,19 @@
-//! No one sees or touches what another account has, whatever they know of its ids and numbers; and
-//! without a sign-in there is nothing to see.
+//! Strangers: they neither see nor touch the data of another account, whatever they know of its ids and numbers; and
+//! without a sign-in nothing is shown.
 
 use parcelo::Environment;
 use parcelo_server::internals::{
     Actor, ApiKeyScope, Caller, CarrierScope, EndpointRequest, Kinds, Tenant,
 };
 
-use super::house::{House, NOW, marked};
+use super::service::{NOW, TestService, marked};
 
 const NUMBER: &str = "SB-SUCCESS-0001";
 
-/// Another account with one of everything.
-async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
-    house.open("neighbour").await;
-    let caller = house.key_named("neighbour", Environment::Sandbox, "CanaryKey").await;
+/// Creates another account with one of everything.
+async fn neighbour(service: &TestService) -> (Caller, [&'static str; 6]) {
+    service.open("neighbour").await;
+    let caller = service.key_named("neighbour", Environment::Sandbox, "CanaryKey").await;
     let (order, marks) = marked(NUMBER);
     let request = EndpointRequest {
         tenant: caller.tenant(),
@@ -21,27 +21,27 @@ async fn neighbour(house: &House) -> (Caller, [&'static str; 6]) {
         kinds: Kinds::default(),
         reach: parcelo_server::internals::AllowedHosts::Here,
     };
-    house.service.endpoints(Actor::Server).set(request, NOW).await.unwrap();
-    house.create(&caller, &order).await;
-    let issued = house
+    service.service.endpoints(Actor::Server).set(request, NOW).await.unwrap();
+    service.create(&caller, &order).await;
+    let issued = service
         .service
         .issuer(Actor::Server)
         .issue::<CarrierScope>("CanaryCarrier".to_owned(), Environment::Sandbox, NOW)
         .await
         .unwrap();
-    let carrier = house
+    let carrier = service
         .service
         .authenticate_carrier(Environment::Sandbox, Some(issued.0.secret()))
         .await
         .unwrap();
     let event = serde_json::json!({ "events": [{ "eventId": "1", "trackingNumber": NUMBER,
         "status": "DELIVERED", "occurredAt": "2026-01-30T15:20:00Z", "location": "CanaryPlace" }] });
-    house.service.push_carrier_events(&carrier, &event).await.unwrap();
-    house.service.count_legacy_use(&caller, NOW);
+    service.service.push_carrier_events(&carrier, &event).await.unwrap();
+    service.service.count_legacy_use(&caller, NOW);
     (caller, marks)
 }
 
-/// Every page there is of it.
+/// Returns every page about it.
 fn pages(caller: &Caller) -> Vec<String> {
     let mut pages: Vec<_> = [
         "/dashboard",
@@ -61,10 +61,10 @@ fn pages(caller: &Caller) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn no_page_shows_what_another_account_has_and_the_owner_sees_it_all() {
-    let house = House::new().await;
-    let (caller, marks) = neighbour(&house).await;
-    let (owner, stranger) = (house.member("neighbour").await, house.member("default").await);
+async fn no_page_shows_another_account_s_data() {
+    let service = TestService::new().await;
+    let (caller, marks) = neighbour(&service).await;
+    let (owner, stranger) = (service.member("neighbour").await, service.member("default").await);
     let canaries =
         ["CanaryKey", "CanaryHook", "CanaryCarrier", "CanaryPlace", NUMBER, &caller.key.id];
     let mut seen = String::new();
@@ -75,10 +75,10 @@ async fn no_page_shows_what_another_account_has_and_the_owner_sees_it_all() {
         let foreign = stranger.get(&path).await;
         let named = path.contains(NUMBER) || path.contains("/revoke");
         assert_eq!(foreign.status, if named { 404 } else { 200 }, "{path}");
-        // What the stranger typed is in the link to the other language.
-        let told = foreign.text().replace(&path, "");
+        // The stranger's text is in the link to the other language.
+        let text = foreign.text().replace(&path, "");
         for canary in canaries.iter().chain(&marks) {
-            assert!(!told.contains(canary), "{path}: {canary}");
+            assert!(!text.contains(canary), "{path}: {canary}");
         }
     }
     for canary in canaries {
@@ -88,11 +88,11 @@ async fn no_page_shows_what_another_account_has_and_the_owner_sees_it_all() {
 
 #[tokio::test]
 async fn no_form_touches_what_another_account_has() {
-    let house = House::new().await;
-    let (caller, _) = neighbour(&house).await;
-    let stranger = house.member("default").await;
+    let service = TestService::new().await;
+    let (caller, _) = neighbour(&service).await;
+    let stranger = service.member("default").await;
     let tenant: Tenant = caller.tenant();
-    let store = house.service.store();
+    let store = service.service.store();
     let event = format!("evt_{}", store.deliveries(tenant, 1).await.unwrap()[0].event);
     let state = async || {
         format!(
@@ -114,7 +114,7 @@ async fn no_form_touches_what_another_account_has() {
     let found = stranger.post("/dashboard/parcels", &[("number", NUMBER)]).await;
     assert_eq!((found.status, found.header("location")), (400, ""));
     assert_eq!(state().await, before);
-    // With a webhook of their own, they still cannot send the neighbour's event.
+    // With a webhook of the stranger's, the neighbour's event still cannot be sent.
     let set = [("url", "https://shop.example/hook")];
     assert_eq!(stranger.post("/dashboard/webhooks/sandbox", &set).await.status, 200);
     let replay = "/dashboard/webhooks/sandbox/replay";
@@ -123,10 +123,10 @@ async fn no_form_touches_what_another_account_has() {
 }
 
 #[tokio::test]
-async fn nobody_sees_anything_without_signing_in() {
-    let house = House::new().await;
-    let (caller, _) = neighbour(&house).await;
-    let mut visitor = house.visitor();
+async fn no_page_is_shown_without_signing_in() {
+    let service = TestService::new().await;
+    let (caller, _) = neighbour(&service).await;
+    let mut visitor = service.visitor();
     for session in [None, Some("guess".to_owned())] {
         visitor.session = session;
         for path in pages(&caller) {
@@ -143,9 +143,9 @@ async fn nobody_sees_anything_without_signing_in() {
 
 #[tokio::test]
 async fn an_environments_parcel_is_not_the_others() {
-    let house = House::new().await;
-    let (caller, _) = neighbour(&house).await;
-    let owner = house.member("neighbour").await;
+    let service = TestService::new().await;
+    let (caller, _) = neighbour(&service).await;
+    let owner = service.member("neighbour").await;
     assert_eq!(caller.tenant().environment, Environment::Sandbox);
     for path in [NUMBER, "SB-SUCCESS-0001/label.png"] {
         let answer = owner.get(&format!("/dashboard/parcels/production/{path}")).await;

@@ -1,4 +1,4 @@
-//! Whether the checker of histories agrees with stateright's.
+//! A comparison of the checker of histories with stateright's.
 #![cfg(test)]
 
 use stateright::semantics::{
@@ -14,7 +14,7 @@ mod linearizability;
 
 type RecordOf<M> = Record<<M as Model>::Call, <M as Model>::Answer>;
 
-/// A register: the smallest thing of which answers can be stale.
+/// A register: the smallest object whose answers can be stale.
 struct OneRegister;
 
 impl Model for OneRegister {
@@ -34,7 +34,7 @@ impl Model for OneRegister {
     }
 }
 
-/// Calls of three clients, one after another for each, with answers drawn at random: many are wrong.
+/// Returns calls of three clients, sequential for each, with answers drawn at random: many are wrong.
 fn random_history(random: &mut fastrand::Rng) -> (Vec<RecordOf<OneRegister>>, bool) {
     let mut tester = LinearizabilityTester::new(Register(0_u8));
     let mut records: Vec<RecordOf<OneRegister>> = Vec::new();
@@ -63,7 +63,7 @@ fn random_history(random: &mut fastrand::Rng) -> (Vec<RecordOf<OneRegister>>, bo
 }
 
 #[test]
-fn the_checker_agrees_with_the_tester_of_stateright_on_50_000_small_histories() {
+fn the_checker_agrees_with_stateright_on_50_000_histories() {
     let mut verdicts = [0_u32; 2];
     for seed in 0..50_000 {
         let (history, is_consistent) = random_history(&mut fastrand::Rng::with_seed(seed));
@@ -71,6 +71,6 @@ fn the_checker_agrees_with_the_tester_of_stateright_on_50_000_small_histories() 
         assert_eq!(!ends.is_empty(), is_consistent, "seed {seed}: {history:?}");
         verdicts[usize::from(is_consistent)] += 1;
     }
-    // Both verdicts are common, or the agreement would say little.
+    // Both verdicts are common, otherwise the agreement would say little.
     assert!(verdicts.iter().all(|count| *count > 5_000), "{verdicts:?}");
 }

@@ -42,7 +42,7 @@ async fn older_parcels_are_added_and_no_term_outlives_its_parcel() {
          UPDATE orders SET order_json = '?' FROM parcels WHERE id = parcel AND number = 'SB-OLD-000007'",
     );
     assert!(!search(&store, "nandu").await.is_complete);
-    while store.tend_search().await.unwrap() {}
+    while store.maintain_search_index().await.unwrap() {}
     let found = search(&store, "nandu").await;
     assert_eq!((found.total, found.is_complete), (119, true), "all but the damaged one");
     run_sql(
@@ -68,7 +68,7 @@ async fn two_servers_share_the_index_while_parcels_come_and_go() {
     };
     let tending = async |store: &Store| {
         for _ in 0..60 {
-            store.tend_search().await.unwrap();
+            store.maintain_search_index().await.unwrap();
             tokio::task::yield_now().await;
         }
     };

@@ -230,7 +230,7 @@ async fn an_upgrade_goes_on_with_a_reset_that_is_half_done() {
     assert_eq!(store.record(&record(half, 7).key).await.unwrap(), None);
     assert!(store.record(&record(half, 35).key).await.unwrap().is_some());
     serve_one(&store, "SB-TWELVE-0007", 7).await;
-    while store.tend_search().await.unwrap() {}
+    while store.maintain_search_index().await.unwrap() {}
     assert_eq!(search(&store, "nandu").await.total, 11);
     // The rows that the reset has left are erased, and its counts deleted a minute later.
     let a_minute_later =

@@ -32,7 +32,7 @@ fn pieces(store: &Store) -> i64 {
 }
 
 async fn tend(store: &Store) {
-    while store.tend_search().await.unwrap() {}
+    while store.maintain_search_index().await.unwrap() {}
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn no_term_outlives_its_parcel() {
         parcels(&store, 60).await;
         // In the middle of a merge: its parcels are in two runs.
         for _ in 0..5 + round {
-            store.tend_search().await.unwrap();
+            store.maintain_search_index().await.unwrap();
         }
         assert!(pieces(&store) > 0);
         // Its terms can no longer be read, and are deleted nevertheless.

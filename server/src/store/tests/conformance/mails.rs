@@ -19,7 +19,7 @@ promises!(
     an_e_mail_is_there_if_and_only_if_its_change_is,
     due_e_mails_are_leased_by_one_sender_until_the_lease_ends,
     an_answer_after_another_lease_changes_nothing,
-    what_failed_is_due_again_then,
+    a_failed_e_mail_is_due_after_its_pause,
     a_burst_is_its_last_e_mail,
     an_e_mail_on_its_way_is_not_superseded,
     a_parcel_is_on_its_way_once,
@@ -142,7 +142,7 @@ async fn an_answer_after_another_lease_changes_nothing(store: Store) {
     assert_eq!(logged(&store, &parcel).await, [(MailKind::OutForDelivery, MailStatus::Sent)]);
 }
 
-async fn what_failed_is_due_again_then(store: Store) {
+async fn a_failed_e_mail_is_due_after_its_pause(store: Store) {
     gone(&store, &[State::OutForDelivery]).await;
     let first = leased(&store, DUE).await;
     let again = DUE.plus(Millis::HOUR);

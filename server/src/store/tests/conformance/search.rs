@@ -35,7 +35,7 @@ async fn search(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> Search
 
 /// Brings the index up to date.
 async fn tend(store: &Store) {
-    while store.tend_search().await.unwrap() {}
+    while store.maintain_search_index().await.unwrap() {}
 }
 
 async fn found(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> String {
@@ -237,7 +237,7 @@ async fn long_references_are_found_however_many_pieces_they_fill(store: Store) {
 
 async fn voided_parcels_are_found_and_deleted_ones_are_not(store: Store) {
     let tenant = sandbox(1);
-    assert!(!store.tend_search().await.unwrap(), "a new database has nothing to add");
+    assert!(!store.maintain_search_index().await.unwrap(), "a new database has nothing to add");
     let parcel = made(&store, tenant, "SB-ONE-00001").await;
     keep(&store, on(&parcel, vec![moved(&parcel, State::Voided, 5)])).await;
     made(&store, production(1), "EC-ONE-00001").await;
@@ -277,7 +277,7 @@ async fn random_searches_find_what_a_look_at_every_parcel_finds(store: Store) {
         known.push(one);
         // The index is sometimes behind, sometimes in the middle of a merge.
         if rng.u8(..8) == 0 {
-            store.tend_search().await.unwrap();
+            store.maintain_search_index().await.unwrap();
         }
         if n % 40 == 0 {
             check_searches(&store, &known, &mut rng, seed).await;
@@ -286,7 +286,7 @@ async fn random_searches_find_what_a_look_at_every_parcel_finds(store: Store) {
     // The older ones are deleted, some of them while they are being merged.
     for gone in [60_u32, 100, 150] {
         store.purge(NOW.plus(i64::from(gone) - 1)).await.unwrap();
-        store.tend_search().await.unwrap();
+        store.maintain_search_index().await.unwrap();
         check_searches(&store, &known[gone as usize..], &mut rng, seed).await;
     }
     tend(&store).await;

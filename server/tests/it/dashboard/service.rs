@@ -1,4 +1,4 @@
-//! A service in this test, with the operators' listener on a free port and a clock to move.
+//! A service in this test, with the operators' listener on a free port and a clock that can be moved.
 
 use std::sync::{Arc, Mutex, atomic::AtomicBool};
 
@@ -24,16 +24,16 @@ pub(super) const NOW: Millis = Millis(1_769_786_400_000);
 pub(super) const PASSWORD: &str = "ñandú, twelve or more";
 const FLASH: &str = "__Host-parcelo_flash";
 
-pub(super) struct House {
+pub(super) struct TestService {
     pub(super) service: Arc<Service>,
     pub(super) clock: Arc<ManualClock>,
     pub(super) url: String,
     stop: Stop,
-    /// PostgreSQL's, if the tests run on it.
+    /// The PostgreSQL database, if the tests run on it.
     _database: Option<Database>,
 }
 
-impl House {
+impl TestService {
     pub(super) async fn new() -> Self {
         Self::with(|_| {}).await
     }
@@ -71,9 +71,9 @@ impl House {
         let url = format!("http://{}", socket.local_addr().unwrap());
         let stop = Stop::default();
         drop(Listener::start(socket, admin_router(api), stop.clone()));
-        let house = Self { service, clock, url, stop, _database: database };
-        house.open("default").await;
-        house
+        let test = Self { service, clock, url, stop, _database: database };
+        test.open("default").await;
+        test
     }
 
     /// Gives an account a password.
@@ -88,7 +88,7 @@ impl House {
         self.clock.set(self.service.now().plus(millis));
     }
 
-    /// A key of an account.
+    /// Issues a key of an account.
     pub(super) async fn key(&self, account: &str, environment: Environment) -> Caller {
         self.key_named(account, environment, "Shop").await
     }
@@ -113,7 +113,7 @@ impl House {
         Caller { key: Arc::new(record) }
     }
 
-    /// An order of a caller, under a number.
+    /// Creates an order of a caller, under a number.
     pub(super) async fn order(&self, caller: &Caller, number: &str) {
         let order = numbered(&format!("order-{number}"), number);
         self.create(caller, &order).await;
@@ -131,7 +131,7 @@ impl House {
         Visitor::at(&self.url, "en")
     }
 
-    /// Someone who has signed in to an account.
+    /// Returns a visitor who has signed in to an account.
     pub(super) async fn member(&self, account: &str) -> Visitor {
         let mut visitor = self.visitor();
         let answer = visitor.sign_in(account, PASSWORD).await;
@@ -140,7 +140,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for TestService {
     fn drop(&mut self) {
         self.stop.now();
     }
@@ -154,7 +154,7 @@ pub(super) struct Visitor {
     pub(super) session: Option<String>,
     pub(super) guest: Option<String>,
     pub(super) language: &'static str,
-    /// What the next page says; a browser has one of it, however many pages.
+    /// The content of the flash cookie for the next page; a browser has one, however many pages.
     pub(super) flash: Arc<Mutex<Option<String>>>,
 }
 
@@ -190,7 +190,7 @@ impl Visitor {
         self.send(self.request("GET", path)).await
     }
 
-    /// Sends a request, and keeps what its answer has for the next page.
+    /// Sends a request, and keeps the flash cookie of its answer for the next page.
     pub(super) async fn send(&self, request: RequestBuilder) -> Answer {
         let answer = send(request).await;
         let mut set = answer.headers.get_all("set-cookie").iter();
@@ -200,26 +200,26 @@ impl Visitor {
         answer
     }
 
-    /// A page that must be there.
+    /// Returns a page that must exist.
     pub(super) async fn page(&self, path: &str) -> String {
         let answer = self.get(path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         answer.text()
     }
 
-    /// The token of this visitor's forms.
+    /// Returns the token of this visitor's forms.
     pub(super) async fn token(&self) -> String {
         token_in(&send(self.request("GET", "/dashboard/keys/new")).await.text())
     }
 
-    /// Sends a form as a page of this visitor holds it.
+    /// Sends a form as a page of this visitor has it.
     pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let hidden = self.hidden(path).await;
         let hidden: Vec<_> = hidden.iter().map(|(name, value)| (&**name, &**value)).collect();
         self.post_raw(path, &[fields, &hidden].concat()).await
     }
 
-    /// The hidden fields of the form that is sent to a path, or the token that every form has.
+    /// Returns the hidden fields of the form that is sent to a path, or the token that every form has.
     pub(super) async fn hidden(&self, path: &str) -> Vec<(String, String)> {
         let page = match path.strip_suffix("/rotate") {
             Some(webhook) if webhook.starts_with("/dashboard/webhooks") => webhook,
@@ -238,7 +238,7 @@ impl Visitor {
         fields.map(pair).collect()
     }
 
-    /// Sends these fields and no others.
+    /// Sends only these fields.
     pub(super) async fn post_raw(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         self.send(self.form(path, fields)).await
     }
@@ -250,7 +250,7 @@ impl Visitor {
         request.header("content-type", "application/x-www-form-urlencoded").body(body.finish())
     }
 
-    /// Signs in as a browser does: the form first.
+    /// Signs in as a browser does: it gets the form first.
     pub(super) async fn sign_in(&mut self, account: &str, password: &str) -> Answer {
         let form = self.get("/dashboard/sign-in").await;
         self.guest = cookie(&form, "__Host-parcelo_guest").or(self.guest.take());
@@ -262,38 +262,37 @@ impl Visitor {
     }
 }
 
-/// A webhook that answers its first event with 410.
-pub(super) async fn gone(house: &House, tenant: Tenant) {
+/// Sets up a webhook that answers its first event with 410.
+pub(super) async fn gone(test: &TestService, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
     let (kinds, reach) =
         (Kinds::default(), AllowedHosts::for_environment(tenant.environment, Allowance::default()));
-    let (endpoints, now) = (house.service.endpoints(Actor::Server), house.service.now());
+    let (endpoints, now) = (test.service.endpoints(Actor::Server), test.service.now());
     endpoints.set(EndpointRequest { tenant, url, kinds, reach }, now).await.unwrap();
     endpoints.test(tenant, now).await.unwrap();
     let event =
-        house.service.lease_deliveries(&DeliverySlots::new(IN_FLIGHT)).await.unwrap().remove(0);
-    let delivery = house.service.delivery(event).await.unwrap().unwrap();
+        test.service.lease_deliveries(&DeliverySlots::new(IN_FLIGHT)).await.unwrap().remove(0);
+    let delivery = test.service.delivery(event).await.unwrap().unwrap();
     let answer = Ok(EndpointAnswer { status: 410, retry_after: None, body_prefix: Vec::new() });
-    house
-        .service
+    test.service
         .settle_delivery(delivery, AttemptResult { at: now, millis: 84, answer })
         .await
         .unwrap();
 }
 
-/// The secret that a page shows.
+/// Returns the secret that a page shows.
 pub(super) fn secret_in(html: &str) -> Option<&str> {
     let (_, rest) = html.split_once("id=\"secret\"")?;
     rest.split_once('>')?.1.split_once('<').map(|(secret, _)| secret)
 }
 
-/// The token of the first form on a page.
+/// Returns the token of the first form on a page.
 pub(super) fn token_in(html: &str) -> String {
     let (_, rest) = html.split_once("name=\"form\" value=\"").expect("a form has its token");
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// The value of a cookie that an answer sets, if it is not taken back.
+/// Returns the value of a cookie that an answer sets and does not remove.
 pub(super) fn cookie(answer: &Answer, name: &str) -> Option<String> {
     let lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
     let value = lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).next_back()?;
@@ -301,7 +300,7 @@ pub(super) fn cookie(answer: &Answer, name: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// An order whose every personal text can be distinguished, and those texts.
+/// Returns an order whose every personal text can be distinguished, and those texts.
 pub(super) fn marked(number: &str) -> (Value, [&'static str; 6]) {
     let order = with(order("order-marked"), "/trackingNumber", Value::from(number));
     let order = with(order, "/sender/fullName", Value::from("CanarySender"));
