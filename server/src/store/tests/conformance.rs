@@ -95,6 +95,7 @@ promises!(
     no_history_crosses_tenants,
     an_order_comes_back_as_it_was_accepted,
     steps_come_when_they_are_due,
+    damaged_parcels_hold_up_no_other_s_steps,
     writes_committed_during_a_pause_make_one_group,
     a_history_is_ordered_by_time_then_sequence,
     a_row_and_its_history_are_of_one_moment,
@@ -281,6 +282,24 @@ async fn steps_come_when_they_are_due(store: Store) {
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     assert_eq!(due(100).await, ["SB-MIDDLE-01", "SB-LATE-0001"]);
     assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(20)));
+}
+
+async fn damaged_parcels_hold_up_no_other_s_steps(store: Store) {
+    for (number, due) in [("SB-DAMAGED-01", 1), ("SB-DAMAGED-02", 2), ("SB-WHOLE-0001", 3)] {
+        let step = Step { index: 0, due: NOW.plus(due) };
+        let parcel = made(&store, sandbox(1), number).await.key;
+        let ops = vec![Op::Schedule { parcel, step }];
+        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
+    }
+    let damage = "UPDATE parcels SET country = '?' WHERE number LIKE 'SB-DAMAGED-%'";
+    assert_eq!(store.write(async move |db| db.execute(damage, &[]).await).await.unwrap(), 2);
+    let numbers = |rows: Vec<ParcelRow>| -> Vec<_> {
+        rows.into_iter().map(|row| row.tracking_number.to_string()).collect()
+    };
+    assert_eq!(numbers(store.due(NOW.plus(9), 1).await.unwrap()), ["SB-WHOLE-0001"]);
+    let due_of = async |tenant| store.due_of(tenant, NOW.plus(9), 1).await.unwrap();
+    assert_eq!(numbers(due_of(sandbox(1)).await), ["SB-WHOLE-0001"]);
+    assert_eq!(due_of(sandbox(2)).await, []);
 }
 
 async fn a_history_is_ordered_by_time_then_sequence(store: Store) {
