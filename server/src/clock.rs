@@ -1,4 +1,4 @@
-//! Time: the only module that reads the wall clock. All other code is given the time as an argument.
+//! Time: the only module that reads the wall clock. All other code receives the time as an argument.
 
 mod jumps;
 #[cfg_attr(
@@ -34,18 +34,18 @@ impl Millis {
     /// One day.
     pub const DAY: i64 = 24 * Self::HOUR;
 
-    /// Returns the time `millis` later, or earlier if negative; it saturates.
+    /// Returns the time `millis` later, or earlier if negative. Saturates on overflow.
     #[must_use]
     pub const fn plus(self, millis: i64) -> Self {
         Self(self.0.saturating_add(millis))
     }
 
-    /// Returns the Unix second that contains the time.
+    /// Returns the Unix second that contains this time.
     pub const fn second(self) -> i64 {
         self.0.div_euclid(Self::SECOND)
     }
 
-    /// Converts to a date and time; 1970 if it is out of the calendar's range.
+    /// Converts to a date and time; 1970 if the time is out of the calendar's range.
     pub fn to_utc(self) -> DateTime<Utc> {
         DateTime::from_timestamp_millis(self.0).unwrap_or_default()
     }
@@ -67,13 +67,13 @@ pub trait Clock: fmt::Debug + Send + Sync {
         self.now()
     }
 
-    /// Returns true if old data may be deleted.
+    /// Returns `true` if old data may be deleted.
     fn may_purge(&self) -> bool {
         true
     }
 
-    /// Checks for a jump; returns by how many milliseconds the clock has jumped since the last check. A clock that a
-    /// test moves does not jump.
+    /// Checks for a jump. Returns the milliseconds by which the clock has jumped since the last check, or `None`. A
+    /// clock that a test moves does not jump.
     fn look(&self) -> Option<i64> {
         None
     }
@@ -108,8 +108,8 @@ impl TwoClocks for MachineClocks {
     }
 }
 
-/// The machine's clock with a guard against jumps: it shows the machine's time, but for a while after a jump, nothing
-/// expires early or is deleted.
+/// The machine's clock with a guard against jumps. It shows the machine's time, but for a while after a jump, nothing
+/// expires early and nothing is deleted.
 #[derive(Debug)]
 pub(crate) struct GuardedClock<T = MachineClocks> {
     clocks: T,
@@ -197,8 +197,8 @@ impl Clock for TokioClock {
     }
 }
 
-/// Returns monotonic real time, for the age of cached values and the duration of work; it is independent of the
-/// service's clock. In tests it is the runtime's, so that results do not depend on the speed of the machine.
+/// Returns monotonic real time, for the age of cached values and the duration of work. It is independent of the
+/// service's clock. In tests, it is the runtime's time, so that results do not depend on the machine's speed.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's stopwatch")]
 pub(crate) fn stopwatch() -> Instant {
     if cfg!(test) { runtime_time().into_std() } else { Instant::now() }
@@ -210,7 +210,7 @@ pub(crate) fn runtime_time() -> tokio::time::Instant {
     tokio::time::Instant::now()
 }
 
-/// Returns true if `age` has passed on the stopwatch since `start`.
+/// Returns `true` if `age` has passed on the stopwatch since `start`.
 pub(crate) fn is_older(start: Instant, age: Duration) -> bool {
     stopwatch().saturating_duration_since(start) > age
 }

@@ -1,8 +1,8 @@
-//! Cycles of files that import one another, which a reader would have to take in all at once.
+//! Import cycles: a reader would have to understand all files of a cycle at once.
 //!
-//! A parent module and its children may use one another: the parent holds what they share and puts the
-//! parts together. So a cycle is a fault unless the file of the innermost module around all its files is
-//! one of them: `a.rs` → `mod.rs` → `b.rs` → `a.rs` is allowed, `a.rs` → `b.rs` → `a.rs` is not.
+//! A parent module and its children may import each other, because the parent holds what they share and puts the parts
+//! together. A cycle is a fault unless it contains the file of the innermost module around all its files: `a.rs` →
+//! `mod.rs` → `b.rs` → `a.rs` is allowed, `a.rs` → `b.rs` → `a.rs` is not.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn files_do_not_import_one_another_in_cycles() {
     assert_none("files use one another in a cycle", &faults);
 }
 
-/// Cycles without a file in common, the shortest first.
+/// Returns cycles that share no file, shortest first.
 fn cycles(of: &Crate) -> Vec<Vec<&str>> {
     let (edges, mut cycles) = (of.edges(), Vec::new());
     for (scope, parent) in of.files() {
@@ -41,10 +41,10 @@ fn cycles(of: &Crate) -> Vec<Vec<&str>> {
     cycles
 }
 
-/// The files below a module, each with the child module that it belongs to.
+/// The files below a module, each with the child module that contains it.
 type Branches<'c> = BTreeMap<&'c str, &'c str>;
 
-/// The shortest cycle that leads from one child module to another.
+/// Returns the shortest cycle that leads from one child module to another.
 fn shortest_cycle<'c>(edges: &Edges<'c>, branches: &Branches<'c>) -> Option<Vec<&'c str>> {
     let crossings = branches.iter().flat_map(|(file, branch)| {
         let used = edges.get(file).into_iter().flatten();
@@ -58,14 +58,14 @@ fn shortest_cycle<'c>(edges: &Edges<'c>, branches: &Branches<'c>) -> Option<Vec<
         while cycle[cycle.len() - 1] != first {
             cycle.push(predecessors.get(cycle[cycle.len() - 1])?);
         }
-        // From `last` on, in the order of uses.
+        // Start at `last`, and follow the order of uses.
         cycle[1..].reverse();
         Some(cycle)
     });
     cycles.min_by_key(Vec::len)
 }
 
-/// The files that a file leads to, each with the one before it on a shortest path.
+/// Returns the files that a file leads to, each with its predecessor on a shortest path.
 fn predecessors<'c>(
     edges: &Edges<'c>,
     within: &Branches<'c>,
@@ -85,7 +85,7 @@ fn predecessors<'c>(
     before
 }
 
-/// A crate of made-up files: `mod` lines are added for those in `src`.
+/// Returns the cycles in a crate of made-up files. `mod` lines are added for the files in `src`.
 fn cycles_of(files: &[(&str, &str)]) -> Vec<String> {
     let files: Files =
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
@@ -116,7 +116,7 @@ fn a_cycle_is_found_however_it_is_written() {
 fn acyclic_imports_pass() {
     let parent = ("src/lib.rs", "mod a; mod b; pub use b::B; pub struct P; fn f() { a::A; }");
     let table = [
-        // One direction; the other in a test, a comment, a text, an attribute or a macro's body.
+        // Uses in one direction; the other direction is in a test, a comment, a text, an attribute or a macro's body.
         (
             "use crate::B; pub struct A;",
             "pub struct B; #[cfg(test)] mod tests { use crate::a::A; }",

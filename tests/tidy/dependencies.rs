@@ -1,5 +1,5 @@
-//! Rules for dependencies: each has its reason in docs/decisions.md and is used, and the SDK and the mock server bring
-//! few others into the builds of their users.
+//! Rules for dependencies: each is used and has its reason in docs/decisions.md, and the SDK and the mock server add
+//! few others to the builds of their users.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,7 +33,7 @@ fn every_crate_uses_what_it_depends_on() {
     assert_none("a crate depends on what its code never names", &faults);
 }
 
-/// The words of a crate's code and comments, whose examples run.
+/// Returns the words of a crate's code and of its comments, because examples in them run.
 fn words_of(folder: &str) -> BTreeSet<String> {
     let folders: &[&str] = if folder.is_empty() { &["cli/", "tests/"] } else { &[folder] };
     let sources = rust_under(folders).into_iter();
@@ -42,7 +42,7 @@ fn words_of(folder: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Each dependency on a crate of others, with the folder of the crate that has it.
+/// Returns each dependency on a third-party crate, with the folder of the crate that has it.
 fn dependencies() -> Vec<(String, String)> {
     let metadata = cargo(&["metadata", "--locked", "--no-deps", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&metadata).unwrap();
@@ -60,7 +60,7 @@ fn dependencies() -> Vec<(String, String)> {
     found
 }
 
-/// The rows of "Dependencies" in docs/decisions.md: | `name`, `name` | reason |
+/// Returns the names in the rows of "Dependencies" in docs/decisions.md: | `name`, `name` | reason |
 fn reasons() -> BTreeSet<String> {
     let text = read("docs/decisions.md");
     let section = text.split("\n## Dependencies").nth(1).unwrap().split("\n## ").next().unwrap();
@@ -98,7 +98,7 @@ fn a_crate_brings_nothing_along_that_its_users_do_not_want() {
     }
 }
 
-/// Crates that the SDK may bring besides those that reqwest and tokio bring.
+/// Maximum number of crates that the SDK may add to the crates of reqwest and tokio.
 const MAX_SDK_CRATES: usize = 30;
 
 #[test]
@@ -110,7 +110,7 @@ fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
         let depth = &line[..line.len() - name.len()];
         owner = if depth == "1" { name.split(' ').next().unwrap() } else { owner };
         match owner {
-            // serde_json: reqwest's feature `json`, which our peers use, brings it.
+            // reqwest's feature `json`, which our peers use, brings serde_json.
             "reqwest" | "tokio" | "serde_json" => theirs.insert(name),
             _ => depth != "0" && ours.insert(name),
         };
@@ -120,7 +120,7 @@ fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
     assert!(own.len() <= MAX_SDK_CRATES, "{}: {own:?}", own.len());
 }
 
-/// Crates that the mock server may bring into the tests of a program that has the SDK.
+/// Maximum number of crates that the mock server may add to the tests of a program that has the SDK.
 const MAX_MOCK_CRATES: usize = 40;
 
 #[test]
@@ -133,13 +133,13 @@ fn the_mock_server_brings_few_crates_besides_the_sdk() {
     assert!(more.len() <= MAX_MOCK_CRATES, "{}: {more:?}", more.len());
 }
 
-/// The crates of a tree, as `name version`.
+/// Returns the crates of a dependency tree, as `name version`.
 fn held_by(package: &[&str]) -> BTreeSet<String> {
     let tree = tree(&[package, &["--prefix", "none"]].concat());
     tree.lines().filter_map(|line| line.split(" (").next()).map(str::to_owned).collect()
 }
 
-/// A tree without what tests bring.
+/// Returns a dependency tree without the dependencies of tests.
 fn tree(arguments: &[&str]) -> String {
     cargo(&[&["tree", "--locked", "--edges", "normal"], arguments].concat())
 }

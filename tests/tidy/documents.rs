@@ -1,4 +1,4 @@
-//! What the documents must say, compared with the code that they speak of.
+//! Checks of the documents against the code that they describe.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -107,7 +107,7 @@ fn every_link_leads_to_a_file_and_to_a_heading_in_it() {
     assert_none("a link leads nowhere", &dead);
 }
 
-/// Returns the anchors of a document's headings, as GitHub makes them.
+/// Returns the anchors of a document's headings, as GitHub generates them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with("##"));
     let names = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());

@@ -1,6 +1,6 @@
-//! Dependencies between files: a file uses the file that defines a name it writes, in a `use` or in a path. Re-exports
-//! are followed, and a `pub use` alone does not count. `mod` lines, attributes, test code and the bodies of
-//! `macro_rules!` are ignored.
+//! Dependencies between files: a file uses each file that defines a name in its `use` items and paths. Re-exports are
+//! followed, and a `pub use` alone does not count. `mod` lines, attributes, test code and the bodies of `macro_rules!`
+//! are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,8 +76,8 @@ impl Crate {
         self.modules.insert(path.to_vec(), module);
     }
 
-    /// Returns the full path of the item that a path names, by the module that defines it: `crate::a::Item`. A path into
-    /// another crate is returned unchanged.
+    /// Returns the full path of the item that a path names, by the module that defines it: `crate::a::Item`. A path
+    /// into another crate is returned unchanged.
     fn resolve(&self, from: &[String], path: &[String], steps: u8) -> Path {
         let head = path.first().map_or("", String::as_str);
         let known = matches!(head, "crate" | "self" | "super") || self.knows(from, head);
@@ -99,7 +99,7 @@ impl Crate {
         [&["crate".to_owned()], &*at, rest].concat()
     }
 
-    /// Returns true if a path may start with this name: a child module, or a name that a `use` brought.
+    /// Returns `true` if a path may start with this name: a child module, or a name that a `use` imports.
     fn knows(&self, module: &[String], name: &str) -> bool {
         self.child(module, name).is_some()
             || self.imported(module, name).is_some_and(|found| found.path != [name])
@@ -114,19 +114,19 @@ impl Crate {
         module.uses.iter().find(|found| found.name == name)
     }
 
-    /// Each module's path and file.
+    /// Returns each module's path and file.
     pub(super) fn files(&self) -> impl Iterator<Item = (&[String], &str)> {
         self.modules.iter().map(|(path, module)| (&**path, &*module.file))
     }
 
-    /// The file that holds a resolved name; none for a module itself and for another crate's name.
+    /// Returns the file that holds a resolved name; `None` for a module itself and for another crate's name.
     fn holder(&self, name: &[String]) -> Option<&str> {
         let path = name.strip_prefix(&["crate".to_owned()])?;
         let module = (0..path.len()).rev().find_map(|end| self.modules.get(&path[..end]))?;
         (!self.modules.contains_key(path)).then_some(&module.file)
     }
 
-    /// Each file and the names that it uses, resolved.
+    /// Returns each file and the names that it uses, resolved.
     pub(super) fn names(&self) -> impl Iterator<Item = (&str, Path)> {
         self.modules.iter().flat_map(move |(path, module)| {
             let is_private = |found: &&Use| matches!(found.visibility, Visibility::Inherited);
@@ -138,7 +138,7 @@ impl Crate {
         })
     }
 
-    /// Each name that others can reach by `pub use` of this module, resolved.
+    /// Returns each name that others can reach by `pub use` of this module, resolved.
     pub(super) fn exports(&self, module: &[&str]) -> impl Iterator<Item = (&str, Path)> {
         let path: Path = module.iter().map(|part| (*part).to_owned()).collect();
         let uses = self.modules[&path].uses.iter();
@@ -162,7 +162,7 @@ impl Module {
         self.paths.iter().any(|path| path[0] == name)
     }
 
-    /// The names of `a::{self, b::C as D}`.
+    /// Adds the names of a `use` tree such as `a::{self, b::C as D}`.
     fn add_uses(&mut self, tree: &UseTree, before: &[String], visibility: &Visibility) {
         let (last, alias) = match tree {
             UseTree::Path(path) => {
@@ -212,7 +212,7 @@ impl<'c> Visit<'c> for Module {
         visit::visit_path(self, path);
     }
 
-    /// The arguments of a macro are tokens, of which paths are read.
+    /// Reads the paths in the arguments of a macro, which are tokens.
     fn visit_macro(&mut self, macro_call: &'c Macro) {
         self.visit_path(&macro_call.path);
         let tokens = macro_call.tokens.to_string().replace(" :: ", "::");
@@ -238,7 +238,7 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The attributes of an item, and its name where a `use` can name it.
+/// Returns the attributes of an item, and its name if a `use` can name it.
 fn parts(item: &Item) -> (&[Attribute], Option<&Ident>) {
     match item {
         Item::Const(item) => (&item.attrs, Some(&item.ident)),

@@ -1,5 +1,5 @@
 //! The rules of this repository, as tests: allowed imports, lengths of files, contents of documents. Each reads the
-//! files of the working tree; a failure names the rule and the files, most with the line.
+//! files of the working tree. A failure names the rule and the files, usually with the line.
 //!
 //! To add a rule, write its check here.
 #![cfg(test)]

@@ -38,7 +38,7 @@ fn few_doc_comments_open_with_a_question_or_a_preposition() {
     assert_none("a function's doc begins with a verb, a type's with a noun", &faults);
 }
 
-/// Returns the number of a file's doc comments, and place and text of each that opens with one of the words.
+/// Returns the number of a file's doc comments, with place and text of each comment that opens with one of the words.
 fn openings(source: &Source) -> (usize, Vec<String>) {
     let (mut docs, mut found) = (0, Vec::new());
     let mut is_inside = false;

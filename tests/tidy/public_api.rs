@@ -1,5 +1,5 @@
-//! The SDK's public API: it must be the checked-in listing. A change can break programs that use the crate, so a person
-//! reviews the difference and accepts it. Also the paths of its names: one for each, few at the root.
+//! The SDK's public API must equal the checked-in listing. A change can break programs that use the crate, so a person
+//! reviews the difference and accepts it. Each name has one path, and few names are at the root.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,10 +17,10 @@ use super::{
     sources::{is_word, read, root, rust_under},
 };
 
-/// The checked-in listing, which the package leaves out.
+/// The checked-in listing, which is not part of the package.
 const LISTING: &str = "sdk/public-api.txt";
 
-/// The features for integrators; those for the server are not promised.
+/// The features for integrators. The features for the server are not promised.
 const FEATURES: &str = "blocking,client,gzip,http2,webhooks";
 
 /// `PARCELO_BLESS=1` writes the listing.
@@ -50,9 +50,9 @@ fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
     assert_none(&format!("{LISTING} is old: run `just bless`"), &changed);
 }
 
-/// Reduces the implementation of a trait to one line, since the trait determines its items. Free functions, aliases and
-/// constants that follow it are kept. `StructuralPartialEq` is dropped: `PartialEq` derives it, and no one can write
-/// it.
+/// Reduces the implementation of a trait to one line, because the trait determines its items. Free functions, aliases
+/// and constants that follow it are kept. `StructuralPartialEq` is dropped: `PartialEq` derives it, and no one can
+/// write it.
 fn without_what_traits_say(items: Vec<String>) -> Vec<String> {
     let mut implementing = None;
     let mut says_more = |item: &String| {
@@ -77,7 +77,7 @@ fn without_what_traits_say(items: Vec<String>) -> Vec<String> {
     items.into_iter().filter(|item| says_more(item)).collect()
 }
 
-/// A type without its parameters and bounds, which its items need not repeat.
+/// Returns a type without its parameters and bounds, which its items need not repeat.
 fn path_of(implementor: &str) -> &str {
     let end =
         if implementor.starts_with("parcelo") { ['<', ' ', '\n'].as_slice() } else { &['\n'] };
@@ -102,8 +102,8 @@ fn what_stands_in_a_module_after_an_implementation_is_listed() {
     assert_eq!(listed, kept);
 }
 
-/// The documentation of the SDK as JSON, which a stable rustdoc writes only with `RUSTC_BOOTSTRAP`. The
-/// variable is set for rustdoc alone: cargo and rustc would compile everything again with it.
+/// Builds the documentation of the SDK as JSON. A stable rustdoc writes it only with `RUSTC_BOOTSTRAP`, which is set
+/// for rustdoc alone, because cargo and rustc would compile everything again with it.
 fn documented() -> PathBuf {
     let folder = tempfile::tempdir().unwrap();
     let rustdoc = folder.path().join("rustdoc");
@@ -147,7 +147,7 @@ fn every_name_of_the_sdk_has_one_path() {
     assert!((20..=ROOT_NAMES).contains(&names), "{names} names are re-exported at the root");
 }
 
-/// Types of `parcelo::calls` that hold no client, and streams, for which the blocking client has iterators and a reader.
+/// Types of `parcelo::calls` that hold no client, and streams, which are iterators and a reader in the blocking client.
 const WITHOUT_TWIN: &[&str] = &[
     "Attempt",
     "FailureClass",
@@ -168,7 +168,7 @@ fn each_method_of_the_client_is_one_of_the_blocking_client() {
     let [client, blocking] =
         ["sdk/src/client/", "sdk/src/blocking/"].map(|folder| methods(folder, &types));
     assert!(client.len() > 40, "not read: {client:?}");
-    // Both are made by the same builder; raw calls are for programs that pass on what their user types.
+    // The same builder creates both clients; raw calls are for programs that pass on what their user types.
     assert_eq!(
         client.difference(&blocking).collect::<Vec<_>>(),
         [
@@ -185,7 +185,8 @@ fn each_method_of_the_client_is_one_of_the_blocking_client() {
     );
 }
 
-/// Returns the public methods of these types in a folder: an `impl` or a handle is of the type that its line names last.
+/// Returns the public methods of these types in a folder. An `impl` or a handle belongs to the type that its line names
+/// last.
 fn methods(folder: &str, types: &[&str]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for source in rust_under(&[folder]) {

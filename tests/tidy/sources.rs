@@ -1,4 +1,4 @@
-//! The repository's files as the rules read them.
+//! The repository's files, in the form that the rules read.
 
 use std::{fs, path::Path};
 
@@ -18,34 +18,34 @@ impl Source {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 
-    /// True for files that only tests use.
+    /// Returns `true` for files that only tests use.
     pub(super) fn is_test(&self) -> bool {
         self.path.split('/').any(|part| matches!(part, "tests" | "tests.rs" | "benches"))
     }
 
-    /// The text without the test modules at its end.
+    /// Returns the text without the test modules at its end.
     pub(super) fn without_tests(&self) -> &str {
         let end = self.text.find("\n#[cfg(test)]\nmod ").map_or(self.text.len(), |at| at + 1);
         &self.text[..end]
     }
 
-    /// `path:line` of a place in the text.
+    /// Returns the place in the text as `path:line`.
     pub(super) fn at(&self, offset: usize) -> String {
         format!("{}:{}", self.path, self.text[..offset].matches('\n').count() + 1)
     }
 }
 
-/// The repository's folder.
+/// Returns the repository's folder.
 pub(super) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
-/// One file's text.
+/// Reads the text of a file.
 pub(super) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Every text file, sorted by path.
+/// Returns every text file, sorted by path.
 pub(super) fn all() -> Vec<Source> {
     let mut found = Vec::new();
     let mut folders = vec![root().to_path_buf()];
@@ -68,7 +68,7 @@ pub(super) fn all() -> Vec<Source> {
     found
 }
 
-/// Every Rust file under one of the folders.
+/// Returns every Rust file under one of the folders.
 pub(super) fn rust_under(folders: &[&str]) -> Vec<Source> {
     let mut found = all();
     found

@@ -1,4 +1,4 @@
-//! Reports after `cargo test` how many tests passed without running, because PostgreSQL is not installed.
+//! Reports after `cargo test` how many tests passed without running because PostgreSQL is not installed.
 #![allow(
     clippy::expect_used,
     clippy::panic,

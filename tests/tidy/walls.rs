@@ -2,7 +2,7 @@
 
 use super::{assert_none, imports::Crate, sources::is_word};
 
-/// Files whose path starts with `folder`, those of `except` aside, name nothing that starts with one of
+/// A rule for the files whose path starts with `folder`, except for `except`: they name nothing that starts with one of
 /// `forbidden`.
 struct Wall {
     folder: &'static str,

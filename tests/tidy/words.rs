@@ -34,8 +34,8 @@ const NAMES: &[(&str, &str)] = &[
     ("fn of", "new, from_…, for_…"),
 ];
 
-/// The number of these that remain, by the first folder that fits; everywhere else there are none. The numbers
-/// are ratchets: fewer is always right, and the number may then be lowered.
+/// The number of these that remain, by the first folder that matches; all other folders have none. The numbers are
+/// ratchets: a lower count always passes, and the number may then be lowered.
 const REMAINING: &[(&str, usize)] = &[
     // The filter `Requests::of(operation)`, which reads as a sentence.
     ("server/src/mock/", 1),
@@ -71,8 +71,8 @@ fn dialect(source: &Source) -> Vec<String> {
     found
 }
 
-/// The texts and the comment of a line of Rust, and the rest of it. What goes on from the line before counts
-/// as code.
+/// Splits a line of Rust into its texts with its comment, and the rest. A text that continues from the previous line
+/// counts as code.
 fn prose_and_code(line: &str) -> (String, String) {
     let (code, comment) = line.split_once("//").unwrap_or((line, ""));
     let (code, texts): (Vec<_>, Vec<_>) =

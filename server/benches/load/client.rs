@@ -1,4 +1,4 @@
-//! Connections that send one request after the other, each order under a key of its own.
+//! Connections that send requests one at a time. Each order has its own idempotency key.
 
 use std::{
     net::SocketAddr,
@@ -17,9 +17,9 @@ use tokio::{net::TcpStream, task::JoinSet};
 
 pub(crate) const ORDER: &str = r#"{"idempotencyKey":"KEY","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 pub(crate) const ORDERS: &str = "/api/v1/orders/create";
-/// Connections that fill a database fast.
+/// Number of connections that fill a database.
 const LOADERS: usize = 64;
-/// Interval of the created parcels that are remembered for later requests.
+/// Interval between created parcels that are remembered for later requests.
 const REMEMBERED: usize = 20;
 
 /// An address to send to, and the key to send with.
@@ -29,14 +29,14 @@ pub(crate) struct Target {
     pub(crate) key: Arc<str>,
 }
 
-/// Keys of orders in a database, with their tracking numbers.
+/// The idempotency keys of stored orders, with their tracking numbers.
 pub(crate) type Known = Vec<(String, String)>;
 
 /// A kind of request that a row measures: its name, method, path and expected status.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ask(pub(crate) &'static str, &'static str, &'static str, u16);
 
-/// An order under a random key; the service draws the number.
+/// An order with a random key, for which the service generates the tracking number.
 pub(crate) const CREATE: Ask = Ask("creates", "POST", ORDERS, 201);
 const LIST: &str = "/api/v1/parcels";
 /// The requests to measure. Creates come last, because they change the number of parcels that reads are measured with.
@@ -134,11 +134,11 @@ impl Connection {
         answer
     }
 
-    /// Sends a request; returns the answer's status and body.
+    /// Sends a request, and returns the answer's status and body.
     pub(crate) async fn send(&mut self, method: &str, path: &str, body: String) -> (u16, Bytes) {
         let head = Request::builder().method(method).uri(path).header("host", "bench");
         let head = head.header("x-api-key", &*self.key).header("content-type", "application/json");
-        // prism answers with the document's first status unless it is asked for another.
+        // prism answers with the first status in the document unless the request asks for another.
         let request = head.header("prefer", "code=201").body(Full::new(body.into())).unwrap();
         self.sender.ready().await.unwrap();
         let answer = self.sender.send_request(request).await.unwrap();

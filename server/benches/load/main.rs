@@ -1,9 +1,9 @@
-//! The service under load, beside a static axum handler and prism in the same run: what a request costs
-//! at 1, 32 and 256 connections, and whether it still costs that with a million parcels.
+//! The service under load, compared with a static axum handler and prism in the same run: the cost of a request at 1,
+//! 32 and 256 connections, and whether it grows with a million stored parcels.
 //!
-//! `cargo bench -p parcelo-server --bench load -- [MODE]` prints the tables of docs/benchmarks.md; `-- --help` has the
-//! modes. Linux only: CPU time and memory are read from /proc. prism is left out, with a word, where `prism` is not on the
-//! path: `npm install --global @stoplight/prism-cli`.
+//! `cargo bench -p parcelo-server --bench load -- [MODE]` prints the tables of docs/benchmarks.md; `-- --help` lists
+//! the modes. Linux only, because CPU time and memory are read from /proc. If `prism` is not on the path, a message
+//! says so and prism is skipped: `npm install --global @stoplight/prism-cli`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -60,17 +60,17 @@ struct Plan {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Mode {
-    /// A file beside its peers, and its growth
+    /// A file compared with its peers, and its growth
     File,
-    /// Creates on PostgreSQL, by one server and two, beside bare statements and a file
+    /// Creates on PostgreSQL with one and two servers, compared with bare statements and a file
     Servers,
     /// Growth on PostgreSQL
     Growth,
-    /// New servers with new databases, to their first order
+    /// New servers with new databases, until their first order
     Starts,
-    /// Creates beside a tenant who lists 300,000 parcels as fast as its key may
+    /// Creates while a tenant lists 300,000 parcels as fast as its key may
     Neighbour,
-    /// Creates on PostgreSQL beside another tenant's lists, locked row and resets
+    /// Creates on PostgreSQL during another tenant's lists, locked row and resets
     Edges,
 }
 

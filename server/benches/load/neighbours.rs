@@ -1,5 +1,5 @@
-//! One tenant's creates beside another tenant that lists its 300,000 parcels of one day, holds a locked row (on
-//! PostgreSQL) and resets its sandbox.
+//! One tenant's creates while another tenant lists its 300,000 parcels of one day, holds a locked row (on PostgreSQL),
+//! or resets its sandbox.
 
 use std::{
     path::Path,
@@ -26,7 +26,7 @@ const CREATORS: usize = 4;
 const PAIRS: usize = 5;
 const LOCKED: Duration = Duration::from_secs(40);
 
-/// Measures creates beside lists, which come at the rate limit of a key on a file and without a pause on PostgreSQL.
+/// Measures creates while lists run, at the rate limit of a key on a file and without a pause on PostgreSQL.
 pub(crate) async fn measure(folder: &Path, database: &Database, time: Duration) {
     let peer = Peer::start_server(folder, &database.url, &mut None);
     let (other, begun) = (peer.another_account(&database.url), Utc::now());
@@ -80,7 +80,7 @@ async fn lists(at: (&Target, usize), queries: &[String], (pause, time): (Duratio
     let millis = over(at, |mut connection| {
         let queries = queries.to_vec();
         async move {
-            // Spread over the pause.
+            // Spread the first requests over the pause.
             let mut next = tokio::time::Instant::now() + pause.mul_f64(fastrand::f64());
             let (mut millis, turn) = (Vec::new(), fastrand::usize(..queries.len()));
             for query in queries.iter().cycle().skip(turn) {
@@ -90,7 +90,7 @@ async fn lists(at: (&Target, usize), queries: &[String], (pause, time): (Duratio
                 }
                 next += pause;
                 let (begun, path) = (Instant::now(), format!("/api/v1/parcels?{query}"));
-                // One of many that wait may be answered 503.
+                // The server may answer 503 while many requests wait.
                 if connection.send("GET", &path, String::new()).await.0 == 200 {
                     millis.push(millis_since(begun));
                 }
@@ -121,7 +121,7 @@ async fn lock(client: &Client, tenant: &Target) {
     tokio::join!(held_up, unlock);
 }
 
-/// Resets a tenant's sandbox by ten requests at once, and waits until all is erased.
+/// Resets a tenant's sandbox with ten concurrent requests, and waits until everything is erased.
 async fn reset(tenant: &Target, postgres: Option<&Client>, folder: &Path) {
     const IS_UNDER_WAY: &str = "SELECT EXISTS (SELECT 1 FROM ended_generations)";
     let begun = Instant::now();

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::{Connection, ORDERS, Target};
 
-/// The argument by which this program serves a constant.
+/// Argument that makes this program serve a constant.
 pub(crate) const STATIC: &str = "--static";
 const SERVER: &str = env!("CARGO_BIN_EXE_parcelo-server");
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
@@ -31,7 +31,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Starts an axum handler that reads the request and answers a constant, on the service's own accept loop.
+    /// Starts an axum handler that reads the request and answers with a constant, on the service's accept loop.
     pub(crate) fn start_static(folder: &Path) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         Self::start(command.arg(STATIC), folder, &mut None)
@@ -107,7 +107,7 @@ impl Peer {
         self.child.id()
     }
 
-    /// Returns how much memory it holds, in MiB.
+    /// Returns the memory that the process holds, in MiB.
     pub(crate) fn resident_mib(&self) -> f64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
         let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -141,17 +141,17 @@ impl Drop for Peer {
     }
 }
 
-/// Returns the CPU time of a process and of its children so far, in microseconds: exact to a clock tick of 10 ms each.
+/// Returns the CPU time of a process and its children so far, in microseconds, exact to a clock tick of 10 ms each.
 pub(crate) fn cpu_micros(process: u32) -> f64 {
     const MICROS_A_TICK: f64 = 10_000.0;
     let process = process.to_string();
     let ticks = fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let stat = fs::read_to_string(entry.ok()?.path().join("stat")).ok()?;
-        // After the command's name, which is in brackets and may hold blanks.
+        // Skip the command's name, which is in parentheses and may contain spaces.
         let (before, fields) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = fields.split(' ').collect();
         let is_of_it = before.split(' ').next() == Some(&process) || fields[1] == process;
-        // The last two are of children that have ended.
+        // The last two are the times of children that have ended.
         let times = fields[11..15].iter().map(|ticks| ticks.parse::<f64>().unwrap());
         is_of_it.then(|| times.sum::<f64>())
     });

@@ -1,5 +1,5 @@
-//! Orders on PostgreSQL, on a cluster started for the run: one server and two, beside a file and beside the bare
-//! statements sent over one connection, without the service.
+//! Orders on a PostgreSQL cluster that is started for the run, by one server and by two, compared with a file and with
+//! the bare statements sent over one connection, without the service.
 
 use std::{
     fs,
@@ -24,10 +24,10 @@ use crate::{
 mod shared;
 use shared::Cluster;
 
-/// Sizes of bare groups: what 32 connections can have waiting, and a size beyond which little is gained.
+/// Sizes of bare groups: as many orders as 32 connections can have waiting, and a size beyond which little is gained.
 const BARE_GROUPS: [usize; 2] = [32, 128];
 
-/// A new database, on a file or on a PostgreSQL with the settings that `initdb` gives it.
+/// A new database, in a file or on PostgreSQL with the default settings of `initdb`.
 pub(crate) struct Database {
     pub(crate) url: String,
     cluster: Option<(Cluster, String)>,
@@ -125,14 +125,14 @@ async fn create(client: &Client, statements: &[Statement], orders: usize) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
     let random = || (0..orders).map(|_| fastrand::u128(..).to_be_bytes().to_vec()).collect();
     let (mut keys, public_ids): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (random(), random());
-    // As the service draws them: five characters are the second, eight are random.
+    // The format of the service's numbers: five characters for the second and eight random ones.
     let number = |_| Ulid::from_parts(now as u64 / 1_000, fastrand::u128(..)).to_string();
     let number = |nth| format!("SBEC{}", &number(nth)[5..18]);
     let mut numbers: Vec<String> = (0..orders).map(number).collect();
-    // In the order of their indexes, as the service writes them.
+    // Sort them by their index, because the service writes them in this order.
     keys.sort_unstable();
     numbers.sort_unstable();
-    /// A column of the group, with the same in every row.
+    /// Builds a column of the group, with the same value in every row.
     macro_rules! all {
         ($value:expr) => {
             &vec![$value; orders] as &(dyn ToSql + Sync)

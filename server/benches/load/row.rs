@@ -1,4 +1,4 @@
-//! Rows of the tables: what was measured, and how a load is measured.
+//! Rows of the tables, and the measurement of a load.
 
 use std::{
     fmt,
@@ -68,7 +68,7 @@ impl Row {
         Self { what: what.to_owned(), parcels: None, connections: 1, answers, figures }
     }
 
-    /// Measures servers that share a load, and PostgreSQL by its main process, the `postmaster`.
+    /// Measures servers that share a load, and PostgreSQL if its main process, the `postmaster`, is passed.
     pub(crate) async fn measure(
         what: &str,
         (peers, postmaster): (&[Peer], Option<u32>),

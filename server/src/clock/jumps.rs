@@ -22,7 +22,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Returns the time that the wall clock would show at a later monotonic time if it were not set meanwhile.
+    /// Returns the time that the wall clock would show at a later monotonic time if it were not set in between.
     fn wall_at(self, monotonic: Duration) -> Millis {
         let passed = monotonic.saturating_sub(self.monotonic).as_millis();
         self.wall.plus(i64::try_from(passed).unwrap_or(i64::MAX))
@@ -46,8 +46,8 @@ pub(crate) struct JumpGuard {
 }
 
 impl JumpGuard {
-    /// Creates a guard at the start of the process. A clock that was wrong before looks like a correct one, so it is in
-    /// doubt as after a jump.
+    /// Creates a guard at the start of the process. The clock is in doubt, as after a jump, because it may have been
+    /// wrong before the start.
     pub(crate) fn starting_at(first: Reading) -> Self {
         Self { last: first, before: None, doubted_until: first.monotonic + DOUBT_PERIOD }
     }
@@ -78,7 +78,7 @@ impl JumpGuard {
         }
     }
 
-    /// Returns true if old data may be deleted: not while the clock is in doubt, since deletion is final.
+    /// Returns `true` if old data may be deleted: never while the clock is in doubt, because deletion is final.
     pub(crate) fn may_purge(&self, reading: Reading) -> bool {
         !self.is_doubted(reading.monotonic)
             && self.last.drift_to(reading).saturating_abs() <= MAX_DRIFT_MILLIS

@@ -1,6 +1,6 @@
 //! The clock of a database that several servers share. Every server follows it, advanced by its machine's monotonic
 //! time, so that all agree on when something is due or expires, even if a machine's clock is wrong. The skew of the
-//! machine's clock is checked here too, since other programs and certificate checks rely on that clock. This code is
+//! machine's clock is checked here too, because other programs and certificate checks rely on that clock. This code is
 //! pure: the caller passes all times.
 
 use std::{
@@ -26,9 +26,9 @@ enum Distance {
 /// The last measurement of the database's clock.
 #[derive(Debug, Default)]
 struct Known {
-    /// Its time when the machine's monotonic time was zero; none before the first measurement.
+    /// The database's time when the machine's monotonic time was zero; `None` before the first measurement.
     offset: Option<i64>,
-    /// The milliseconds by which the machine's clock is ahead of it.
+    /// The milliseconds by which the machine's clock is ahead of the database's.
     ahead: i64,
     distance: Option<Distance>,
 }
@@ -71,8 +71,8 @@ impl SharedClock {
         let mut known = self.known();
         let [earliest, latest] =
             [received, sent].map(|reading| shown.0.saturating_sub(millis(reading.monotonic)));
-        // The offset is kept as long as the measurement allows it, so that slow answers do not make the clock jump. The
-        // first one is the earliest possible: anything due by this clock is then due by the database's, too.
+        // Keep the offset as long as the measurement allows it, so that slow answers do not make the clock jump. The
+        // first offset is the earliest possible, so that anything due by this clock is also due by the database's.
         let offset = known.offset.unwrap_or(earliest).clamp(earliest, latest.max(earliest));
         let ahead = received.wall.0 - offset.saturating_add(millis(received.monotonic));
         let distance = distance(ahead, known.distance.unwrap_or(Distance::Near));
@@ -81,7 +81,7 @@ impl SharedClock {
         has_changed.then_some(Skew(ahead))
     }
 
-    /// Returns the skew while it is so large that the server must not be used: one of the two clocks is wrong.
+    /// Returns the skew if it is so large that the server must not be used, because one of the clocks is wrong.
     pub(crate) fn too_far(&self) -> Option<Skew> {
         let known = self.known();
         (known.distance == Some(Distance::TooFar)).then_some(Skew(known.ahead))

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
-/// Returns the address of the client: the socket's peer or, if that is a trusted proxy, the right-most
-/// entry of `X-Forwarded-For` that is not one.
+/// Returns the address of the client: the socket's peer or, if the peer is a trusted proxy, the right-most entry of
+/// `X-Forwarded-For` that is not a trusted proxy.
 pub(crate) fn client_address<'a>(
     peer: IpAddr,
     forwarded_for: impl DoubleEndedIterator<Item = &'a str>,
@@ -30,7 +30,7 @@ fn hop_address(hop: &str) -> Option<IpAddr> {
     bare.parse().ok().or_else(|| Some(hop.parse::<SocketAddr>().ok()?.ip()))
 }
 
-/// Returns true if a key with this list may be used from `client`. An empty list allows any address.
+/// Returns `true` if a key with this list may be used from `client`. An empty list allows any address.
 pub(crate) fn is_allowed(list: &[IpNet], client: IpAddr) -> bool {
     list.is_empty() || contains(list, client)
 }
@@ -47,7 +47,7 @@ pub(crate) fn client_network(client: IpAddr) -> IpAddr {
     }
 }
 
-/// Parses a network, or an address as a network of one. IPv4 written as IPv6 becomes IPv4, as in
+/// Parses a network, or an address as a network with a single address. IPv4 written as IPv6 becomes IPv4, as in
 /// [`client_address`].
 pub(crate) fn network(text: &str) -> Option<IpNet> {
     if let Ok(address) = text.parse::<IpAddr>() {

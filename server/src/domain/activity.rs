@@ -29,9 +29,9 @@ pub(crate) const fn begin_of(day: i64) -> Millis {
     Millis(day.saturating_mul(Millis::DAY))
 }
 
-/// Counts the late parcels by state. The counts have no times of day, so a parcel is late once every parcel of its day
-/// is: at most a day after its own promised day has passed at the destination. A parcel that is out for delivery is not
-/// late, since it arrives today.
+/// Counts the late parcels by state. Because the counts have no times of day, a parcel is late once every parcel of its
+/// day is late: at most a day after its promised day has passed at the destination. A parcel that is out for delivery
+/// is not late, because it arrives today.
 pub(crate) fn late(counted: &[ParcelCount], now: Millis) -> Vec<(State, u64)> {
     let is_late = |one: &&ParcelCount| {
         let last_order = begin_of(one.created_day + 1).plus(-1);

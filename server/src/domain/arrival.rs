@@ -7,7 +7,7 @@ use parcelo::model::{Arrival, ArrivalKind};
 use super::{ParcelRow, State, delivery};
 use crate::clock::Millis;
 
-/// Returns the day on which the parcel arrives, is late, or was delivered; none while no day can be promised.
+/// Returns the day on which the parcel arrives, is late, or was delivered; `None` while no day can be promised.
 pub(crate) fn arrival(parcel: &ParcelRow, now: Millis) -> Option<Arrival> {
     let zones = delivery::zones(parcel.country);
     let promised = NaiveDate::from_epoch_days(parcel.promised_day)?;
@@ -35,8 +35,8 @@ pub(crate) fn arrival(parcel: &ParcelRow, now: Millis) -> Option<Arrival> {
         // A driver who did not arrive by the end of the day is late, even before the promised day.
         State::OutForDelivery => (ArrivalKind::Delayed, promised.min(since)),
         State::Delivered => (ArrivalKind::Delivered, since),
-        // While the parcel is held, or after a missed delivery, the day depends on others. In the other states
-        // no delivery follows.
+        // While the parcel is held, or after a missed delivery, the day depends on others. In the other states, no
+        // delivery follows.
         State::CustomsHold
         | State::DeliveryAttempted
         | State::DeliveryFailed

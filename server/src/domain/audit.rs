@@ -133,15 +133,15 @@ impl AuditAction {
 /// A change to be logged with its author.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuditedChange {
-    /// The account that is changed; none for a change of the whole server.
+    /// The account that is changed; `None` for a change of the whole server.
     pub(crate) account: Option<AccountRowId>,
     pub(crate) action: AuditAction,
-    /// The id of what was changed; for a webhook its environment; empty if an account has only one.
+    /// The id of the changed object; for a webhook its environment; empty if the object is unique in its account.
     pub(crate) subject: String,
 }
 
 impl AuditedChange {
-    /// Creates a change of something that an account has only one of.
+    /// Creates a change of an object that is unique in its account.
     pub(crate) const fn of_account(account: AccountRowId, action: AuditAction) -> Self {
         Self { account: Some(account), action, subject: String::new() }
     }
@@ -164,7 +164,7 @@ pub struct AuditEntry {
     pub actor: Actor,
     /// The action.
     pub action: AuditAction,
-    /// The id of what was changed; for a webhook its environment; empty if an account has only one.
+    /// The id of the changed object; for a webhook its environment; empty if the object is unique in its account.
     pub subject: String,
 }
 

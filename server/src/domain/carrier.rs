@@ -35,8 +35,8 @@ impl From<IllegalTransition> for Refusal {
     }
 }
 
-/// Judges a scan. One that is older than the newest event, or repeats its state, only joins the history.
-/// Otherwise the table decides. A state that carriers cannot cause is always rejected.
+/// Judges a scan. A scan that is older than the newest event, or repeats its state, only joins the history. Otherwise
+/// the table decides. A state that carriers cannot cause is always rejected.
 pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
     let illegal = IllegalTransition { from: parcel.state, to: scan.state };
     if !Cause::Carrier.allows(scan.state) {
@@ -54,8 +54,8 @@ pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
     }
 }
 
-/// Decides on a report: returns the carrier's result and the changes. A refused event is not marked as
-/// accepted, so it is judged again when it is sent again, since scans come out of order.
+/// Decides on a report: returns the carrier's result and the changes. Because scans come out of order, a refused event
+/// is not marked as accepted, so that it is judged again when it is sent again.
 pub(crate) fn take(
     parcel: &ParcelRow,
     report: CarrierReport,

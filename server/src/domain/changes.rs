@@ -106,7 +106,7 @@ pub struct NewParcel {
     pub tenant: Tenant,
     /// The tracking number, unique in its environment regardless of case.
     pub tracking_number: TrackingNumber,
-    /// The draws that are left if that number is taken; none for a number that the caller chose.
+    /// The draws that are left if that number is taken; `None` for a number that the caller chose.
     pub(crate) redraws: Option<Redraws>,
     /// The time of creation.
     pub created_at: Millis,

@@ -62,8 +62,8 @@ pub(crate) fn create(creation: Creation<'_>, id: Ulid, now: Millis) -> Changes {
     Changes { now, idempotency_record: Some(record), expect: Vec::new(), ops }
 }
 
-/// Draws another number for a parcel whose number is taken, and writes it into the parcel and its answer. Returns false
-/// if the caller chose the number, or if no draw is left.
+/// Draws another number for a parcel whose number is taken, and writes it into the parcel and its answer. Returns
+/// `false` if the caller chose the number, or if no draw is left.
 pub(crate) fn redraw(parcel: &mut NewParcel, record: Option<&mut IdempotencyRecord>) -> bool {
     let Some(source) = parcel.redraws.as_mut().and_then(Redraws::next) else { return false };
     let environment = parcel.tenant.environment;

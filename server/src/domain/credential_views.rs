@@ -189,7 +189,7 @@ pub(crate) struct CarrierKeyView {
     revoked_at: Option<String>,
 }
 
-/// An admin token that was just made: the only place with the whole token.
+/// A newly created admin token. No other place shows the whole token.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NewTokenView {

@@ -17,8 +17,8 @@ use crate::clock::Millis;
 pub(crate) const DEFAULT_OVERLAP_SECONDS: u32 = 24 * 60 * 60;
 /// Maximum number of seconds for which a replaced secret may still work: a week.
 pub(crate) const MAX_OVERLAP_SECONDS: u32 = 7 * DEFAULT_OVERLAP_SECONDS;
-/// Maximum number of replaced secrets kept for a key: the latest. More would mean a rotation every few
-/// hours, and each is another secret that may have leaked.
+/// Maximum number of replaced secrets kept for a key: the latest. More would mean a rotation every few hours, and each
+/// kept secret may have leaked.
 pub(crate) const MAX_OLD_SECRETS: u32 = 15;
 
 /// The destinations a key may create orders for.
@@ -58,7 +58,7 @@ pub trait Scope: Send + Sync + Sized + 'static {
     /// The prefix of its public ids.
     const ID_PREFIX: &str;
 
-    /// Makes a secret from 32 random bytes.
+    /// Creates a secret from 32 random bytes.
     fn generate(new: &Self::New, random: &[u8; 32]) -> Self::Secret;
 }
 
@@ -191,13 +191,13 @@ pub struct NewSecret {
 }
 
 impl<S> Credential<S> {
-    /// Returns true if the secret with this hash is valid now.
+    /// Returns `true` if the secret with this hash is valid now.
     pub fn is_opened_by(&self, hash: &[u8; 32], now: Millis) -> bool {
         let is_old = |old: &OldSecret| old.hash == *hash && now < old.until;
         self.revoked_at.is_none() && (self.hash == *hash || self.old_secrets.iter().any(is_old))
     }
 
-    /// Returns the time at which the last replaced secret stops working; none if none works now.
+    /// Returns the time at which the last replaced secret stops working; `None` if none works now.
     pub fn old_secret_until(&self, now: Millis) -> Option<Millis> {
         let alive = self.old_secrets.iter().map(|old| old.until).filter(|until| now < *until);
         alive.max().filter(|_| self.revoked_at.is_none())

@@ -8,15 +8,15 @@ use crate::clock::Millis;
 /// A destination: country, days in transit, hours that `estimatedDelivery` is behind UTC, and its zones.
 struct Destination(&'static str, u64, i32, Zones);
 
-/// The hours that a country is behind UTC in two of its zones. The countries with one zone have no summer time. For
-/// the others, these bounds are enough, while a database of time zones would need the zone of each address.
+/// The hours that a country is behind UTC in two of its zones. Countries with one zone have no summer time. For the
+/// others, these bounds are enough; a database of time zones would need the zone of each address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Zones {
     /// The zone whose dates are shown. Between 08:00 and 21:00, when parcels are delivered, every zone of the country
     /// has the same date as this one, even in summer. For `US` and `CA`, which span five hours or more, it is in the
     /// west.
     dates: i32,
-    /// The last zone of the country in which a day ends: nothing is late before that.
+    /// The zone of the country in which a day ends last: nothing is late before that.
     last: i32,
 }
 

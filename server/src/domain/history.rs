@@ -9,7 +9,7 @@ use parcelo::{
 use super::{Event, ParcelRow, Refusal, State, arrival::arrival, delivery};
 use crate::clock::Millis;
 
-/// Returns the two events that every parcel begins with. The row implies them, so they are not stored.
+/// Returns the two events that every parcel begins with. They are not stored, because the row implies them.
 pub(crate) fn first_events(parcel: &ParcelRow) -> [Event; 2] {
     [(1, State::Ordered), (2, State::LabelGenerated)].map(|(sequence, state)| Event {
         sequence,

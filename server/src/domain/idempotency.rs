@@ -71,12 +71,12 @@ pub(crate) enum ReplayDecision {
     Conflict(IdempotencyRecord),
 }
 
-/// Returns true if a record of this age still counts.
+/// Returns `true` if a record of this age still counts.
 pub(crate) const fn is_alive(first_seen: Millis, now: Millis) -> bool {
     now.0 < first_seen.plus(LIFETIME).0
 }
 
-/// Decides on a request, given the record that was found under its key.
+/// Decides on a request by the record that was found under its key, if there is one.
 pub(crate) fn judge(
     found: Option<IdempotencyRecord>,
     fingerprint: &Fingerprint,

@@ -1,4 +1,4 @@
-//! The day on which each API key was last used.
+//! The day of each API key's last use.
 
 use std::collections::BTreeMap;
 

@@ -31,7 +31,7 @@ impl Default for LegacySchedule {
 }
 
 impl LegacySchedule {
-    /// Returns true if the legacy API has ended.
+    /// Returns `true` if the legacy API has ended.
     pub fn is_over(self, now: Millis) -> bool {
         self.sunset.is_some_and(|sunset| now >= sunset)
     }
@@ -153,8 +153,8 @@ fn in_legacy_words(text: &str) -> String {
     })
 }
 
-/// Returns the last name in a path if it cannot mean anything else in a sentence: it is in camelCase, so
-/// it is not a word, and no other field has it.
+/// Returns the last name in a path if it cannot mean anything else in a sentence: the name is in camelCase, so it is
+/// not a word, and no other field has it.
 fn unmistakable(path: &str) -> Option<&str> {
     let name = path.rsplit('.').next()?;
     let bearers = FIELDS.iter().filter(|(_, other)| other.ends_with(name)).count();

@@ -40,7 +40,8 @@ pub enum Admission {
     Refused(Quota),
 }
 
-/// The requests of each caller in the current second. Earlier seconds are dropped as a whole, so no entry needs an expiry.
+/// The requests of each caller in the current second. Earlier seconds are dropped as a whole, so entries need no
+/// expiry.
 #[derive(Debug)]
 pub struct Windows<K> {
     second: i64,
@@ -77,7 +78,7 @@ impl<K: Eq + Hash> Windows<K> {
     }
 
     fn turn_to(&mut self, second: i64) {
-        // Requests overtake each other: one from just before the end of a second counts in the next one, and
+        // Requests overtake each other: a request from just before the end of a second counts in the next second, and
         // does not reset its counts. A clock that was set back starts a new window.
         if second == self.second || second.checked_add(1) == Some(self.second) {
             return;

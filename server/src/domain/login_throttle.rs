@@ -1,8 +1,8 @@
-//! Limits attempts to sign in. Failures are counted by account and by client network. After a few free
-//! ones, each failure makes the next attempt wait longer.
+//! Limits attempts to sign in. Failures are counted by account and by client network. After a few free failures, each
+//! further failure makes the next attempt wait longer.
 //!
-//! Strangers cannot lock out an account's owner this way. Clients that are signed in to the account, or
-//! whose network has signed in to it before, are counted separately and wait a few seconds at most.
+//! Strangers cannot lock out an account's owner this way, because clients that are signed in to the account, or whose
+//! network has signed in to it before, are counted separately and wait a few seconds at most.
 
 use std::net::IpAddr;
 
@@ -11,10 +11,10 @@ use hashlink::LruCache;
 use super::access::client_network;
 use crate::clock::Millis;
 
-/// Maximum number of counts, and of known networks, that are remembered. To evict one, an attacker has
-/// to fail this often under other names, and each failure takes time.
+/// Maximum number of counts, and of known networks, that are remembered. To evict an entry, an attacker has to fail
+/// this often under other names, and each failure takes time.
 const MAX_COUNTS: usize = 10_000;
-/// Time after the last failure at which all of them are forgotten.
+/// Time after the last failure at which all failures are forgotten.
 pub(crate) const FAILURE_LIFETIME: i64 = Millis::HOUR;
 /// Maximum length of an account's name in characters; longer names are counted by their beginning.
 const MAX_NAME_CHARS: usize = 100;
@@ -28,7 +28,7 @@ struct Pauses {
 }
 
 const NETWORK: Pauses = Pauses { free: 5, first: Millis::MINUTE, longest: 15 * Millis::MINUTE };
-// More free failures than a network has, so that typos in an office do not slow down its account elsewhere.
+// More free failures than for a network, so that typos in an office do not slow down its account elsewhere.
 const ACCOUNT: Pauses = Pauses { free: 10, first: Millis::MINUTE, longest: 15 * Millis::MINUTE };
 // A neighbour behind the same router must neither lock the owner out nor guess without limit. At one
 // attempt in five seconds, a password of twelve characters cannot be guessed in a lifetime.
@@ -41,7 +41,7 @@ pub struct LoginAttempt<'a> {
     pub account: &'a str,
     /// The client's address.
     pub client: IpAddr,
-    /// True if the request has a session of this account.
+    /// `true` if the request has a session of this account.
     pub is_signed_in: bool,
 }
 
@@ -130,8 +130,8 @@ impl Default for LoginThrottle {
 }
 
 impl LoginThrottle {
-    /// Admits an attempt, or returns how many seconds it has to wait. It counts as a failure at once, so
-    /// that no more get through at the same time than one after the other.
+    /// Admits an attempt, or returns how many seconds it has to wait. It counts as a failure at once, so that
+    /// concurrent attempts get no further than sequential attempts.
     pub(crate) fn begin(
         &mut self,
         attempt: LoginAttempt<'_>,
@@ -158,7 +158,7 @@ impl LoginThrottle {
         }
     }
 
-    /// Remembers the network of a successful sign-in. Its further attempts are counted separately.
+    /// Remembers the network of a successful sign-in, whose further attempts are counted separately.
     pub(crate) fn has_signed_in(&mut self, attempt: LoginAttempt<'_>) {
         self.known.insert(known(attempt), ());
     }

@@ -1,7 +1,7 @@
 //! E-mails about parcels: the changes that trigger them, their recipients, their schedule and the result of an attempt.
 //!
 //! An e-mail is stored in the commit of its change, without an address. The address is read from the order when the
-//! e-mail is sent, so it is deleted with the parcel. News that is out of date by then is not sent.
+//! e-mail is sent, so it is deleted with the parcel. News that is then out of date is not sent.
 
 use super::{
     State,
@@ -20,8 +20,8 @@ pub(crate) const MAX_TO_ADDRESS_A_DAY: u32 = 30;
 /// Maximum number of e-mails from a tenant in an hour.
 pub(crate) const MAX_OF_TENANT_AN_HOUR: u32 = 10_000;
 
-/// The pauses after attempts that failed temporarily. When they are used up, the e-mail is given up: after about two
-/// days, in which a relay that is down can be repaired.
+/// The pauses after attempts that failed temporarily. After the last attempt, about two days later, the e-mail is given
+/// up; a relay that is down can be repaired in that time.
 const PAUSES: [i64; 9] = [
     Millis::MINUTE,
     5 * Millis::MINUTE,
@@ -138,7 +138,7 @@ impl MailsOff {
         self.0
     }
 
-    /// Returns true if a kind is switched off.
+    /// Returns `true` if a kind is switched off.
     pub const fn contains(self, kind: MailKind) -> bool {
         self.0 & (1 << kind.number()) != 0
     }
@@ -374,7 +374,7 @@ impl OptOut {
     }
 }
 
-/// Returns true if an e-mail is within the limits. Both numbers include it.
+/// Returns `true` if an e-mail is within the limits. Both numbers include it.
 pub(crate) const fn is_within_limits(to_address: u32, of_tenant: u32) -> bool {
     to_address <= MAX_TO_ADDRESS_A_DAY && of_tenant <= MAX_OF_TENANT_AN_HOUR
 }

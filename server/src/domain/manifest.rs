@@ -1,5 +1,5 @@
-//! Submitting a manifest: all of its parcels go under the air waybill, or none does
-//! (docs/api.md, Submit a manifest).
+//! Submitting a manifest: either all of its parcels go under the air waybill, or none of them (docs/api.md, Submit a
+//! manifest).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -42,7 +42,7 @@ pub(crate) struct Submission<'a> {
     pub request: &'a ManifestRequest,
     /// The tenant's manifest under the same air waybill.
     pub known: Option<Manifest>,
-    /// The tenant's parcels for the requested numbers, in their order, or the reason why there is none.
+    /// The tenant's parcels for the requested numbers, in their order, or the reason why a parcel is missing.
     pub found: &'a [Result<Candidate, Refusal>],
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn submit(
     Ok(Submitted::Now { manifest, expect, ops })
 }
 
-/// Returns true if the manifest has exactly the requested parcels, regardless of order and case.
+/// Returns `true` if the manifest has exactly the requested parcels, regardless of order and case.
 fn is_same_set(request: &ManifestRequest, known: &Manifest) -> bool {
     let requested: HashSet<_> =
         request.tracking_numbers.iter().map(|number| number.to_ascii_uppercase()).collect();

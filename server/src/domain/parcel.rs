@@ -25,7 +25,7 @@ pub struct ParcelRow {
     pub id: Ulid,
     /// The tenant that owns it.
     pub tenant: Tenant,
-    /// The tracking number, as it was given.
+    /// The tracking number, as it was sent or generated.
     pub tracking_number: TrackingNumber,
     /// The present state.
     pub state: State,
@@ -56,7 +56,7 @@ pub struct ParcelRow {
 pub struct Step {
     /// Its place in the scenario, from 0.
     pub index: u8,
-    /// The time at which it happens.
+    /// The scheduled time.
     pub due: Millis,
 }
 

@@ -103,7 +103,7 @@ impl Refusal {
         Self { hint: Some(hint), ..ErrorCode::InternalError.into() }
     }
 
-    /// Returns true if the server is at fault, not the request.
+    /// Returns `true` if the server is at fault, not the request.
     pub fn is_the_servers_fault(&self) -> bool {
         self.code.status() >= 500
     }

@@ -43,7 +43,7 @@ pub const SCENARIOS: [Scenario; 4] = [
 ];
 
 impl Scenario {
-    /// Returns the journey that a tracking number chooses; most choose none.
+    /// Returns the journey that a tracking number chooses; `None` for most numbers.
     pub fn for_number(number: &TrackingNumber) -> Option<&'static Self> {
         SCENARIOS.iter().find(|scenario| number.starts_with(scenario.prefix))
     }
@@ -55,8 +55,8 @@ impl Scenario {
     }
 }
 
-/// Takes a step that is due: judges its scan as a carrier's at its scheduled time, and schedules the step
-/// after it. The journey ends if the parcel's state does not allow the step.
+/// Takes a step that is due: judges its scan like a carrier's at the scheduled time, and schedules the next step. The
+/// journey ends if the parcel's state does not allow the step.
 pub(crate) fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
     let end = Op::CancelSteps { parcel: parcel.key };
     let Some(scenario) = Scenario::for_number(&parcel.tracking_number) else { return vec![end] };

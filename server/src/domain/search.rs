@@ -17,7 +17,7 @@ mod fold;
 
 /// Minimum length of a suffix that is searched for.
 const MIN_ENDING: usize = 4;
-/// Maximum length of a term in characters, without its kind: that of a reference.
+/// Maximum length of a term in characters, without its kind: the same as for a reference.
 const MAX_TERM: usize = ListQuery::MAX_SEARCH;
 /// Number of digits in an air waybill.
 const AWB_DIGITS: usize = 11;
@@ -134,18 +134,18 @@ pub(crate) struct Word {
 /// Air waybills that begin or end with some digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AwbBounds {
-    /// The lower bound of those that begin with the digits, inclusive.
+    /// The lower bound of air waybills that begin with the digits, inclusive.
     pub(crate) from: String,
-    /// The upper bound of those, exclusive.
+    /// The upper bound of air waybills that begin with the digits, exclusive.
     pub(crate) to: String,
-    /// The last four digits of those that end with the digits; none if there are too few for a suffix.
+    /// The last four digits of air waybills that end with the digits; `None` if there are too few for a suffix.
     pub(crate) last: Option<String>,
     /// The digits.
     pub(crate) digits: String,
 }
 
 impl Search {
-    /// Returns the search in a query; none if the query only lists parcels.
+    /// Returns the search in a query, or `None` if the query only lists parcels.
     pub(crate) fn new(query: &ListQuery) -> Option<Self> {
         if query.search.is_none() && query.reference.is_none() {
             return None;
@@ -204,7 +204,7 @@ impl Word {
         Self { terms: terms.collect(), awb: self.awb.filter(|awb| awb.len() == AWB_DIGITS) }
     }
 
-    /// Returns true if the word matches a parcel with these terms and this air waybill.
+    /// Returns `true` if the word matches a parcel with these terms and this air waybill.
     pub(crate) fn matches(&self, terms: &[String], awb: Option<&str>) -> bool {
         let has = |wanted: &String| {
             if let Some(whole) = wanted.strip_suffix(END) {

@@ -1,5 +1,5 @@
-//! Keys that derive from the database's one secret, one for each purpose: hashes of credentials and sessions,
-//! signatures of links, tokens of forms, and ids of the keys that forms make.
+//! Keys derived from the database's single secret, one for each purpose: hashes of credentials and sessions, signatures
+//! of links, tokens of forms, and ids of the keys that forms create.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -13,7 +13,7 @@ use ulid::Ulid;
 
 use super::tenant::{AccountRowId, Tenant};
 
-/// HMAC-SHA256 with its key already set, which is half the cost of a signature: a page of parcels needs many.
+/// HMAC-SHA256 with its key already set, which is half the cost of a signature: a page of parcels has many.
 type Keyed = Hmac<Sha256>;
 
 /// The keys that derive from the database's secret.
@@ -74,7 +74,7 @@ impl Secrets {
         URL_SAFE_NO_PAD.encode(mac(&self.forms, &[holder]))
     }
 
-    /// Returns the id of the key that an account's form makes. Its time is that at which the form was shown.
+    /// Returns the id of the key that an account's form creates. Its time is the time at which the form was shown.
     #[cfg(feature = "server")]
     pub fn new_key_id(&self, account: AccountRowId, form: Ulid) -> Ulid {
         let whole = mac(&self.new_keys, &[&account.0.to_be_bytes(), &form.to_bytes()]);
@@ -103,7 +103,7 @@ impl Secrets {
         mac(&self.mail_addresses, &[b"address", &account.0.to_be_bytes(), address.as_bytes()])
     }
 
-    /// Returns the hash under which a tenant's e-mails are counted: those to an address, given as its hash, or all.
+    /// Returns the hash under which a tenant's e-mails are counted: in total, or to an address, passed as its hash.
     pub(crate) fn hash_of_mail_count(
         &self,
         tenant: Tenant,
@@ -120,7 +120,7 @@ impl Secrets {
         URL_SAFE_NO_PAD.encode(whole.first_chunk::<16>().unwrap_or(&[0; 16]))
     }
 
-    /// Returns the signature of the link that unsubscribes an address from an account, both given as one hash.
+    /// Returns the signature of the link that unsubscribes an address from an account, both passed as one hash.
     pub(crate) fn unsubscribe_signature(&self, hash: &[u8; 32]) -> [u8; 16] {
         let whole = mac(&self.unsubscribe_links, &[hash]);
         *whole.first_chunk::<16>().unwrap_or(&[0; 16])

@@ -35,12 +35,12 @@ pub struct Session {
     pub account: AccountRowId,
     /// The account's name.
     pub name: String,
-    /// The time at which it ends.
+    /// The end of the session.
     pub ends_at: Millis,
 }
 
 impl Session {
-    /// Returns true until it ends.
+    /// Returns `true` until it ends.
     pub fn is_alive(&self, now: Millis) -> bool {
         now < self.ends_at
     }
@@ -51,7 +51,7 @@ impl Session {
     }
 }
 
-/// Returns true if a text can be a password: long enough to be hard to guess, one line, and not blank.
+/// Returns `true` if a text can be a password: long enough to be hard to guess, one line, and not blank.
 pub(crate) fn is_password(text: &str) -> bool {
     let is_blank = text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c));
     let is_line = !text.contains(['\n', '\r']);

@@ -2,14 +2,14 @@
 //! [`super::limit`] is the same limit on one server, with the same windows.
 //!
 //! For each key and second, the database counts the requests that servers have claimed. If every request needed a
-//! claim, every one would have to wait, so each server has the leeway [`Share::spare`] in two ways:
+//! claim, every request would have to wait, so each server has the leeway [`Share::spare`] in two ways:
 //!
-//! * It may admit that many requests in a second without a claim. They are counted with its next claim. If there is
-//!   none, or if the limit was used up meanwhile, they are admitted beyond the limit.
-//! * It may hold that many claimed requests unused, and claims more before they run out. They expire with the second,
-//!   and are lost to callers of other servers.
+//! * It may admit that many requests in a second without a claim. Its next claim counts them. If no claim follows, or
+//!   if the limit is used up before, they are admitted beyond the limit.
+//! * It may hold that many claimed requests unused, and claims more before they run out. Unused claims expire with the
+//!   second, and are lost to callers of other servers.
 //!
-//! All other servers together have at most a tenth of the limit of either kind. So a second admits at most
+//! In either way, all other servers together have at most a tenth of the limit. So a second admits at most
 //! `limit + max(limit / 10, servers - 1)` requests, and no caller is refused before nine tenths of the limit are used,
 //! whichever servers it calls. Requests beyond the leeway wait for a claim. They are claimed in one batch, and only one
 //! batch is in flight at a time, so that a flood costs no more queries than round trips.
@@ -49,7 +49,7 @@ pub struct Claim {
 /// The database's answer to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant {
-    /// The number of claimed requests that are granted; fewer if the limit has no more.
+    /// The number of claimed requests that are granted; fewer if they would exceed the limit.
     pub granted: u32,
     /// The number of requests that all servers have taken in the second.
     pub taken: u32,
@@ -122,17 +122,17 @@ enum Pool {
 struct Usage {
     /// The requests that this server admitted.
     admitted: u32,
-    /// The part of the database's count that this server has taken.
+    /// The number of requests in the database's count that this server has taken.
     taken: u32,
-    /// The part that the other servers have taken, as far as is known.
+    /// The number of requests that the other servers have taken, as far as is known.
     others: u32,
     pool: Pool,
-    /// True if a claim is in flight or about to be sent.
+    /// `true` if a claim is in flight or about to be sent.
     is_claiming: bool,
 }
 
 impl Usage {
-    /// Counts a request if it is admitted. Returns none if that needs a claim.
+    /// Counts a request if it is admitted. Returns `None` if that needs a claim.
     fn take(&mut self, share: Share) -> Option<bool> {
         let is_admitted = self.admitted < self.taken
             || match self.pool {
@@ -153,7 +153,7 @@ impl Usage {
         self.taken.saturating_sub(self.admitted)
     }
 
-    /// Returns true if it is time to claim more, so that the next requests need not wait.
+    /// Returns `true` if it is time to claim more, so that the next requests need not wait.
     fn is_low(&self, share: Share) -> bool {
         let left = self.taken.max(share.without_claim()).saturating_sub(self.admitted);
         self.pool == Pool::Open
@@ -193,10 +193,10 @@ struct Waiting<T> {
 pub(crate) struct SharedWindows<T> {
     second: i64,
     usage: HashMap<SharedKey, Usage>,
-    /// The use of the second before: a request that waits beyond its end still counts in it.
+    /// The use of the previous second: a request that is still waiting when the second ends counts in it.
     before: HashMap<SharedKey, Usage>,
     servers: u32,
-    /// The milliseconds by which the database's clock is ahead of ours. On all servers, seconds begin by that clock.
+    /// The milliseconds by which the database's clock is ahead of ours. All servers count seconds by that clock.
     ahead: i64,
     waiting: Vec<Waiting<T>>,
     /// Keys that are about to run out, with their limits.
@@ -220,7 +220,7 @@ impl<T> Default for SharedWindows<T> {
 }
 
 impl<T> SharedWindows<T> {
-    /// Counts a request against `limit`. Returns none if it needs a claim: it must then [wait](Self::wait).
+    /// Counts a request against `limit`. Returns `None` if it needs a claim: it must then [wait](Self::wait).
     pub(crate) fn take(&mut self, key: SharedKey, limit: u32, now: Millis) -> Option<Admission> {
         self.turn_to(now.plus(self.ahead).second());
         let share = self.share(limit);
@@ -234,8 +234,8 @@ impl<T> SharedWindows<T> {
     }
 
     /// Counts `more` for an admitted request that stands for several. It may exceed the limit, so that a limit below
-    /// its size does not refuse it for ever. It is refused if the limit is already exceeded, so that concurrent requests
-    /// exceed it only once.
+    /// its size does not refuse it for ever. It is refused if the limit is already exceeded, so that concurrent
+    /// requests exceed it only once.
     pub(crate) fn take_more(
         &mut self,
         key: SharedKey,
@@ -270,8 +270,8 @@ impl<T> SharedWindows<T> {
         self.waiting.push(Waiting { second: self.second, key, limit, ticket });
     }
 
-    /// Returns the batch of claims to send next; none while one is in flight. It must be [settled](Self::settle), even
-    /// if it fails.
+    /// Returns the batch of claims to send next, or `None` while a batch is in flight. It must be
+    /// [settled](Self::settle), even if it fails.
     pub(crate) fn next_batch(&mut self) -> Option<ClaimBatch<T>> {
         if self.is_in_flight || (self.waiting.is_empty() && self.low.is_empty()) {
             return None;
@@ -304,8 +304,8 @@ impl<T> SharedWindows<T> {
         Claim { second, key, limit, admitted, wanted }
     }
 
-    /// Settles a batch with a grant for each claim, or with none if the database did not answer. Returns the decisions
-    /// on the requests that waited.
+    /// Settles a batch with a grant for each claim, or with `None` if the database did not answer. Returns the
+    /// decisions on the requests that waited.
     pub(crate) fn settle(
         &mut self,
         batch: ClaimBatch<T>,
@@ -339,10 +339,10 @@ impl<T> SharedWindows<T> {
         }
     }
 
-    /// Sets the number of servers and the offset of the database's clock, which was read at `at` by ours.
+    /// Sets the number of servers and the offset of the database's clock, which was read when our clock showed `at`.
     pub(crate) fn set_servers(&mut self, count: ServerCount, at: Millis) {
         self.servers = count.servers.max(1);
-        // A single server uses its own clock, as one on a database file does.
+        // A single server uses its own clock, like a server on a database file.
         self.ahead = if self.servers > 1 { count.now.0 - at.0 } else { 0 };
     }
 

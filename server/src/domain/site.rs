@@ -13,15 +13,15 @@ use super::secrets::Secrets;
 pub struct Site {
     /// The environment.
     pub environment: Environment,
-    /// The API's URL without a trailing slash; none for an environment that is not served here and whose URL
-    /// the operator did not give.
+    /// The API's URL without a trailing slash; `None` if the environment is not served here and the operator did not
+    /// configure its URL.
     pub base_url: Option<String>,
     /// The label files' URL without a trailing slash; it may have a path.
     pub labels_base_url: String,
 }
 
-/// Returns the URL of a socket for callers on the same machine. The unspecified address of a socket that
-/// listens everywhere is replaced, since it cannot be called.
+/// Returns the URL of a socket for callers on the same machine. The unspecified address of a socket that listens
+/// everywhere is replaced, because it cannot be called.
 pub(crate) fn local_url(mut address: SocketAddr) -> String {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
@@ -33,13 +33,12 @@ pub(crate) fn local_url(mut address: SocketAddr) -> String {
 }
 
 impl Site {
-    /// Returns the API's URL for links; empty if it is unknown, so that they are relative.
+    /// Returns the API's URL for links, or an empty text if it is unknown, so that links are relative.
     pub fn base_url(&self) -> &str {
         self.base_url.as_deref().unwrap_or_default()
     }
 
-    /// Returns true if its URL means the caller's own machine, so that a QR code with it does not lead to
-    /// the service.
+    /// Returns `true` if the URL means the caller's own machine: a QR code with it does not lead to the service.
     pub fn is_local(&self) -> bool {
         let url = Url::parse(self.base_url()).ok();
         match url.as_ref().and_then(Url::host) {

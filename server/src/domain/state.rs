@@ -57,7 +57,7 @@ pub(crate) const TRANSITIONS: [(State, &[State]); 13] = [
     (Voided, &[]),
 ];
 
-/// A cause for a parcel's change of state.
+/// A cause of a parcel's change of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The order is created.
@@ -74,7 +74,7 @@ impl Cause {
     /// Every cause.
     pub const ALL: [Self; 4] = [Self::Create, Self::Void, Self::Manifest, Self::Carrier];
 
-    /// Returns true if it can lead to `to` at all. Each state has exactly one cause.
+    /// Returns `true` if it can lead to `to` at all. Each state has exactly one cause.
     pub const fn allows(self, to: State) -> bool {
         match to {
             Ordered | LabelGenerated => matches!(self, Self::Create),
@@ -89,7 +89,7 @@ impl Cause {
 }
 
 impl State {
-    /// Returns true if `to` may follow.
+    /// Returns `true` if `to` may follow.
     pub fn can_become(self, to: Self) -> bool {
         TRANSITIONS.iter().any(|(from, next)| *from == self && next.contains(&to))
     }
@@ -119,12 +119,12 @@ impl State {
         cause.unwrap_or(Cause::Create)
     }
 
-    /// Returns true if `to` may follow because of `cause`.
+    /// Returns `true` if `to` may follow because of `cause`.
     pub fn can_become_by(self, cause: Cause, to: Self) -> bool {
         cause.allows(to) && self.can_become(to)
     }
 
-    /// Returns the state for a status on the wire; none for a status that this version does not know.
+    /// Returns the state for a status on the wire, or `None` for a status that this version does not know.
     pub fn from_status(status: &ParcelStatus) -> Option<Self> {
         TRANSITIONS
             .iter()

@@ -5,8 +5,7 @@ use std::ops::Deref;
 use parcelo::OrderRequest;
 use serde::{Deserialize, Serialize};
 
-/// The layout of label and invoice. A parcel keeps the one with which it was created, so that a label that is printed
-/// again is the same.
+/// The layout of label and invoice. A parcel keeps the layout of its creation, so that a reprinted label is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
     /// The layout of parcels whose order names none.
@@ -23,7 +22,7 @@ impl Layout {
     const fn from_number(number: u8) -> Self {
         match number {
             0 | 1 => Self::First,
-            // A later version of this server wrote it: the newest layout here is closest.
+            // A later version of this server wrote it. Our newest layout is closest to it.
             2.. => Self::Second,
         }
     }

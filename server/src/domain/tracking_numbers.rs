@@ -1,7 +1,7 @@
 //! Generated tracking numbers (docs/api.md, Conventions): a prefix, the second of creation, and 40 random bits.
 //!
 //! The second comes first, so that new entries are neighbours in the index of numbers. It wraps after 388 days, so only
-//! the index guarantees that numbers are unique. A number that is taken is replaced by another draw.
+//! the index guarantees that numbers are unique. If a number is taken, another one is drawn.
 
 use std::{fmt, sync::Arc};
 
@@ -24,7 +24,7 @@ pub(crate) type RandomBytes = dyn Fn() -> [u8; RANDOM_BYTES] + Send + Sync;
 /// A generator of tracking numbers.
 pub(crate) struct NumberSource {
     random: Box<RandomBytes>,
-    /// Signs the label link, which has the number in it.
+    /// Signs the label link, which contains the number.
     pub(super) secrets: Secrets,
 }
 
@@ -57,7 +57,7 @@ impl Redraws {
         Self { source: Arc::clone(source), left: MAX_DRAWS - 1 }
     }
 
-    /// Returns the source of the next number, or none once the draws are used up.
+    /// Returns the source of the next number, or `None` once the draws are used up.
     pub(super) fn next(&mut self) -> Option<Arc<NumberSource>> {
         self.left = self.left.checked_sub(1)?;
         Some(Arc::clone(&self.source))

@@ -18,7 +18,7 @@ pub(crate) fn token(secrets: &Secrets, hash: &[u8; HASH_BYTES]) -> String {
     URL_SAFE_NO_PAD.encode([hash, secrets.unsubscribe_signature(hash).as_slice()].concat())
 }
 
-/// Returns the hash in a token; none if this service did not sign it. Signatures are compared in constant time.
+/// Returns the hash in a token, or `None` if this service did not sign it. Compares signatures in constant time.
 pub(crate) fn read_token(secrets: &Secrets, token: &str) -> Option<[u8; HASH_BYTES]> {
     // Longer than any token, so not worth decoding.
     if token.len() > 2 * (HASH_BYTES + SIGNATURE_BYTES) {

@@ -21,7 +21,7 @@ pub(crate) struct Voiding {
     pub ops: Vec<Op>,
 }
 
-/// Decides a void. `found` has the parcels for the requested numbers, in their order, or the reason why there is none.
+/// Decides a void. `found` has the parcels for the requested numbers, in their order, or the reason why one is missing.
 pub(crate) fn void(
     request: &VoidRequest,
     found: &[Result<ParcelRow, Refusal>],
@@ -43,7 +43,7 @@ pub(crate) fn void(
     Ok(Voiding { body, expect, ops })
 }
 
-/// Returns the operations that void one parcel for the owner of its account; none if it is already void.
+/// Returns the operations that void a parcel for the owner of its account, or no operations if it is already void.
 pub(crate) fn void_one(parcel: &ParcelRow, now: Millis) -> Result<Vec<Op>, Refusal> {
     match parcel.state {
         State::Voided => Ok(Vec::new()),
@@ -52,7 +52,7 @@ pub(crate) fn void_one(parcel: &ParcelRow, now: Millis) -> Result<Vec<Op>, Refus
     }
 }
 
-/// Returns true if a parcel in this state can be voided.
+/// Returns `true` if a parcel in this state can be voided.
 pub(crate) fn can_be_voided(state: State) -> bool {
     state.can_become_by(Cause::Void, State::Voided)
 }
@@ -90,7 +90,7 @@ fn failed(number: &str, state: Option<State>, refusal: &Refusal) -> VoidResult {
     failed
 }
 
-/// Returns the error if nothing was voided: the one that all items have in common, or a general one.
+/// Returns the error if nothing was voided: the error that all items share, or a general error.
 fn nothing_voided(results: &[VoidResult]) -> Refusal {
     let all = |code: ErrorCode| {
         results

@@ -1,4 +1,4 @@
-//! The two address blocks. An address is only cut if no line can be freed for it.
+//! The two address blocks. An address is cut only if no line can be freed for it.
 
 use parcelo::{CountryCode, Language, OrderRequest, Receiver, Sender};
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::domain::Layout;
 
-/// The span of the receiver's lines, and their right end beside the QR box, 1 mm from it.
+/// The span of the receiver's lines, and their right end next to the QR box, 1 mm from it.
 const TO: Span = span(32, 780);
 const BESIDE_QR: u32 = 494;
 /// The gap between two parts of a line.
@@ -28,7 +28,7 @@ const TO_SIZES: &[u32] = &[36, 34, 32, 30, 28, 26];
 /// Sizes for the lines that are closer together.
 const DENSE_SIZES: &[u32] = &[24, 22, 20];
 
-/// Baselines of five lines, 30 dots apart, and of six closer ones for an address that does not fit into those.
+/// Baselines of five lines, 30 dots apart, and of six closer lines for an address that does not fit into five.
 const FROM_LINES: [u32; 5] = [242, 272, 302, 332, 362];
 const DENSE_FROM_LINES: [u32; 6] = [238, 263, 288, 313, 338, 363];
 
@@ -60,8 +60,8 @@ pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
     cut
 }
 
-/// Returns true if each line fits in the smallest type, so that nothing is cut in any arrangement. For most orders this
-/// is enough, and it saves some sixty allocations.
+/// Returns `true` if each line fits in the smallest type, so that nothing is cut in any arrangement. This is enough for
+/// most orders, and saves some sixty allocations.
 fn is_sender_short(sender: &Sender) -> bool {
     let (at, across) = (&sender.address, FROM.width());
     let is_line = |parts: &[&str]| is_short(parts, (Weight::Regular, FINEST), across);
@@ -73,7 +73,7 @@ fn is_sender_short(sender: &Sender) -> bool {
         && is_line(&[&country(at.country), &sender.phone])
 }
 
-/// Returns the same for the receiver, whose lines are wider below the QR box.
+/// Returns `true` if each line of the receiver fits in the smallest type. Below the QR box, the lines are wider.
 fn is_receiver_short(receiver: &Receiver) -> bool {
     let (at, beside, below) = (&receiver.address, BESIDE_QR - TO.left, TO.width());
     let (company, id) =
@@ -98,7 +98,7 @@ const FINEST_NAME: u32 = 28;
 /// An upper bound for all gaps in a line of that size, in dots.
 const MAX_GAPS: u32 = 48;
 
-/// Returns true if the parts surely fit into one line. Parts that [`clean`] might widen count as too long.
+/// Returns `true` if the parts surely fit into one line. Parts that [`clean`] might widen count as too long.
 fn is_short(parts: &[&str], (weight, size): (Weight, u32), across: u32) -> bool {
     let is_plain = |part: &&str| part.chars().all(|c| c < '\u{300}' && !c.is_control());
     let dots: u32 = parts.iter().map(|part| width(part, weight, size)).sum();
@@ -168,7 +168,7 @@ fn sender(order: &OrderRequest, layout: Layout) -> AddressBlock<'_> {
     AddressBlock { names: names.collect(), block, rest: rest.to_vec() }
 }
 
-/// An arrangement of the receiver's lines. The first ones are beside the QR box.
+/// An arrangement of the receiver's lines. The first lines are next to the QR box.
 struct Arrangement {
     beside_qr: [u32; 2],
     below_qr: &'static [u32],
@@ -187,7 +187,7 @@ const USUAL: Arrangement = Arrangement {
     address: regular(TO_SIZES),
 };
 
-/// The arrangement for an address that the usual lines cannot hold: two more lines, in smaller type.
+/// The arrangement for an address that does not fit into the usual lines: two more lines, in smaller type.
 const DENSE: Arrangement = Arrangement {
     beside_qr: [446, 476],
     below_qr: &[514, 540, 566, 592, 618, 644],
@@ -280,7 +280,7 @@ impl Block<'_> {
         }
     }
 
-    /// Returns the fields that are cut. If several share a line, these are the ones that end after the ellipsis.
+    /// Returns the fields that are cut. Of several fields in a line, these are the fields that end after the ellipsis.
     fn cut_fields(&self, slots: &[TextSlot]) -> Vec<&'static str> {
         let Some(last) = slots.last() else { return Vec::new() };
         let (street, tail) = self.divide(slots);
@@ -295,7 +295,7 @@ impl Block<'_> {
         let town = town::in_order(self.code, self.town).map(cleaned);
         cut.extend(fields_beyond(shown(&self.city, &line), &self.city, town));
         for text in &tail {
-            // A line that is cut has the ID after the telephone number.
+            // In a line that is cut, the ID is after the telephone number.
             let fields = [("phone", &self.phone), ("nationalId", &self.id)];
             let fields = fields.into_iter().map(|(field, text)| (field, text.clone()));
             cut.extend(fields_beyond(shown(text, &line), text, fields));
@@ -303,7 +303,7 @@ impl Block<'_> {
         cut
     }
 
-    /// Returns true if nothing has to be cut and the street does not need the fine sizes.
+    /// Returns `true` if nothing has to be cut and the street does not need the fine sizes.
     fn fits(&self, slots: &[TextSlot]) -> bool {
         let Some(last) = slots.last() else { return false };
         let (street, tail) = self.divide(slots);
@@ -312,7 +312,7 @@ impl Block<'_> {
     }
 
     /// Returns the lines that the street may take, and the texts below the city. Country and telephone number share a
-    /// line if the street needs one more.
+    /// line if the street needs another line.
     fn divide<'a>(&self, slots: &'a [TextSlot]) -> (&'a [TextSlot], Vec<String>) {
         let Some(last) = slots.last() else { return (slots, Vec::new()) };
         let (street, _) = slots.split_at(slots.len().saturating_sub(3));
@@ -325,7 +325,7 @@ impl Block<'_> {
         (street, tail)
     }
 
-    /// Returns country with ID, and the telephone number. An ID that does not fit beside the country gets its own line.
+    /// Returns the country with the ID, and the telephone number. If the ID does not fit, it gets its own line.
     fn two_lines(&self, slot: &TextSlot) -> Vec<String> {
         let country = beside(&self.country, &self.id);
         if is_whole(&country, slot) {
@@ -335,7 +335,7 @@ impl Block<'_> {
         }
     }
 
-    /// Returns country, ID and telephone number. If that is too long, the ID comes last, where it is cut.
+    /// Returns country, ID and telephone number in one line. If it is too long, the ID comes last and is cut.
     fn one_line(&self, slot: &TextSlot) -> String {
         let line = beside(&beside(&self.country, &self.id), &self.phone);
         if is_whole(&line, slot) {
@@ -346,7 +346,7 @@ impl Block<'_> {
     }
 }
 
-/// Returns the fields whose texts end beyond the first `shown` bytes of a line that has them in this order.
+/// Returns the fields that end beyond the first `shown` bytes of a line with the fields in this order.
 fn fields_beyond(
     shown: usize,
     line: &str,

@@ -77,7 +77,7 @@ impl Canvas {
         }
     }
 
-    /// Draws 128 dots from `x` on; those that are set take the colour.
+    /// Draws 128 dots from `x` on, in the colour where the bit is set.
     fn bits(&mut self, x: i32, y: i32, bits: u128, colour: Colour) {
         let (Ok(x), Ok(y)) = (u32::try_from(x), usize::try_from(y)) else { return };
         let (first, offset) = ((x / WORD) as usize, x % WORD);

@@ -1,4 +1,4 @@
-//! Code 128, in code set B only: the one set that all ZPL interpreters encode alike.
+//! Code 128, in code set B only, because it is the one set that all ZPL interpreters encode alike.
 //!
 //! Subset C would pack pairs of digits, but printers switch to it differently, so their symbols would differ from ours.
 
@@ -6,7 +6,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bars(Vec<u8>);
 
-/// Encodes `data`; none if a character is not printable ASCII.
+/// Encodes `data`, or returns `None` if a character is not printable ASCII.
 pub(super) fn encode(data: &str) -> Option<Bars> {
     let values: Vec<usize> = data.bytes().map(value).collect::<Option<_>>()?;
     let weighted: usize = values.iter().zip(1..).map(|(value, place)| value * place).sum();

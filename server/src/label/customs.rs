@@ -11,7 +11,7 @@ use super::{
     text_fit::Style,
 };
 
-/// Columns of the table. Descriptions get about half of the width, since they are the longest texts.
+/// Columns of the table. Descriptions get about half of the width, because they are the longest texts.
 const DESCRIPTION: Span = span(32, 412);
 const QUANTITY: Span = span(416, 464);
 /// The span of the quantity's heading, which is wider than its column and may extend over the description's.
@@ -25,7 +25,7 @@ const VALUE: Span = span(660, 784);
 /// rest.
 const ROWS: [u32; 4] = [1032, 1060, 1088, 1116];
 const DESCRIPTION_STYLE: Style = regular(&[24, 22, 20]);
-/// The style of figures. They shrink further than words, since a cut figure would be wrong.
+/// The style of figures. They shrink further than words, because a cut figure would be wrong.
 const FIGURE_STYLE: Style = regular(&[24, 22, 20, 18, 16, 14, 12]);
 const HEADING_STYLE: Style = bold(&[18, 16, 14]);
 
@@ -102,7 +102,7 @@ struct Item {
     value: String,
 }
 
-/// Returns the products or, without any, the goods as a whole if `customsInfo` describes them.
+/// Returns the products. Without products, returns the goods as a whole if `customsInfo` describes them.
 fn items(order: &OrderRequest) -> Vec<Item> {
     let goods = order.customs_info.clone().unwrap_or_default();
     let description = goods.description.as_deref().unwrap_or_default();

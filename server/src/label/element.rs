@@ -105,7 +105,7 @@ pub(super) struct Code128 {
 }
 
 impl Code128 {
-    /// Returns the bars from left to right.
+    /// Returns the bars as rectangles, from left to right.
     pub(super) fn rects(&self) -> impl Iterator<Item = Rect> {
         self.bars.spans().map(|(start, width)| Rect {
             x: self.x + start * self.module,

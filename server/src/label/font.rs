@@ -38,7 +38,7 @@ pub(super) struct Face {
     font: FontRef<'static>,
     pub(super) data: &'static [u8],
     pub(super) name: &'static str,
-    /// The glyph of each character, by code point: a label measures every character several times.
+    /// The glyph of each character, by code point, kept because a label measures every character several times.
     glyphs: Vec<Glyph>,
     missing: Glyph,
 }
@@ -106,7 +106,7 @@ fn beyond(_: char) -> Option<Glyph> {
     None
 }
 
-/// Returns true if a label can show this character; any other becomes a box.
+/// Returns `true` if a label can show this character; any other becomes a box.
 #[cfg(test)]
 pub(crate) fn is_drawable(character: char) -> bool {
     glyph(Weight::Regular, character).id != BOX
@@ -169,7 +169,7 @@ pub(super) struct Picture {
     pub left: i32,
     /// The position of the top row, from the baseline; negative is above.
     pub top: i32,
-    /// The rows, each from its top bit; no glyph is wider than 128 dots.
+    /// The rows, each starting at its top bit; no glyph is wider than 128 dots.
     pub rows: Vec<u128>,
 }
 
@@ -187,7 +187,7 @@ pub(super) fn picture(glyph: Glyph, size: u32) -> Arc<Picture> {
     Arc::clone(drawn)
 }
 
-/// Returns the height of a line in ems: `ab_glyph` scales by ascent and descent together, not by the em.
+/// Returns the height of a line in ems. `ab_glyph` scales by this height, ascent plus descent, not by the em.
 fn line_height(font: &FontRef<'_>) -> f32 {
     font.height_unscaled() / own_units(font)
 }

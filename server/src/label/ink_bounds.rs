@@ -22,7 +22,7 @@ impl InkBounds {
         Self { glyphs, whole }
     }
 
-    /// Returns true if any glyph touches one of another line.
+    /// Returns `true` if any glyph touches a glyph of another line.
     pub(super) fn touches(&self, other: &Self) -> bool {
         let theirs = |glyph: &Area| other.glyphs.iter().any(|their| overlap(*glyph, *their));
         overlap(self.whole, other.whole) && self.glyphs.iter().any(theirs)
@@ -56,7 +56,7 @@ fn union(one: Area, other: Area) -> Area {
     }
 }
 
-/// Returns true if two rectangles share a dot.
+/// Returns `true` if two rectangles share a dot.
 pub(super) fn overlap(a: Area, b: Area) -> bool {
     a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
 }

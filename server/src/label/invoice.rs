@@ -1,7 +1,7 @@
 //! The commercial invoice for customs: exporter, consignee, values, and every item of the order.
 //!
 //! Like the label, it is a function of the parcel and the label's version, without a clock, so its bytes are always the
-//! same. It states only what the order states: an origin that the order does not name stays open.
+//! same. It contains only facts that the order states: an origin that the order does not name is left open.
 
 use parcelo::{CountryCode, Language, OrderRequest};
 
@@ -176,7 +176,7 @@ impl<'a> Invoice<'a> {
         let width = TEXT.width() / cells.len() as u32;
         for (place, (caption, value)) in (0..).zip(cells) {
             let left = TEXT.left + place * width;
-            // Neighbours share a rule.
+            // Neighbouring cells share a rule.
             let across = span(left, (left + width + RULE).min(TEXT.right));
             self.page.outline(across, (self.y, self.y + HEIGHT + RULE));
             let inside = span(left + INSET, left + width - INSET);

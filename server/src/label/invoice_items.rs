@@ -25,12 +25,12 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) struct Sum {
     pub quantity: u64,
-    /// The sum, if every row has a weight: a partial sum would be taken for the total.
+    /// The sum, if every row has a weight: a partial sum would be mistaken for the total.
     pub net_weight_kg: Option<Decimal>,
     pub amount: Decimal,
 }
 
-/// Returns the products or, without any, the goods as a whole at the declared value.
+/// Returns the products or, if there are none, the goods as a whole at the declared value.
 pub(super) fn items(order: &OrderRequest) -> Vec<Item> {
     let goods = order.customs_info.clone().unwrap_or_default();
     let description = goods.description.as_deref().unwrap_or_default();
@@ -72,7 +72,7 @@ pub(super) fn sum(items: &[Item]) -> Sum {
     }
 }
 
-/// Writes an amount with all its decimals, at least two: rounded rows would not add up to a rounded total.
+/// Writes an amount with all its decimals, at least two, because rounded rows would not add up to a rounded total.
 pub(super) fn money(amount: Decimal) -> String {
     let mut amount = amount.normalize();
     if amount.scale() < 2 {

@@ -67,7 +67,7 @@ pub(super) const SIGNATURE: Term = term("Name and signature", "Nombre y firma");
 pub(super) const PLACE: Term = term("Place and date", "Lugar y fecha");
 pub(super) const PAGE: Term = term("Page", "Página");
 
-/// Returns the name of a category of contents; none for a category of a later version.
+/// Returns the name of a category of contents, or `None` for a category of a later version.
 pub(super) fn contents_category(category: &ContentsCategory) -> Option<Term> {
     Some(match category {
         ContentsCategory::SaleOfGoods => term("Sale of goods", "Venta de mercancías"),

@@ -1,10 +1,10 @@
 //! Places everything on a label. PNG, PDF and ZPL copy the positions, so that all three look the same.
 //!
 //! Positions are dots at 203 dpi (8 dots are 1 mm), on 812 × 1218; a text's `y` is its baseline. From top to bottom,
-//! between the rules: header 16-124 (brand and route), band 124-183 (sandbox or export), sender 183-380 beside the QR
+//! between the rules: header 16-124 (brand and route), band 124-183 (sandbox or export), sender 183-380 next to the QR
 //! symbol, receiver 380-660, cells 660-733 (weight, pieces, date, reference), bar code 733-980, customs 980-1154,
-//! instructions 1154-1202, and more of them if customs leaves room. Within a country there is no customs box, and
-//! instructions take its place. The receiver has the largest text, since drivers read it.
+//! instructions 1154-1202, with more lines if customs leaves room. Within a country, instructions replace the customs
+//! box. The receiver has the largest text, because drivers read it.
 
 use parcelo::OrderRequest;
 
@@ -123,7 +123,7 @@ fn qr(url: &str) -> Result<Qr, LabelError> {
     Ok(Qr { x, y, module, modules, data, native })
 }
 
-/// Places the largest symbol with this number of modules on a side whose quiet zone is inside the box.
+/// Places a symbol of this many modules on a side, as large as possible with its quiet zone inside the box.
 fn qr_spot(modules: u32) -> Result<Spot, LabelError> {
     let (left, top, width, height) = QR_INSIDE;
     let module = (width / (modules + 2 * QR_QUIET_MODULES)).min(*QR_MODULE_DOTS.end());
@@ -212,7 +212,7 @@ fn barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {
         data: data_text,
         bars,
     }));
-    // The number in figures, for when the bars cannot be read; a reprint is marked beside it.
+    // The number in figures, in case the bars cannot be read; a reprint is marked next to it.
     let sizes = bold(&[42, 38, 34, 30, 26, 22]);
     page.line(number, TextSlot::new(966, span(96, 716), sizes).centre());
     if data.version > 1 {
@@ -226,8 +226,8 @@ fn barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {
 }
 
 const INSTRUCTIONS: Style = regular(&[24, 22, 20]);
-/// The baselines of the instructions. They are as far apart as the customs box's rows, since the upper ones replace
-/// some of them.
+/// The baselines of the instructions. They are as far apart as the customs box's rows, because the upper lines replace
+/// some of these rows.
 const INSTRUCTION_LINES: [u32; 3] = [1128, 1156, 1184];
 /// The distance from the rule above the instructions to their first baseline, and from the customs total to that rule.
 const BELOW_RULE: u32 = 30;
@@ -274,7 +274,7 @@ impl Foot {
         shown_in(&self.instructions, INSTRUCTIONS, &self.lines)
     }
 
-    /// Returns false for a parcel that crosses no border and has no instructions: its foot is empty.
+    /// Returns `false` for a parcel that crosses no border and has no instructions: its foot is empty.
     fn is_drawn(&self) -> bool {
         self.has_customs || self.has_caption
     }
@@ -305,7 +305,7 @@ fn lines_below_customs(
     last(enough.unwrap_or(room))
 }
 
-/// Returns lines at these baselines; the first is beside the caption, if there is one.
+/// Returns lines at these baselines. The first line is next to the caption, if there is one.
 fn slots(baselines: &[u32], has_caption: bool) -> Vec<TextSlot> {
     let across = |place: usize| if has_caption && place == 0 { BESIDE_CAPTION } else { TEXT };
     let lines = baselines.iter().enumerate();

@@ -55,7 +55,7 @@ pub(crate) struct LabelData<'a> {
     pub tracking_number: &'a TrackingNumber,
     /// The public page that the QR symbol opens.
     pub tracking_url: &'a str,
-    /// True if the label is marked SANDBOX.
+    /// `true` if the label is marked SANDBOX.
     pub sandbox: bool,
     /// The day the parcel was created.
     pub created_on: NaiveDate,
@@ -113,7 +113,7 @@ pub(crate) fn draw_many(labels: &[LaidOut], format: LabelFormat) -> Result<Vec<u
     match format {
         LabelFormat::Pdf => pdf::write_labels(labels),
         LabelFormat::Zpl => Ok(labels.iter().flat_map(|label| zpl::write(&label.0)).collect()),
-        // A picture has one label. The rules refuse requests for more.
+        // A picture holds one label. The rules refuse requests for several.
         LabelFormat::Png => Err(LabelError::Png),
     }
 }

@@ -142,7 +142,7 @@ impl Page {
     }
 }
 
-/// Returns true if the slots show all of `text`.
+/// Returns `true` if the slots show all of `text`.
 pub(super) fn shown_in(text: &str, style: Style, slots: &[TextSlot]) -> bool {
     shows_all(text, style, &slots.iter().map(|slot| slot.span.width()))
 }
@@ -152,7 +152,7 @@ pub(super) fn shown_bytes(text: &str, style: Style, slots: &[TextSlot]) -> usize
     text_fit::shown_bytes(text, style, &slots.iter().map(|slot| slot.span.width()))
 }
 
-/// Returns true if all of `text` fits into the slots in whole words.
+/// Returns `true` if all of `text` fits into the slots in whole words.
 pub(super) fn fits_into(text: &str, style: Style, slots: &[TextSlot]) -> bool {
     fits(text, style, &slots.iter().map(|slot| slot.span.width()))
 }

@@ -46,9 +46,9 @@ const LABEL: Paper = Paper {
     scaling: PrintScaling::Never,
 };
 
-/// Dots by which each rectangle is smaller on each side.
+/// Inset of each rectangle on each side, in dots.
 const INSET_DOTS: f32 = 0.15;
-/// The level of compression. At level 6, files are three percent smaller and take half as long again.
+/// Level of compression. At level 6, files are three percent smaller and take half as long again.
 const DEFLATE_LEVEL: u8 = 3;
 
 const COMPACT: Settings = Settings { pretty: false };
@@ -78,7 +78,7 @@ pub(super) fn write_pages(
     paper: Paper,
 ) -> Result<Vec<u8>, LabelError> {
     let mut fonts = Used::all();
-    // Pages are compressed one by one: the drawings of 100 labels would take megabytes.
+    // Compress the pages one by one, because the drawings of 100 labels would take megabytes.
     let contents: Result<Vec<_>, _> = pages
         .iter()
         .map(|page| {
@@ -268,7 +268,7 @@ impl Used {
         descriptor.ascent(928.0).descent(-244.0).cap_height(711.0).stem_v(80.0);
     }
 
-    /// Returns the widths of the subset's glyphs in order. The first is the box.
+    /// Returns the widths of the subset's glyphs in order. The first glyph is the box.
     fn widths(&self) -> impl Iterator<Item = f32> {
         let missing = self.face.missing().advance;
         (0..self.glyphs.num_gids()).map(move |id| {
@@ -286,7 +286,7 @@ impl Used {
     }
 }
 
-/// Returns the CFF table of a font that has one: PDF embeds it without the rest of the file.
+/// Returns the CFF table of a font, if it has one. PDF embeds the table without the rest of the file.
 fn cff(file: &[u8]) -> Option<&[u8]> {
     let number = |at: usize| {
         let bytes = file.get(at..at + 4)?.first_chunk()?;

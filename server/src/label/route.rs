@@ -1,5 +1,5 @@
-//! The route code, printed large in the header, since parcels are sorted by it: the hub of the destination and the
-//! first three characters of the postal code, as in `UIO-170`.
+//! The route code, which is printed large in the header because parcels are sorted by it: the hub of the destination
+//! and the first three characters of the postal code, as in `UIO-170`.
 
 use parcelo::{CountryCode, ReceiverAddress};
 use unicode_normalization::UnicodeNormalization;

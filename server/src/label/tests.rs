@@ -38,7 +38,7 @@ fn marks_of(order: &OrderRequest) -> Vec<Element> {
     layout::layout(&sample::data(order, &sample::number("EC7K2M9QX4T8WD0"))).unwrap()
 }
 
-/// The dots of a PNG file: true is black.
+/// The dots of a PNG file: `true` is black.
 struct Dots(Vec<bool>);
 
 impl Dots {
@@ -60,7 +60,7 @@ impl Dots {
         Self(bytes.chunks(WIDTH.div_ceil(8) as usize).flat_map(row).collect())
     }
 
-    /// Returns true if no dot is black from `left` to `right` and `top` to `bottom`, ends excluded.
+    /// Returns `true` if no dot is black from `left` to `right` and `top` to `bottom`, ends excluded.
     fn is_white(&self, (left, right): (u32, u32), (top, bottom): (u32, u32)) -> bool {
         let at = |x: u32, y: u32| self.0[(y * WIDTH + x) as usize];
         (top..bottom).all(|y| (left..right).all(|x| !at(x, y)))
@@ -560,7 +560,7 @@ fn new_lines(order: &OrderRequest) -> Vec<String> {
     texts(&new_label(order)).into_iter().map(|text| text.line.clone()).collect()
 }
 
-/// The forms are those that postal services publish. Orders may be between any two countries.
+/// Postal services publish these forms. Orders may be between any two countries.
 #[test]
 fn town_region_and_postal_code_are_in_the_countrys_order() {
     let table = [

@@ -30,7 +30,7 @@ pub(super) fn fit(text: &str, style: Style, widths: &[u32]) -> Fitted {
     })
 }
 
-/// Returns true if [`fit`] cuts nothing. Does not allocate, since it is called for every order.
+/// Returns `true` if [`fit`] cuts nothing. Does not allocate, because it is called for every order.
 pub(super) fn fits(text: &str, style: Style, widths: &(impl Iterator<Item = u32> + Clone)) -> bool {
     style.sizes.iter().any(|size| {
         let limits = widths.clone().map(|width| units(width, *size));
@@ -38,7 +38,7 @@ pub(super) fn fits(text: &str, style: Style, widths: &(impl Iterator<Item = u32>
     })
 }
 
-/// Returns true if [`fit`] shows all of the text, if necessary with a word on two lines.
+/// Returns `true` if [`fit`] shows all of the text, if necessary with a word on two lines.
 pub(super) fn shows_all(
     text: &str,
     style: Style,
@@ -68,7 +68,7 @@ pub(super) fn shown_bytes(
     shown
 }
 
-/// Passes the lines of `text`, in whole words, to `each`. Returns false if it does not fit.
+/// Passes the lines of `text`, in whole words, to `each`. Returns `false` if it does not fit.
 fn wrap<'a>(
     text: &'a str,
     weight: Weight,

@@ -1,7 +1,7 @@
-//! Writes labels in ZPL II, the language of label printers: in ASCII, and so that data cannot become a command.
+//! Writes labels in ZPL II, the language of label printers: in ASCII, and escaped so that data cannot become a command.
 //!
-//! The printer draws text, bars and QR symbol itself, so that they are sharp and the file is small. A line
-//! that its font may lack is sent as a picture in our font.
+//! The printer draws text, bars and QR symbol itself, so that they are sharp and the file is small. A line with
+//! characters that the printer's font may lack is sent as a picture in our font.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use super::{
     font,
 };
 
-/// Width reserved for a line, in percent of its width in our font: printers differ in how wide they set a text.
+/// Width reserved for a line, in percent of its width in our font, because printers set a text in different widths.
 const WIDTH_PERCENT: u32 = 112;
 /// Number of dots by which `^BQ` draws a symbol below its `^FO`.
 const QR_OFFSET_DOTS: u32 = 10;
@@ -50,13 +50,13 @@ fn qr_symbol(qr: &Qr) -> String {
     format!("^FO{x},{y}^BQN,2,{module}{}^FS", field(&format!("QA,{}", qr.data)))
 }
 
-/// Returns true if a printer's own font has all characters of a line. Lines with `\&` are excluded, since it is a line
-/// break in a block of text, and to some interpreters everywhere.
+/// Returns `true` if a printer's own font has all characters of a line. Lines with `\&` are excluded, because it is a
+/// line break in a block of text, and to some interpreters everywhere.
 pub(super) fn is_native_line(text: &Text) -> bool {
     text.line.chars().all(is_native) && !text.line.contains("\\&")
 }
 
-/// Returns true for characters of every printer's scalable font: Latin. (`…` is sent as three full stops.)
+/// Returns `true` for characters of every printer's scalable font: Latin. (`…` is sent as three full stops.)
 fn is_native(character: char) -> bool {
     matches!(character, ' '..='~' | '\u{A1}'..='\u{17F}' | '–' | '—' | '‘' | '’' | '“' | '”' | '€' | '…')
 }

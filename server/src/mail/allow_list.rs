@@ -35,12 +35,12 @@ impl AllowList {
         Self(allowed)
     }
 
-    /// Returns true if it allows no one.
+    /// Returns `true` if it allows no one.
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns true if e-mails to an address are allowed.
+    /// Returns `true` if e-mails to an address are allowed.
     pub(crate) fn allows(&self, address: &str) -> bool {
         let lower = address.to_lowercase();
         let domain = lower.rfind('@').and_then(|at| lower.get(at..));

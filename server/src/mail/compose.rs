@@ -53,7 +53,7 @@ struct Content {
     page: &'static wording::Words,
     sandbox: bool,
     headline: &'static str,
-    /// The colours, which are those of the tracking page for the same news.
+    /// The colours, which are the same as on the tracking page for this news.
     tone: Tone,
     greeting: String,
     meaning: &'static str,
@@ -69,7 +69,7 @@ struct Content {
     unsubscribe_url: String,
 }
 
-/// The colours of a piece of news in light mode. Those in dark mode are in the template, by class.
+/// The colours of a piece of news in light mode. The template has the colours of dark mode, by class.
 struct Tone {
     class: &'static str,
     ink: &'static str,
@@ -151,7 +151,7 @@ impl Content {
     }
 }
 
-/// Returns the recipient's language: the destination's for receivers, that of their own country for senders.
+/// Returns the recipient's language: the destination's language for receivers, and their country's for senders.
 pub(crate) fn language(order: &OrderRequest, recipient: MailRecipient) -> Language {
     country_language(match recipient {
         MailRecipient::Receiver => order.receiver.address.country,
@@ -167,7 +167,7 @@ fn greeting(order: &OrderRequest, recipient: MailRecipient, hello: &str) -> Stri
     if name.is_empty() { format!("{hello},") } else { format!("{hello} {name},") }
 }
 
-/// Returns the details by which a sender recognises the parcel among many.
+/// Returns the details that help a sender to recognise the parcel among many.
 fn details(order: &OrderRequest, words: &words::Words) -> Vec<(&'static str, String)> {
     let reference = order.external_order_id.as_deref().or(order.customer_reference.as_deref());
     let all = [

@@ -28,7 +28,7 @@ fn break_host_names(word: &str) -> String {
     let mut letters = word.chars().peekable();
     while let Some(letter) = letters.next() {
         plain.push(letter);
-        // Domain names treat the other three as dots, too.
+        // Domain names treat the last three as dots, too.
         let is_dot = matches!(letter, '.' | '\u{3002}' | '\u{FF0E}' | '\u{FF61}');
         if is_dot && letters.peek().is_some_and(|next| next.is_alphanumeric()) {
             plain.push(' ');

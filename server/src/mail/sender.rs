@@ -1,5 +1,6 @@
 //! Sends the e-mails that are due: leases them, composes each, passes it to the transport and stores the outcome. The
-//! store knows which are due, the service checks whether they are still worth sending, and the domain judges outcomes.
+//! store knows which e-mails are due, the service checks whether they are still worth sending, and the domain judges
+//! outcomes.
 //!
 //! A lease lasts two minutes and an attempt at most 45 s. If a lease ends, the process that held it is gone, and the
 //! e-mail is due again with the same Message-ID.
@@ -19,8 +20,8 @@ use crate::{
     service::{MailToSend, Service},
 };
 
-/// Interval at which due e-mails are looked for. They wait a minute for further news of their parcel, so a second more
-/// is not noticed.
+/// Interval between searches for due e-mails. An e-mail has waited a minute for further news of its parcel, so another
+/// second is not noticed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The way in which e-mails reach their recipients.
@@ -28,7 +29,7 @@ pub(crate) trait MailTransport: fmt::Debug + Send + Sync {
     /// Sends an e-mail and returns the outcome.
     fn send<'a>(&'a self, mail: &'a Mail) -> BoxFuture<'a, MailOutcome>;
 
-    /// Closes the transport: no e-mail follows.
+    /// Closes the transport after the last e-mail.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct MailSender {
 }
 
 #[derive(Debug)]
-/// Sends single e-mails. Shared with the tasks that run it.
+/// The part that sends single e-mails, shared with the tasks that run it.
 struct Worker {
     service: Arc<Service>,
     transport: Arc<dyn MailTransport>,
@@ -84,7 +85,7 @@ impl MailSender {
         }
     }
 
-    /// Sends e-mails as they fall due until `stop` resolves, then waits for those in flight.
+    /// Sends e-mails as they become due until `stop` resolves, then waits for the e-mails in flight.
     pub(crate) async fn run(&self, stop: impl Future<Output = ()>) {
         let _lock = self.round.lock().await;
         let mut stop = std::pin::pin!(stop);
@@ -126,7 +127,7 @@ impl Worker {
         {
             return MailOutcome::Dropped(Dropped::NotAllowed);
         }
-        // After the list, so that e-mails that may not be sent do not count against the limits.
+        // Check the limits after the list, so that e-mails that may not be sent do not count.
         match self.service.count_mail(due).await {
             Ok(true) => {}
             Ok(false) => return MailOutcome::Dropped(Dropped::TooMany),

@@ -1,5 +1,5 @@
 //! Sends one e-mail to a relay by SMTP. It reports only the command that failed and the code of the reply; the domain
-//! decides what follows for the e-mail and its address. The text of a reply is never shown or logged, since it often
+//! decides what follows for the e-mail and its address. The text of a reply is never shown or logged, because it often
 //! repeats the address.
 
 mod fault;
@@ -41,14 +41,14 @@ use crate::{
 
 /// Maximum time to connect to each address of the relay's name.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum time of a whole attempt. A lease lasts longer, so that no other server sends the e-mail meanwhile.
+/// Maximum time of a whole attempt: shorter than a lease, so that no other server sends the e-mail at the same time.
 pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(45);
 /// Time that an idle connection is kept for the next e-mail. Relays close idle connections later: after five minutes by
-/// RFC 5321, some after one.
+/// RFC 5321, although some close them after one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum time to wait for answers that do not matter (NOOP, RSET, QUIT).
 const COURTESY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum number of connections, and so of e-mails in flight.
+/// Maximum number of connections, and thus of e-mails in flight.
 pub(crate) const MAX_CONNECTIONS: usize = 4;
 
 /// The encryption of the connection to the relay.
@@ -85,7 +85,7 @@ pub(crate) struct SmtpTransport {
     settings: SmtpSettings,
     tls: Option<TlsParameters>,
     idle: Mutex<Vec<(AsyncSmtpConnection, Instant)>>,
-    /// True once the log says that the relay cannot be used, so that it is not repeated for each e-mail.
+    /// `true` once the log says that the relay cannot be used, so that this is not logged for each e-mail.
     is_down: AtomicBool,
 }
 
@@ -96,7 +96,7 @@ impl fmt::Debug for SmtpTransport {
 }
 
 impl SmtpTransport {
-    /// Creates a transport that trusts the machine's authorities, or the bundled ones if it has none.
+    /// Creates a transport that trusts the machine's authorities or, if there are none, the bundled ones.
     pub(crate) fn new(settings: SmtpSettings) -> Result<Self, Error> {
         let builder = || TlsParameters::builder(settings.host.clone());
         let tls = match settings.security {
@@ -330,7 +330,7 @@ fn client_name(settings: &SmtpSettings) -> ClientId {
     ClientId::Domain(settings.from.email.domain().to_owned())
 }
 
-/// Returns true if a host is this machine, by name or by address.
+/// Returns `true` if a host is this machine, by name or by address.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let number = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     number.map_or_else(|_| host.eq_ignore_ascii_case("localhost"), |ip| ip.is_loopback())

@@ -1,4 +1,4 @@
-//! The texts that only e-mails need, beyond those of [`crate::wording`]: subjects, greetings, and advice for senders.
+//! The texts that only e-mails need, in addition to [`crate::wording`]: subjects, greetings, and advice for senders.
 //! They contain nothing that a user wrote; a subject also has the tracking number.
 
 use parcelo::Language;
@@ -85,7 +85,7 @@ pub(super) fn headline(
     language.pick(en, es)
 }
 
-/// Returns the headline of a failure. After a failed attempt another one follows, so it is worded as temporary.
+/// Returns the headline of a failure. A failed attempt is worded as temporary, because another attempt follows.
 const fn failed(state: State, is_receiver: bool) -> (&'static str, &'static str) {
     match (state, is_receiver) {
         (State::DeliveryAttempted, true) => {

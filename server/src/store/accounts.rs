@@ -1,4 +1,4 @@
-//! Accounts in the database; none is ever deleted.
+//! Accounts in the database, which never deletes one.
 
 use super::{
     Engine, Store, StoreError, audit,
@@ -13,19 +13,19 @@ use crate::{
 };
 
 impl Store {
-    /// Returns true if the database has no account yet.
+    /// Returns `true` if the database has no account yet.
     pub async fn is_new(&self) -> Result<bool, StoreError> {
         let sql = "SELECT NOT EXISTS (SELECT 1 FROM accounts)";
         self.query(async move |db| db.value(sql, &[]).await).await
     }
 
-    /// Returns true to exactly one caller, which must seed the new database, however many servers start on it at once.
+    /// Returns `true` to exactly one caller, even if several servers start at once. It must seed the new database.
     pub async fn claim_new(&self) -> Result<bool, StoreError> {
         if matches!(self.0, Engine::Sqlite(_)) {
-            // This server is the file's only one.
+            // A file has no other server.
             return self.is_new().await;
         }
-        // If a server ends before it has made the first account, one that starts a minute later makes it.
+        // If a server ends before it has created the first account, a server that starts a minute later creates it.
         self.write(async |db| {
             let sql = "INSERT INTO meta AS m (name, value) \
                  SELECT 'claimed', convert_to(now()::text, 'UTF8') \
@@ -38,7 +38,7 @@ impl Store {
         .await
     }
 
-    /// Returns the account with a name. If it does not exist, it is created as `public_id`.
+    /// Returns the account with a name. If there is none, it is created with the id `public_id`.
     pub async fn account(
         &self,
         name: &str,
@@ -74,8 +74,8 @@ impl Store {
         self.query(async move |db| db.each(sql, &[], read).await).await
     }
 
-    /// Returns what receivers see of an account. It is empty until it is set, and if this version refuses a row that
-    /// another one wrote.
+    /// Returns what receivers see of an account. It is empty if it was never set, or if another version wrote a row
+    /// that this version refuses.
     pub async fn shop(&self, account: AccountRowId) -> Result<Shop, StoreError> {
         let sql = "SELECT name, contact FROM shops WHERE account = $1";
         let texts = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));

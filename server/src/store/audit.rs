@@ -14,14 +14,14 @@ use crate::{
 };
 
 impl Store {
-    /// Returns the latest entries of the audit log since a moment, newest first: those of one account, or all.
+    /// Returns the latest entries of the audit log since a time, newest first, for one account or for all.
     pub async fn audit_log(
         &self,
         account: Option<AccountRowId>,
         since: Millis,
         max: u32,
     ) -> Result<Vec<AuditEntry>, StoreError> {
-        /// Returns the statement for the entries on a condition.
+        /// Returns the statement that selects entries by a condition.
         macro_rules! entries {
             ($condition:literal) => {
                 concat!(
@@ -42,7 +42,7 @@ impl Store {
         Ok(read.await?.into_iter().flatten().collect())
     }
 
-    /// Deletes the entries of `before` and earlier, page by page, and returns their number.
+    /// Deletes the entries from `before` and earlier, page by page, and returns their number.
     pub async fn purge_audit_log(&self, before: Millis) -> Result<u64, StoreError> {
         self.delete_old(old_rows!("audit_log", "id", "at"), before.0).await
     }
@@ -53,7 +53,7 @@ pub(super) async fn record(db: Sql<'_>, by: &Author, change: &AuditedChange) -> 
     db.execute(audit_entry::INSERT, &audit_entry::values(by, change)).await.map(drop)
 }
 
-/// Reads an entry. Returns none if a later version wrote it and this one does not know its action.
+/// Reads an entry. Returns `None` if a later version wrote the entry and this version does not know its action.
 fn read(row: &Row<'_>) -> SqlResult<Option<AuditEntry>> {
     let Some(action) = AuditAction::from_code(&row.get::<String>(3)?) else { return Ok(None) };
     Ok(Some(AuditEntry {

@@ -1,4 +1,4 @@
-//! Calls of either engine's database, with statements that both understand.
+//! Calls to either engine's database, with statements that both engines understand.
 
 #[cfg(feature = "postgres")]
 use super::postgres::connection::Connection;
@@ -45,7 +45,7 @@ impl Store {
         }
     }
 
-    /// Reads, possibly for long, on behalf of a tenant or of the operators (none). Each of them has one such read at a
+    /// Runs a read that may take long, for a tenant or (`None`) for the operators. Each of them has one such read at a
     /// time.
     pub(super) async fn long_query<T, F>(
         &self,
@@ -105,7 +105,7 @@ impl Store {
         }
     }
 
-    /// Returns the rows that can be read. An unreadable row hides no others; it is logged and counted the first time.
+    /// Returns the readable rows. An unreadable row does not hide others; it is logged and counted the first time.
     pub(super) fn readable<T>(&self, rows: Vec<SqlResult<T>>, what: &'static str) -> Vec<T> {
         let readable = |row: SqlResult<T>| match row {
             Ok(row) => Some(row),
@@ -152,7 +152,7 @@ pub(super) struct OldRows {
     pub(super) postgres: &'static str,
 }
 
-/// Names the old rows of a table by its key and the column with their time.
+/// Defines the old rows of a table by its key and its column with the time.
 macro_rules! old_rows {
     ($table:literal, $key:literal, $time:literal) => {
         $crate::store::calls::OldRows {

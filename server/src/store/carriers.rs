@@ -1,4 +1,4 @@
-//! Reads of carrier reports: the events that were taken, and those that were refused.
+//! Reads of carrier reports: the events that were accepted, and the events that were refused.
 
 use parcelo::TrackingNumber;
 
@@ -12,7 +12,7 @@ use crate::domain::{
 };
 
 impl Store {
-    /// Returns true if an event of a carrier was taken before.
+    /// Returns `true` if an event of a carrier was accepted before.
     pub async fn has_seen(
         &self,
         carrier: CarrierRowId,
@@ -31,7 +31,7 @@ impl Store {
         .await
     }
 
-    /// Returns the latest refused carrier events on a tenant's parcels, newest first.
+    /// Returns the latest refused carrier events for a tenant's parcels, newest first.
     pub async fn carrier_exceptions(
         &self,
         tenant: Tenant,

@@ -1,4 +1,4 @@
-//! Columns of both engines: the stored form of lists and environments, and the types that values are read as.
+//! Columns of both engines: how lists and environments are stored, and the types that values are read as.
 
 use std::str::FromStr;
 
@@ -50,7 +50,7 @@ pub(super) fn read_list<T: FromStr>(text: &str) -> Result<Vec<T>, T::Err> {
 
 /// A type that columns are read as.
 pub(super) trait Column: Sized {
-    /// Converts a value. Returns none if it does not fit.
+    /// Converts a value. Returns `None` if it does not fit.
     fn from_value(value: Value) -> Option<Self>;
 }
 

@@ -1,4 +1,4 @@
-//! Reads of the number of a tenant's parcels by day, state and country. Each engine maintains the counts differently,
+//! Reads the number of a tenant's parcels by day, state and country. Each engine maintains these counts in its own way,
 //! in the commit that changes them, so that a list knows its total without reading the parcels.
 
 use parcelo::CountryCode;
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// The choice of a tenant's parcels that are counted: those of the days from `first` to before `end`.
+/// The filter for counting a tenant's parcels: the days from `first` to before `end`, and optionally state and country.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TotalsQuery {
     pub(super) tenant: Tenant,
@@ -25,12 +25,12 @@ pub(super) struct TotalsQuery {
     pub(super) country: Option<&'static str>,
 }
 
-/// The days of a list without dates: all are counted.
+/// The days of a list without dates, which contain all parcels.
 const ALL_DAYS: (i64, i64) = (day_of(Millis(i64::MIN)) + 1, day_of(Millis(i64::MAX)));
 
-/// Selects from the counts that are wanted. On `SQLite` a filter is part of the text only when it applies: with `$4 IS
-/// NULL OR …` no index would be used for it. The index is named, because `SQLite` would walk through all days instead:
-/// it would use the primary key, which includes the totals, as slightly cheaper.
+/// Selects the wanted counts. On `SQLite` a filter is only in the text if it applies, because no index would be used
+/// for `$4 IS NULL OR …`. The index is named, because `SQLite` would otherwise scan all days with the primary key,
+/// which includes the totals and so looks slightly cheaper.
 macro_rules! counts {
     ($index:literal, $filter:literal) => {
         [
@@ -60,7 +60,7 @@ macro_rules! counts {
     };
 }
 
-/// Returns the two statements that count the wanted parcels: of all days together, and of each day.
+/// Returns the two statements that count the wanted parcels: over all days, and by day.
 pub(super) const fn statements(wanted: TotalsQuery) -> [&'static str; 2] {
     match (wanted.state, wanted.country) {
         (None, None) => counts!("", "$4 IS NULL AND $5 IS NULL"),
@@ -74,8 +74,8 @@ pub(super) const fn statements(wanted: TotalsQuery) -> [&'static str; 2] {
     }
 }
 
-/// Returns the number of parcels of each day, the latest day first, and of all days together. On `SQLite` days are read
-/// only until they have `enough` parcels. Days without parcels are left out.
+/// Returns the number of parcels of each day, latest first, and their total. `SQLite` reads days only until they have
+/// `enough` parcels. Days without parcels are omitted.
 pub(super) async fn by_day(
     db: Sql<'_>,
     wanted: TotalsQuery,

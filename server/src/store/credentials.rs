@@ -1,5 +1,5 @@
-//! Credentials in the database: API keys, carrier keys, admin tokens. Their common part is read and written here; a
-//! table of each kind holds the rest.
+//! Credentials in the database: API keys, carrier keys, admin tokens. This module reads and writes the part that they
+//! have in common; a table for each kind holds the rest.
 
 use std::collections::HashMap;
 
@@ -24,39 +24,39 @@ use crate::{
     },
 };
 
-/// The credentials that were written since an earlier read, and the version to pass next time.
+/// The credentials that were written since an earlier read, and the version to pass to the next read.
 #[derive(Debug)]
 pub struct CredentialChanges<K> {
-    /// The version of the newest of them, or else the one that was passed.
+    /// The version of the newest of these credentials, or the passed version if there are none.
     pub version: i64,
     /// Credentials as they are now.
     pub credentials: Vec<K>,
 }
 
-/// The version to pass for every credential.
+/// The version to pass in order to read every credential.
 pub(crate) const ALL_CREDENTIALS: i64 = -1;
 
-/// The class of the locks under which keys are written, a lock for each kind: "keys" in ASCII.
+/// The class of the locks for writing keys, which has one lock for each kind: "keys" in ASCII.
 const KEYS_LOCK: i32 = 0x6B65_7973;
 /// The column with the number of a key's last change.
 const CHANGED_COLUMN: usize = 7;
-/// The first column of a kind's special part.
+/// The first column of the part that is special to a kind.
 const FIRST_SCOPE_COLUMN: usize = 8;
 
-/// A kind of credential, and the storage of its special part.
+/// A kind of credential, and how its special part is stored.
 pub trait StoredScope: Scope + Sync {
     /// Name of its table.
     const TABLE: &str;
-    /// True if the table numbers its changes, for [`Store::credentials_since`].
+    /// `true` if the table numbers its changes, for [`Store::credentials_since`].
     const NUMBERS_CHANGES: bool;
     /// The audit log's action for a new credential.
     const CREATED: AuditAction;
     /// The audit log's action for a revoked credential.
     const REVOKED: AuditAction;
-    /// Selects the columns that every kind has, in the order in which [`read`] takes them, then those of the special part.
+    /// Selects the columns that every kind has, in the order in which [`read`] takes them, then the special columns.
     const SELECT: &str;
 
-    /// Returns the account that it belongs to.
+    /// Returns the account that the credential belongs to.
     fn account(&self) -> Option<AccountRowId> {
         None
     }
@@ -155,7 +155,7 @@ impl StoredScope for AdminScope {
 }
 
 impl Store {
-    /// Keeps a new credential.
+    /// Stores a new credential.
     pub async fn insert_credential<S: StoredScope>(
         &self,
         new: NewCredential<S::New>,
@@ -199,8 +199,8 @@ impl Store {
         Ok(read.await?.credentials)
     }
 
-    /// Returns the API or carrier keys that were made, given a new secret, or revoked after `version`. If there are
-    /// none, it costs one index lookup.
+    /// Returns the API or carrier keys that were created, rotated or revoked after `version`. If there are none, the
+    /// call costs one index lookup.
     pub async fn credentials_since<S: StoredScope>(
         &self,
         version: i64,
@@ -213,7 +213,7 @@ impl Store {
         .await
     }
 
-    /// Revokes a credential with all its secrets. A second call changes nothing. Returns none if it is unknown.
+    /// Revokes a credential with all its secrets. A second call changes nothing. Returns `None` if it is unknown.
     pub async fn revoke_credential<S: StoredScope>(
         &self,
         id: &str,
@@ -232,8 +232,8 @@ impl Store {
         Ok(read.await?.credentials)
     }
 
-    /// Gives an API key a new secret; old ones keep working as long as `secret` says. A key stays unchanged if it is
-    /// revoked, or if its secret is not the one to replace. Returns none if no key has the id.
+    /// Replaces the secret of an API key; old secrets keep working as long as `secret` says. If the key is revoked, or
+    /// its secret is not the one to replace, nothing changes. Returns `None` if no key has the id.
     pub async fn rotate_key(
         &self,
         id: &str,
@@ -244,7 +244,7 @@ impl Store {
         self.write_credentials(async move |db| rotate(db, &id, &secret, &by).await).await
     }
 
-    /// Writes credentials. The write is counted whatever its outcome: after a timeout it may still be done.
+    /// Writes credentials. The write is counted whatever its outcome, because after a timeout it may still be done.
     async fn write_credentials<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -309,7 +309,7 @@ async fn rotate(
     Ok(rotated)
 }
 
-/// Revokes a credential. One that is already revoked keeps its time.
+/// Revokes a credential. If it is already revoked, the time of its revocation stays.
 async fn revoke<S: StoredScope>(
     db: Sql<'_>,
     id: &str,
@@ -327,8 +327,8 @@ async fn revoke<S: StoredScope>(
         "UPDATE {table} SET revoked_at = $2{changed} WHERE public_id = $1 AND revoked_at IS NULL"
     );
     let is_first = db.execute(&sql, given![id, now]).await? > 0;
-    // Only API keys have old secrets. For another kind this deletes nothing: ids begin with their kind
-    // (`key_`, `car_`, `adt_`).
+    // Only API keys have old secrets. For other kinds this deletes nothing, because ids begin with their kind (`key_`,
+    // `car_`, `adt_`).
     let forget = "DELETE FROM api_key_old_secrets WHERE key IN \
          (SELECT id FROM api_keys WHERE public_id = $1)";
     db.execute(forget, given![id]).await?;
@@ -339,7 +339,7 @@ async fn revoke<S: StoredScope>(
     Ok(revoked)
 }
 
-/// Returns the entry of a credential in the audit log.
+/// Returns the audit log's entry for a change of a credential.
 fn change<S: StoredScope>(key: &Credential<S>, action: AuditAction) -> AuditedChange {
     AuditedChange { account: key.scope.account(), action, subject: key.id.clone() }
 }
@@ -348,7 +348,7 @@ async fn by_id<S: StoredScope>(db: Sql<'_>, id: &str) -> SqlResult<Option<Creden
     Ok(find(db, ("k.public_id = $1", ""), given![id]).await?.credentials.pop())
 }
 
-/// Reads the credentials on a condition, in an order, and the highest number of their changes.
+/// Reads the credentials that meet a condition, in an order, and the highest number of their changes.
 async fn find<S: StoredScope>(
     db: Sql<'_>,
     (condition, order): (&str, &str),
@@ -360,8 +360,8 @@ async fn find<S: StoredScope>(
         version = version.max(changed);
         credentials.push(credential);
     }
-    // Only API keys have old secrets. A rotation between the two statements raises the key's number, so the next read
-    // corrects it.
+    // Only API keys have old secrets. If a key is rotated between the two statements, its number increases, so the next
+    // read corrects it.
     if S::TABLE == ApiKeyScope::TABLE && !credentials.is_empty() {
         let sql = format!(
             "SELECT key, hash, until FROM api_key_old_secrets \

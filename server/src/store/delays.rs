@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, time::Duration};
 
-/// Returns the time for which a call of a method waits before it is made.
+/// Returns how long a call of a method is delayed.
 type Delays = dyn FnMut(&'static str) -> Duration;
 
 thread_local! {

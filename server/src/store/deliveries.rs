@@ -1,4 +1,4 @@
-//! Reads of the log of deliveries.
+//! Reads of the delivery log.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ impl Store {
         self.older_deliveries(tenant, 0, max).await
     }
 
-    /// Returns the same as [`Store::deliveries`], after skipping the `skipped` latest.
+    /// Returns the same as [`Store::deliveries`], after skipping the latest `skipped` events.
     pub async fn older_deliveries(
         &self,
         tenant: Tenant,
@@ -83,7 +83,7 @@ impl Store {
         .await
     }
 
-    /// Returns true if an event of the tenant's failed or is held.
+    /// Returns `true` if the tenant has an event that failed or is held.
     pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
         self.long_query(Some(tenant), async move |db| {
             let sql = concat!(
@@ -97,7 +97,7 @@ impl Store {
     }
 }
 
-/// Returns none for a row of the log that cannot be read, so that it hides no others.
+/// Returns `None` for a row of the log that cannot be read, so that it does not hide others.
 fn readable<T>(read: SqlResult<T>) -> SqlResult<Option<T>> {
     match read {
         Err(error) if error.is_row_error() => {
@@ -125,7 +125,7 @@ fn logged(row: &Row<'_>) -> SqlResult<LoggedDelivery> {
     })
 }
 
-/// Reads an attempt and the row of its event.
+/// Reads an attempt, and the row id of its event.
 fn attempt(row: &Row<'_>) -> SqlResult<(i64, LoggedAttempt)> {
     let attempt = LoggedAttempt {
         number: row.get(1)?,

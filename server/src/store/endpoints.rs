@@ -1,5 +1,5 @@
-//! Endpoints of webhooks: setting them up, turning them on and off. Each engine looks them up for its deliveries and
-//! holds their events in a separate file.
+//! Webhook endpoints: setting them up, turning them on and off. Each engine has a separate file that reads endpoints
+//! for its deliveries and holds their events.
 
 use parcelo::webhook::Secret;
 use ulid::Ulid;
@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// Maximum number of held events that are counted where each must be visited. A page shows the number and needs no
-/// exact one beyond this.
+/// Maximum number of held events that are counted if each must be visited. A page shows the number, and needs no exact
+/// number beyond this.
 const MAX_HELD_COUNTED: i64 = 100_000;
 
 /// The columns that [`read`] reads.
@@ -36,8 +36,8 @@ impl Store {
         self.query(async move |db| find(db, tenant).await).await
     }
 
-    /// Sets the tenant's endpoint up or changes it, and turns it on. An existing one keeps its secret, which tells the
-    /// caller that it existed.
+    /// Creates or changes the tenant's endpoint, and turns it on. An existing endpoint keeps its secret, which shows
+    /// the caller that it existed.
     pub async fn set_endpoint(
         &self,
         endpoint: Endpoint,
@@ -53,8 +53,8 @@ impl Store {
         .await
     }
 
-    /// Gives the tenant's endpoint a new secret. The previous one also signs for a while. Returns false, and changes
-    /// nothing, if there is no endpoint, or if `replaced` is given and is not its present secret.
+    /// Replaces the secret of the tenant's endpoint. The previous secret also signs for a while. Returns `false`, and
+    /// changes nothing, if there is no endpoint, or if `replaced` is passed and is not its present secret.
     pub async fn rotate_secret(
         &self,
         tenant: Tenant,
@@ -108,8 +108,8 @@ impl Store {
         self.hold(tenant).await
     }
 
-    /// Holds the events of endpoints that are off, for a server that starts: the previous one may have ended between
-    /// two pages.
+    /// Holds the events of endpoints that are off. A server calls this when it starts, because the previous one may
+    /// have ended between two pages.
     pub async fn hold_all(&self) -> Result<(), StoreError> {
         let off = self.query(async |db| {
             let sql = "SELECT tenant FROM webhook_endpoints WHERE enabled = FALSE";
@@ -121,9 +121,9 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the tenant's endpoint. Unsent events are held for an endpoint that may be set up later.
+    /// Removes the tenant's endpoint. Unsent events are held, because an endpoint may be set up again later.
     pub async fn remove_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
-        // One audit entry is enough: the endpoint was not turned off separately from being removed.
+        // One audit entry is enough, because the endpoint is turned off only as a part of being removed.
         let off = DisabledBy::Operator;
         self.write(async move |db| switch_off(db, tenant.number(), off).await).await?;
         self.hold(tenant).await?;
@@ -143,11 +143,11 @@ impl Store {
             audit::record(db, &by, &change).await
         })
         .await?;
-        // It may have been turned on between the two writes.
+        // The endpoint may have been turned on between the two writes.
         self.hold(tenant).await
     }
 
-    /// Returns the reason why the tenant's endpoint is off, and the number of held events; none if it is on.
+    /// Returns the reason why the tenant's endpoint is off, and the number of held events, or `None` if it is on.
     pub async fn switched_off(
         &self,
         tenant: Tenant,
@@ -169,7 +169,7 @@ impl Store {
         .await
     }
 
-    /// Returns true if the tenant's endpoint has or had an event with this id.
+    /// Returns `true` if the tenant's endpoint has or had an event with this id.
     pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
         self.query(async move |db| {
             let sql = concat!(
@@ -226,8 +226,8 @@ pub(super) fn secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
     row.bytes(column, Secret::from_bytes)
 }
 
-/// Replaces the secret, and keeps the old ones that still sign, up to the maximum. Returns false if `replaced` is not
-/// the present secret.
+/// Replaces the secret, and keeps the old secrets that still sign, up to the maximum. Returns `false` if `replaced` is
+/// not the present secret.
 async fn rotate(
     db: Sql<'_>,
     tenant: i64,
@@ -251,7 +251,7 @@ async fn rotate(
 
 async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
     let Endpoint { tenant, created_at: now, .. } = *endpoint;
-    // Two servers that change it at once take turns.
+    // Makes two servers that change the endpoint at once take turns.
     let lock = "SELECT tenant FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
     db.first(lock, given![tenant.number()], |_row| Ok(())).await?;
     match find(db, tenant).await {
@@ -259,7 +259,7 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
             void_leases(db, tenant, Some(now)).await?;
         }
         Ok(_) => {}
-        // An unreadable endpoint has no secret to keep, so a new one replaces it.
+        // The secret of an unreadable endpoint cannot be kept, so a new one replaces it.
         Err(error) if error.is_row_error() => {
             void_leases(db, tenant, Some(now)).await?;
             let sql = "DELETE FROM webhook_endpoints WHERE tenant = $1";
@@ -279,7 +279,7 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
          SET url = excluded.url, kinds = excluded.kinds, enabled = TRUE, disabled_why = NULL";
     db.execute(sql, given).await?;
     if !db.is_postgres() {
-        // Triggers maintain it from then on.
+        // From then on, triggers maintain the column.
         let due = concat!(
             "UPDATE webhook_endpoints SET next_due = (SELECT min(due) FROM outbox WHERE tenant = ",
             current!("$1"),
@@ -291,8 +291,8 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
     db.expect(set)
 }
 
-/// Ends the leases of an endpoint that is removed or replaced, so that attempts on their way count for nothing. Leased
-/// events become due at `due`, or lose their due time without it.
+/// Ends the leases of an endpoint that is removed or replaced, so that the answers of attempts in progress do not
+/// count. Leased events become due at `due`, or lose their due time if it is `None`.
 async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlResult<()> {
     let (next, lease_until) = if db.is_postgres() {
         ("SELECT nextval('lease_numbers')", "lease_until = NULL, ")
@@ -312,7 +312,7 @@ async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlRes
     db.execute(&sql, given![tenant.number(), due, lease]).await.map(drop)
 }
 
-/// Turns an endpoint off and returns true if it was on. Events on their way stay leased: they may still arrive.
+/// Turns an endpoint off. Returns `true` if it was on. Events in transit stay leased: they may still arrive.
 async fn switch_off(db: Sql<'_>, tenant: i64, by: DisabledBy) -> SqlResult<bool> {
     let was_on = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
     let was_on = db.first(was_on, given![tenant], |row| row.get(0)).await?;
@@ -321,7 +321,7 @@ async fn switch_off(db: Sql<'_>, tenant: i64, by: DisabledBy) -> SqlResult<bool>
     Ok(was_on.unwrap_or(false))
 }
 
-/// Turns an endpoint off on behalf of the server, which the audit log records. Returns true if it was on.
+/// Turns an endpoint off on behalf of the server, and records that in the audit log. Returns `true` if it was on.
 pub(super) async fn give_up(
     db: Sql<'_>,
     tenant: Tenant,

@@ -1,5 +1,5 @@
 //! The search algorithm, independent of the engine that stores the terms. It intersects the parcels of one word with
-//! those of the next, and loads parcels only where that is not enough. Its reads are bounded; where a bound is reached,
+//! the parcels of the next, and loads parcels only if that is not enough. Its reads are bounded. If it reaches a bound,
 //! the answer says that it may be incomplete.
 
 use parcelo::rules::ListQuery;
@@ -12,14 +12,14 @@ use crate::{
     },
 };
 
-/// Maximum number of terms that are read for a word. A word with more parcels narrows nothing down; 50,000 are read in
-/// some 4 ms (`benches/search.rs`).
+/// Maximum number of terms that are read for a word. A word with more parcels would not narrow the search down; 50,000
+/// terms are read in some 4 ms (`benches/search.rs`).
 pub(super) const MAX_TERMS: usize = if cfg!(test) { 1_000 } else { 50_000 };
 /// Maximum number of parcels that are loaded to be checked one by one.
 pub(super) const MAX_LOADED: usize = 1_000;
-/// Maximum number of parcels outside the index that a search checks. It says so when there are more.
+/// Maximum number of parcels outside the index that a search checks. If there are more, the answer says so.
 pub(super) const MAX_TAIL: usize = 1_000;
-/// Maximum number of parcels that are cheaper to load than to intersect with those of another word.
+/// Maximum number of parcels that are cheaper to load than to intersect with the parcels of another word.
 const FEW: usize = 300;
 
 /// A page of search results.
@@ -27,20 +27,20 @@ const FEW: usize = 300;
 pub struct SearchPage {
     /// The page's parcels, newest first.
     pub(crate) parcels: Vec<ParcelListRow>,
-    /// Number of parcels found in all.
+    /// Number of parcels found.
     pub(crate) total: u64,
-    /// False if there may be more than those that were found.
+    /// `false` if there may be more parcels than were found.
     pub(crate) is_complete: bool,
 }
 
-/// A parcel's place in a list: its time of creation, and its row.
+/// A parcel's place in a list: the time of its creation, and its row.
 pub(super) type Place = (i64, i64);
 
 /// The parcels that have all words so far.
 pub(super) struct Intersection {
-    /// Sorted places; none until a word has narrowed anything down.
+    /// Sorted places; `None` until a word has narrowed the search down.
     places: Option<Vec<Place>>,
-    /// True if a word was passed over.
+    /// `true` if a word was skipped.
     has_unmet: bool,
     from: i64,
     to: i64,
@@ -52,14 +52,14 @@ impl Intersection {
         Self { places: None, has_unmet: false, from, to }
     }
 
-    /// Returns true if the parcels of another word are worth reading. If not, the word is passed over.
+    /// Returns `true` if the parcels of another word are worth reading. Otherwise the word is skipped.
     pub(super) fn wants_more(&mut self) -> bool {
         let is_few = self.places.as_ref().is_some_and(|places| places.len() <= FEW);
         self.has_unmet |= is_few;
         !is_few
     }
 
-    /// Intersects the remaining parcels with those of a word; none means that the word has too many.
+    /// Intersects the remaining parcels with those of a word. `None` means that the word has too many.
     pub(super) fn meet(&mut self, word: Option<Vec<Place>>) {
         let Some(word) = word else {
             self.has_unmet = true;
@@ -76,16 +76,16 @@ impl Intersection {
         self.places = Some(word);
     }
 
-    /// Returns the remaining parcels, and true if they must be loaded and checked. There are none if no word narrowed
-    /// anything down.
+    /// Returns the remaining parcels, and `true` if they must be loaded and checked. The parcels are `None` if no word
+    /// narrowed the search down.
     pub(super) fn end(self) -> (Option<Vec<Place>>, bool) {
         (self.places, self.has_unmet)
     }
 }
 
-/// The parcels found for the alternatives so far.
+/// The parcels that were found for the alternatives so far.
 pub(super) struct Findings {
-    /// Sorted, without duplicates.
+    /// Sorted places, without duplicates.
     places: Vec<Place>,
     pub(super) is_complete: bool,
 }
@@ -95,7 +95,7 @@ impl Findings {
         Self { places: Vec::new(), is_complete: true }
     }
 
-    /// Adds the loaded parcels that have all the words and match the query.
+    /// Adds the loaded parcels that have all words and match the query.
     pub(super) fn add_wanted(
         &mut self,
         loaded: &[(Place, Loaded)],
@@ -131,7 +131,7 @@ impl Findings {
     }
 }
 
-/// Returns the newest of the parcels that may be loaded, and true if those are all.
+/// Returns the newest parcels, as many as may be loaded, and `true` if there are no others.
 pub(super) fn to_load(mut places: Vec<Place>) -> (Vec<Place>, bool) {
     places.sort_unstable_by(|one, other| other.cmp(one));
     let are_all = places.len() <= MAX_LOADED;
@@ -139,13 +139,13 @@ pub(super) fn to_load(mut places: Vec<Place>) -> (Vec<Place>, bool) {
     (places, are_all)
 }
 
-/// Returns the times of creation of a query: the first one, and the first one after them.
+/// Returns the bounds of a query's times of creation: the first time, and the first time after the last.
 pub(super) fn bounds(query: &ListQuery) -> (i64, i64) {
     let millis = |time| Millis::from(time).0;
     (query.created_from.map_or(i64::MIN, millis), query.created_to.map_or(i64::MAX, millis))
 }
 
-/// Returns true if a query has a filter that only a parcel's row can answer.
+/// Returns `true` if a query has a filter that only a parcel's row can answer.
 pub(super) const fn has_filters(query: &ListQuery) -> bool {
     query.status.is_some() || query.country.is_some() || query.external_order_id.is_some()
 }
@@ -161,7 +161,7 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Returns true if it has all the words and matches the query.
+    /// Returns `true` if the parcel has all words and matches the query.
     pub(super) fn is_wanted(&self, words: &[Word], query: &ListQuery) -> bool {
         let terms = self.order.findable(&self.number).terms();
         words.iter().all(|word| word.matches(&terms, self.awb.as_deref()))

@@ -1,23 +1,23 @@
-//! Generations: the way in which a reset empties a sandbox at once.
+//! Generations: how a reset empties a sandbox at once.
 //!
 //! The low 32 bits of a stored tenant number are the tenant's own number
 //! ([`Tenant::number`](crate::domain::Tenant::number)). The bits above are the generation, which is 0 until the first
-//! reset. Orders, manifests, idempotency records, events and counts are stored under the number of the generation that
-//! they were written in. API keys, the webhook and everything else that a reset keeps are stored under the tenant's own
+//! Orders, manifests, idempotency records, events and counts are stored under the number of the generation in which
+//! they were written. API keys, the webhook and everything else that a reset keeps are stored under the tenant's own
 //! number.
 //!
-//! Both engines have two tables for this, which hardly any sandbox has rows in:
+//! Both engines have two tables for this. Few sandboxes have rows in them:
 //!
-//! - `generations` has the number of the present generation for each sandbox that was ever reset. A reset writes the next
-//!   one there. Each write reads it in its own transaction, where no reset can change it, so nothing is written into a
-//!   generation that has ended.
-//! - `ended_generations` has those whose rows are not deleted yet. They no longer change, so they are counted for the
-//!   reset's answer, and then deleted in pages; the row itself is deleted last.
+//! - `generations` has the number of the present generation of each sandbox that was ever reset. A reset writes the
+//!   next number. Each write reads the number in its own transaction, in which no reset can change it, so nothing is
+//!   written into a generation that has ended.
+//! - `ended_generations` has the ended generations whose rows are not deleted yet. These rows no longer change. They
+//!   are counted for the reset's answer, and then deleted in pages; the generation's own row is deleted last.
 
-/// Difference between the numbers of a sandbox's generation and the next.
+/// Difference between the numbers of a sandbox's successive generations.
 pub(super) const GENERATION: i64 = 1 << 32;
 
-/// Returns the number of a tenant's present generation, given the tenant's number: SQL for both engines.
+/// Returns the number of a tenant's present generation, from the tenant's own number: SQL for both engines.
 macro_rules! current {
     ($tenant:literal) => {
         concat!(
@@ -30,14 +30,14 @@ macro_rules! current {
     };
 }
 
-/// Returns a condition that holds for rows of present generations, for statements that name no tenant.
+/// Returns a condition that holds for rows of present generations, for statements without a tenant.
 macro_rules! is_current {
     ($tenant:literal) => {
         concat!($tenant, " NOT IN (SELECT number FROM ended_generations)")
     };
 }
 
-/// Returns a tenant's own number, given that of any generation.
+/// Returns a tenant's own number, from the number of any of its generations.
 macro_rules! home {
     ($tenant:literal) => {
         concat!("(", $tenant, " & 4294967295)")

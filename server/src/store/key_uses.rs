@@ -1,4 +1,4 @@
-//! The day of each key's last use.
+//! The day on which each key was last used.
 
 use parcelo::Environment;
 
@@ -6,8 +6,8 @@ use super::{Store, StoreError, sql::given};
 use crate::domain::{AccountRowId, Tenant, key_uses::LastUses};
 
 impl Store {
-    /// Stores the days of the keys' last uses, by key row. Among several servers the latest day wins. It waits for the
-    /// outcome without a timeout.
+    /// Stores the days on which keys were last used, by key row. If several servers store a day, the latest day stays.
+    /// It waits for the outcome without a timeout.
     pub async fn keep_key_uses(&self, days: LastUses) -> Result<(), StoreError> {
         // Sorted by key, so that two servers never deadlock.
         let rows: Vec<_> = days.into_iter().map(|(key, day)| given![key, day].to_vec()).collect();

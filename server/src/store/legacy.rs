@@ -12,8 +12,8 @@ use super::{
 use crate::domain::{AccountRowId, Tenant, legacy::DailyUsage};
 
 impl Store {
-    /// Adds requests by key (its row) and day (since 1970 began). It waits for the outcome without a timeout: after an
-    /// error nothing was added, and the same can be added again.
+    /// Adds requests by key (its row) and day (days since 1970 began). It waits for the outcome without a timeout:
+    /// after an error nothing was added, so the caller can add the same requests again.
     pub async fn add_legacy_uses(
         &self,
         counted: HashMap<(i64, i64), u64>,

@@ -1,8 +1,8 @@
 //! A tenant's parcels as a list: one page, and the total.
 //!
-//! The counts of [`counts`] give the number of wanted parcels of each day and in all. So a total needs a look at the
-//! parcels of at most the two days that the filter cuts through, and a page reads only its own days, however deep it
-//! lies and however few days have parcels.
+//! The counts of [`counts`] have the number of wanted parcels, by day and in total. So for a total, parcels are counted
+//! only on the at most two days that the filter includes in part. A page reads only the days that it shows, however far
+//! back they are and however few days have parcels.
 
 use parcelo::{Awb, rules::ListQuery};
 use serde::Deserialize;
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// Returns the condition of a list. The last part is one of two texts, so that each gets a suitable plan.
+/// Returns the condition of a list. The last part is one of two texts, so that each case gets a suitable plan.
 macro_rules! filter {
     ($order_id:literal) => {
         concat!(
@@ -51,8 +51,8 @@ const ROWS: &str = select_parcels!(
 );
 
 impl Store {
-    /// Returns a page of a tenant's parcels, newest first, and the total of the list. A parcel that cannot be read is
-    /// left out, logged and counted.
+    /// Returns a page of a tenant's parcels, newest first, and the total of the list. An unreadable parcel is omitted,
+    /// logged and counted.
     pub async fn list(
         &self,
         tenant: Tenant,
@@ -78,7 +78,7 @@ impl Store {
     }
 }
 
-/// Returns a page and the total of the list.
+/// Returns a page of the list, and its total.
 async fn page(
     db: Sql<'_>,
     filter: &Filter,
@@ -106,21 +106,20 @@ pub(super) async fn listed(db: Sql<'_>, ids: &[i64]) -> SqlResult<Vec<SqlResult<
     parcels::read_each(db, ROWS, ids, read).await
 }
 
-/// A range of time, and the number of wanted parcels created in it.
+/// A period, and the number of wanted parcels created in it.
 struct Span {
     from: i64,
-    /// The first moment after it.
+    /// The first millisecond after the period.
     to: i64,
     parcels: u64,
 }
 
-/// Returns the ranges of time that make up the list, the latest first, until they have `enough` parcels: whole days,
-/// whose counts are stored, and parts of a first and a last day, where parcels are counted. Returns the total of the
-/// list too.
+/// Returns the periods of the list, latest first, until they have `enough` parcels, and the list's total. The periods
+/// are whole days, whose counts are stored, and parts of the first and the last day, in which parcels are counted.
 async fn spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span>, u64)> {
     let first = day_of(Millis(filter.from.saturating_sub(1))).saturating_add(1);
     let end = day_of(Millis(filter.to));
-    // The counts do not cover the callers' own ids or parts of a day.
+    // The counts contain neither the callers' own ids nor parts of a day.
     if filter.order_id.is_some() || first > end {
         let all = counted(db, filter, (filter.from, filter.to)).await?;
         let total = all.parcels;
@@ -136,7 +135,7 @@ async fn spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span
     let day = |(day, parcels)| Span { from: begin_of(day).0, to: begin_of(day + 1).0, parcels };
     let mut spans = vec![newest];
     spans.extend(days.into_iter().map(day));
-    // If days before it are left out, the later days have enough parcels, and it is not reached.
+    // If earlier days were omitted, the later days have enough parcels, and this period is not reached.
     spans.push(oldest);
     Ok((spans, total))
 }
@@ -150,19 +149,19 @@ async fn counted(db: Sql<'_>, filter: &Filter, (from, to): (i64, i64)) -> SqlRes
     Ok(Span { from, to, parcels })
 }
 
-/// The part of a page that lies in one span. A page is not read from its first day through to its last: a tenant may
-/// have a million other parcels between two that are wanted.
+/// The part of a page that lies in one period. The days between a page's first and last parcel are not read through,
+/// because a tenant may have a million unwanted parcels between two wanted ones.
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
     from: i64,
     to: i64,
-    /// Number of the span's parcels that come before it.
+    /// Number of the period's parcels that precede the page.
     skipped: u64,
-    /// Number of the span's parcels on the page: after the last one the search ends.
+    /// Number of the period's parcels on the page; the search ends after the last of them.
     parcels: u64,
 }
 
-/// Returns the parts that hold `limit` parcels from `offset` on, or the remaining ones; none past the end.
+/// Returns the parts that have the `limit` parcels from `offset` on, or as many as there are: no parts past the end.
 fn parts(spans: &[Span], offset: u64, limit: u64) -> Vec<Part> {
     let (mut skipped, mut missing) = (offset, limit);
     let mut parts = Vec::new();
@@ -180,7 +179,7 @@ fn parts(spans: &[Span], offset: u64, limit: u64) -> Vec<Part> {
     parts
 }
 
-/// The filters in the form in which they are bound.
+/// The filters as they are bound to parameters.
 struct Filter {
     tenant: Tenant,
     from: i64,
@@ -245,7 +244,7 @@ mod tests {
         store::tests::conformance::{NOW, SECRET, create, sandbox},
     };
 
-    /// Returns a store with four parcels to Mexico on the first day, and ten to Ecuador on each.
+    /// Returns a store with four parcels to Mexico on the first day, and ten to Ecuador on each day.
     async fn store_of(days: i64) -> Store {
         let store = Store::memory(SECRET).unwrap();
         let mut number = 0;
@@ -264,7 +263,7 @@ mod tests {
         store
     }
 
-    /// Returns the cost of a query's first page in steps of `SQLite`'s virtual machine: to find its days, and its rows.
+    /// Returns the cost of a query's first page in steps of `SQLite`'s virtual machine: for its days, and its rows.
     async fn steps(store: &Store, query: &ListQuery) -> [i32; 2] {
         let filter = Filter::new(sandbox(1), query);
         let Filter { tenant, state, country, .. } = filter;

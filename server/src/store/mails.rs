@@ -1,5 +1,5 @@
-//! E-mails: the log, the recipients who opted out, and the counts. Whether an e-mail is worth sending is decided
-//! elsewhere; each engine writes them with their change and leases them in a separate file.
+//! E-mails: the log, the recipients who opted out, and the counts. Other modules decide which e-mails are worth
+//! sending. Each engine has a separate file that writes e-mails with their change and leases them.
 
 use super::{
     Store, StoreError, audit,
@@ -17,14 +17,14 @@ use crate::{
 };
 
 impl Store {
-    /// Returns the time since which e-mails are sent, which is now if none were sent before.
+    /// Returns the time from which e-mails are sent. It is set to `now` if none were sent before.
     pub async fn mail_since(&self, now: Millis) -> Result<Millis, StoreError> {
         let sql = "INSERT INTO mail_since (one, at) VALUES (1, $1) \
              ON CONFLICT (one) DO UPDATE SET at = mail_since.at RETURNING at";
         self.write(async move |db| db.value(sql, given![now]).await).await
     }
 
-    /// Stops the sending of e-mails. Waiting ones are not sent later either.
+    /// Stops the sending of e-mails. Waiting e-mails are not sent later either.
     pub async fn forget_mail_since(&self) -> Result<(), StoreError> {
         let is_there = "SELECT EXISTS (SELECT 1 FROM mail_since)";
         if !self.query(async move |db| db.value(is_there, &[]).await).await? {
@@ -44,8 +44,8 @@ impl Store {
         self.query(async move |db| db.first(sql, &[], |row| row.get(0)).await).await
     }
 
-    /// Records the outcome of an attempt. Returns false if another sender has leased the e-mail meanwhile, or it was
-    /// deleted.
+    /// Records the outcome of an attempt. Returns `false` if the e-mail was deleted, or another sender has leased it
+    /// since.
     pub async fn settle_mail(
         &self,
         id: i64,
@@ -78,13 +78,13 @@ impl Store {
         self.query(async move |db| db.each(sql, given![parcel], logged).await).await
     }
 
-    /// Returns the number of a tenant's e-mails that failed for good, and the latest parcel that has one.
+    /// Returns the number of a tenant's e-mails that failed for good, and the latest parcel with such an e-mail.
     pub async fn failed_mails(
         &self,
         tenant: Tenant,
         since: Millis,
     ) -> Result<(u64, Option<ParcelRowId>), StoreError> {
-        // CROSS JOIN: SQLite begins with the few that failed, not with all parcels of the tenant.
+        // With CROSS JOIN, SQLite begins with the few failed e-mails instead of all parcels of the tenant.
         let sql = concat!(
             "SELECT count(*), max(m.parcel) FROM mails AS m CROSS JOIN parcels AS p \
              WHERE p.id = m.parcel AND m.status IN (2, 3) AND m.created_at >= $2 AND p.tenant = ",
@@ -113,7 +113,7 @@ impl Store {
         .await
     }
 
-    /// Records that an address gets no e-mails of an account. The first reason is kept.
+    /// Records that an address gets no e-mails from an account. If a reason is recorded already, it stays.
     pub async fn opt_out(
         &self,
         address: [u8; 32],
@@ -126,7 +126,7 @@ impl Store {
         self.write(async move |db| db.execute(sql, &given).await.map(drop)).await
     }
 
-    /// Returns true if an address gets no e-mails of an account.
+    /// Returns `true` if an address gets no e-mails from an account.
     pub async fn has_opted_out(&self, address: [u8; 32]) -> Result<bool, StoreError> {
         let sql = "SELECT EXISTS (SELECT 1 FROM mail_optouts WHERE address = $1)";
         self.query(async move |db| db.value(sql, given![address]).await).await
@@ -158,7 +158,7 @@ impl Store {
         .await
     }
 
-    /// Deletes the e-mails and counts of `before` and earlier.
+    /// Deletes the e-mails and counts from `before` and earlier.
     pub async fn purge_mails(&self, before: Millis) -> Result<u64, StoreError> {
         let purged = self.delete_old(old_rows!("mails", "id", "created_at"), before.0).await?;
         self.delete_old(old_rows!("mail_counts", "whose, since", "since"), before.0).await?;

@@ -12,17 +12,17 @@ use super::{
 };
 use crate::domain::{ParcelRowId, Tenant, manifest::Candidate, webhooks::is_of_manifest};
 
-/// The data on which a submission is decided, read from one snapshot.
+/// The data from which a submission is decided, read from one snapshot.
 #[derive(Debug)]
 pub struct ManifestInputs {
-    /// The tenant's manifest under the air waybill.
+    /// The tenant's manifest for the air waybill.
     pub known: Option<Manifest>,
-    /// The tenant's parcels with these numbers, in order. An unreadable one is a separate error.
+    /// The tenant's parcels with these numbers, in order. Each unreadable parcel is a separate error.
     pub found: Vec<Result<Option<Candidate>, StoreError>>,
 }
 
 impl Store {
-    /// Returns the data on which a manifest under an air waybill, with parcels of these numbers, is decided.
+    /// Returns the data from which a manifest for an air waybill, with parcels of these numbers, is decided.
     pub async fn for_manifest(
         &self,
         tenant: Tenant,
@@ -55,7 +55,7 @@ impl Store {
         Ok(ManifestInputs { known, found: found.collect() })
     }
 
-    /// Returns the air waybill on a version of a parcel's label: the parcel was assigned to it before that version.
+    /// Returns the air waybill on a version of a parcel's label, to which the parcel was assigned before that version.
     pub async fn awb_on(
         &self,
         parcel: ParcelRowId,
@@ -86,7 +86,7 @@ impl Store {
     }
 }
 
-/// Returns the tenant's manifest in a row, if the event is about that one.
+/// Returns the tenant's manifest in a row, if the event is about that manifest.
 pub(super) async fn of_event(
     db: Sql<'_>,
     (tenant, row): (Tenant, i64),
@@ -118,7 +118,7 @@ async fn candidate(db: Sql<'_>, tenant: Tenant, number: &str) -> SqlResult<Optio
     Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
 }
 
-/// The part of an order that goes into a manifest.
+/// The part of an order that a manifest contains.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct DeclaredOrder {

@@ -1,8 +1,7 @@
-//! The methods that each engine implements separately: their promises, and a check that both have them. The others have
-//! one body, in the file of their topic beside this one.
+//! The methods that each engine implements separately, with their contracts, and a check that both engines have them.
+//! Every other method has one body for both, in a file for its topic in this folder.
 //!
-//! The promises are kept by the conformance suite, which runs on every engine. A forgotten method is a compile error
-//! here.
+//! The conformance suite, which runs on every engine, verifies the contracts. A missing method is a compile error here.
 
 use parcelo::model::Deleted;
 
@@ -45,32 +44,32 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Returns the number of undelivered events, tenant by tenant.
+    /// Returns the number of undelivered events of each tenant.
     pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError>;
 
     /// Records an attempt and its effect on the event, its successors and the endpoint. If the event was replayed or
-    /// its endpoint replaced meanwhile, the attempt is logged without effect. If the event is deleted, nothing is
-    /// logged.
+    /// its endpoint replaced since it was leased, the attempt is logged without effect. If the event is deleted,
+    /// nothing is logged.
     pub async fn settle(&self, lease: Lease, outcome: AttemptResult, decision: RetryDecision) -> Result<Settled, StoreError>;
 
     /// Releases events that wait for an earlier event that does not exist, and returns their number: a safety net below
     /// the locks of several servers. Each call scans a part of the waiting events.
     pub async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError>;
 
-    /// Deletes a leased event that has no content any more, with its log.
+    /// Deletes a leased event whose content no longer exists, with its log.
     pub async fn forget(&self, lease: Lease) -> Result<(), StoreError>;
 
     /// Deletes events from `before` or earlier with their logs, page by page.
     pub async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError>;
 
-    /// Claims requests from the limits that servers share. Returns one grant for each claim, in order.
+    /// Claims requests from the limits that servers share. Returns a grant for each claim, in order.
     pub async fn claim_requests(&self, claims: Vec<Claim>) -> Result<Vec<Grant>, StoreError>;
 
-    /// Announces this server, and returns the number of servers; none if there can be no other.
+    /// Announces this server, and returns the number of servers, or `None` if there can be no other server.
     pub async fn meet_servers(&self) -> Result<Option<ServerCount>, StoreError>;
 
-    /// Allows an attempt to sign in, or returns the seconds that it has to wait. It counts as a failure, on every
-    /// server, until it is taken back.
+    /// Allows an attempt to sign in, or returns the number of seconds to wait. On every server the attempt counts as a
+    /// failure until it is taken back.
     #[cfg(feature = "server")]
     pub async fn begin_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<Result<BegunLogin, u32>, StoreError>;
 
@@ -82,67 +81,67 @@ methods! {
     #[cfg(feature = "server")]
     pub async fn remember_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<(), StoreError>;
 
-    /// Enqueues an event without a change behind it (a test) for the tenant's endpoint.
+    /// Enqueues an event that is not caused by a change (a test) for the tenant's endpoint.
     pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError>;
 
-    /// Sends events again, at most 250 a commit, the earliest first, and returns their number. It stops when the
+    /// Sends events again, the earliest first and at most 250 in a commit, and returns their number. It stops when the
     /// endpoint is turned off.
     pub async fn replay(&self, tenant: Tenant, what: EventsToReplay, now: Millis) -> Result<usize, StoreError>;
 
-    /// Deletes the data of all sandboxes from `before` and earlier, page by page.
+    /// Deletes the data from `before` and earlier of all sandboxes, page by page.
     pub async fn purge(&self, before: Millis) -> Result<Deleted, StoreError>;
 
-    /// Resolves when an event is enqueued, or if one was since the last call.
+    /// Resolves when an event is enqueued, or at once if an event was enqueued since the last call.
     pub async fn outbox_changed(&self);
 
-    /// Returns up to `max` tenants with events due for their endpoints, the longest waiting first.
+    /// Returns up to `max` tenants with due events for their endpoints, the longest waiting first.
     pub async fn tenants_with_due(&self, now: Millis, max: usize) -> Result<Vec<Tenant>, StoreError>;
 
     /// Returns the time at which the next delivery is due.
     pub async fn next_delivery(&self) -> Result<Option<Millis>, StoreError>;
 
-    /// Leases due events in one commit, up to the given number for each tenant: no other sender gets them until the
-    /// lease ends. Unreadable rows are set aside, so that they hold up no others.
+    /// Leases due events in one commit, for each tenant up to the number in `shares`. No other sender gets them until
+    /// the lease ends. Unreadable rows are set aside, so that they do not delay others.
     pub async fn lease(&self, shares: Vec<(Tenant, usize)>, now: Millis) -> Result<LeasedBatch, StoreError>;
 
-    /// Ends every lease. For a server that starts: no other server can hold one then.
+    /// Ends every lease. A server calls this when it starts, because no other server can hold a lease then.
     pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError>;
 
-    /// Adds pending changes to the counts, unless writes did so themselves. Reads include them already.
+    /// Adds pending changes to the counts, unless the writes have already done so. Reads include pending changes.
     pub async fn fold_counts(&self) -> Result<(), StoreError>;
 
-    /// Returns the idempotency record under a key. It may be older than its 24 h, which the domain judges.
+    /// Returns the idempotency record under a key. It may be older than 24 h, which the domain checks.
     pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError>;
 
     /// Deletes dead idempotency records, page by page, and returns their number.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError>;
 
-    /// Deletes all data that a sandbox has at this moment; its keys and settings stay. Once polled it completes, even
-    /// if this future is dropped.
+    /// Deletes all data that a sandbox has at the moment; its keys and settings stay. Once polled it completes, even if
+    /// this future is dropped.
     pub async fn reset(&self, tenant: Tenant) -> Result<Deleted, StoreError>;
 
-    /// Resets every sandbox in one commit, for a server of tests.
+    /// Resets every sandbox in one commit, for test servers.
     pub async fn reset_all(&self) -> Result<Deleted, StoreError>;
 
-    /// Continues the resets that an earlier server began.
+    /// Continues resets that an earlier server began.
     pub async fn resume_resets(&self) -> Result<(), StoreError>;
 
-    /// Makes deliveries whose last attempt lies in the future due again: each waits its usual pause from `now`. Returns
+    /// Reschedules deliveries whose last attempt lies in the future: each waits its usual pause from `now`. Returns
     /// their number.
     pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError>;
 
-    /// Commits all changes or none, with the e-mails that they cause if this process sends any. Once polled they
+    /// Commits all changes or none, with the e-mails that they cause if this process sends e-mails. Once polled they
     /// complete, even if this future is dropped.
     pub async fn commit(&self, changes: Changes) -> CommitOutcome;
 
-    /// Commits like [`Store::commit`] and returns the stored body of the idempotency record. It differs from the given
-    /// one if a generated tracking number was taken.
+    /// Commits like [`Store::commit`] and returns the stored body of the idempotency record. It differs from the body
+    /// in `changes` if a generated tracking number was taken.
     pub async fn keep(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome>;
 
-    /// Leases up to `max` due e-mails in one commit: no other sender gets them until the lease ends. Among those that
-    /// wait for one recipient of a parcel, only the last is leased; the others are superseded.
+    /// Leases up to `max` due e-mails in one commit. No other sender gets them until the lease ends. If several e-mails
+    /// wait for the same recipient of a parcel, only the last is leased; the others are superseded.
     pub async fn lease_mails(&self, now: Millis, max: usize) -> Result<Vec<MailLease>, StoreError>;
 
-    /// Truncates the log if it may hold erased data, nothing is being erased, and no reader uses it.
+    /// Truncates the log if it may contain erased data, nothing is being erased, and no reader is using it.
     pub async fn truncate_log(&self);
 }

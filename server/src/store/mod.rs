@@ -1,13 +1,13 @@
 //! The store: one database, of `SQLite` or of PostgreSQL.
 //!
-//! It writes the domain's decisions ([`Changes`](crate::domain::Changes)) whole or not at all, and answers point reads.
-//! It decides only what the database alone can know: that a key, a version or a number is taken.
+//! It writes the domain's decisions ([`Changes`](crate::domain::Changes)) as a whole or not at all, and answers point
+//! reads. It decides only what the database alone can know: that a key, a version or a number is taken.
 //!
-//! There are two engines and no third is planned, so [`Engine`] is an enum: no trait, and no boxed future where an
-//! order is written. Each engine has every method of `methods.rs`, under the same promises. `SQLite` answers at once,
-//! on the caller's thread; PostgreSQL is waited for.
+//! There are two engines and no third is planned, so [`Engine`] is an enum: an order needs no trait object and no boxed
+//! future. Each engine has every method of `methods.rs`, with the same contracts. `SQLite` answers at once, on the
+//! caller's thread; calls to PostgreSQL wait.
 
-/// Calls a method of the engine that never waits.
+/// Calls an engine's method that never waits.
 macro_rules! engine {
     ($store:expr, $engine:ident => $call:expr) => {
         match &$store.0 {
@@ -89,7 +89,7 @@ use crate::{
     domain::{IdempotencyRecord, NewParcel},
 };
 
-/// Returns a PostgreSQL database for one test; none if PostgreSQL is not installed.
+/// Returns a PostgreSQL database for one test, or `None` if PostgreSQL is not installed.
 #[cfg(test)]
 #[cfg(feature = "postgres")]
 pub(crate) fn test_database() -> Option<Address> {
@@ -113,36 +113,36 @@ enum Engine {
 /// idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitOutcome {
-    /// They are in the database, durably.
+    /// The changes are in the database, durably.
     Committed,
-    /// Their idempotency key is taken by this record.
+    /// The changes' idempotency key is taken by this record.
     IdempotencyTaken(IdempotencyRecord),
-    /// Their tracking number is taken in its environment.
+    /// The changes' tracking number is taken in its environment.
     DuplicateTracking,
-    /// Their carrier event was taken before.
+    /// The changes' carrier event was accepted before.
     DuplicateCarrierEvent,
-    /// The tenant already has a manifest under their air waybill: load and decide again.
+    /// The tenant already has a manifest for the air waybill: load and decide again.
     DuplicateAwb,
-    /// A parcel has changed since they were decided: load and decide again.
+    /// A parcel was changed after the decision: load and decide again.
     VersionConflict,
-    /// No answer came within 5 s (they may still be committed), or another process held the database (nothing was
-    /// done).
+    /// No answer came within 5 s (the changes may still be committed), or another process held the database (nothing
+    /// was done).
     Busy,
-    /// Too many writes wait, and these were not accepted.
+    /// Too many writes were waiting, so these changes were not accepted.
     Full,
-    /// The connection was cut during the commit: they are committed, or not. The same request, under the same key, air
-    /// waybill or event id, is then answered accordingly.
+    /// The connection was cut during the commit, so the changes are committed, or not. If the request is repeated under
+    /// the same key, air waybill or event id, its answer is definite.
     Unknown,
     /// The database cannot be reached at the moment, and nothing was done.
     Unreachable,
-    /// They failed; see [`Store::is_writable`].
+    /// The changes failed; see [`Store::is_writable`].
     Broken,
 }
 
-/// The body that was stored under a key, or the reason why none was.
+/// The body that was stored under a key, or the reason why no body was stored.
 type Kept = Result<Vec<u8>, CommitOutcome>;
 
-/// Returns the refusal of a parcel whose number is taken, as were all numbers that could be drawn instead.
+/// Returns the refusal of a parcel whose number is taken, and whose redrawn numbers, if it has any, were all taken too.
 fn number_taken(parcel: &NewParcel) -> CommitOutcome {
     if parcel.redraws.is_none() {
         return CommitOutcome::DuplicateTracking;
@@ -158,8 +158,8 @@ impl Store {
         sqlite::Store::open(path, fresh_secret).map(Self::from)
     }
 
-    /// Opens a database file for a command that runs beside the server: it waits up to 5 s for its turn to write,
-    /// blocking its thread. A missing file is created. An existing empty one is refused, because the caller expects
+    /// Opens a database file for a command that runs while the server does. It waits up to 5 s for its turn to write,
+    /// and blocks its thread. A missing file is created. An existing empty file is refused, because the caller expects
     /// data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         sqlite::Store::open_for_admin(path, fresh_secret).map(Self::from)
@@ -176,7 +176,7 @@ impl Store {
         postgres::Store::connect(address, fresh_secret).await.map(Self::from)
     }
 
-    /// Connects like [`Store::connect`], for a command that runs beside the servers.
+    /// Connects like [`Store::connect`], for a command that runs while servers do.
     #[cfg(feature = "postgres")]
     pub(crate) async fn connect_for_admin(
         address: Address,
@@ -185,13 +185,13 @@ impl Store {
         postgres::Store::connect_for_admin(address, fresh_secret).await.map(Self::from)
     }
 
-    /// Returns true if a server or a command has created a database at a PostgreSQL address.
+    /// Returns `true` if a server or a command has created a database at a PostgreSQL address.
     #[cfg(feature = "postgres")]
     pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
         postgres::Store::exists(address).await
     }
 
-    /// Locks a database file for rewriting. It is checked to be ours, and no server can use it meanwhile.
+    /// Locks a database file for rewriting. It is checked to be ours, and no server can use it while it is locked.
     pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
         sqlite::Store::to_vacuum(path, fresh_secret)
     }
@@ -211,7 +211,7 @@ impl Store {
         engine!(self, engine => engine.count_credential_write());
     }
 
-    /// Returns the number of reconnections to the database. After one, it may have been replaced by a copy that lacks
+    /// Returns the number of reconnections to the database. After a reconnection, the database may be a copy that lacks
     /// the last writes, so cached data is invalid.
     pub fn reconnections(&self) -> u64 {
         match &self.0 {
@@ -231,24 +231,24 @@ impl Store {
         engine!(self, engine => engine.stats())
     }
 
-    /// Returns false once the disk of a file has failed or the store is closed: it is read-only from then on, and the
-    /// process should end.
+    /// Returns `false` once the disk of a file has failed or the store is closed. The store is read-only from then on,
+    /// and the process should end.
     pub fn is_writable(&self) -> bool {
         engine!(self, engine => engine.is_writable())
     }
 
-    /// Returns the reason why it accepts no writes any more, if that is so.
+    /// Returns the reason why the store no longer accepts writes, if it does not.
     pub fn lost(&self) -> Option<Lost> {
         engine!(self, engine => engine.lost())
     }
 
-    /// Returns false if the database has been unreadable for some seconds, or cannot be reached.
+    /// Returns `false` if the database cannot be reached, or has been unreadable for some seconds.
     pub fn is_readable(&self) -> bool {
         engine!(self, engine => engine.is_readable())
     }
 
-    /// Returns the reason, as a part of a sentence, why this server must not use the database at the moment, if one is
-    /// known.
+    /// Returns the reason, as a part of a sentence, why this server must not use the database at the moment, if such a
+    /// reason is known.
     pub(crate) fn fault(&self) -> Option<String> {
         match &self.0 {
             Engine::Sqlite(_) => None,
@@ -257,13 +257,13 @@ impl Store {
         }
     }
 
-    /// Checks at `now` that a file still exists and is readable, and that PostgreSQL answers. Blocking; call it
+    /// Checks at `now` that a file still exists and is readable, or that PostgreSQL answers. It blocks; call it
     /// periodically.
     pub fn check(&self, now: Instant) {
         engine!(self, engine => engine.check(now));
     }
 
-    /// Returns the clock of a database that several servers share and follow; a file has none.
+    /// Returns the clock of a database that several servers share, and which they follow; `None` for a file.
     #[must_use]
     pub(crate) fn shared_clock(&self) -> Option<&Arc<SharedClock>> {
         match &self.0 {
@@ -273,8 +273,8 @@ impl Store {
         }
     }
 
-    /// Measures the shared clock. Returns this machine's difference from it if that has changed. Call it about every
-    /// second.
+    /// Measures the shared clock. Returns this machine's difference from it if the difference has changed. Call it
+    /// about every second.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(clippy::unused_async, reason = "the other engine waits")
@@ -296,7 +296,7 @@ impl Store {
         }
     }
 
-    /// Keeps the writer busy until the pause is dropped; none in memory, where no write waits.
+    /// Keeps the writer busy until the pause is dropped. Returns `None` in memory, where no write waits.
     pub async fn pause_writes(&self) -> Option<Pause> {
         match &self.0 {
             Engine::Sqlite(engine) => engine.pause_writes().await,
@@ -310,12 +310,12 @@ impl Store {
         self.sqlite()?.copy().map(Self::from)
     }
 
-    /// Replaces all data of a store in memory by that of another store.
+    /// Replaces all data of a store in memory with the data of another store.
     pub fn become_copy_of(&self, other: &Self) -> Result<(), StoreError> {
         self.sqlite()?.become_copy_of(other.sqlite()?)
     }
 
-    /// Returns the `SQLite` engine, for what only it can do.
+    /// Returns the `SQLite` engine, for operations that only it supports.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(clippy::unnecessary_wraps, reason = "with both engines it may be the other")

@@ -1,16 +1,16 @@
-//! The reasons, of either engine, why a write was not done or has no answer, and the errors that callers see for them.
+//! The reasons why a write of either engine was not done or has no answer, and the errors that callers get for them.
 
 use super::{CommitOutcome, StoreError};
 
 /// The reason why a write was not done, or has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotDone {
-    /// No answer came in time (it may still be done), or another process held the database (nothing was done).
+    /// No answer came in time (the write may still be done), or another process held the database (nothing was done).
     Busy,
-    /// Too many writes wait, and this one was not accepted.
+    /// Too many writes were waiting, so this write was not accepted.
     Full,
-    /// It failed and is not acknowledged, or the writer has ended. Nothing was done, unless the commit's own fsync
-    /// failed: then the next start may find it done.
+    /// The write failed and is not acknowledged, or the writer has ended. Nothing was done, unless the fsync of the
+    /// commit itself failed: then the next start may find the write done.
     Broken,
 }
 

@@ -15,22 +15,22 @@ use crate::{
 /// The events to send again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventsToReplay {
-    /// This one, delivered or not.
+    /// This event, delivered or not.
     One(Ulid),
-    /// All events since then that failed or were held.
+    /// All events since this time that failed or were held.
     MissedSince(Millis),
 }
 
-/// A tenant's events that have not arrived.
+/// A tenant's undelivered events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
     /// The tenant.
     pub tenant: Tenant,
-    /// True if its endpoint is off and they are held for it; otherwise they are still to be sent.
+    /// `true` if its endpoint is off and the events are held for it; otherwise they are still to be sent.
     pub held: bool,
     /// Number of events.
     pub events: i64,
-    /// The time at which the oldest was written.
+    /// The time at which the oldest event was written.
     pub since: Millis,
 }
 
@@ -41,7 +41,7 @@ pub enum Settled {
     Counted,
     /// The attempt counts, and the endpoint is off now.
     SwitchedOff(DisabledBy),
-    /// Its event was replayed meanwhile, its endpoint replaced, or everything deleted.
+    /// The attempt is late: its event was replayed, its endpoint replaced, or everything deleted.
     Late,
 }
 
@@ -50,14 +50,14 @@ pub enum Settled {
 pub struct LeasedBatch {
     /// The events, each with its endpoint at that time.
     pub events: Vec<(Arc<Endpoint>, Lease)>,
-    /// The tenants of events that could not be read: each has failed.
+    /// The tenants of the events that could not be read. Each such event has failed.
     pub unreadable: Vec<Tenant>,
-    /// The tenants whose endpoint could not be read: each is off now.
+    /// The tenants whose endpoint could not be read. Each such endpoint is off now.
     pub switched_off: Vec<Tenant>,
 }
 
 impl LeasedBatch {
-    /// Returns true if the batch is empty.
+    /// Returns `true` if the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.unreadable.is_empty() && self.switched_off.is_empty()
     }

@@ -37,7 +37,7 @@ macro_rules! with_order {
     };
 }
 
-/// Returns the condition for the parcel with a number (`$2`, in capitals) in an environment (`$1`).
+/// Returns the condition that selects the parcel with a number (`$2`, in capitals) in an environment (`$1`).
 macro_rules! by_number {
     () => {
         "WHERE environment = $1 AND {upper(number)|number} = $2"
@@ -54,10 +54,10 @@ macro_rules! by_ids {
 
 pub(super) use {by_ids, by_number, select_parcels, with_order};
 
-/// The first column after those of a [`ParcelRow`].
+/// The first column after the columns of a [`ParcelRow`].
 pub(super) const MORE: usize = 17;
 
-/// A parcel and the idempotency key in its order.
+/// A parcel and the idempotency key of its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreationRecord {
     /// The tenant that it belongs to.
@@ -70,14 +70,14 @@ pub struct CreationRecord {
     pub created_at: Millis,
     /// Its present state.
     pub state: State,
-    /// The key in its order.
+    /// The idempotency key of its order.
     pub idempotency_key: String,
     /// The order's id in the caller's system.
     pub external_order_id: Option<String>,
 }
 
 impl Store {
-    /// Returns the parcel with a number, in any case, across tenants. The caller must check the tenant.
+    /// Returns the parcel with a number, ignoring case, across tenants. The caller must check the tenant.
     pub async fn parcel(
         &self,
         environment: Environment,
@@ -116,7 +116,7 @@ impl Store {
         .await
     }
 
-    /// Returns the history of a parcel as of its row, by time, then sequence.
+    /// Returns the history of a parcel, as of the read of its row, by time, then by sequence.
     pub async fn events(&self, parcel: &ParcelRow) -> Result<Vec<Event>, StoreError> {
         let parcel = parcel.clone();
         self.query(async move |db| events(db, &parcel).await).await
@@ -150,7 +150,7 @@ impl Store {
         .await
     }
 
-    /// Returns up to `max` parcels whose next step is due at `until`, earliest first.
+    /// Returns up to `max` parcels whose next step is due at `until` or earlier, earliest first.
     pub async fn due(&self, until: Millis, max: usize) -> Result<Vec<ParcelRow>, StoreError> {
         self.due_among(None, until, max).await
     }
@@ -175,7 +175,7 @@ impl Store {
         Ok(self.readable(found, "a parcel's steps cannot be taken; others go on"))
     }
 
-    /// Returns the time of the first step after a moment.
+    /// Returns the time of the first step after a time.
     pub async fn next_due(&self, after: Millis) -> Result<Option<Millis>, StoreError> {
         self.query(async move |db| {
             let sql = concat!(
@@ -189,8 +189,8 @@ impl Store {
     }
 }
 
-/// Returns the first `max` readable parcels whose next step is due, earliest first, together with the unreadable ones
-/// among them.
+/// Returns the first `max` readable parcels whose next step is due, earliest first, and the unreadable parcels among
+/// them.
 async fn due(
     db: Sql<'_>,
     tenant: Option<Tenant>,
@@ -224,8 +224,8 @@ async fn due(
     }
 }
 
-/// Returns the parcel with a number, in any case. `sql` reads it and ends with `by_number!`. The error of an unreadable
-/// row names it.
+/// Returns the parcel with a number, ignoring case. `sql` reads it and ends with `by_number!`. If its row is
+/// unreadable, the error names the parcel.
 pub(super) async fn one<T>(
     db: Sql<'_>,
     sql: &str,
@@ -244,8 +244,8 @@ pub(super) async fn one<T>(
     }
 }
 
-/// Reads parcels by their rows, in this order. `sql` ends with `by_ids!`. An unreadable parcel is a separate error
-/// and hides no others.
+/// Reads parcels by their rows, in the order of `ids`. `sql` ends with `by_ids!`. Each unreadable parcel is a separate
+/// error and does not hide others.
 pub(super) async fn read_each<T>(
     db: Sql<'_>,
     sql: &str,
@@ -269,7 +269,7 @@ pub(super) async fn read_each<T>(
     Ok(all)
 }
 
-/// Returns the error of a row of `select_parcels!` with its id.
+/// Returns the error of a row of `select_parcels!`, with the row's id.
 fn named(row: &Row<'_>, error: SqlError) -> SqlError {
     match row.get(0) {
         Ok(id) if error.is_row_error() => error.of_parcel("parcels", id),
@@ -323,8 +323,8 @@ fn read_with_order(row: &Row<'_>) -> SqlResult<(ParcelRow, StoredOrder)> {
     Ok((read(row)?, row.parse(MORE, StoredOrder::from_json)?))
 }
 
-/// Reads an order, or a part of it, from its JSON. The database does not parse it: a damaged one would fail the
-/// statement, and with it the other rows.
+/// Reads an order, or a part of it, from its JSON. The database does not parse the JSON, because a damaged order would
+/// fail the statement, and with it the other rows.
 pub(super) fn read_order<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> SqlResult<T> {
     row.parse(column, |json| serde_json::from_str(json))
 }

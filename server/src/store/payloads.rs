@@ -1,4 +1,4 @@
-//! Events of the outbox in the form in which they are sent: leased events, and their payloads.
+//! Events of the outbox as they are sent: leased events, and their payloads.
 
 use ulid::Ulid;
 
@@ -23,13 +23,13 @@ macro_rules! lease_columns {
 pub(super) use lease_columns;
 
 impl Store {
-    /// Returns the payload of a leased event; none if its parcel or manifest is deleted.
+    /// Returns the payload of a leased event, or `None` if its parcel or manifest is deleted.
     pub async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
         let lease = lease.clone();
         self.query(async move |db| payload(db, &lease).await).await
     }
 
-    /// Returns the payload of one of the tenant's events, leased or not; none if there is no such event either.
+    /// Returns the payload of an event of the tenant, leased or not, or `None` if it, its parcel or manifest is gone.
     #[cfg(feature = "server")]
     pub async fn logged_payload(
         &self,
@@ -54,7 +54,7 @@ impl Store {
     }
 }
 
-/// Reads an event under the lease with this number from the columns of `lease_columns!`.
+/// Reads an event from the columns of `lease_columns!`, under the lease with this number.
 pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResult<Lease> {
     let previous = row.get::<Option<u8>>(5)?;
     let attempt = row.get::<u32>(7)?.saturating_add(1);

@@ -1,5 +1,5 @@
 //! The search in the database: in the runs of its index ([`search_index`](super::search_index)), and among the parcels
-//! that are in no run yet.
+//! that are not in a run yet.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ use crate::domain::{
     search::{Search, Word},
 };
 
-/// Selects the parcels of some air waybills. The order of the tables is fixed: from the few manifests to their parcels.
+/// Selects the parcels of some air waybills. The join order is fixed: from the few manifests to their parcels.
 macro_rules! of_awbs {
     ($which:literal) => {
         concat!(
@@ -62,18 +62,18 @@ const LOAD: &str = concat!(
     by_ids!()
 );
 
-/// The search of one tenant in one snapshot.
+/// The search for one tenant in one snapshot.
 struct Searching<'a> {
     db: Sql<'a>,
     /// The number of the tenant's present generation.
     tenant: i64,
     query: &'a ListQuery,
-    /// Unreadable parcels, which were left out.
+    /// Unreadable parcels, which were skipped.
     unread: Vec<SqlResult<ParcelListRow>>,
 }
 
 impl Store {
-    /// Returns a page of a tenant's parcels that a search finds, newest first, their total, and whether that is
+    /// Returns a page of the tenant's parcels that a search finds, newest first, their total, and whether the total is
     /// complete.
     pub async fn search(
         &self,
@@ -113,7 +113,7 @@ impl Searching<'_> {
         Ok((rows, findings.total(), findings.is_complete))
     }
 
-    /// Adds the parcels of the runs that have all the words.
+    /// Adds the parcels in the runs that have all words.
     async fn find(&mut self, words: &[Word], findings: &mut Findings) -> SqlResult<()> {
         let mut narrowing = Intersection::new(self.query);
         for word in words {
@@ -137,9 +137,9 @@ impl Searching<'_> {
         Ok(())
     }
 
-    /// Returns the places of a word's parcels; none if there are too many to read.
+    /// Returns the places of a word's parcels, or `None` if there are too many to read.
     async fn places(&self, word: &Word) -> SqlResult<Option<Vec<Place>>> {
-        // These pieces hold more entries than may be read, unless most terms are longer than 40 characters.
+        // So many pieces have more entries than may be read, unless most terms are longer than 40 characters.
         const MAX_PIECES: usize = if cfg!(test) { 40 } else { 1_500 };
         let mut found = Vec::new();
         for term in &word.terms {
@@ -152,8 +152,7 @@ impl Searching<'_> {
                 Ok(())
             });
             each.await?;
-            // If a run returned this many pieces, it has more of them. In a file the limit applies to all runs
-            // together.
+            // A run that returned this many pieces has more of them. In a file the limit applies to all runs together.
             let is_cut = pieces.values().any(|count| *count == MAX_PIECES)
                 || !self.db.is_postgres() && pieces.values().sum::<usize>() == MAX_PIECES;
             if found.len() > MAX_TERMS || is_cut {
@@ -169,7 +168,7 @@ impl Searching<'_> {
         Ok(is_all.then_some(found))
     }
 
-    /// Adds places and returns false when there are too many.
+    /// Adds places. Returns `false` if there are too many.
     async fn add_places(
         &self,
         (sql, from, to): (&str, &str, &str),
@@ -180,7 +179,7 @@ impl Searching<'_> {
         Ok(places.len() <= MAX_TERMS)
     }
 
-    /// Returns the parcels that are in no run yet, and true if those are all.
+    /// Returns the parcels that are not in a run yet, and `true` if there are no others.
     async fn tail(&mut self) -> SqlResult<(Vec<(Place, Loaded)>, bool)> {
         let db = self.db;
         let mut given = given![self.tenant, MAX_TAIL + 1].to_vec();
@@ -198,7 +197,7 @@ impl Searching<'_> {
         Ok((self.load(&ids).await?, is_whole))
     }
 
-    /// Returns the newest of the tenant's parcels, one more than may be loaded.
+    /// Returns the tenant's newest parcels, one more than may be loaded.
     async fn newest(&self) -> SqlResult<Vec<Place>> {
         let (from, to) = bounds(self.query);
         let sql = "SELECT created_at, id FROM parcels \

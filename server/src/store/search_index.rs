@@ -1,9 +1,9 @@
-//! The runs of the search index in the database: adding parcels, merging runs, and removing a parcel
+//! The runs of the search index in the database: adding parcels, merging runs, and removing parcels
 //! ([`term_runs`](super::term_runs)).
 //!
-//! On PostgreSQL any server may do a page of that work. It locks the row of `term_sweep` meanwhile, and so does a
-//! server that deletes parcels: a run never gets back a parcel that was removed from another run meanwhile. A file has
-//! one writer.
+//! On PostgreSQL any server may do a page of this work. While it does, it locks the row of `term_sweep`, and so does a
+//! server that deletes parcels. So a parcel that was removed from one run is never copied back from another run. A file
+//! has one writer.
 
 use std::time::Duration;
 
@@ -26,13 +26,13 @@ use crate::{
 /// Number of a file's newest rows that are not added to the runs yet. An order may still be writing one of them, and no
 /// parcel is created in a row that the runs have passed.
 const RECENT_ROWS: i64 = if cfg!(test) { 4 } else { 64 };
-/// Maximum number of pieces of a merged run that are deleted at a time.
+/// Maximum number of a merged run's pieces that are deleted at a time.
 const PIECES_PER_DELETE: u64 = 64;
-/// Maximum time after which a page starts another step, because orders wait for a page of a file.
+/// Time after which a page starts no further step, because orders wait for a page of a file.
 const PAGE_TIME: Duration = Duration::from_millis(2);
 
-/// Selects the pieces of some runs that may have entries from `$1` on and before `$2`: in each run, from the last piece
-/// that begins before `$1`. At most `$3` are read; PostgreSQL reads up to that many of each run, in order.
+/// Selects the pieces of some runs that may have entries from `$1` on and before `$2`. Each run begins with the last
+/// piece that begins before `$1`. `SQLite` reads at most `$3` in all; PostgreSQL, at most `$3` of each run, in order.
 macro_rules! pieces {
     ($runs:literal) => {
         concat!(
@@ -47,13 +47,13 @@ macro_rules! pieces {
 }
 pub(super) use pieces;
 
-/// Selects the same from one run (`$4`), in order.
+/// Selects such pieces from one run (`$4`), in order.
 pub(super) const PIECES_OF_RUN: &str = "SELECT entries FROM term_pieces WHERE run = $4 AND first < $2 \
      AND first >= coalesce((SELECT q.first FROM term_pieces AS q \
      WHERE q.run = $4 AND q.first <= $1 ORDER BY q.first DESC LIMIT 1), {''|x''}) \
      ORDER BY first LIMIT $3";
 
-/// Counts a file's rows after one (`$1`), up to another (`$2`), but at most `$3`.
+/// Counts a file's rows after a row (`$1`) and up to another (`$2`), but at most `$3`.
 pub(super) const COUNT: &str = concat!(
     "SELECT count(*) FROM (SELECT 1 FROM parcels WHERE id > $1 AND id <= $2 AND ",
     is_current!("tenant"),
@@ -73,9 +73,9 @@ macro_rules! findable {
 }
 
 impl Store {
-    /// Does a page of maintenance on the search index: adds parcels, merges runs. Returns true if there is more to do.
+    /// Does a page of maintenance on the search index: adds parcels, merges runs. Returns `true` if more is left.
     pub async fn maintain_search_index(&self) -> Result<bool, StoreError> {
-        // Without the writer or a lock, because usually there is nothing to do.
+        // First checked without the writer or a lock, because usually there is nothing to do.
         if !self.query(async |db| has_work(db).await).await? {
             return Ok(false);
         }
@@ -95,8 +95,7 @@ async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
     Ok(is_enough || db.value(is_merging, &[]).await?)
 }
 
-/// Does a page of the work and returns true if there may be more. It does not wait for another server that does the
-/// same.
+/// Does a page of the work, unless another server is doing one. Returns `true` if there may be more.
 async fn tend(db: Sql<'_>) -> SqlResult<bool> {
     let lock = "SELECT next FROM term_sweep{ FOR UPDATE SKIP LOCKED|}";
     if db.first(lock, &[], |_row| Ok(())).await?.is_none() {
@@ -113,13 +112,13 @@ async fn tend(db: Sql<'_>) -> SqlResult<bool> {
     Ok(is_more)
 }
 
-/// Locks the runs until the end of the transaction: no parcel is added to one, or moved between two.
+/// Locks the runs until the end of the transaction, so that no parcel is added to a run or moved between runs.
 #[cfg(feature = "postgres")]
 pub(super) async fn lock(db: Sql<'_>) -> SqlResult<()> {
     db.execute("SELECT FROM term_sweep FOR UPDATE", &[]).await.map(drop)
 }
 
-/// Returns the row of a file up to which parcels are in the runs, and the highest row.
+/// Returns the row of a file up to which parcels are in the runs, and the file's highest row.
 pub(super) async fn sweep(db: Sql<'_>) -> SqlResult<(i64, i64)> {
     let sql = "SELECT next, coalesce((SELECT max(id) FROM parcels), 0) FROM term_sweep";
     db.only(sql, &[], |row| Ok((row.get(0)?, row.get(1)?))).await
@@ -129,7 +128,7 @@ pub(super) async fn count(db: Sql<'_>, (after, until): (i64, i64), max: usize) -
     db.value(COUNT, given![after, until, max]).await
 }
 
-/// Returns the rows of a file that are next for a run, after one and up to another; none if they are too few.
+/// Returns the rows of a file that go into the next runs, as (after, up to), or `None` if there are too few.
 async fn next_rows(db: Sql<'_>) -> SqlResult<Option<(i64, i64)>> {
     let (next, highest) = sweep(db).await?;
     let rows = (next, highest - RECENT_ROWS);
@@ -137,13 +136,13 @@ async fn next_rows(db: Sql<'_>) -> SqlResult<Option<(i64, i64)>> {
     Ok(is_enough.then_some(rows))
 }
 
-/// Adds runs of the next parcels and returns true if there were any.
+/// Adds runs of the next parcels. Returns `true` if there were any.
 async fn add_parcels(db: Sql<'_>) -> SqlResult<bool> {
     if !db.is_postgres() {
         let Some(rows) = next_rows(db).await? else { return Ok(false) };
         return add_rows(db, rows).await.map(|()| true);
     }
-    // Parcels from before the index existed, then those that wait for it.
+    // First the parcels from before the index existed, then the parcels that wait for it.
     let old = "SELECT next, until FROM term_sweep WHERE next < until";
     let old = db.first(old, &[], |row| Ok((row.get(0)?, row.get(1)?))).await?;
     if let Some(rows) = old {
@@ -160,7 +159,7 @@ async fn add_parcels(db: Sql<'_>) -> SqlResult<bool> {
     Ok(is_new || old.is_some())
 }
 
-/// Adds a run of the first parcels after one row, up to another.
+/// Adds a run of the first parcels after a row and up to another row.
 async fn add_rows(db: Sql<'_>, (next, until): (i64, i64)) -> SqlResult<()> {
     let sql = concat!(
         "SELECT id FROM parcels WHERE id > $1 AND id <= $2 AND ",
@@ -227,7 +226,7 @@ async fn insert_pieces(db: Sql<'_>, run: i64, entries: &[Entry]) -> SqlResult<()
     db.insert_rows("INSERT INTO term_pieces (run, first, entries)", &rows, "").await
 }
 
-/// Does one step towards fewer runs and returns true if there was one to do.
+/// Does one step towards fewer runs. Returns `true` if there was a step to do.
 async fn tend_runs(db: Sql<'_>) -> SqlResult<bool> {
     let sql = "SELECT id, target FROM term_runs WHERE NOT is_live ORDER BY target IS NULL LIMIT 1";
     let next = db.first(sql, &[], |row| Ok((row.get(0)?, row.get::<Option<i64>>(1)?)));
@@ -239,7 +238,7 @@ async fn tend_runs(db: Sql<'_>) -> SqlResult<bool> {
     Ok(true)
 }
 
-/// Begins to merge the runs of the lowest level that has enough.
+/// Begins to merge the runs of the lowest level that has enough of them.
 async fn begin_merge(db: Sql<'_>) -> SqlResult<bool> {
     let full = "SELECT level, min(first), max(last) FROM term_runs WHERE is_live \
          GROUP BY level HAVING count(*) >= $1 ORDER BY level LIMIT 1";
@@ -252,8 +251,8 @@ async fn begin_merge(db: Sql<'_>) -> SqlResult<bool> {
     Ok(true)
 }
 
-/// Merges the next entries, or ends the merge. It continues after the last entry of the new run: entries that it had
-/// after that have been removed from the other runs too.
+/// Merges the next entries, or ends the merge. It continues after the last entry of the new run. If later entries were
+/// removed from the new run, they were removed from the other runs too.
 async fn merge_some(db: Sql<'_>, target: i64) -> SqlResult<()> {
     let last = "SELECT entries FROM term_pieces WHERE run = $1 ORDER BY first DESC LIMIT 1";
     let last = db.first(last, given![target], |row| row.get::<Vec<u8>>(0)).await?;
@@ -285,13 +284,13 @@ async fn delete_some(db: Sql<'_>, run: i64) -> SqlResult<()> {
 }
 
 /// Removes parcels from the runs before they are deleted, and returns the number of pieces written. The runs are
-/// locked. The entries of a damaged order are looked for among all of its tenant's.
+/// locked. For a damaged order, all entries of its tenant are searched.
 pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
     let sql =
         findable!("EXISTS (SELECT 1 FROM term_runs AS r WHERE r.first <= id AND r.last >= id)");
     let bounds = |row: &Row<'_>| {
         let bounds: Vec<(Entry, Entry)> = match read_entries(row) {
-            // The entry itself and nothing after it.
+            // Bounds that contain the entry itself and nothing after it.
             Ok(own) => {
                 own.into_iter().map(|own| (own.clone(), [&own[..], &[0]].concat())).collect()
             }
@@ -313,7 +312,7 @@ pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
     Ok(written)
 }
 
-/// Rewrites the pieces that have entries of a parcel between two bounds, without them.
+/// Rewrites the pieces that have entries of a parcel between two bounds, without those entries.
 async fn remove_within(db: Sql<'_>, parcel: i64, (from, to): (&Entry, &Entry)) -> SqlResult<u64> {
     let sql = pieces!("first <= $4 AND last >= $4");
     let given = given![from, to, i64::MAX, parcel];

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Store {
-    /// Returns the account with a name and its password's hash; none if it has no password.
+    /// Returns the account with a name and its password's hash, or `None` if it has no password.
     pub async fn login(&self, account: &str) -> Result<Option<Login>, StoreError> {
         let account = account.to_owned();
         self.query(async move |db| {
@@ -25,7 +25,7 @@ impl Store {
         .await
     }
 
-    /// Gives an account a password and ends its sessions.
+    /// Sets an account's password and ends its sessions.
     pub async fn set_password(
         &self,
         account: AccountRowId,
@@ -47,8 +47,8 @@ impl Store {
         .await
     }
 
-    /// Begins a session in place of the earlier one, unless the password has changed since it was checked. Returns true
-    /// if it has begun.
+    /// Begins a session that replaces the earlier one, unless the password was changed after it was checked. Returns
+    /// `true` if the session has begun.
     pub async fn begin_session(
         &self,
         login: Login,
@@ -61,7 +61,7 @@ impl Store {
                 let end = "DELETE FROM dashboard_sessions WHERE hash = $1";
                 db.execute(end, given![before]).await?;
             }
-            // The password's row is locked: a new password on another server ends this session too, or this one does not begin.
+            // Locks the password's row, so that a new password on another server ends this session or prevents it.
             let sql = "INSERT INTO dashboard_sessions (hash, account, ends_at) \
                  SELECT $1, account, $2 FROM dashboard_passwords WHERE account = $3 AND hash = $4 \
                 { FOR SHARE|}";
@@ -94,7 +94,7 @@ impl Store {
         .await
     }
 
-    /// Deletes expired sessions and long-past failures to sign in.
+    /// Deletes expired sessions and old failures to sign in.
     pub async fn purge_sessions(&self, now: Millis) -> Result<(), StoreError> {
         self.delete_old(old_rows!("dashboard_sessions", "hash", "ends_at"), now.0).await?;
         match &self.0 {

@@ -1,10 +1,10 @@
-//! Statements that are written once for both engines: those that orders do not wait for.
+//! Statements that are written once for both engines. Orders wait for none of them.
 //!
-//! They are in PostgreSQL's spelling, which `SQLite` reads too: `$1` names a parameter in both. Where the engines
-//! differ, a statement has both spellings: `{PostgreSQL's|SQLite's}`. A call may run twice on either engine; its last
-//! answer counts.
+//! They use PostgreSQL's syntax, which `SQLite` reads too: `$1` is a parameter in both. If the engines differ, a
+//! statement has both spellings: `{PostgreSQL's|SQLite's}`. On either engine a call may run twice; the answer of its
+//! last run counts.
 //!
-//! On `SQLite` a call never waits: it is polled once, on the thread that reads or writes.
+//! On `SQLite` a call never waits: the thread that reads or writes polls it once.
 
 #![cfg_attr(
     not(feature = "postgres"),
@@ -52,7 +52,7 @@ pub enum Row<'a> {
 /// Maximum number of rows that one statement inserts.
 const MAX_ROWS_PER_STATEMENT: usize = 64;
 
-/// The values of a statement's parameters, in their order.
+/// The values of a statement's parameters, in order.
 macro_rules! given {
     ($($value:expr),* $(,)?) => {
         &[$($crate::store::values::Value::from($value)),*]
@@ -61,7 +61,7 @@ macro_rules! given {
 pub(super) use given;
 
 impl Sql<'_> {
-    /// Returns true on PostgreSQL, for statements that must differ.
+    /// Returns `true` on PostgreSQL, for statements that differ between the engines.
     pub(super) const fn is_postgres(self) -> bool {
         match self {
             Self::Sqlite(_) => false,
@@ -100,7 +100,7 @@ impl Sql<'_> {
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => {
                 db.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-                // After an error the connection's owner ends the transaction.
+                // After an error, the owner of the connection ends the transaction.
                 let answer = read().await?;
                 db.run("COMMIT").await?;
                 Ok(answer)
@@ -113,7 +113,7 @@ impl Sql<'_> {
         let sql = &*self.spelled(sql);
         match self {
             Self::Sqlite(db) => Ok(bound(db, sql, given)?.raw_execute()? as u64),
-            // No row has such a text. Inserting one is an error of PostgreSQL's.
+            // No row contains such a text. If it is inserted, PostgreSQL returns an error.
             #[cfg(feature = "postgres")]
             Self::Postgres(_) if is_nowhere(given) && !sql.starts_with("INSERT") => Ok(0),
             #[cfg(feature = "postgres")]
@@ -121,8 +121,8 @@ impl Sql<'_> {
         }
     }
 
-    /// Waits until no other server's transaction has a lock of this class and name, and holds it until the commit. A
-    /// file has one writer and needs none.
+    /// Waits until no other server's transaction has a lock of this class and name, and holds the lock until the
+    /// commit. A file needs no such lock, because it has one writer.
     #[cfg_attr(
         not(feature = "postgres"),
         expect(unused_variables, reason = "the other engine has locks")
@@ -138,7 +138,7 @@ impl Sql<'_> {
         }
     }
 
-    /// Inserts rows by statements of many each: `insert` precedes their values, and `conflict` follows them.
+    /// Inserts rows, many by each statement. `insert` precedes their values, and `conflict` follows them.
     pub(super) async fn insert_rows(
         self,
         insert: &str,
@@ -147,7 +147,7 @@ impl Sql<'_> {
     ) -> SqlResult<()> {
         let mut left = rows;
         while let Some(first) = left.first() {
-            // Few different lengths, because each is a separate statement to prepare.
+            // Only a few different lengths, because each length is a separate statement to prepare.
             let count =
                 if left.len() < MAX_ROWS_PER_STATEMENT { 1 } else { MAX_ROWS_PER_STATEMENT };
             let (these, rest) = left.split_at(count);
@@ -213,7 +213,7 @@ impl Sql<'_> {
         self.expect(self.first(sql, given, read).await?)
     }
 
-    /// Returns a value that must have been found.
+    /// Returns a value that must exist.
     pub(super) fn expect<T>(self, found: Option<T>) -> SqlResult<T> {
         found.ok_or_else(|| match self {
             Self::Sqlite(_) => rusqlite::Error::QueryReturnedNoRows.into(),
@@ -243,8 +243,7 @@ fn bound<'a>(
     Ok(statement)
 }
 
-/// Returns true if one of the values is a text that no row can hold: PostgreSQL stores no U+0000, and refuses a
-/// statement with one.
+/// Returns `true` if a value contains U+0000: PostgreSQL cannot store it, and refuses statements that contain it.
 #[cfg(feature = "postgres")]
 fn is_nowhere(given: &[Value]) -> bool {
     given.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0')))
@@ -300,7 +299,7 @@ impl Row<'_> {
         self.bytes(column, |json| serde_json::from_slice(json))
     }
 
-    /// Reads a column with a number and converts it.
+    /// Reads a column that holds a number, and converts the number.
     pub(super) fn numbered<T, N: Column>(
         &self,
         column: usize,
@@ -309,7 +308,7 @@ impl Row<'_> {
         from(self.get(column)?).ok_or_else(|| self.damaged(column, UnknownNumber))
     }
 
-    /// Returns the error of a column whose value is not what was written to it.
+    /// Returns the error of a column whose value differs from what was written to it.
     fn damaged(
         &self,
         column: usize,
@@ -331,7 +330,7 @@ impl Row<'_> {
 struct UnknownNumber;
 
 impl SqlError {
-    /// Returns true if a row does not hold what was once written to it; the next one may.
+    /// Returns `true` if a row does not hold what was once written to it; other rows may be readable.
     pub(super) fn is_row_error(&self) -> bool {
         match self {
             Self::Sqlite(error) => error::is_damaged(error),
@@ -340,7 +339,7 @@ impl SqlError {
         }
     }
 
-    /// Returns true if a page of a file cannot be read, or a text is not the JSON that it should be.
+    /// Returns `true` if a page of a file cannot be read, or a text is not the JSON that it should be.
     pub(super) fn is_page_error(&self) -> bool {
         match self {
             Self::Sqlite(error) => error::is_row_error(error) && !error::is_damaged(error),
@@ -392,7 +391,7 @@ impl From<SqlError> for Failure {
     }
 }
 
-/// Runs a call of `SQLite`'s, which completes at the first poll.
+/// Runs a call on `SQLite`, which completes at the first poll.
 pub(super) fn at_once<T>(call: impl Future<Output = SqlResult<T>>) -> rusqlite::Result<T> {
     // If it is still pending, it waited for something other than SQLite.
     Ok(call.now_or_never().ok_or(rusqlite::Error::InvalidQuery)??)

@@ -1,8 +1,9 @@
 //! The `SQLite` engine: one database, in a file or in memory.
 //!
-//! It writes the domain's decisions ([`Changes`]) whole or not at all, and answers point reads. It decides only what
-//! the database alone can know: that a key, a version or a number is taken. A file has one writer thread with group
-//! commit and readers beside it. Memory is one connection, used inline, with no thread and no timer.
+//! It writes the domain's decisions ([`Changes`]) entirely or not at all, and answers point reads. It decides only what
+//! the database alone can know: whether a key, a version or a number is taken. A file has one writer thread with group
+//! commit, and separate connections that read. A database in memory is one connection, used inline, with no thread and
+//! no timer.
 
 #![expect(clippy::unused_async, reason = "SQLite answers at once; another engine is waited for")]
 
@@ -92,8 +93,8 @@ use crate::{
     store::{not_done::NotDone, turns::Turns},
 };
 
-/// Maximum time that a caller waits for a write. A keyed request is answered `IDEMPOTENCY_IN_PROGRESS` then: the write
-/// may still be done, and a repetition finds out.
+/// Maximum time that a caller waits for a write. A keyed request is then answered `IDEMPOTENCY_IN_PROGRESS`, because
+/// the write may still be done. Repeating the request shows whether it was.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The database. Clones are the same database.
@@ -106,10 +107,10 @@ struct Inner {
     health: Arc<Health>,
     /// Notified when an event is enqueued.
     wake: Arc<Notify>,
-    /// Held by the one mass write that runs; tenants take turns.
+    /// Held by the mass write that is running; tenants take turns.
     mass_writes: tokio::sync::Mutex<()>,
     resets: Mutex<resets::ActiveResets>,
-    /// True if the write-ahead log may still hold erased data.
+    /// `true` if the write-ahead log may still hold erased data.
     log_holds_erased: AtomicBool,
     /// Number of writes of credentials through this store.
     credential_writes: AtomicU64,
@@ -119,7 +120,7 @@ struct Inner {
     #[cfg(feature = "server")]
     login_throttle: Mutex<crate::domain::login_throttle::LoginThrottle>,
     keys: Arc<LivingKeys>,
-    /// True if changes write the e-mails that they cause.
+    /// `true` if changes also write the e-mails that they cause.
     sends_mails: AtomicBool,
     mode: Mode,
 }
@@ -127,22 +128,22 @@ struct Inner {
 enum Mode {
     /// A server's file.
     File { writer: Writer, readers: Readers, scans: Turns, probe: Probe },
-    /// Memory, or a file beside the server that serves it.
+    /// A database in memory, or a file that a command opens while a server may use it.
     Inline(Mutex<Connection>),
 }
 
 impl Store {
     /// Opens a server's database file, and creates it if it does not exist. `fresh_secret` becomes the database's
-    /// secret if it has none yet.
+    /// secret if the database has none yet.
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
-        // The lock's own descriptor is opened before SQLite's, and never closed.
+        // The descriptor of the lock is opened before SQLite's, and is never closed.
         let lock = file_lock::lock(path)?;
         let (mut db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
         let checkpoints = Checkpoints::start(&mut db, (path, &lock), &health, checkpoints::LIMITS)?;
-        // Before anything is served: no write under a key may be decided without knowing all of them.
+        // Done before anything is served, because a keyed write may be decided only when all keys are known.
         let keys =
             LivingKeys::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
         let writer = Writer::start(db, lock, checkpoints, Arc::clone(&health)).map_err(failed)?;
@@ -151,13 +152,13 @@ impl Store {
         Ok(Self::from_parts((path, secret), health, keys, mode))
     }
 
-    /// Opens a database file for a command that runs beside the server: it waits up to 5 s for its turn to write,
-    /// blocking its thread. A missing file is created. An existing empty one is refused, because the caller expects
-    /// data in it.
+    /// Opens a database file for a command that runs while a server may use the file. A write waits up to 5 s for its
+    /// turn, and blocks its thread. A missing file is created. An existing empty file is refused, because the caller
+    /// expects data in it.
     pub fn open_for_admin(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         let if_empty = if path.exists() { IfEmpty::Refuse } else { IfEmpty::Create };
-        // A server of an older version relies on something that an upgrade removes: the index that refuses a second
-        // order under one key. So no server may run during the upgrade, or start while the lock is held.
+        // A server of an older version relies on an index that the upgrade removes: it refuses a second order under one
+        // key. So no server may run during the upgrade, or start while the lock is held.
         let _lock = connection::is_older(path).then(|| file_lock::lock(path)).transpose().map_err(
             |error| match error {
                 StoreError::InUse { file } => StoreError::UpgradeInUse { file },
@@ -183,7 +184,7 @@ impl Store {
 
     fn inline(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
         let mode = Mode::Inline(Mutex::new(db));
-        // Filled by the first caller that needs it: a command beside the server seldom does.
+        // The first caller that needs the keys reads them; a command seldom needs them.
         Self::from_parts((file, secret), Arc::default(), LivingKeys::new(), mode)
     }
 
@@ -234,7 +235,7 @@ impl Store {
         self.0.sends_mails.store(true, Ordering::Relaxed);
     }
 
-    /// Commits all changes or none. Once polled they complete, even if this future is dropped.
+    /// Commits all changes or none. Once this future is polled, the commit completes, even if the future is dropped.
     pub async fn commit(&self, changes: Changes) -> CommitOutcome {
         self.keep(changes).await.err().unwrap_or(CommitOutcome::Committed)
     }
@@ -257,7 +258,7 @@ impl Store {
             Mode::File { writer, .. } => writer.stop(),
             Mode::Inline(_) => {}
         };
-        // It waits for a thread, and must not block the runtime's own.
+        // Stopping waits for the writer's thread, and must not block a thread of the runtime.
         let _panicked = tokio::task::spawn_blocking(stop).await;
     }
 
@@ -278,7 +279,7 @@ impl Store {
         self.0.file.display().to_string()
     }
 
-    /// Returns the error for the caller. A parcel that cannot be read is counted.
+    /// Converts the error for the caller. If a parcel cannot be read, counts that.
     pub(super) fn read_error(&self, error: rusqlite::Error) -> StoreError {
         if let Some(table) = error::unreadable_table(&error) {
             self.0.health.count_unreadable(table);
@@ -286,7 +287,7 @@ impl Store {
         StoreError::from_sqlite(&self.0.file, error)
     }
 
-    /// Returns true if the error of an unreadable row was not logged yet.
+    /// Returns `true` if this error of an unreadable row has not been logged yet.
     pub(super) fn is_first(&self, error: String) -> bool {
         self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(error)
     }
@@ -299,7 +300,7 @@ impl Store {
         self.call_within(Some(WRITE_TIMEOUT), run).await
     }
 
-    /// Calls like [`Store::call`], with another timeout. `None` waits for the outcome, however long.
+    /// Calls like [`Store::call`], with another timeout. `None` waits for the outcome, however long it takes.
     pub(super) async fn call_within<T, F>(
         &self,
         timeout: Option<Duration>,
@@ -332,8 +333,8 @@ impl Store {
             }
             Mode::Inline(db) => {
                 self.commit_inline(db, job);
-                // The answer is there already. Tokio makes a task that awaits very often yield now and then, and memory
-                // must answer at once, also without a runtime.
+                // The answer is already there, so it is not awaited: Tokio makes a task that awaits very often yield
+                // now and then, and a database in memory must answer at once, even without a runtime.
                 answer.try_recv().map_err(|_unanswered| NotDone::Broken)
             }
         }

@@ -1,23 +1,23 @@
-//! The format of the search index, independent of its tables. An entry is a term of a parcel. Entries are kept in
-//! sorted *runs*, and a run in *pieces*, each a row of the database.
+//! The format of the search index, independent of its tables. An entry is a term of a parcel. Entries are stored in
+//! sorted *runs*, and a run in *pieces*, each of which is a row of the database.
 //!
-//! No order waits for the index. Terms come in no particular order, so an index that each order wrote to would cost it
-//! a page of the database for each term. Instead, new parcels are added a run at a time, some time after they were
-//! created, and [`RUNS_PER_MERGE`] runs of a level are merged into one of the next: every write goes to the end of
-//! something. A search reads all of the few runs, and the parcels that are in none yet.
+//! No order waits for the index. Terms arrive in random order, so if each order wrote to the index, it would change a
+//! page of the database for each term. Instead, parcels are added some time after their creation, a run at a time, and
+//! [`RUNS_PER_MERGE`] runs of a level are merged into one run of the next level. So every write appends. A search reads
+//! all runs, which are few, and the parcels that are not in a run yet.
 
 use super::findings::Place;
 use crate::domain::search::END;
 
-// Small in tests, so that a few parcels have runs of several levels, and several pieces.
+// Small in tests, so that a few parcels fill several pieces, and runs of several levels.
 
 /// Number of parcels in a new run.
 pub(super) const PARCELS_PER_RUN: usize = if cfg!(test) { 8 } else { 128 };
-/// Number of runs of a level that are merged into one of the next. A million parcels have some 45 runs.
+/// Number of runs of a level that are merged into a run of the next level. A million parcels have some 45 runs.
 pub(super) const RUNS_PER_MERGE: i64 = if cfg!(test) { 3 } else { 16 };
-/// Number of pieces of a run that are read at a time to be merged.
+/// Number of a run's pieces that are read at a time for merging.
 pub(super) const PIECES_PER_READ: usize = 3;
-/// Size at which a piece is full: two fit a page of `SQLite`, four one of `PostgreSQL`.
+/// Size at which a piece is full. Two pieces fit a page of `SQLite`, four a page of `PostgreSQL`.
 const PIECE_BYTES: usize = if cfg!(test) { 200 } else { 1_700 };
 /// Size of a parcel's time and row at the end of an entry.
 const PLACE_BYTES: usize = 16;
@@ -25,7 +25,7 @@ const PLACE_BYTES: usize = 16;
 /// A term of a parcel: the tenant, the term, and the parcel's place, so that entries sort by all of them.
 pub(super) type Entry = Vec<u8>;
 
-/// Some neighbouring entries of a run.
+/// Some adjacent entries of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     /// The first entry, which a search compares.
@@ -34,7 +34,7 @@ pub(super) struct Piece {
     pub(super) entries: Vec<u8>,
 }
 
-/// The bounds of a scope's entries whose terms begin with a text: from the first on, before the second.
+/// The bounds of a scope's entries whose terms begin with a text: from the first bound on, before the second.
 pub(super) struct Bounds {
     pub(super) from: Entry,
     pub(super) to: Entry,
@@ -43,7 +43,7 @@ pub(super) struct Bounds {
 impl Bounds {
     pub(super) fn new(scope: &[u8], beginning: &str) -> Self {
         let from = [scope, beginning.as_bytes()].concat();
-        // No text has this byte.
+        // No text contains this byte.
         let to = [&from[..], &[0xff]].concat();
         Self { from, to }
     }
@@ -59,7 +59,7 @@ impl Bounds {
 }
 
 pub(super) fn entry(scope: &[u8], term: &str, (created_at, parcel): Place) -> Entry {
-    // The end sorts before every character, so that a term precedes longer ones that begin with it.
+    // The end sorts before every character, so that a term precedes the longer terms that begin with it.
     [scope, term.as_bytes(), END.as_bytes(), &sorting(created_at), &sorting(parcel)].concat()
 }
 
@@ -71,12 +71,12 @@ pub(super) fn place(entry: &[u8]) -> Option<Place> {
     Some((number(*created_at), number(parcel.try_into().ok()?)))
 }
 
-/// Returns a number as bytes that sort as the number does.
+/// Returns a number as bytes with the same sort order.
 pub(super) const fn sorting(number: i64) -> [u8; 8] {
     (number ^ i64::MIN).to_be_bytes()
 }
 
-/// Packs sorted entries into pieces. Each entry omits the bytes that it has in common with the one before.
+/// Packs sorted entries into pieces. Each entry omits the bytes that it has in common with the previous entry.
 pub(super) fn pack(entries: &[Entry]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut before: &[u8] = &[];
@@ -107,8 +107,8 @@ pub(super) fn unpack(piece: &[u8]) -> Vec<Entry> {
     entries
 }
 
-/// Passes each entry of a piece to `take`, in order. A damaged piece ends at the damage, which is logged: the parcels
-/// in the rest of it are not found, and everything else goes on.
+/// Passes each entry of a piece to `take`, in order. A damaged piece ends at the damage, which is logged: parcels in
+/// the rest of the piece are not found, but nothing else is affected.
 fn each(piece: &[u8], mut take: impl FnMut(&[u8])) {
     let (mut entry, mut rest) = (Entry::new(), piece);
     while !rest.is_empty() {
@@ -121,7 +121,7 @@ fn each(piece: &[u8], mut take: impl FnMut(&[u8])) {
     }
 }
 
-/// Turns `entry`, the previous one, into the next one at the start of `bytes`, and returns the bytes after it.
+/// Turns `entry`, the previous entry, into the next entry, read from the start of `bytes`. Returns the bytes after it.
 fn read<'p>(bytes: &'p [u8], entry: &mut Entry) -> Option<&'p [u8]> {
     let (&[common, low, high], rest) = bytes.split_first_chunk::<3>()?;
     let (own, rest) = rest.split_at_checked(u16::from_le_bytes([low, high]).into())?;
@@ -133,7 +133,7 @@ fn read<'p>(bytes: &'p [u8], entry: &mut Entry) -> Option<&'p [u8]> {
     Some(rest)
 }
 
-/// Returns a piece without some of its entries; none if it has none of them.
+/// Returns a piece without some of its entries, or `None` if it has none of those entries.
 pub(super) fn without(piece: &[u8], is_gone: impl Fn(&Entry) -> bool) -> Option<Vec<Piece>> {
     let mut entries = unpack(piece);
     let before = entries.len();
@@ -141,8 +141,8 @@ pub(super) fn without(piece: &[u8], is_gone: impl Fn(&Entry) -> bool) -> Option<
     (entries.len() < before || before == 0).then(|| pack(&entries))
 }
 
-/// Returns the entries that follow `after` in the runs being merged, as far as all runs were read; none if the merge is
-/// done. Each run is given by the piece that the entry is in, or would be in, and the next ones.
+/// Returns the entries after `after` in the runs being merged, as far as all runs were read; no entries if the merge is
+/// done. Each run is passed as the piece in which `after` is, or would be, and the next pieces.
 pub(super) fn merge(after: &[u8], runs: &[Vec<Vec<u8>>]) -> Vec<Entry> {
     let mut until: Option<Entry> = None;
     let mut merged = Vec::new();
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(without(&last.entries, |_| true), Some(Vec::new()));
     }
 
-    /// Merges runs as the stores do: from each, the piece of the last merged entry and the next ones.
+    /// Merges runs as the stores do: each run is read from the piece of the last merged entry on.
     fn merge_all(runs: &[Vec<Piece>]) -> Vec<Entry> {
         let mut merged: Vec<Entry> = Vec::new();
         loop {

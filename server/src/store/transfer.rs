@@ -1,9 +1,9 @@
 //! Copies of a database from one engine to the other, for operators who outgrow a file, or return to one.
 //!
-//! The source is read in one transaction while no server may write to it. The target is new, and becomes visible whole
-//! or not at all. Before that, each of its tables is read back, and its checksum compared with that of the source's
-//! rows. The differences between the two schemas are in `tables.rs`; the statements of an engine are run in
-//! `transfer.rs` of its folder. One row is in memory at a time.
+//! The source is read in one transaction while no server may write to it. The target is new, and becomes visible as a
+//! whole or not at all. Before that, each of its tables is read back, and its checksum is compared with the checksum of
+//! the source's rows. `tables.rs` has the differences between the two schemas; `transfer.rs` in each engine's folder
+//! runs that engine's statements. One row is in memory at a time.
 
 mod tables;
 
@@ -33,10 +33,10 @@ pub(crate) struct CopiedTable {
     pub(crate) target: Sum,
 }
 
-/// Receives the name of a table and the number of its rows copied so far, from time to time.
+/// A callback that receives the name of a table and the number of its rows copied so far, from time to time.
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(&'static str, u64);
 
-/// Copies a file to an empty database of PostgreSQL.
+/// Copies a file to an empty PostgreSQL database.
 pub(crate) async fn from_file(
     file: &Path,
     target: Address,
@@ -77,7 +77,7 @@ pub(crate) async fn analyse(target: Address) -> Result<(), StoreError> {
     LocalSet::new().run_until(Database::analyse(target)).await
 }
 
-/// Copies a database of PostgreSQL to a file that does not exist yet.
+/// Copies a PostgreSQL database to a file that does not exist yet.
 pub(crate) async fn to_file(
     source: Address,
     file: &Path,

@@ -1,5 +1,5 @@
-//! Turns for reads that may scan many rows. Each tenant has one such read at a time; its others queue, and no tenant
-//! waits behind another's queue.
+//! Turns for reads that may scan many rows. Each tenant has one such read at a time; its other reads queue, and no
+//! tenant waits behind another tenant's queue.
 
 use std::{
     collections::HashMap,
@@ -13,12 +13,12 @@ use crate::domain::Tenant;
 
 /// Maximum number of one tenant's reads that run at a time.
 const MAX_PER_TENANT: usize = 1;
-/// Maximum number of one tenant's reads that run or wait. A list page takes milliseconds: a caller behind that many is
-/// better served by an error and a retry.
+/// Maximum number of one tenant's reads that run or wait. A list page takes milliseconds, so a caller behind that many
+/// reads is better served by an error and a retry.
 const MAX_QUEUED_PER_TENANT: usize = 64;
 /// Maximum time that a read waits for its turn.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Number of queues at which idle ones are first swept.
+/// Number of queues at which idle queues are first swept.
 const SWEEP_FROM: usize = 64;
 
 /// The turns of all tenants.
@@ -29,7 +29,7 @@ pub(super) struct Turns {
 
 #[derive(Default)]
 struct Queues {
-    /// The queue of each tenant. Operators, who read for no tenant, share one.
+    /// The queue of each tenant. Operators, who read for no tenant, share a queue.
     of: HashMap<Option<Tenant>, Arc<Semaphore>>,
     swept_at: usize,
 }
@@ -50,7 +50,7 @@ impl Turns {
     pub(super) async fn turn(&self, tenant: Option<Tenant>) -> Option<Turn> {
         let queue = self.queue(tenant)?;
         let turn = async {
-            // The tenant's queue comes first, so that only its head enters the global one.
+            // The tenant's queue comes first, so that only its first read enters the global queue.
             let own = queue.acquire_owned().await.ok()?;
             let one_of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
             Some(Turn { own, one_of_all })
@@ -66,7 +66,7 @@ impl Turns {
         }
         let queue =
             queues.of.entry(tenant).or_insert_with(|| Arc::new(Semaphore::new(MAX_PER_TENANT)));
-        // Each reader in the queue holds a reference, and so does the map.
+        // Each read in the queue holds a reference, and so does the map.
         (Arc::strong_count(queue) <= MAX_QUEUED_PER_TENANT).then(|| Arc::clone(queue))
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     domain::{AccountRowId, ParcelRowId},
 };
 
-/// A value of a column. Its `Debug` output shows no content, which may be a person's address.
+/// A value of a column. Its `Debug` output shows no content, because that may be a person's address.
 #[derive(Clone)]
 pub enum Value {
     Null,
@@ -40,7 +40,7 @@ impl Value {
     }
 
     #[cfg(feature = "postgres")]
-    /// Adds the value to a checksum: its kind, its length and its content. So no two rows have the same bytes.
+    /// Adds the value to a checksum: its kind, its length and its content, so that no two rows have the same bytes.
     fn hash_into(&self, hash: &mut Sha256) {
         let number;
         let (kind, bytes): (u8, &[u8]) = match self {
@@ -116,7 +116,7 @@ impl rusqlite::ToSql for Value {
     }
 }
 
-/// A value that is bound to a PostgreSQL column. Errors name the column, and never the value.
+/// A value that is bound to a PostgreSQL column. Errors name the column, but never the value.
 #[cfg(feature = "postgres")]
 pub(in crate::store) struct Field<'a> {
     pub(in crate::store) column: &'a str,
@@ -161,7 +161,7 @@ impl ToSql for Field<'_> {
                 self.narrow::<i32>(*number)?.to_sql(ty, out)
             }
             Value::Integer(number) if *ty == Type::INT8 => number.to_sql(ty, out),
-            // A file takes it, though no rule lets it in.
+            // A file could store it, although no rule accepts it.
             Value::Text(text) if text.contains('\0') => {
                 Err(self.refused("holds the character U+0000, which PostgreSQL cannot store"))
             }
@@ -235,7 +235,7 @@ impl Sum {
             value.hash_into(&mut hash);
         }
         let hash: [u8; 32] = hash.finalize().into();
-        // 64 bits find accidental errors: one in 2^64 would pass.
+        // 64 bits suffice against accidental errors: one in 2^64 would pass.
         let start = hash.first_chunk().copied().unwrap_or_default();
         self.rows += 1;
         self.checksum = self.checksum.wrapping_add(u64::from_be_bytes(start));

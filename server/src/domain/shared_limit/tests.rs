@@ -9,7 +9,7 @@ const KEY: SharedKey = SharedKey::Api(7);
 const BEGIN: i64 = 1_767_600_000_000;
 const MINUTE: i64 = 60_000;
 
-/// A batch in flight: the times at which the database reads it and the answer is back.
+/// A batch in flight: the times when the database reads it and when the answer is back.
 struct Flight {
     server: usize,
     seen: i64,

@@ -1,4 +1,4 @@
-//! The body of an event. It has the same bytes at every attempt, since its content never changes.
+//! The body of an event. It has the same bytes at every attempt, because its content never changes.
 
 use parcelo::{
     Environment,
@@ -24,7 +24,7 @@ pub struct EventPayload {
     pub environment: Environment,
     /// The kind.
     pub kind: Kind,
-    /// The time at which it happened.
+    /// The time of the event.
     pub at: Millis,
     /// The subject.
     pub about: EventSubject,
@@ -35,7 +35,7 @@ pub struct EventPayload {
 pub enum EventSubject {
     /// A parcel, at one event of its history.
     Parcel {
-        /// The parcel as it is now; only what never changes goes into the body.
+        /// The parcel as it is now. Only facts that never change go into the body.
         parcel: Box<ParcelRow>,
         /// The state before the event.
         previous: State,

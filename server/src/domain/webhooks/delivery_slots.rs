@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::MAX_IN_FLIGHT;
 use crate::domain::Tenant;
 
-/// Divisor of the free slots that one endpoint may take: a tenth, so that some are left for endpoints that
-/// answer, however many do not.
+/// Divisor of the free slots that one endpoint may take: a tenth, so that slots are left for endpoints that answer,
+/// however many do not.
 const SHARE: usize = 10;
 
 /// The slots that deliveries in flight take up.
@@ -49,8 +49,8 @@ impl DeliverySlots {
         self.taken.len()
     }
 
-    /// Returns how many events of each waiting tenant may be sent now, at most `limit` together. Tenants with
-    /// the fewest deliveries in flight come first, and otherwise the order of `waiting` counts.
+    /// Returns how many events of each waiting tenant may be sent now, at most `limit` together. Tenants with the
+    /// fewest deliveries in flight come first; ties keep the order of `waiting`.
     pub fn share_out(&self, waiting: &[Tenant], limit: usize) -> Vec<(Tenant, usize)> {
         let taken = |tenant| self.taken.get(tenant).copied().unwrap_or(0);
         let mut all: Vec<_> = waiting.iter().map(|tenant| (*tenant, taken(tenant), 0)).collect();

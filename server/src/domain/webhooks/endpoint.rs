@@ -111,7 +111,7 @@ pub struct Lease {
     pub attempt: Attempt,
     /// The kind.
     pub kind: Kind,
-    /// The time at which it happened.
+    /// The time of the event.
     pub at: Millis,
     /// The parcel it is about.
     pub parcel: Option<ParcelRowId>,
@@ -149,7 +149,7 @@ pub struct LoggedDelivery {
 pub struct LoggedAttempt {
     /// The number of the attempt: 1 for the first after the event's creation or replay.
     pub number: u32,
-    /// The time at which it ended.
+    /// The end of the attempt.
     pub at: Millis,
     /// The duration in milliseconds.
     pub millis: i64,

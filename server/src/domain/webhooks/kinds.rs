@@ -1,4 +1,4 @@
-//! The kinds of events, and those that an endpoint subscribes to.
+//! The kinds of events, and the subscriptions of an endpoint.
 
 use parcelo::model::EventKind;
 
@@ -64,7 +64,7 @@ impl Kind {
 pub struct Kinds(u8);
 
 impl Kinds {
-    /// Returns the kinds with these names, and those that every endpoint gets; none if a name is unknown.
+    /// Returns the kinds with these names, and the kinds that every endpoint gets; `None` if a name is unknown.
     pub fn named<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<Self> {
         let mut kinds = Self::default();
         for word in words {
@@ -74,12 +74,12 @@ impl Kinds {
         Some(kinds)
     }
 
-    /// Returns true if events of this kind are sent.
+    /// Returns `true` if events of this kind are sent.
     pub const fn wants(self, kind: Kind) -> bool {
         kind.is_always_sent() || self.0 & (1 << kind.number()) != 0
     }
 
-    /// Returns the kinds for the wire. Tests are left out, since they are always possible.
+    /// Returns the kinds for the wire. Tests are left out, because they are always possible.
     pub fn to_wire(self) -> Vec<EventKind> {
         let sent = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Test && self.wants(*kind));
         sent.map(Kind::to_wire).collect()

@@ -26,7 +26,7 @@ use crate::clock::Millis;
 /// The `User-Agent` that endpoints see.
 pub(crate) const AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
 
-/// Time that a replaced secret signs beside the new one.
+/// Time that a replaced secret signs together with the new one.
 pub(crate) const OLD_SECRET: i64 = Millis::DAY;
 
 /// Maximum number of replaced secrets that sign: the SDK checks sixteen signatures.
@@ -41,7 +41,7 @@ pub const IN_FLIGHT: usize = 10;
 /// Maximum number of deliveries in flight to all endpoints together: each holds a socket and its message.
 pub(crate) const MAX_IN_FLIGHT: usize = 1_024;
 
-/// Maximum number of events leased in one commit, since other writes wait for it.
+/// Maximum number of events leased in one commit, so that other writes do not wait long.
 pub(crate) const MAX_LEASED_AT_ONCE: usize = 256;
 
 /// Time that a delivery is leased to its sender; longer than any attempt may take.

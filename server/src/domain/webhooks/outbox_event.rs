@@ -21,7 +21,7 @@ pub struct OutboxEvent {
     pub sequence: Option<u32>,
     /// The state before.
     pub previous: Option<State>,
-    /// The time at which it happened.
+    /// The time of the event.
     pub at: Millis,
 }
 
@@ -66,8 +66,8 @@ pub(crate) fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<Outbox
     kinds.wants(kind).then_some(OutboxEvent { event, kind, sequence: None, previous: None, at })
 }
 
-/// Returns true if an event is about the manifest with this public id. Its row id may belong to another
-/// manifest by now.
+/// Returns `true` if an event is about the manifest with this public id. The row id is not enough, because another
+/// manifest may have it now.
 pub(crate) fn is_of_manifest(event: Ulid, manifest: Ulid, submitted_at: Millis) -> bool {
     event == event_id(manifest, Kind::ManifestSubmitted, 0, submitted_at)
 }

@@ -8,8 +8,8 @@ use ulid::Ulid;
 
 use crate::clock::Millis;
 
-/// The pause before each attempt; the first is made at once. 75 h 35 m 5 s in all, and more where
-/// an endpoint asks for it: a `Retry-After` can make each pause up to 24 h.
+/// The pause before each attempt; the first attempt is immediate. The pauses add up to 75 h 35 m 5 s, or more if an
+/// endpoint asks for it: a `Retry-After` can extend each pause to up to 24 h.
 const PRODUCTION_PAUSES: [i64; 10] = [
     0,
     5 * Millis::SECOND,
@@ -48,7 +48,7 @@ pub struct Attempt {
 /// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptResult {
-    /// The time at which it ended.
+    /// The end of the attempt.
     pub at: Millis,
     /// The duration in milliseconds.
     pub millis: i64,

@@ -16,11 +16,11 @@ pub const MAX_URL: usize = 500;
 /// The addresses that may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedHosts {
-    /// Public ones, by https.
+    /// Public addresses, by https.
     Public,
-    /// Public ones, also by http.
+    /// Public addresses, also by http.
     PublicByHttp,
-    /// Public ones and this machine, also by http.
+    /// Public addresses and this machine, also by http.
     Here,
     /// Any address, because the operator allows it.
     Everywhere,
@@ -105,7 +105,7 @@ impl AllowedHosts {
         }
     }
 
-    /// Returns true if an address may be reached.
+    /// Returns `true` if an address may be reached.
     pub fn allows(self, address: IpAddr) -> bool {
         match self {
             Self::Public | Self::PublicByHttp => is_public(address),
@@ -136,7 +136,7 @@ pub(crate) fn check_url(text: &str, reach: AllowedHosts) -> Result<Url, InvalidU
     let literal: Option<IpAddr> = match url.host() {
         Some(Host::Ipv4(address)) => Some(address.into()),
         Some(Host::Ipv6(address)) => Some(address.into()),
-        // The one name whose address is known beforehand (RFC 6761).
+        // The only name whose address is known beforehand (RFC 6761).
         Some(Host::Domain(name)) => is_localhost(name).then_some(Ipv4Addr::LOCALHOST.into()),
         None => return Err(InvalidUrl::Malformed),
     };
@@ -158,7 +158,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Returns false for the special addresses that IANA lists, and for a cloud's.
+/// Returns `false` for the special addresses that IANA lists, and for a cloud's metadata address.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     !matches!(
         address.octets(),
@@ -179,7 +179,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// Returns true for global unicast addresses that are not reserved. IPv4 inside IPv6 is judged as IPv4.
+/// Returns `true` for global unicast addresses that are not reserved. IPv4 inside IPv6 is judged as IPv4.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [.., e, f] = address.segments();
     let inside = Ipv4Addr::from((u32::from(e) << 16) | u32::from(f));

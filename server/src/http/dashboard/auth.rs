@@ -42,7 +42,7 @@ pub(super) struct SubmittedForm {
 pub(super) enum Rejection {
     /// The user has to sign in first, and comes back afterwards.
     SignInRequired(Interrupted),
-    /// The same for a user who sent a form: the answer is the sign-in page, which keeps the fields.
+    /// The user has to sign in first. The answer is the sign-in page, which keeps the fields of the submitted form.
     SignInShown(Response),
     /// The request is refused.
     Refused(Refused),
@@ -99,7 +99,7 @@ impl FromRequest<Api> for SubmittedForm {
 }
 
 impl SignedIn {
-    /// Returns the user whose session has this token; none if the session is over.
+    /// Returns the user whose session has this token, or `None` if the session is over.
     pub(super) async fn with_token(
         api: &Api,
         context: PageContext,
@@ -124,7 +124,7 @@ impl SignedIn {
         frame.of_member(&self.session.name, &self.form, section)
     }
 
-    /// Returns the same user for an answer that stands for the page at `path` and says what was done.
+    /// Returns the same user for an answer that shows the page at `path` with a message about what was done.
     pub(super) fn at(mut self, path: &str, flash: Option<Flash>) -> Self {
         self.context.here = format!("{path}?");
         self.context.flash = flash;

@@ -1,5 +1,5 @@
-//! The chart of parcels by day and status: columns of a picture that the browser scales, and the same numbers as text for
-//! those who do not see it.
+//! The chart of parcels by day and status: a picture that the browser scales, and the same numbers as text for users
+//! who cannot see it.
 
 use std::ops::RangeInclusive;
 

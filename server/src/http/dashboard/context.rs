@@ -1,4 +1,4 @@
-//! The context of a request to the dashboard: its language and cookies, and the look of every answer, refusals included.
+//! The context of a request to the dashboard: its language and cookies, and the look of every answer, even of refusals.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -55,11 +55,11 @@ const SECURITY_HEADERS: [(&str, &str); 5] = [
 #[derive(Clone)]
 pub(super) struct PageContext {
     pub(super) language: Language,
-    /// The language was chosen with this request.
+    /// `true` if the language was chosen with this request.
     chosen: bool,
-    /// The address without its language, for the link to the other one.
+    /// The address without its language, for the link to the other language.
     pub(super) here: String,
-    /// The environment of this page or of the last one before it that had one; production at first.
+    /// The environment of this page or, if it has none, of the last page that had one; production at first.
     pub(super) environment: Environment,
     /// `true` if the request names another environment than the previous page.
     is_environment_new: bool,
@@ -110,7 +110,7 @@ impl PageContext {
         let refused = response.extensions().get::<Refused>().cloned();
         let mut response = match refused {
             Some(refused) => self.refusal(&refused, &response).unwrap_or(response),
-            // The router's own answer to a path that is not text.
+            // The router's answer to a path that is not text.
             None if response.status().is_client_error() && !is_page(&response) => {
                 self.refusal(&ErrorCode::NotFound.into(), &response).unwrap_or(response)
             }
@@ -140,7 +140,7 @@ impl PageContext {
         let notice = Notice::for_refusal(self.frame(), refusal);
         let mut response = frame::page(&notice).ok()?;
         *response.status_mut() = answer::status_of(refusal.code);
-        // Headers that the router has set, such as the allowed methods, are kept.
+        // Keep the headers that the router has set, such as the allowed methods.
         if let Some(methods) = bare.headers().get(header::ALLOW) {
             response.headers_mut().insert(header::ALLOW, methods.clone());
         }
@@ -182,7 +182,7 @@ pub(super) fn signed_out(mut response: Response) -> Response {
     response
 }
 
-/// Identifies the browser until the sign-in form comes back.
+/// Sets the cookie that identifies the browser until the sign-in form comes back.
 pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), GUEST_COOKIE, guest, seconds);

@@ -1,5 +1,5 @@
-//! The request by which an event is sent to a webhook. Its body follows from the parcel's history and is the same at
-//! every attempt, so it is built again here; the log holds none.
+//! The request that sends an event to a webhook. The log does not store the body. It is built again here, because it
+//! derives from the parcel's history and is the same at every attempt.
 
 use askama::Template;
 use axum::{
@@ -30,7 +30,7 @@ struct Delivery {
     back: String,
 }
 
-/// Shows an event's request without its signature, with which a reader could send the request too.
+/// Shows an event's request without its signature, because a reader could send a signed request too.
 pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, event)): Path<(String, String)>,

@@ -13,7 +13,7 @@ use crate::{
     http::{Api, Refused},
 };
 
-/// Maximum number of exceptions that are shown of an environment.
+/// Maximum number of exceptions shown for each environment.
 const MAX_PER_ENVIRONMENT: u32 = 100;
 
 #[derive(Template)]

@@ -41,19 +41,19 @@ impl Fields {
         }
     }
 
-    /// Returns all fields but one, as a browser encodes them.
+    /// Returns all fields except `without`, as a browser encodes them.
     pub(super) fn encoded(&self, without: &str) -> String {
         let mut encoded = form_urlencoded::Serializer::new(String::new());
         encoded.extend_pairs(self.0.iter().filter(|(name, _)| name != without));
         encoded.finish()
     }
 
-    /// Returns a field as it was filled in; nothing if it is missing.
+    /// Returns a field as it was filled in, or an empty text if it is missing.
     pub(super) fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
 
-    /// Returns all values that were chosen under one name.
+    /// Returns all values that were chosen under a name.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }

@@ -1,5 +1,5 @@
-//! Flashes: messages about what a form has done, shown once by the page to which the form leads. The browser carries a message
-//! there in a cookie, so any server can show the page. Messages hold no secrets.
+//! Flashes: messages about what a form did, shown once by the page that the form leads to. The browser keeps the
+//! message in a cookie, so that any server can show the page. Messages hold no secrets.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parcelo::Language;
@@ -14,11 +14,11 @@ pub(super) enum Flash {
     KeyRotated,
     /// The key is rotated, and its old secret no longer works.
     KeyRotatedAtOnce,
-    /// Nothing was done, since the key is revoked.
+    /// Nothing was done, because the key is revoked.
     KeyWasRevoked,
-    /// Nothing was done, since the form was sent before.
+    /// Nothing was done, because the form was sent before.
     KeyMadeBefore,
-    /// Nothing was done, since the key or webhook has another secret than when its form was shown.
+    /// Nothing was done, because the key or webhook has another secret than when its form was shown.
     SecretReplacedBefore,
     WebhookSet,
     TestSent,
@@ -26,17 +26,17 @@ pub(super) enum Flash {
     Disabled,
     Removed,
     Replayed(usize),
-    /// Nothing was done, since the webhook is off.
+    /// Nothing was done, because the webhook is off.
     IsOff,
-    /// Nothing was done, since there is no webhook.
+    /// Nothing was done, because there is no webhook.
     IsGone,
     ShopSet,
     ParcelVoided,
     LabelReprinted,
     PasswordChanged,
-    /// Nothing was done, since the session had ended; the form is filled in again.
+    /// Nothing was done, because the session had ended; the form is filled in again.
     FormRestored,
-    /// The same for a button, which has no fields.
+    /// Nothing was done, because the session had ended; a button has no fields.
     NothingDone,
 }
 
@@ -46,7 +46,7 @@ impl Flash {
         URL_SAFE_NO_PAD.encode(to_body(&(path, self)))
     }
 
-    /// Reads the message for a page. One for another page, or from another version of the server, is ignored.
+    /// Reads the message for a page. A message for another page, or from another version of the server, is ignored.
     pub(super) fn from_cookie(cookie: &str, path: &str) -> Option<Self> {
         let kept = URL_SAFE_NO_PAD.decode(cookie).ok()?;
         let (page, flash): (String, Self) = serde_json::from_slice(&kept).ok()?;

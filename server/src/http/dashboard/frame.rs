@@ -1,4 +1,4 @@
-//! The frame around every page, and the pages that only say why there is nothing to show.
+//! The frame around every page, and the pages that only explain why there is nothing to show.
 
 use askama::Template;
 use axum::{
@@ -132,7 +132,7 @@ impl Frame {
     }
 }
 
-/// A moment, as people and as machines read it.
+/// A point in time, formatted for people and for machines.
 pub(super) struct Moment {
     pub(super) machine: String,
     pub(super) words: String,
@@ -165,7 +165,7 @@ impl ArrivalText {
                 language.pick("late, expected on", "con retraso, se esperaba el")
             }
             ArrivalKind::Delivered => language.pick("delivered on", "entregado el"),
-            // A status that is newer than this page.
+            // A kind that this version does not know.
             _ => return None,
         };
         Some(Self { text: format!("{text} {date}"), is_late: *kind == ArrivalKind::Delayed })

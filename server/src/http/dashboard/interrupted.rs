@@ -1,5 +1,6 @@
-//! The page at which a session ended. After signing in, the browser comes back to it, and a form is shown as it was
-//! filled in. It is never sent automatically, since the user may have changed their mind or be another one.
+//! The page on which a session ended. After signing in, the browser returns to it, and its form is shown as it was
+//! filled in. The form is never sent automatically, because the user may have changed their mind or be someone
+//! else.
 
 use parcelo::Environment;
 use url::form_urlencoded;
@@ -13,9 +14,9 @@ use super::{
 /// Names of the fields of the sign-in form that hold the page.
 const NEXT: &str = "next";
 const FILLED: &str = "filled";
-/// Maximum length of an address to come back to. A longer one is replaced by the overview.
+/// Maximum length of an address to return to. A longer address is replaced by the overview's.
 const MAX_ADDRESS_BYTES: usize = 1000;
-/// Maximum length of a filled form that the sign-in form carries along; a password must fit beside it.
+/// Maximum length of the form that the sign-in form carries along, so that a password still fits.
 const MAX_FILLED_BYTES: usize = 4 * 1024;
 
 /// A page that has a form with text fields.
@@ -84,7 +85,7 @@ impl Interrupted {
         Self { filled: filled.to_owned(), ..page }
     }
 
-    /// Returns the address of the sign-in page that leads back here. Fields are in no address.
+    /// Returns the address of the sign-in page that leads back here. No address contains fields.
     pub(super) fn sign_in_address(&self, sign_in: &str) -> String {
         if self.next.is_empty() {
             return sign_in.to_owned();
@@ -99,7 +100,7 @@ impl Interrupted {
         if self.next.is_empty() { FOLDER } else { &self.next }
     }
 
-    /// Returns true for a button of a parcel's page, which has no text fields.
+    /// Returns `true` for a button of a parcel's page, which has no text fields.
     pub(super) fn is_button(&self) -> bool {
         !self.filled.is_empty() && is_parcel(&self.next)
     }
@@ -128,7 +129,7 @@ fn form_page(address: &str) -> Option<FormPage> {
     FormPage::ALL.into_iter().find(|page| page.path() == address)
 }
 
-/// Returns true for the page of a parcel, whose buttons are sent to its own address.
+/// Returns `true` for the page of a parcel, whose buttons are sent to its own address.
 fn is_parcel(address: &str) -> bool {
     let below = address.strip_prefix(FormPage::Parcels.path());
     let mut parts = below.unwrap_or_default().split('/').skip(1);

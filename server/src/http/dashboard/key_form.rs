@@ -22,7 +22,7 @@ pub(super) struct KeyForm {
     pub(super) countries: String,
     pub(super) codes: String,
     pub(super) addresses: String,
-    /// The form's id. The id of its key follows from it, so a form that is sent again makes no second key.
+    /// The form's id. The key's id derives from it, so that sending the form again creates no second key.
     pub(super) once: String,
 }
 
@@ -88,7 +88,7 @@ impl KeyForm {
         Environment::ALL.into_iter().find(|one| one.code() == self.environment)
     }
 
-    /// Reads the countries. Codes beside "every country" are refused: a key must not allow more than was meant.
+    /// Reads the countries. Codes together with "every country" are refused, so that no key allows more than was meant.
     fn countries(
         &self,
         supported: &Destinations,
@@ -162,7 +162,7 @@ impl KeyForm {
     }
 }
 
-/// Returns a text that names the word that is wrong, or the beginning of a long one.
+/// Returns a text with the invalid word in it, or with the beginning of a long word.
 fn naming(word: &str, text: &str) -> Cow<'static, str> {
     let shown: String = word.chars().take(60).collect();
     text.replace("{word}", &shown).into()

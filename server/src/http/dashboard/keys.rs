@@ -53,7 +53,7 @@ struct Key {
     countries: String,
     addresses: Vec<String>,
     created: Moment,
-    /// The last day on which it was used.
+    /// The day of the key's last use.
     used: Option<String>,
     old_until: Option<Moment>,
     revoked: Option<Moment>,
@@ -72,7 +72,7 @@ struct NewKey {
 struct Rotate {
     frame: Frame,
     key: Key,
-    /// Identifies the secret that the form replaces.
+    /// The token that identifies the secret to replace.
     seen: String,
     overlaps: [Overlap; 4],
     fault: Option<&'static str>,
@@ -86,7 +86,7 @@ struct Overlap {
     spanish: &'static str,
 }
 
-/// The choices, the usual one first.
+/// The choices, starting with the usual one.
 const OVERLAPS: [Overlap; 4] = [
     Overlap {
         seconds: DEFAULT_OVERLAP_SECONDS,
@@ -166,14 +166,14 @@ pub(super) async fn list(
     })
 }
 
-/// Shows an empty form, or the one that the end of a session interrupted.
+/// Shows an empty form, or restores the form that the end of a session interrupted.
 pub(super) async fn blank(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
     let blank = || KeyForm::blank(api.service.fresh_id());
     let form = member.context.typed.as_ref().map_or_else(blank, KeyForm::from_fields);
     page(&NewKey { frame: member.frame(Section::Keys), form, faults: Vec::new() })
 }
 
-/// Creates a key and shows its secret. The same form creates no second one.
+/// Creates a key and shows its secret. Sending the form again creates no second key.
 pub(super) async fn create(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
@@ -200,7 +200,7 @@ pub(super) async fn create(
     }
 }
 
-/// Asks whether to rotate a key's secret, and how long the old one may keep working.
+/// Asks whether to rotate a key's secret, and how long the old secret may keep working.
 pub(super) async fn ask_rotation(
     State(api): State<Api>,
     Path(id): Path<String>,
@@ -209,7 +209,7 @@ pub(super) async fn ask_rotation(
     page(&Rotate::new(&api, &member, &find(&api, &member, &id).await?))
 }
 
-/// Gives a key a new secret and shows it, if the key still has the secret for which the form was shown.
+/// Gives a key a new secret and shows it, unless the secret has changed since the form was shown.
 pub(super) async fn rotate(
     State(api): State<Api>,
     Path(id): Path<String>,

@@ -1,4 +1,4 @@
-//! Several labels as one file: those of a page of parcels, and those of a manifest.
+//! Files with several labels: of a page of parcels, or of a manifest.
 
 use axum::{
     extract::{Path, RawQuery, State},
@@ -13,7 +13,7 @@ use crate::{
     service::LabelBatch,
 };
 
-/// Sends the labels of the parcels on a page of the list, without those of voided orders.
+/// Sends the labels of the parcels on a page of the list, except for voided orders.
 pub(super) async fn of_page(
     State(api): State<Api>,
     Path(file): Path<String>,

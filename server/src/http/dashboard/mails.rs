@@ -1,4 +1,4 @@
-//! E-mails on the dashboard: the kinds that an account sends, and those of a parcel.
+//! E-mails on the dashboard: the kinds that an account sends, and the e-mails of a parcel.
 
 use axum::{extract::State, response::Response};
 use parcelo::Language;
@@ -33,7 +33,7 @@ pub(super) struct MailLine {
     pub(super) at: Moment,
 }
 
-/// Returns the account's choices; none where the server sends no e-mails.
+/// Returns the account's choices, or `None` if the server sends no e-mails.
 pub(super) async fn choices(api: &Api, member: &SignedIn) -> Result<Option<Vec<Choice>>, Refused> {
     if !api.service.sends_mails() {
         return Ok(None);
@@ -55,7 +55,7 @@ pub(super) async fn set(
     let is_off = |kind: &MailKind| !fields.all("kind").any(|code| code == kind.code());
     let off = MailKind::ALL.into_iter().filter(is_off).fold(MailsOff::default(), MailsOff::with);
     let (store, account) = (api.service.store(), member.session.account);
-    // A form that changes nothing is not written into the audit log.
+    // A form that changes nothing is not recorded in the audit log.
     if store.mails_off(account).await? != off {
         store.set_mails_off(account, off, &Actor::Session.at(api.service.now())).await?;
     }

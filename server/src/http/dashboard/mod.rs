@@ -1,5 +1,5 @@
-//! The dashboard, `/dashboard` on the operators' listener: pages for the owners of accounts. Pages are written here and need
-//! no scripts; the service does the work.
+//! The dashboard, `/dashboard` on the operators' listener: pages for the owners of accounts. This module renders the
+//! pages, which need no scripts; the service does the work.
 
 mod auth;
 mod chart;
@@ -38,7 +38,7 @@ use axum::{
 
 use super::area::{AddressLimit, Area, Policy, Principal, ResponseStyle, not_found};
 
-/// Path of the dashboard, below which its pages are.
+/// Path prefix of the dashboard's pages.
 const FOLDER: &str = "/dashboard";
 
 /// The style sheet of the public page, with the rules that only the dashboard needs.
@@ -54,7 +54,7 @@ pub(super) async fn redirect() -> Redirect {
     Redirect::to(FOLDER)
 }
 
-/// Returns the dashboard's routes. Refusals are pages too, as are those of unknown paths.
+/// Returns the dashboard's routes. Refusals are pages too, even for unknown paths.
 pub(super) fn area() -> Area {
     let policy = Policy {
         principal: Principal::Anyone(AddressLimit::Operators),

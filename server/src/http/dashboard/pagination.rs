@@ -5,11 +5,11 @@ use super::fields::Fields;
 /// Number of the last page that an address can name.
 const MAX_PAGE: u32 = 1_000_000;
 
-/// The links to the pages beside the one that is shown.
+/// The links to the neighbouring pages.
 pub(super) struct Pagination {
     pub(super) newer: Option<String>,
     pub(super) older: Option<String>,
-    /// The page's number and the number of pages, where those are counted.
+    /// The page's number and the number of pages, if pages are counted.
     pub(super) position: Option<String>,
 }
 
@@ -22,18 +22,18 @@ impl Pagination {
         }
     }
 
-    /// Returns true if there is another page.
+    /// Returns `true` if there is another page.
     pub(super) fn any(&self) -> bool {
         self.newer.is_some() || self.older.is_some()
     }
 }
 
-/// Returns the page that the query names, or else the first.
+/// Returns the page that the query names, or the first page.
 pub(super) fn requested_page(query: &Fields) -> u32 {
     query.text("page").parse().unwrap_or(1).clamp(1, MAX_PAGE)
 }
 
-/// Returns the number of entries on the pages before.
+/// Returns the number of entries on the previous pages.
 pub(super) fn offset(page: u32, page_size: usize) -> usize {
     usize::try_from(page - 1).unwrap_or(usize::MAX).saturating_mul(page_size)
 }

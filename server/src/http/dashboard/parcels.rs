@@ -34,9 +34,9 @@ struct Parcels {
     rows: Vec<Row>,
     has_labels: bool,
     total: u64,
-    /// True if there may be more than those shown.
+    /// `true` if there may be more parcels than the page shows.
     is_partial: bool,
-    /// True for the results of a text search, which have one page and no file.
+    /// `true` for the results of a text search, which have one page and no file.
     is_search: bool,
     pages: Pagination,
 }
@@ -52,7 +52,7 @@ struct Row {
     status: String,
     tone: &'static str,
     country: String,
-    /// The optional columns. Empty ones keep the others in line.
+    /// The optional columns. Empty columns keep the others aligned.
     reference: String,
     arrival: String,
     is_late: bool,
@@ -110,14 +110,14 @@ async fn found_by(
     let list_of = async |text: &str| {
         api.service.list_of(tenant, &search.query_for(text), member.language()).await
     };
-    // An exact match is what was meant, even if other parcels merely begin with the text.
+    // Assume that an exact match was meant, even if other parcels begin with the text.
     let (mut found, mut meta) = list_of(&format!("\"{wanted}\"")).await?;
     if found.is_empty() {
         (found, meta) = list_of(&wanted).await?;
     }
     let list = Parcels::new(member, (search.at_page(1), wanted), &found, &meta);
     match &*found {
-        // There may be another one among those that were not searched.
+        // There may be another match among the parcels that were not searched.
         _ if meta.is_partial => page(&list),
         [] => invalid_form(&Parcels { fault: Some(nothing_found(member.language())), ..list }),
         [one] => {
@@ -137,7 +137,7 @@ fn nothing_found(language: Language) -> &'static str {
     )
 }
 
-/// Returns the address of a parcel's page, in whichever environment it is.
+/// Returns the address of a parcel's page, whether it is in production or in the sandbox.
 async fn place_of(api: &Api, member: &SignedIn, number: &str) -> Result<Option<String>, Refused> {
     for environment in Environment::ALL {
         let tenant = member.tenant(environment);
@@ -159,7 +159,7 @@ async fn parcels(api: &Api, member: &SignedIn, search: Search) -> Result<Parcels
 }
 
 impl Parcels {
-    /// Returns true if a search has found more than it shows.
+    /// Returns `true` if a search has found more than it shows.
     const fn is_cut(&self) -> bool {
         self.is_partial || self.total > self.rows.len() as u64
     }

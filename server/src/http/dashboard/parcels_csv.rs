@@ -14,7 +14,7 @@ use parcelo::{
 use super::{auth::SignedIn, fields::Fields, search::Search};
 use crate::http::{Api, Refused};
 
-/// Maximum number of parcels in a file. The dates of a search divide a longer list.
+/// Maximum number of parcels in a file. The dates of a search can divide a longer list.
 const MAX_ROWS: u64 = 10_000;
 
 const COLUMNS: [&str; 11] = [

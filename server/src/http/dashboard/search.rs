@@ -1,5 +1,5 @@
-//! Searches for parcels: the fields of the form, and the address of the results. An address holds statuses, dates and
-//! tracking numbers only, whatever was typed.
+//! Searches for parcels: the fields of the form, and the address of the results. The address contains only statuses,
+//! dates and tracking numbers, whatever the user typed.
 
 use chrono::{NaiveDate, TimeDelta};
 use parcelo::{
@@ -111,7 +111,7 @@ impl Search {
     }
 }
 
-/// Returns the text to search for, if there is one: a number, a reference, a name, or a part of one.
+/// Returns the text to search for, if there is one: all or part of a number, a reference or a name.
 pub(super) fn wanted(fields: &Fields) -> Result<Option<String>, Fault> {
     match fields.text("number").trim() {
         "" => Ok(None),

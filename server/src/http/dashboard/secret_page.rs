@@ -1,5 +1,5 @@
-//! The page that shows a new secret: the answer to the form that made it, and the only one. It reads nothing from the
-//! database, so that every secret that was made is also shown.
+//! The page that shows a new secret once, in the answer to the form that created it. It reads nothing from the
+//! database, so that every secret that is created is also shown.
 
 use askama::Template;
 use axum::response::Response;
@@ -20,8 +20,8 @@ struct SecretPage<'a> {
     next: &'a str,
 }
 
-/// Shows the secret of a key, by its name, or of a webhook, and says how long the one before works. The link to the other
-/// language leads to `next`.
+/// Shows the secret of the key with this name, or of a webhook, and says how long the previous secret works. The link
+/// to the other language leads to `next`.
 pub(super) fn show(
     member: SignedIn,
     (key_name, secret): (Option<&str>, &str),

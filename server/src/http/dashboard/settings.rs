@@ -40,7 +40,7 @@ struct Settings {
     max_contact: usize,
     password_fault: Option<String>,
     max_password: usize,
-    /// The kinds of e-mails; none where the server sends none.
+    /// The kinds of e-mails; `None` if the server sends no e-mails.
     mails: Option<Vec<Choice>>,
     changes: Vec<Change>,
 }
@@ -64,7 +64,7 @@ impl Change {
     }
 }
 
-/// The field that is wrong, and the reason.
+/// An invalid field and the reason.
 struct Fault {
     is_name: bool,
     text: &'static str,
@@ -120,7 +120,7 @@ pub(super) async fn set(
     match Shop::parse(name, contact) {
         Ok(shop) => {
             let (store, account) = (api.service.store(), member.session.account);
-            // A form that changes nothing is not written into the audit log.
+            // A form that changes nothing is not recorded in the audit log.
             if store.shop(account).await? != shop {
                 store.set_shop(account, &shop, &Actor::Session.at(api.service.now())).await?;
             }

@@ -29,7 +29,7 @@ pub(super) async fn page(
     context: PageContext,
 ) -> Result<Response, Refused> {
     let asked = Fields::parse(query.unwrap_or_default().as_bytes());
-    // The address fills nothing in: a link could fill a form for its author.
+    // Ignore fields in the address: a link could fill in the form as its author wants.
     let interrupted = Interrupted { filled: String::new(), ..Interrupted::from_fields(&asked) };
     if let Some(token) = &context.session
         && api.service.session(token).await?.is_some()
@@ -39,7 +39,7 @@ pub(super) async fn page(
     ask(&api, &context, Attempt::First, interrupted)
 }
 
-/// Signs in with a new session, so that one that someone else planted is worthless.
+/// Signs in with a new session, so that a session planted by someone else is worthless.
 pub(super) async fn enter(
     State(api): State<Api>,
     context: PageContext,

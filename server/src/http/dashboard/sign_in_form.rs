@@ -21,7 +21,7 @@ struct SignIn {
     account: String,
     wrong: bool,
     interrupted: Interrupted,
-    /// The command that sets another password, on the server's machine.
+    /// The command on the server's machine that sets a new password.
     command: Option<String>,
 }
 

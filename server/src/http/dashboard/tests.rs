@@ -1,4 +1,5 @@
-//! Forms that create a secret, with several servers: one shows the form, another receives it, and a third one the reload.
+//! Forms that create a secret, with several servers: the first shows the form, the second receives it, the third the
+//! reload.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -24,7 +25,7 @@ const NOW: Millis = Millis(1_769_786_400_000);
 const SESSIONS: [&str; 2] = ["the-cookie-of-a-session", "that-of-another-account"];
 const HOOK: &str = "/dashboard/webhooks/production";
 
-/// A server, as two accounts see it.
+/// A server with two accounts, each of which has a session.
 struct Server {
     service: Arc<Service>,
     routes: Router,
@@ -97,7 +98,7 @@ fn field(page: &str, name: &str) -> String {
 async fn a_form_makes_one_secret(one: Store, other: Store) {
     let (one, other) = (server(one, 1), server(other, 2));
     one.sign_in().await;
-    // The button is pressed twice: one of the two creates a key. Reloading creates none.
+    // The button is pressed twice: only one request creates a key. Reloading creates none.
     let sent = async |path: &str, fields: &str| {
         let form = (path, fields);
         let (first, second) =
@@ -119,7 +120,7 @@ async fn a_form_makes_one_secret(one: Store, other: Store) {
     sent(HOOK, "url=https://shop.example/").await;
     let seen = field(&one.page(HOOK).await, "seen");
     sent(&format!("{HOOK}/rotate"), &seen).await;
-    // Another account learns nothing from a form that is not its own: the same fields create a key of its own.
+    // Another account learns nothing from this form: the same fields create that account's own key.
     assert!(other.post(SESSIONS[1], ("/dashboard/keys", &key)).await.is_some());
 }
 

@@ -51,7 +51,7 @@ struct Webhook {
 
 /// A webhook that is set up.
 struct Hook {
-    /// Identifies the secret that the form replaces.
+    /// The token that identifies the secret to replace.
     seen: String,
     disabled: Option<&'static str>,
     created: Moment,
@@ -117,7 +117,7 @@ pub(super) async fn show(
     page(&webhook(&api, &member, state).await?)
 }
 
-/// Redirects to the webhook's page, since a browser may request a button's own address again.
+/// Redirects to the webhook's page, because a browser may request a button's own address again.
 pub(super) async fn back(
     Path((environment, _)): Path<(String, String)>,
 ) -> Result<Redirect, Refused> {
@@ -333,7 +333,7 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
     }
 }
 
-/// Returns the tenant's webhook. An unreadable one counts as absent, so that the page shows the form that replaces it.
+/// Returns the tenant's webhook. An unreadable webhook counts as absent, so that the page shows the form to replace it.
 async fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
     match api.service.store().endpoint(tenant).await {
         Err(StoreError::Damaged { .. }) => Ok(None),

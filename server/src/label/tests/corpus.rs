@@ -1,5 +1,5 @@
-//! The labels that are kept in `docs/labels` and tried with independent readers. Each has content that
-//! has made a label fail, or could.
+//! The labels that are kept in `docs/labels` and tried with independent readers. Each has content that has broken a
+//! label, or could.
 
 use chrono::NaiveDate;
 use parcelo::{CountryCode, CustomsInfo, IdType, OrderRequest, TrackingNumber};
@@ -16,7 +16,7 @@ pub(super) struct Case {
     pub version: u32,
     pub awb: Option<&'static str>,
     pub layout: Layout,
-    /// True if every field has its maximum length: the file may be larger than a usual one.
+    /// `true` if every field has its maximum length: the file may be larger than a usual one.
     pub crowded: bool,
     url: String,
 }
@@ -45,7 +45,7 @@ impl Case {
     }
 }
 
-/// Returns the labels that are kept as files, byte for byte: first those in the newest layout, then those in the first.
+/// Returns the labels that are kept as files, byte for byte: first in the newest layout, then in the first layout.
 pub(super) fn kept() -> Vec<Case> {
     let new =
         |name, number, order| Case { layout: Layout::Second, ..Case::new(name, number, order) };

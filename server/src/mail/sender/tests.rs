@@ -1,4 +1,4 @@
-//! The recipients that get e-mails and those that do not, on a clock that only the test moves.
+//! Tests of which recipients get e-mails, on a clock that only the test moves.
 
 use std::sync::Mutex;
 

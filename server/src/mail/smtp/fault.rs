@@ -29,7 +29,7 @@ pub(crate) enum Stage {
 pub(crate) enum SmtpFault {
     /// The relay refused a command.
     Replied(Stage, Reply),
-    /// The connection failed or was lost, or no answer came in time. After the message, it may have arrived.
+    /// The connection failed or was lost, or no answer came in time. After the message, the e-mail may have arrived.
     Lost(Stage),
     /// The relay offers no STARTTLS, its certificate is not trusted, or it offers no login that we support.
     Insecure,
@@ -57,8 +57,8 @@ impl Reply {
         self.code >= 500
     }
 
-    /// Returns true if the address itself is refused. A relay that refuses all our e-mails also answers 550, and no
-    /// address must be given up for that.
+    /// Returns `true` if the address itself is refused. A relay that refuses all our e-mails also answers 550, but no
+    /// address may be given up for that.
     const fn is_about_the_address(self) -> bool {
         match self.enhanced {
             // 5.1: addressing; 5.2.1: a mailbox that is disabled. 5.1.7 and 5.1.8 are about the sender's address.
@@ -91,13 +91,13 @@ impl SmtpFault {
                 MailOutcome::Refused
             }
             Self::Unusable => MailOutcome::Refused,
-            // A relay that is down, full or misconfigured will be repaired. After the message it is unknown whether it
-            // arrived; the same Message-ID lets the receiving side recognise a duplicate.
+            // A relay that is down, full or misconfigured will be repaired. After the message stage, it is unknown
+            // whether the e-mail arrived; the same Message-ID lets the receiving side recognise a duplicate.
             Self::Replied(..) | Self::Lost(_) | Self::Insecure => MailOutcome::Failed,
         }
     }
 
-    /// Returns true if the relay cannot be used for any e-mail.
+    /// Returns `true` if the relay cannot be used for any e-mail.
     pub(crate) const fn is_relay_unavailable(self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Tests the transport against a small relay that accepts, refuses or hangs up where a test wants.
+//! Tests the transport against a small relay that accepts, refuses or hangs up as a test requires.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use tokio_rustls::{
 use super::*;
 use crate::clock::Millis;
 
-/// An unusual answer of the relay, for which a test names the beginning of a line; `<message>` is the final dot, and
-/// `<greeting>` the start of the connection.
+/// An unusual answer of the relay. A test names the beginning of the line that gets it; `<message>` is the final dot,
+/// and `<greeting>` the start of the connection.
 #[derive(Clone, Copy)]
 enum Answer {
     Reply(&'static str),
@@ -33,7 +33,7 @@ struct Relay {
 #[derive(Clone, Default)]
 struct Behaviour {
     odd: Option<(&'static str, Answer)>,
-    /// True if only the first connection is odd.
+    /// `true` if only the first connection gets the unusual answer.
     once: bool,
     tls: Option<Arc<ServerConfig>>,
     tls_at_once: bool,
@@ -137,7 +137,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Answers a line; returns true if the answer was the usual one, and none if the connection ends.
+/// Answers a line. Returns `true` if the answer was the usual one, and `None` if the connection ends.
 async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut BufReader<S>,
     behaviour: &Behaviour,

@@ -1,5 +1,5 @@
 //! The address of a database, as `libpq` defines it: the hosts, the password from one of four places, and the TLS
-//! checks. Nothing in here shows a password.
+//! checks. Nothing in this module shows a password.
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
@@ -16,16 +16,16 @@ use super::{
 
 /// Maximum time that one address may take to answer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Maximum time for an answer: longer than a statement may take (`statement_timeout`, 15 s). A proxy between us and
-/// PostgreSQL may have lost it and still acknowledge our bytes, so that neither keepalives nor `tcp_user_timeout`
-/// notice.
+/// Maximum time for an answer, longer than the time limit of a statement (`statement_timeout`, 15 s). A proxy between
+/// us and PostgreSQL may have lost PostgreSQL and still acknowledge our bytes, so that neither keepalives nor
+/// `tcp_user_timeout` notice.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum time for which sent bytes may stay unacknowledged: a connection into nowhere would hold its locks.
+/// Maximum time for which sent bytes may stay unacknowledged, because a dead connection would keep its locks.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
-/// Values such that each parameter of the driver accepts one of them.
+/// Values of which each parameter of the driver accepts at least one.
 const VALUES: [&str; 4] = ["1", "require", "direct", "127.0.0.1"];
 
 /// The checks of the server's certificate, named as in `sslmode`.
@@ -33,7 +33,7 @@ const VALUES: [&str; 4] = ["1", "require", "direct", "127.0.0.1"];
 pub(crate) enum Tls {
     /// No TLS.
     Disable,
-    /// TLS if the server has it; nothing is checked.
+    /// TLS if the server supports it; nothing is checked.
     Prefer,
     /// TLS; nothing is checked.
     Require,
@@ -50,7 +50,7 @@ pub struct Address {
     pub(super) tls: Tls,
     /// The file with the authorities' certificates; `None` means the bundled ones of Mozilla.
     pub(super) root_certificates: Option<PathBuf>,
-    /// The treatment of settings that let a crash lose data.
+    /// The policy for settings that let a crash lose data.
     pub(super) unsafe_settings: UnsafeSettings,
     /// Maximum time for PostgreSQL's answer to a statement before the connection is given up.
     pub(super) answer_timeout: Duration,
@@ -62,14 +62,14 @@ pub struct Address {
     pub(super) typed: String,
 }
 
-/// The treatment of `fsync = off` and `full_page_writes = off`, named as in `unsafe_settings`.
+/// The policy for `fsync = off` and `full_page_writes = off`, named as in `unsafe_settings`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UnsafeSettings {
     /// A database with these settings is not used.
     Refuse,
-    /// They lose nothing there, because the provider keeps the log somewhere other than on PostgreSQL's disk.
+    /// They lose nothing, because the provider keeps the log elsewhere than on PostgreSQL's disk.
     Managed,
-    /// A crash may lose data: for tests.
+    /// They are accepted although a crash may lose data: for tests.
     Allow,
 }
 
@@ -85,8 +85,8 @@ impl AddressError {
 }
 
 impl Address {
-    /// Parses `postgres://user@host:port/name?sslmode=verify-full`. A password that it lacks is looked up in
-    /// `PGPASSWORD` and in the password file.
+    /// Parses `postgres://user@host:port/name?sslmode=verify-full`. If it has no password, `PGPASSWORD` and the
+    /// password file are searched.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let (start, query) = text.split_once('?').unwrap_or((text, ""));
         if is_password_cut((start, query)) {
@@ -96,8 +96,8 @@ impl Address {
         let malformed = || AddressError("expected postgres://USER@HOST:PORT/NAME".to_owned());
         let whole = format!("{start}?{}", parameters.of_driver);
         let mut config = Config::from_str(&whole).map_err(|_quotes| malformed())?;
-        // Without a host it would only fail later, as an unreachable server; without a name it would be the database
-        // with the user's name.
+        // An address without a host would only fail later, as an unreachable server. Without a name it would mean the
+        // database that is named like the user.
         if config.get_hosts().is_empty() {
             return Err(malformed());
         }
@@ -123,12 +123,12 @@ impl Address {
         })
     }
 
-    /// Returns the address as it was typed, without a password, for typing it again.
+    /// Returns the address as it was typed, without a password, so that it can be typed again.
     pub(crate) fn typed(&self) -> &str {
         &self.typed
     }
 
-    /// Returns a configuration for each of its hosts alone.
+    /// Returns a separate configuration for each host.
     pub(super) fn hosts(&self) -> Vec<HostConfig> {
         let mut hosts = hosts::each(&self.config, |one| set_up(one, self.tls));
         for (host, password) in hosts.iter_mut().zip(&self.passwords) {
@@ -146,8 +146,8 @@ impl Address {
     }
 }
 
-/// Accepts the values by which `libpq` looks for a host to write to, which always happens here, and refuses those by
-/// which it looks for another.
+/// Accepts the values with which `libpq` looks for a host to write to, because the store always needs such a host, and
+/// refuses the values with which `libpq` looks for any other host.
 fn check_session_attrs(value: &str) -> Result<(), AddressError> {
     if matches!(value, "any" | "primary" | "read-write") {
         return Ok(());
@@ -161,7 +161,7 @@ fn check_session_attrs(value: &str) -> Result<(), AddressError> {
 struct Parameters {
     tls: Option<Tls>,
     root: Option<PathBuf>,
-    /// True if the authorities are the system's.
+    /// `true` if the system's certificate authorities are used.
     is_system: bool,
     passfile: Option<PathBuf>,
     unsafe_settings: UnsafeSettings,
@@ -188,7 +188,7 @@ impl Parameters {
                          sslmode=verify-full check who answers",
                     ));
                 }
-                // The driver accepts a list here, but not in front of the name, because there it is one host.
+                // The driver accepts a list here, but in front of the name it would read the list as one host.
                 "host" => {
                     for host in value.split(',') {
                         rest.append_pair("host", host);
@@ -209,14 +209,14 @@ impl Parameters {
         Ok(Self { tls, root, is_system, passfile, unsafe_settings, of_driver })
     }
 
-    /// Returns the checks, as `libpq` chooses them: a named authority is always verified.
+    /// Returns the TLS checks, chosen as `libpq` does: if an authority is named, the certificate is always verified.
     fn tls(&self) -> Result<Tls, AddressError> {
         match (self.tls, &self.root) {
             (None | Some(Tls::VerifyFull), _) if self.is_system => Ok(Tls::VerifyFull),
             (Some(_), _) if self.is_system => Err(AddressError::new(
                 "sslrootcert=system goes with sslmode=verify-full: anyone can have a certificate",
             )),
-            // Without one it would accept a certificate of any public authority for any host.
+            // Without a named authority, any public authority's certificate for any host would be accepted.
             (Some(Tls::VerifyCa), None) => Err(AddressError::new(
                 "sslmode=verify-ca needs the authority's certificate: name it by sslrootcert=FILE, or \
                  choose sslmode=verify-full",
@@ -227,8 +227,8 @@ impl Parameters {
     }
 }
 
-/// Parameters of `libpq` that the driver lacks, and that a message may name. Any other name may be the rest of a
-/// password.
+/// Parameters of `libpq` that the driver lacks. A message may name these, but no other name, because any other may be
+/// the rest of a password.
 const LIBPQ_PARAMETERS: &[&str] = &[
     "client_encoding",
     "fallback_application_name",
@@ -258,18 +258,18 @@ fn unescaped() -> AddressError {
     AddressError(text.to_owned())
 }
 
-/// Returns true if the driver accepts a parameter with this value.
+/// Returns `true` if the driver accepts a parameter with this value.
 fn is_known(name: &str, value: &str) -> bool {
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair(name, value);
     Config::from_str(&format!("postgres://host/?{}", query.finish().replace('+', "%20"))).is_ok()
 }
 
-/// Sets the options that are not left to defaults.
+/// Sets the options that must not keep their defaults.
 fn set_up(config: &mut Config, tls: Tls) {
     let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
     config.ssl_mode(match tls {
-        // A Unix socket has no TLS, and `libpq` does not ask for it there either.
+        // TLS is not used on a Unix socket, and `libpq` does not ask for it there either.
         _ if is_local => SslMode::Disable,
         Tls::Disable => SslMode::Disable,
         Tls::Prefer => SslMode::Prefer,
@@ -295,7 +295,7 @@ impl FromStr for Tls {
     fn from_str(word: &str) -> Result<Self, AddressError> {
         Ok(match word {
             "disable" => Self::Disable,
-            // `allow` begins without TLS; beginning with it is better.
+            // `allow` would begin without TLS; beginning with TLS is safer.
             "allow" | "prefer" => Self::Prefer,
             "require" => Self::Require,
             "verify-ca" => Self::VerifyCa,

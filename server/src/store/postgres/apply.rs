@@ -1,7 +1,7 @@
-//! Changes applied inside the transaction of their group, in their order. Their idempotency record is written already,
-//! and their parcels are locked. The remaining checks are the versions, then the operations. New states of locked
-//! parcels are computed in memory and written by [`Application::flush`], with one statement for each table, however
-//! many parcels the group has.
+//! Applies changes inside the transaction of their group, in order. Their idempotency record is already written, and
+//! their parcels are locked. What remains to check are the versions, then the operations. New states of locked parcels
+//! are computed in memory; [`Application::flush`] writes them with one statement for each table, whatever the number of
+//! parcels.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -30,9 +30,9 @@ use crate::{
 
 /// The outcome of applying changes.
 pub(super) enum Applied {
-    /// All of them are written.
+    /// All changes are written.
     Whole { has_enqueued: bool },
-    /// They are refused. Anything that they have written must be undone.
+    /// The changes are refused. Anything that they have written must be undone.
     Refused { outcome: CommitOutcome, has_written: bool },
 }
 
@@ -59,14 +59,14 @@ struct Progress<'m> {
     /// The position of its write.
     at: usize,
     now: Millis,
-    /// The record that is already written with them.
+    /// The idempotency record that is already written with the changes.
     record: Option<&'m mut IdempotencyRecord>,
     has_enqueued: bool,
     has_written: bool,
 }
 
 impl<'a> Application<'a> {
-    /// Creates the view. The subscriptions of the locked parcels' tenants are loaded.
+    /// Creates the view. The caller has loaded the subscriptions of the locked parcels' tenants.
     pub(super) fn new(
         (db, generations): (&'a Connection, Generations),
         locked: HashMap<ParcelRowId, Locked>,
@@ -110,8 +110,8 @@ impl<'a> Application<'a> {
         Ok(Applied::Whole { has_enqueued: work.has_enqueued })
     }
 
-    /// Writes the states that were computed in memory. If another event has taken an event's place in a history, it
-    /// returns the position of that event's write: the transaction must not be committed.
+    /// Writes the states that were computed in memory. If another event has taken an event's place in a history,
+    /// returns the position of that event's write, and the transaction must not be committed.
     pub(super) async fn flush(&mut self) -> DbResult<Option<usize>> {
         let (changed, histories) =
             (std::mem::take(&mut self.changed), std::mem::take(&mut self.histories));
@@ -131,7 +131,7 @@ impl<'a> Application<'a> {
         self.locked.get(&parcel).map(|locked| locked.version)
     }
 
-    /// Applies one operation. Returns true if it was possible, and the reason for refusing it if not.
+    /// Applies one operation. Returns `true` if it was possible, and the reason for refusing it if it was not.
     async fn apply_one(
         &mut self,
         op: &mut Op,
@@ -175,7 +175,7 @@ impl<'a> Application<'a> {
         })
     }
 
-    /// Inserts a parcel. Returns the reason for refusing it, if there is one.
+    /// Inserts a parcel. Returns the reason for refusing it, if any.
     async fn insert_parcel(
         &mut self,
         parcel: &mut NewParcel,
@@ -199,20 +199,20 @@ impl<'a> Application<'a> {
         Ok(None)
     }
 
-    /// Inserts the parcel and returns its id; none if its number is taken. A parcel of an ended generation gives its
-    /// number up.
+    /// Inserts the parcel and returns its id, or `None` if its number is taken. A parcel of an ended generation loses
+    /// its number to the new parcel.
     async fn insert_into_free(&self, parcel: &NewParcel) -> DbResult<Option<i64>> {
         if let Some(id) = creates::insert_one(self.db, &self.generations, parcel).await? {
             return Ok(Some(id));
         }
         let number = (parcel.tenant.environment, &parcel.tracking_number);
         erase::free_number(self.db, number).await?;
-        // Tried in any case: the parcel with the number may have been erased meanwhile.
+        // Tried in any case, because the parcel with the number may have been erased in between.
         creates::insert_one(self.db, &self.generations, parcel).await
     }
 
-    /// Adds the count and the events of an inserted parcel. Returns true if there is an event of a webhook. Its
-    /// tenant's subscription is loaded.
+    /// Adds the count and the events of an inserted parcel. Returns `true` if a webhook event is among them. The
+    /// tenant's subscription must be loaded.
     pub(super) fn created(&mut self, (id, parcel): (i64, &NewParcel), now: Millis) -> bool {
         let tenant = self.generations.number(parcel.tenant);
         self.counts.add(&Locked::new_parcel(parcel, tenant), 1);
@@ -221,7 +221,7 @@ impl<'a> Application<'a> {
         self.enqueue((parcel.tenant, subject), events, now)
     }
 
-    /// Enqueues the events that the tenant's endpoint subscribes to. Returns true if there are any.
+    /// Enqueues the events that the tenant's endpoint subscribes to. Returns `true` if there are any.
     fn enqueue<I>(
         &mut self,
         (tenant, subject): (Tenant, Subject),
@@ -241,7 +241,7 @@ impl<'a> Application<'a> {
         has_enqueued
     }
 
-    /// Returns the parcel, if it is locked, with its version raised.
+    /// Returns the parcel with its version increased, if the parcel is locked.
     fn next_version(&mut self, parcel: ParcelRowId) -> Option<&mut Locked> {
         let locked = self.locked.get_mut(&parcel)?;
         locked.version.0 += 1;
@@ -249,8 +249,8 @@ impl<'a> Application<'a> {
         Some(locked)
     }
 
-    /// Returns true if an event's place in the history of a locked parcel is free. A taken place is refused at its
-    /// operation: a later operation may be refused for another reason, and the first reason counts.
+    /// Returns `true` if an event's place in the history of a locked parcel is free. A taken place must be refused at
+    /// its own operation: a later operation may be refused for another reason, and the first reason counts.
     fn has_place_for(&self, parcel: ParcelRowId, event: &Event) -> bool {
         let locked = self.locked.get(&parcel);
         locked.is_some_and(|locked| i64::from(event.sequence) > locked.last_sequence)
@@ -308,7 +308,7 @@ impl<'a> Application<'a> {
     ) -> DbResult<bool> {
         let parcels = manifest.parcels.iter();
         let labels = parcels.filter_map(|parcel| {
-            // Not as in the table: a reprint of this group may not be written yet.
+            // Not read from the table, because a reprint by this group may not be written yet.
             Some((parcel.0, self.locked.get(parcel)?.label_version))
         });
         let labels: Vec<_> = labels.collect();
@@ -323,7 +323,7 @@ impl<'a> Application<'a> {
     }
 }
 
-/// Inserts events of histories. Returns the position of a write whose event found its place taken.
+/// Inserts events into histories. Returns the position of a write whose event found its place taken.
 async fn insert_events(
     db: &Connection,
     histories: &[(usize, ParcelRowId, Event)],
@@ -350,7 +350,7 @@ async fn insert_events(
         [&parcels, &sequences, &states, &times, &locations, &descriptions];
     let inserted = db.each(sql, &given, |row| Ok((get(row, 0)?, number(row, 1)?))).await?;
     let mut inserted: HashSet<(i64, u32)> = inserted.into_iter().collect();
-    // Each place holds one event: if two want the same one, the first gets it.
+    // Each place holds one event: if two events claim the same place, the first gets it.
     let refused = histories.iter().find(|(_, parcel, event)| {
         let place = (parcel.0, event.sequence);
         !inserted.remove(&place)

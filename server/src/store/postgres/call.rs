@@ -1,5 +1,5 @@
-//! A call of the database that is queued for a connection. No caller ever holds a connection: a dropped caller leaves
-//! its call running. A write completes, and its answer is discarded; a read that has not begun is skipped.
+//! Database calls that are queued for a connection. Callers never hold a connection: if a caller is dropped, its call
+//! still runs. A write completes, and its answer is discarded; a read that has not begun is skipped.
 
 use tokio::sync::oneshot;
 
@@ -10,11 +10,11 @@ use super::{
     error::{DbResult, Failure},
 };
 
-/// A call whose result has a type that only its caller knows.
+/// A call whose result type is known only to its caller.
 pub(super) trait Call: Send {
     /// Runs the call. If it is run again, its last result counts.
     fn run<'a>(&'a mut self, db: &'a Connection) -> LocalBoxFuture<'a, DbResult<()>>;
-    /// Returns true if its caller has gone.
+    /// Returns `true` if the caller has gone.
     fn is_abandoned(&self) -> bool;
     /// Sends the caller its result or the failure.
     fn answer(self: Box<Self>, outcome: DbResult<()>);

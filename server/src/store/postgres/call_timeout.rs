@@ -1,4 +1,4 @@
-//! Calls of the tasks that own connections, and waiting for their answers: timeouts, and the errors that callers see.
+//! Calls to the tasks that own connections, and waiting for their answers: timeouts, and the errors that callers see.
 
 use std::{
     sync::{PoisonError, atomic::Ordering},
@@ -42,7 +42,7 @@ impl Store {
         self.answered(answer, timeout).await
     }
 
-    /// Reads, possibly for long, on behalf of a tenant or of the operators (none): each has one such read at a time.
+    /// Runs a read that may take long, for a tenant or (`None`) the operators: each has one such read at a time.
     pub(in crate::store) async fn scan<T, F>(
         &self,
         tenant: Option<Tenant>,
@@ -55,7 +55,7 @@ impl Store {
         let crowded = || StoreError::Crowded { database: self.name() };
         self.0.reads.fetch_add(1, Ordering::Relaxed);
         let turn = self.0.turns.turn(tenant).await.ok_or_else(crowded)?;
-        // The turn ends with the work, also if the caller has gone.
+        // The turn ends with the work, even if the caller has gone.
         let run = async move |db: &Connection| {
             let _turn = &turn;
             run(db).await
@@ -151,7 +151,7 @@ impl Store {
         failure.for_caller(&self.0.name)
     }
 
-    /// Returns true if the error of an unreadable row was not logged yet.
+    /// Returns `true` if the error of an unreadable row was not logged yet.
     pub(in crate::store) fn is_first(&self, error: String) -> bool {
         self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(error)
     }

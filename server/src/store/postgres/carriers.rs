@@ -1,11 +1,11 @@
-//! Writes of carrier reports: the events that were taken, and those that were refused.
+//! Writes of carrier reports: the events that were accepted, and the events that were refused.
 
 use tokio_postgres::types::ToSql;
 
 use super::{connection::Connection, error::DbResult, generations::IS_CURRENT};
 use crate::domain::{AcceptedCarrierEvent, CarrierException};
 
-/// Marks an event as taken. Returns false if it was taken before and its parcel still exists.
+/// Marks an event as accepted. Returns `false` if it was accepted before and its parcel still exists.
 pub(super) async fn see(db: &Connection, event: &AcceptedCarrierEvent) -> DbResult<bool> {
     let sql = format!(
         "INSERT INTO carrier_events AS old (carrier, event_id, parcel, sequence, code) \
@@ -28,7 +28,7 @@ pub(super) async fn log(
     db: &Connection,
     (tenant, exception): (i64, &CarrierException),
 ) -> DbResult<()> {
-    // Not for a parcel that is gone, with which the row would have been deleted.
+    // Nothing is logged for a deleted parcel, because its deletion would have removed this row too.
     let sql = "INSERT INTO carrier_exceptions (tenant, carrier, event_id, parcel, from_state, \
          state, at, location, description, code, refused_at) \
          SELECT $1, $2, $3, id, $5, $6, $7, $8, $9, $10, $11 FROM parcels WHERE id = $4 AND tenant = $1 \

@@ -11,7 +11,7 @@ use crate::{
     store::StoreError,
 };
 
-/// Reads the clock, and the schema that must be noticed as soon: a newer program's, on which this one no longer works.
+/// Reads the clock, and the oldest schema, which shows at once if a newer program has made this program unusable.
 const LOOK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
      (SELECT value FROM meta WHERE name = 'oldest_schema')";
 
@@ -21,14 +21,14 @@ impl Store {
     }
 
     pub(crate) async fn measure_clock(&self) -> Result<Option<Skew>, StoreError> {
-        // The next measurement is more accurate than one that waits behind others.
+        // A measurement that waits behind other reads is given up, because the next one will be more accurate.
         let busy = |_elapsed| StoreError::Busy { database: self.name() };
         tokio::time::timeout(silence::TOO_LONG, self.measure_clock_at_start())
             .await
             .map_err(busy)?
     }
 
-    /// Measures the clock, however long it takes to skip hosts that do not answer.
+    /// Measures the clock without a timeout, because skipping hosts that do not answer may take long.
     pub(super) async fn measure_clock_at_start(&self) -> Result<Option<Skew>, StoreError> {
         let clock = Arc::clone(&self.0.clock);
         self.0.unread.question_sent();

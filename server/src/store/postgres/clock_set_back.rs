@@ -1,4 +1,4 @@
-//! Corrections of the outbox after a clock that was set back: it has written times that lie too far ahead.
+//! Corrections of the outbox after the clock was set back, because times that were written before lie too far ahead.
 
 use super::{Store, connection::Connection, error::DbResult, pages::ROWS_PER_PAGE};
 use crate::{clock::Millis, domain::webhooks::LEASE, store::StoreError};
@@ -12,7 +12,7 @@ impl Store {
             after = *last;
             moved += self.call(async move |db| bring_forward(db, &page, now).await).await?;
         }
-        // Success times are compared by order, which future times would invert.
+        // Success times are compared by order, and times in the future would invert it.
         self.call(async move |db| {
             let sql = "UPDATE webhook_successes SET at = $1 WHERE at > $1";
             db.execute(sql, &[&now.0]).await.map(drop)
@@ -29,10 +29,10 @@ async fn next_page(db: &Connection, after: i64, now: Millis) -> DbResult<Vec<i64
     db.each(sql, &[&now.0, &after, &ROWS_PER_PAGE], |row| super::connection::get(row, 0)).await
 }
 
-/// Moves rows to earlier times. A first attempt is due at once, a lease ends after its usual duration, and another
-/// attempt keeps its pause: it comes as long after now as it should have come after the previous one. The previous
-/// attempt's time is corrected too, because the clock may be set back again, and the pause is the difference of the
-/// two. A lease of a server of schema 1 is in `due`.
+/// Moves rows to earlier times. A first attempt becomes due at once, and a lease ends after its usual duration. A retry
+/// keeps its pause: it is due as long after now as it was due after the previous attempt. The time of that attempt is
+/// corrected too, because the pause is computed from it if the clock is set back again. A lease of a server of schema 1
+/// is in `due`.
 async fn bring_forward(db: &Connection, rows: &[i64], now: Millis) -> DbResult<u64> {
     let sql = "UPDATE outbox AS o SET first_attempt = CASE WHEN o.first_attempt > $2 THEN $2 \
          ELSE o.first_attempt END, lease_until = CASE WHEN o.lease_until > $3 THEN $3 \

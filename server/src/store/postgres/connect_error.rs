@@ -14,11 +14,10 @@ use super::{
 pub(super) const POOLER: &str = "a connection pooler stands before it, and does not keep the settings of a session: name \
      PostgreSQL itself by --database. A server opens eight connections at most, which need no pooler";
 
-/// The message for a host that must not be written to.
+/// The message for a host that does not accept writes.
 pub(super) const STANDBY: &str = "it is a standby, which takes no writes: name the primary";
 
-/// Returns a failure with advice, if there is any. An address at which no one answers stays a failure of the
-/// connection.
+/// Returns a failure with advice, if there is any. If no host answers, the failure of the connection is kept.
 pub(super) fn not_opened(error: tokio_postgres::Error, password: PasswordSource) -> Failure {
     let reason = without_rows(&error);
     let advice = match error.code() {
@@ -44,7 +43,7 @@ pub(super) fn not_opened(error: tokio_postgres::Error, password: PasswordSource)
     Failure::Unsuitable(format!("{reason}: {advice}"))
 }
 
-/// Returns the advice for a wrong password, by its place: the address wins over PGPASSWORD, and that over the file.
+/// Returns the advice for a wrong password, by its source: first the address, then PGPASSWORD, then the file.
 const fn wrong_password(source: PasswordSource) -> &'static str {
     match source {
         PasswordSource::Address => {
@@ -57,7 +56,7 @@ const fn wrong_password(source: PasswordSource) -> &'static str {
     }
 }
 
-/// Returns the advice for an error that was detected on this side.
+/// Returns the advice for an error that was detected on this side of the connection.
 fn advice_without_code(error: &tokio_postgres::Error, reason: &str) -> Option<&'static str> {
     if reason.contains("does not support TLS") {
         return Some(

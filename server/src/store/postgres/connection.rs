@@ -1,5 +1,5 @@
-//! A connection: how it is opened, the settings that it makes rather than assumes, the databases that it refuses, and
-//! its prepared statements.
+//! A connection: how it is opened, its settings, which are set rather than assumed, the databases that are refused, and
+//! the prepared statements.
 
 use std::{
     collections::HashMap,
@@ -39,10 +39,10 @@ const SETTINGS: &str = "\
     -c statement_timeout=15s -c lock_timeout=3s -c idle_in_transaction_session_timeout=10s \
     -c client_min_messages=warning -c timezone=UTC -c jit=off \
     -c plan_cache_mode=force_generic_plan";
-/// One of the settings as PostgreSQL shows it; a pooler may drop them silently.
+/// One of the settings as PostgreSQL shows it, to be checked because a pooler may drop the settings silently.
 const SHOWN: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
-/// The advisory lock that each connection shares as long as it lives, and that a copy takes exclusively: "parcelp" in
-/// ASCII, the number after the migrations'.
+/// The advisory lock that every connection shares as long as it lives, and that a copy takes exclusively. The number is
+/// "parcelp" in ASCII, the one after the migrations' lock.
 pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
 
 /// The reason to refuse a database that is being copied.
@@ -56,9 +56,9 @@ pub(in crate::store) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
 pub(super) struct Connector {
     pub(super) hosts: Vec<HostConfig>,
     encryption: Encryption,
-    /// The silence of the server behind it; shared by all connectors to the same server.
+    /// The silence of the PostgreSQL server; shared by all connectors to the same server.
     pub(super) silence: Arc<Silence>,
-    /// The treatment of unsafe settings, from the address.
+    /// The policy for unsafe settings, from the address.
     unsafe_settings: UnsafeSettings,
     password_source: PasswordSource,
     pub(super) answer_timeout: Duration,
@@ -67,7 +67,7 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    /// Returns a connector whose connections the writer can use.
+    /// Returns a connector for the writer's connections.
     pub(super) fn writing(address: &Address) -> DbResult<Self> {
         if address.unsafe_settings == UnsafeSettings::Allow {
             tracing::warn!("unsafe_settings=allow: a crash of PostgreSQL may lose orders");
@@ -75,7 +75,7 @@ impl Connector {
         Self::with_settings(address, SETTINGS)
     }
 
-    /// Returns a connector to the same database whose statements take no longer than a caller waits for a read.
+    /// Returns a connector to the same database whose statements time out when callers stop waiting for a read.
     pub(super) fn reading(address: &Address, writing: &Self) -> DbResult<Self> {
         let settings = format!("{SETTINGS} -c statement_timeout=10s");
         let silence = Arc::clone(&writing.silence);
@@ -103,8 +103,8 @@ impl Connector {
     }
 
     /// Opens a connection to the first host that accepts writes, unless its database loses data. If a host refuses us
-    /// for any reason other than being down or a standby, no further one is tried: the others would refuse a user with
-    /// a wrong password too.
+    /// for any reason other than being down or a standby, the remaining hosts are not tried: they would refuse, for
+    /// instance, a wrong password too.
     pub(super) async fn connect(&self) -> DbResult<Connection> {
         self.silence.question_sent();
         let limit = hosts::time_for_each(self.hosts.len(), self.answer_timeout);
@@ -132,7 +132,7 @@ impl Connector {
             };
             reasons.push(self.named_reason(host, &reason));
         }
-        // The answer of one host does not mean that the one which accepts writes is there.
+        // If one host has answered, the host that accepts writes may still be down.
         if have_answered {
             self.silence.answer_received();
         }
@@ -140,7 +140,7 @@ impl Connector {
         Err(if are_standbys { Failure::Unsuitable(reasons) } else { Failure::NotOpened(reasons) })
     }
 
-    /// Adds the host to its failure where that is not clear.
+    /// Adds the host's name to its failure unless the host is clear already.
     fn named(&self, host: &HostConfig, failure: Failure) -> Failure {
         match failure {
             Failure::Unsuitable(reason) => Failure::Unsuitable(self.named_reason(host, &reason)),
@@ -152,7 +152,7 @@ impl Connector {
         if self.hosts.len() > 1 { format!("{}: {reason}", host.name) } else { reason.to_owned() }
     }
 
-    /// Opens a connection to a host; none if it is a standby.
+    /// Opens a connection to a host. Returns `None` if it is a standby.
     pub(super) async fn open(&self, host: &Config) -> DbResult<Option<Connection>> {
         let connected = host.connect(self.encryption.clone()).await;
         let opened = connected.map_err(|error| not_opened(error, self.password_source));
@@ -172,7 +172,7 @@ impl Connector {
         }))
     }
 
-    /// Refuses settings that would break promises. Returns the connection's backend; none for a standby.
+    /// Refuses settings that would break promises. Returns the connection's backend, or `None` for a standby.
     async fn check(&self, client: &Client) -> DbResult<Option<Backend>> {
         let sql = format!(
             "SELECT current_setting('server_version_num')::integer, \
@@ -194,7 +194,7 @@ impl Connector {
             return Ok(None);
         }
         self.refuse_unsuitable(found)?;
-        // Set in any case: otherwise a default that is changed later would apply here too.
+        // Set in any case, so that a later change of the default does not apply here.
         let durable = match found.try_get(3)? {
             "remote_apply" => "SET synchronous_commit = remote_apply",
             _ => "SET synchronous_commit = on",
@@ -231,7 +231,7 @@ impl Connector {
     }
 }
 
-/// A process of PostgreSQL that serves one connection. Process ids are reused, also after a restart.
+/// A PostgreSQL process that serves one connection. Process ids are reused, even after a restart.
 #[derive(Debug, Clone)]
 pub(super) struct Backend {
     pub(super) pid: i32,
@@ -239,7 +239,7 @@ pub(super) struct Backend {
     pub(super) started: String,
 }
 
-/// A connection. Several calls of it may be under way at once: they are answered in their order.
+/// A connection. Several calls may run on it at once, and are answered in order.
 pub(in crate::store) struct Connection {
     client: Client,
     backend: Backend,
@@ -254,7 +254,7 @@ impl Connection {
         &self.backend
     }
 
-    /// Sets another maximum time for statements, and returns the previous one.
+    /// Sets another timeout for answers, and returns the previous one.
     pub(super) const fn set_answer_timeout(&mut self, limit: Duration) -> Duration {
         std::mem::replace(&mut self.answer_timeout, limit)
     }
@@ -285,8 +285,8 @@ impl Connection {
         self.answered(self.client.query(&statement, given)).await
     }
 
-    /// Waits for PostgreSQL's answer, up to the maximum time. After that the connection is unusable: it is unknown
-    /// whether the statement was done.
+    /// Waits for PostgreSQL's answer until the timeout. After a timeout the connection is unusable, because it is
+    /// unknown whether the statement was executed.
     async fn answered<T>(
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -358,7 +358,7 @@ pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> DbResult<T
     row.try_get(column).map_err(Failure::row)
 }
 
-/// Reads a whole number as the smaller or unsigned type that it was written from.
+/// Reads a whole number as the smaller or unsigned type from which it was written.
 pub(super) fn number<T>(row: &Row, column: usize) -> DbResult<T>
 where
     T: TryFrom<i64, Error: std::error::Error + Send + Sync + 'static>,

@@ -19,7 +19,7 @@ use crate::store::StoreError;
 pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[])";
 
-/// Adds a page of changes to the totals and deletes them. Returns their number, and the last one's id.
+/// Adds a page of changes to the totals and deletes the changes. Returns their number, and the id of the last one.
 const FOLD: &str = "\
     WITH folded AS (DELETE FROM parcel_count_changes WHERE id = ANY (ARRAY ( \
         SELECT id FROM parcel_count_changes WHERE id > $1 ORDER BY id LIMIT $2)) RETURNING *), \
@@ -30,8 +30,8 @@ const FOLD: &str = "\
 
 /// The lock of the only transaction that writes totals: "coun" in ASCII, twice.
 const TOTALS: i64 = 0x636F_756E_636F_756E;
-/// Number of folds per one that begins with the first change, because ids are not committed in order. The others begin
-/// where the previous one ended: while a long transaction runs elsewhere, the index still has all deleted changes.
+/// Number of folds of which one begins with the first change, because ids are not committed in order. The others begin
+/// where the previous fold ended, because a long transaction elsewhere keeps all deleted changes in the index.
 const FOLDS_PER_FULL_FOLD: i64 = 60;
 
 /// The place where the next fold begins, and the number of folds.
@@ -96,7 +96,7 @@ async fn fold(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
     db.only(FOLD, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
 }
 
-/// Waits for a running fold, and keeps others away until the commit: rows of totals are locked in no particular order.
+/// Waits for a running fold, and prevents others until the commit, because folds lock rows of totals in no fixed order.
 pub(super) async fn keep_folds_away(db: &Connection) -> DbResult<()> {
     db.execute("SELECT pg_advisory_xact_lock($1)", &[&TOTALS]).await.map(drop)
 }

@@ -14,8 +14,8 @@ use crate::{
     domain::{NewParcel, State},
 };
 
-/// Inserts the parcels whose number is free, in the given order, which is that of the numbers. Returns the places of
-/// those, and their ids.
+/// Inserts the parcels whose number is free, in the order of the passed rows, which are sorted by number. Returns the
+/// positions of the inserted rows, and their ids.
 pub(super) const INSERT: &str = "WITH new AS MATERIALIZED (SELECT nextval('parcel_rows') AS id, n.* \
      FROM unnest($1::bigint[], $2::smallint[], $3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::text[], \
      $8::text[], $9::integer[], $10::smallint[], $11::bigint[], $12::text[], $13::text[]) WITH ORDINALITY AS n (tenant, \
@@ -30,7 +30,7 @@ pub(super) const INSERT: &str = "WITH new AS MATERIALIZED (SELECT nextval('parce
      written AS (INSERT INTO orders (parcel, order_json) SELECT id, order_json FROM new JOIN created USING (id)) \
      SELECT place, id FROM new JOIN created USING (id)";
 
-/// Inserts one parcel and returns its id; none if its number is taken.
+/// Inserts one parcel and returns its id, or `None` if its number is taken.
 pub(super) async fn insert_one(
     db: &Connection,
     generations: &Generations,
@@ -43,8 +43,8 @@ pub(super) async fn insert_one(
 /// Environment and number, in the form of the index.
 type Number = (i16, String);
 
-/// Parcels to insert, each with a different number, sorted by number: so the groups of two servers wait for one another
-/// and never deadlock.
+/// Parcels to insert, each with a different number, sorted by number so that the groups of two servers wait for each
+/// other and never deadlock.
 #[derive(Default)]
 pub(super) struct Batch<'w>(BTreeMap<Number, NewRow<'w>>);
 
@@ -52,7 +52,7 @@ struct NewRow<'w> {
     /// The position of its write.
     at: usize,
     parcel: &'w NewParcel,
-    /// The time at which it was decided.
+    /// The time at which the write was decided.
     now: Millis,
 }
 
@@ -62,13 +62,13 @@ pub(super) struct Created<'w> {
     pub(super) at: usize,
     pub(super) id: i64,
     pub(super) parcel: &'w NewParcel,
-    /// The time at which it was decided.
+    /// The time at which the write was decided.
     pub(super) now: Millis,
 }
 
 impl<'w> Batch<'w> {
-    /// Adds a parcel. If the batch already has one with this number, it is left out: it is refused later, unless the
-    /// other one is.
+    /// Adds a parcel, unless the batch already has a parcel with the same number. A parcel that is left out is refused
+    /// later, unless the first parcel is refused.
     pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, now: Millis) {
         let number = (environment(parcel.tenant.environment), indexed(&parcel.tracking_number));
         self.0.entry(number).or_insert(NewRow { at, parcel, now });
@@ -95,7 +95,7 @@ impl<'w> Batch<'w> {
     }
 }
 
-/// Inserts parcels, which are sorted by number. Returns the places of those whose number was free, with their ids.
+/// Inserts parcels, which are sorted by number. Returns the positions of those with a free number, and their ids.
 async fn insert_all(
     db: &Connection,
     generations: &Generations,
@@ -152,7 +152,7 @@ pub(super) const fn environment(environment: Environment) -> i16 {
     }
 }
 
-/// Returns a number in the form of the index, which ignores case.
+/// Returns a number in the form of the case-insensitive index.
 pub(super) fn indexed(number: &TrackingNumber) -> String {
     number.as_str().to_ascii_uppercase()
 }

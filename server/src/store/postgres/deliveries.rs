@@ -1,4 +1,4 @@
-//! The log of deliveries: shown, counted, and deleted when it is old.
+//! The log of deliveries: reading, counting, and deleting old entries.
 
 use std::time::{Duration, Instant};
 
@@ -21,9 +21,9 @@ use crate::{
     store::{Backlog, Settled, StoreError},
 };
 
-/// Divisor of a connection's time: counting backlogs takes at most this share of it.
+/// Divisor of a connection's time, because counting backlogs may take at most this fraction of it.
 const COUNTING_SHARE: u32 = 20;
-/// Minimum duration of a count that is kept. Faster ones are repeated.
+/// Minimum duration of a count whose result is cached. Faster counts are repeated.
 const WORTH_KEEPING: Duration = Duration::from_millis(100);
 
 /// The undelivered events at the last count.
@@ -34,7 +34,7 @@ pub(super) struct Counted {
 }
 
 impl Store {
-    /// Returns the number of undelivered events of each tenant. A count is kept for twenty times as long as it took:
+    /// Returns the number of undelivered events of each tenant. A slow count is cached for twenty times its duration:
     /// with a million held events it takes part of a second, and every server's metrics are read every few seconds.
     pub(crate) async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
         let counted = |backlogs: &Counted| {
@@ -78,8 +78,8 @@ impl Store {
     }
 }
 
-/// Counts the undelivered events of each tenant. Delivered and failed events are neither in the partition nor in the
-/// index that this reads.
+/// Counts the undelivered events of each tenant. The partition and the index that this reads contain neither delivered
+/// nor failed events.
 async fn backlogs(db: &Connection) -> DbResult<Vec<Backlog>> {
     let sql = format!(
         "SELECT tenant, false, count(*), min(created_at) FROM outbox \

@@ -1,10 +1,9 @@
-//! The tenants with due events, and the place in the queue at which a search for them begins.
+//! The tenants with due events, and the place in the queue where a search for due events begins.
 //!
 //! Delivered events leave dead rows, whose index entries remain until no transaction can see them any more: during an
 //! hour-long dump, for an hour. A search from the beginning of the queue would read all of them each time. So it begins
-//! at a floor, shortly before the first due event of the last search. Events that become
-//! due below the floor, because a lease has ended or a slow server committed late, are found by the next search from
-//! the beginning.
+//! at a floor, shortly before the first due event of the last search. Events may become due below the floor, because a
+//! lease has ended or a slow server has committed late. The next search from the beginning finds them.
 
 use std::{
     collections::HashMap,
@@ -18,13 +17,13 @@ use crate::{
     store::{StoreError, generations::current},
 };
 
-/// Distance of the floor below the first due event: as long as a change may take from its decision, whose time is its
-/// events' due time, to its commit. A slower one waits for the next search from the beginning.
+/// Distance of the floor below the first due event. An event is due at the time of its change's decision, and the
+/// commit may be this much later. If it is later still, the next search from the beginning finds the event.
 const MARGIN: i64 = Millis::SECOND;
-/// Interval of searches from the beginning. An event whose server has ended is sent again at most this much later.
+/// Interval of searches from the beginning. If a server has ended, its events are sent again at most this much later.
 const FULL_LOOK: i64 = 15 * Millis::SECOND;
 
-/// Returns the condition that no lease holds an event. `$1` is the time if it is not the database's.
+/// Returns the condition that no lease holds an event. `$1` is the time, or NULL for the database's clock.
 macro_rules! unleased {
     () => {
         "(lease_until IS NULL OR lease_until <= coalesce($1::bigint, \
@@ -66,8 +65,8 @@ impl Floors {
             .collect()
     }
 
-    /// Returns the floors for a search now: by tenant, and of all others. They are reset periodically, and when the
-    /// clock was set back.
+    /// Returns the floors for a search at `now`: the floor of each tenant, and of all others. They are reset
+    /// periodically, and when the clock was set back.
     fn at(&self, now: Millis) -> (Vec<i64>, Vec<i64>, i64) {
         let mut state = self.state();
         if now < state.full_look || now >= state.full_look.plus(FULL_LOOK) {
@@ -77,8 +76,8 @@ impl Floors {
         (tenants, floors, state.rest)
     }
 
-    /// Records the results of a search: the first due event of each of these tenants, and, if it has found `all`, that
-    /// the others have none.
+    /// Records the results of a search: the first due event of each of these tenants, and, if the search found `all`
+    /// due events, that the other tenants have none.
     fn found(&self, first: &[(i64, i64)], all: bool, now: Millis) {
         let below = |due: i64| due.saturating_sub(MARGIN);
         let mut state = self.state();
@@ -122,8 +121,8 @@ impl Store {
         Ok(found.into_iter().map(|(tenant, _)| Tenant::from_number(tenant)).collect())
     }
 
-    /// Returns the time at which the next delivery is due. It reads all unsent events, so it is not for a running
-    /// server, which periodically searches for due events.
+    /// Returns the time at which the next delivery is due. It reads all unsent events, so a running server searches for
+    /// due events periodically instead.
     pub(crate) async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
         self.read(async |db| {
             let sql = format!(
@@ -135,15 +134,15 @@ impl Store {
         .await
     }
 
-    /// Returns the time by which leases begin and end: none means the database's clock, at the time of the statement. A
-    /// server whose clock is wrong neither takes another's lease early nor keeps one too long.
+    /// Returns the time at which leases begin and end: `None` means the database's clock when the statement runs. So a
+    /// server with a wrong clock neither takes another server's lease early nor keeps a lease too long.
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "tests choose")]
     pub(super) const fn lease_clock(&self, _now: Millis) -> Option<i64> {
         None
     }
 
-    /// Returns none, as outside tests, or the time that a test gives.
+    /// Returns `None`, as outside tests, or the time that a test sets.
     #[cfg(test)]
     pub(super) fn lease_clock(&self, now: Millis) -> Option<i64> {
         let by_database = self.0.leases_by_database.load(std::sync::atomic::Ordering::Relaxed);

@@ -23,11 +23,11 @@ use crate::{
 };
 use parcelo::webhook::Secret;
 
-/// Maximum number of events that one commit holds, apart from those that wait behind them: others wait for it.
+/// Maximum number of events that one commit holds, without the events that wait behind them: other writes wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 impl Store {
-    /// Holds the unsent events of an endpoint that is off, at most 250 a commit: nothing is sent to it meanwhile. It
+    /// Holds the unsent events of an endpoint that is off, at most 250 in a commit, while nothing is sent to it. It
     /// stops when the endpoint is turned on again.
     pub(in crate::store) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
         let tenant = tenant.number();
@@ -58,7 +58,7 @@ impl Store {
     }
 }
 
-/// Returns the endpoints of these tenants, with unreadable ones as failures.
+/// Returns the endpoints of these tenants; an unreadable endpoint is returned as a failure.
 pub(super) async fn find_all(
     db: &Connection,
     tenants: &[i64],
@@ -103,8 +103,8 @@ async fn old_secrets(
     Ok(old)
 }
 
-/// Holds a page of the unsent events of an endpoint that is off, and returns their number. Events that wait behind one
-/// of the page are held with it: if the endpoint is turned on before the next page, nothing would release them.
+/// Holds a page of the unsent events of an endpoint that is off, and returns their number. Events that wait behind an
+/// event of the page are held too: nothing would release them if the endpoint were turned on before the next page.
 pub(super) async fn hold(db: &Connection, tenant: i64) -> DbResult<u64> {
     let sql = format!(
         "WITH page AS (SELECT id, parcel FROM outbox \

@@ -1,5 +1,5 @@
-//! Erasing a sandbox's rows: what belongs to a parcel, and in which order it goes. [`super::resets`] and
-//! [`Store::purge`] decide which parcels go, and when. Production's are permanent, and nothing in here touches them.
+//! Erases rows of sandboxes: the rows that belong to a parcel, in a safe order. [`super::resets`] and [`Store::purge`]
+//! decide which parcels are erased, and when. Production rows are permanent, and this module never touches them.
 
 use parcelo::{Environment, TrackingNumber, model::Deleted};
 
@@ -19,7 +19,7 @@ use crate::{
     store::{StoreError, search_index, sql::Sql},
 };
 
-/// Maximum number of parcels of a page: each has some more rows.
+/// Maximum number of parcels in a page; each has some more rows.
 pub(super) const PARCELS_PER_PAGE: i64 = 200;
 
 /// Selects the sandboxes that have old parcels, with one index lookup for each tenant.
@@ -71,8 +71,8 @@ impl Store {
     }
 }
 
-/// Erases a page of a sandbox's old parcels, each whole: callers see it until it is gone. Returns the time of the last
-/// one, too.
+/// Erases a page of a sandbox's old parcels, each as a whole: callers see a parcel until it is gone. Returns the time
+/// of the last one too.
 async fn old_parcels(
     db: &Connection,
     tenant: i64,
@@ -121,13 +121,13 @@ pub(super) async fn delete_parcels(db: &Connection, parcels: &[i64]) -> DbResult
         .with_tracking_events(events + 2 * parcels))
 }
 
-/// Takes a number away from the parcel of an ended generation. The parcel stays, to be counted and erased with the
+/// Frees the number of a parcel of an ended generation. The parcel stays, so that it is counted and erased with the
 /// others.
 pub(super) async fn free_number(
     db: &Connection,
     (environment, number): (Environment, &TrackingNumber),
 ) -> DbResult<()> {
-    // Several parcels may have had the number, one after the other.
+    // Several parcels may have had the number, one after another.
     let sql = "UPDATE parcels SET environment = coalesce((SELECT min(p.environment) FROM parcels AS p \
          WHERE p.environment < 0 AND upper(p.number) = $2), 0) - 1 \
          WHERE environment = $1 AND upper(number) = $2 \

@@ -20,24 +20,24 @@ pub enum Failure {
         parcel: Option<(&'static str, i64)>,
         source: EngineError,
     },
-    /// The database is reachable, and cannot be used; the reason is a part of a sentence.
+    /// The database is reachable but cannot be used; the reason is a part of a sentence.
     Unsuitable(String),
     /// Two transactions conflicted.
     Conflict,
-    /// No host could be connected to; the reasons are a part of a sentence.
+    /// No connection could be opened to any host; the reasons are a part of a sentence.
     NotOpened(String),
-    /// Not connected at the moment.
+    /// There is no connection at the moment.
     Unreachable,
     /// Too many calls wait for a connection.
     Crowded,
     /// The outcome is unknown: the task that made the call has ended.
     Unanswered,
-    /// The answer to its COMMIT was cut off.
+    /// The connection was cut before the answer to COMMIT arrived.
     InDoubt,
 }
 
-/// Errors of a statement that the next connection may not have: a primary was demoted in place, or a prepared statement
-/// is gone, or has another meaning since a newer server's migration.
+/// Errors of a statement that may not occur on the next connection: a primary was demoted in place, or a prepared
+/// statement is gone, or its meaning was changed by a newer server's migration.
 const OF_SESSION: [SqlState; 3] = [
     SqlState::READ_ONLY_SQL_TRANSACTION,
     SqlState::INVALID_SQL_STATEMENT_NAME,
@@ -50,7 +50,7 @@ impl Failure {
         Self::Row { parcel: None, source: source.into() }
     }
 
-    /// Adds the parcel that a row's failure concerns.
+    /// Adds the parcel to the failure of one of its rows.
     pub(in crate::store) fn of_parcel(self, table: &'static str, row: i64) -> Self {
         match self {
             Self::Row { source, .. } => Self::Row { parcel: Some((table, row)), source },
@@ -65,12 +65,12 @@ impl Failure {
         }
     }
 
-    /// Returns true if one row cannot be read, and the next one may.
+    /// Returns `true` if only one row cannot be read, while other rows may be readable.
     pub(in crate::store) const fn is_row(&self) -> bool {
         matches!(self, Self::Row { .. })
     }
 
-    /// Returns the table in which a parcel cannot be read, if that is the failure.
+    /// Returns the name of the table if the failure is a parcel that cannot be read in it.
     pub(super) const fn unreadable_table(&self) -> Option<&'static str> {
         match self {
             Self::Row { parcel: Some((table, _)), .. } => Some(*table),
@@ -92,12 +92,12 @@ impl Failure {
         }
     }
 
-    /// Returns PostgreSQL's code, if the error is PostgreSQL's.
+    /// Returns PostgreSQL's code, if the error comes from PostgreSQL.
     pub(super) fn code(&self) -> Option<&SqlState> {
         self.db_error().map(DbError::code)
     }
 
-    /// Returns true if two transactions conflicted: the same again may succeed.
+    /// Returns `true` if two transactions conflicted, so that a retry may succeed.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict)
             || self.code().is_some_and(|code| {
@@ -110,18 +110,18 @@ impl Failure {
             })
     }
 
-    /// Returns true if the conflict is over: it was not about a row that may still be locked.
+    /// Returns `true` if the conflict is over, because it was not about a row that may still be locked.
     pub(super) fn is_deadlock(&self) -> bool {
         let is_locked = |error: &DbError| *error.code() == SqlState::LOCK_NOT_AVAILABLE;
         self.is_conflict() && !self.db_error().is_some_and(is_locked)
     }
 
-    /// Returns true if a retry may succeed, because a row was locked or a statement timed out.
+    /// Returns `true` if a retry may succeed, because a row was locked or a statement timed out.
     fn is_transient(&self) -> bool {
         self.is_conflict() || self.code() == Some(&SqlState::QUERY_CANCELED)
     }
 
-    /// Returns the failure for one of several callers that share a call, as far as it says what to do.
+    /// Returns the failure for one of several callers that share a call, as far as it advises the caller.
     pub(super) fn of_shared_call(&self) -> Self {
         if self.is_of_connection() {
             Self::Unreachable
@@ -132,13 +132,13 @@ impl Failure {
         }
     }
 
-    /// Returns true if the connection is unusable. Most errors in a statement leave it sound.
+    /// Returns `true` if the connection is unusable. After most errors of statements it is still usable.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
             Self::Driver(error) => match error.as_db_error() {
                 Some(error) => {
                     matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
-                        // The codes with which proxies report a server behind them.
+                        // Proxies use these codes to report a server behind them.
                         || error.code().code().starts_with("08")
                         || OF_SESSION.contains(error.code())
                 }
@@ -201,18 +201,18 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Returns true if the driver refused a value, for example one of another type than its parameter's, and sent nothing.
-/// The connection is as sound as before, and the next one would be given the same.
+/// Returns `true` if the driver refused a value, for example because of its type, and sent nothing. The connection is
+/// still usable, and the next connection would refuse the same value.
 fn is_unsent(error: &tokio_postgres::Error) -> bool {
     let of_network = |source: &std::io::Error| source.kind() != std::io::ErrorKind::InvalidInput;
     error.source().is_some_and(|source| !source.downcast_ref().is_some_and(of_network))
 }
 
-/// Returns the error in words without data of rows: PostgreSQL's details quote the values of a key.
+/// Returns the text of the error without data of rows, because PostgreSQL's details quote the values of a key.
 pub(super) fn without_rows(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{}: {}", db.code().code(), db.message()),
-        // The driver's own message says no more than "error connecting to server".
+        // The driver's own message is just "error connecting to server".
         None => match error.source() {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),

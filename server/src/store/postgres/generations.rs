@@ -1,5 +1,5 @@
 //! The present generations of sandboxes, for writers. They are read under a lock that a reset waits for, so that
-//! nothing is written into an ended generation, and nothing leaves one except by its reset.
+//! nothing is written into an ended generation, and only its reset removes anything from it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,7 +19,7 @@ pub(super) const CURRENT: &str = current!("$1");
 /// Condition that a row is of a present generation.
 pub(super) const IS_CURRENT: &str = is_current!("tenant");
 
-/// Selects the sandboxes that a statement concerns: those of `$1`, and those of the parcels `$2`.
+/// Selects the sandboxes that a statement concerns: the sandboxes `$1`, and the owners of the parcels `$2`.
 macro_rules! affected {
     () => {
         "(SELECT unnest($1::bigint[]) AS home UNION SELECT tenant & 4294967295 FROM parcels \
@@ -27,7 +27,7 @@ macro_rules! affected {
     };
 }
 
-/// Adds rows for those that have none: only a row can be locked.
+/// Adds rows for the sandboxes that have none, because only a row can be locked.
 const ADD: &str = concat!(
     "INSERT INTO generations (home, current) SELECT home, home FROM ",
     affected!(),
@@ -35,15 +35,15 @@ const ADD: &str = concat!(
      ORDER BY home ON CONFLICT DO NOTHING"
 );
 
-/// Reads and locks them. A reset's UPDATE waits for the lock.
+/// Reads and locks the present generations. A reset's UPDATE waits for the lock.
 const HOLD: &str = concat!(
     "SELECT home, current FROM generations WHERE home = ANY (ARRAY ",
     affected!(),
     ") ORDER BY home FOR SHARE"
 );
 
-/// Returns a condition like `is_current!`, for a statement that deletes: if it holds for a row, it does so until the
-/// commit. No number is greater than the present one; for an equality the planner would expect a handful of rows.
+/// Returns a condition like `is_current!`, for statements that delete: if it holds for a row, it holds until the
+/// commit. It compares by `>=`, since no number exceeds the present one: for `=` the planner would expect few rows.
 macro_rules! is_held {
     ($tenant:literal) => {
         concat!(
@@ -58,12 +58,12 @@ macro_rules! is_held {
 }
 pub(super) use is_held;
 
-/// The present generations of sandboxes, by their own numbers. None of them ends before the commit.
+/// The present generations of sandboxes, by the sandboxes' own numbers. None of them ends before the commit.
 #[derive(Debug, Default)]
 pub(super) struct Generations(HashMap<i64, i64>);
 
 impl Generations {
-    /// Reads and locks those of the sandboxes among these tenants and among the owners of these parcels.
+    /// Reads and locks the generations of the sandboxes among these tenants and among the owners of these parcels.
     pub(super) async fn hold(
         db: &Connection,
         tenants: impl IntoIterator<Item = Tenant>,
@@ -88,7 +88,7 @@ impl Generations {
         self.0.get(&home).copied().unwrap_or(home)
     }
 
-    /// Returns true if rows with a number are of a present generation.
+    /// Returns `true` if rows with this number belong to a present generation.
     pub(super) fn has(&self, number: i64) -> bool {
         self.number(Tenant::from_number(number)) == number
     }

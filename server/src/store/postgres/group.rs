@@ -1,7 +1,7 @@
 //! Group commit without savepoints: many writes in one transaction, with statements that never fail because of an
-//! expected conflict. Work that the group's writes have in common is done once for all of them, sorted, so that the
-//! groups of two servers wait for one another and never deadlock. A write that turns out to be refused after it has
-//! written something stops the group, which is then repeated without it.
+//! expected conflict. Work that several writes need is done once for all of them, in sorted order, so that the groups
+//! of two servers wait for each other and never deadlock. If a write is refused after it has written something, the
+//! group stops and is repeated without that write.
 
 use std::{collections::BTreeMap, panic::AssertUnwindSafe};
 
@@ -27,12 +27,12 @@ use crate::{
     store::CommitOutcome,
 };
 
-/// Writes a whole group in a transaction that it leaves open, to be committed or rolled back. It is `Ok` only if the
-/// answers of all statements were read, and none forbids the commit.
+/// Writes a whole group in a transaction that it leaves open, for the caller to commit or roll back. Returns `Ok` only
+/// if the answers of all statements were read and none prevents the commit.
 ///
-/// Statements that do not need one another's answers are sent together, so a group of creates waits for PostgreSQL four
-/// times, whatever its size: it begins, takes its keys, inserts its parcels, and writes everything that follows from
-/// those insertions.
+/// Statements that do not depend on each other's answers are sent together. So a group of creates waits for PostgreSQL
+/// four times, whatever its size: it begins, takes its keys, inserts its parcels, and writes everything that follows
+/// from the insertions.
 pub(super) async fn write(
     db: &Connection,
     lock_wait: LockWait,
@@ -54,7 +54,7 @@ struct Group<'a> {
     outcomes: Vec<Option<WriteOutcome>>,
     /// Writes that use the same key as an earlier write of the group, each with the position of that write.
     followers: Vec<(usize, usize)>,
-    /// Keys whose records are deleted again, because their writes were refused.
+    /// Keys whose records are deleted again because their writes were refused.
     refused: Vec<RecordKey>,
 }
 
@@ -97,8 +97,8 @@ impl<'a> Group<'a> {
             let all = owners(writes).chain(may_be_disabled).collect();
             subscriptions.load_to_change(db, all).await
         };
-        // Parcels before keys, and keys before numbers, in every group of every server. If BEGIN fails, the statements
-        // sent with it did no harm outside a transaction.
+        // Every group of every server locks parcels before keys, and keys before numbers. If BEGIN fails, the
+        // statements sent with it do no harm outside a transaction.
         let ((), generations, mut locked, ()) = try_join4(
             db.run(lock_wait.begin()),
             Generations::hold(db, tenants(writes), &parcels),
@@ -106,7 +106,7 @@ impl<'a> Group<'a> {
             load,
         )
         .await?;
-        // A reset may have come between their callers' reads and this.
+        // A reset may have happened after the callers read their parcels.
         locked.retain(|_, parcel| generations.has(parcel.tenant));
         let changed = parcels.iter().filter_map(|parcel| locked.get(&ParcelRowId(*parcel)));
         let tenants = changed.map(|parcel| Tenant::from_number(parcel.tenant)).collect();
@@ -130,8 +130,8 @@ impl<'a> Group<'a> {
         Ok(group)
     }
 
-    /// Checks that each record which the insert met was found by the read. If one was purged in between, the group is
-    /// repeated.
+    /// Checks that the read found every record that the insert conflicted with. If a record was purged in between, the
+    /// group is repeated.
     fn check_that_records_were_found(
         &self,
         lost: &[RecordKey],
@@ -147,7 +147,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Returns true if a write has no outcome yet.
+    /// Returns `true` if a write has no outcome yet.
     fn is_open(&self, at: usize) -> bool {
         self.outcomes.get(at).is_some_and(Option::is_none)
             && !self.followers.iter().any(|(follower, _)| *follower == at)
@@ -159,7 +159,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Inserts the parcels of writes that only create one, with one statement for each table.
+    /// Inserts the parcels of writes that only create a parcel, with one statement for each table.
     async fn insert_creates(&mut self, writes: &[Write]) -> Result<(), Stopped> {
         let mut batch = creates::Batch::default();
         for (at, write) in writes.iter().enumerate() {
@@ -185,7 +185,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Applies the other changes one by one, in their order, including creations whose number was taken.
+    /// Applies the other changes one by one, in order, including creations whose number was taken.
     async fn apply_others(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Changes(mutation) = write else { continue };
@@ -216,8 +216,8 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Gives the record of a key to its followers, if a write of this group, or an earlier one, has taken the key. If
-    /// the first write was refused, the next one under its key decides, in a later group.
+    /// Answers followers with the record of their key, if this group's write or an earlier one has taken the key. If
+    /// the first write was refused, the next write under its key is decided in a later group.
     fn decide_followers(&mut self, writes: &[Write]) {
         for (at, first) in std::mem::take(&mut self.followers) {
             let record = || {
@@ -250,14 +250,14 @@ impl<'a> Group<'a> {
         if settlements.is_empty() {
             return Ok(());
         }
-        // Events that wait behind them are written first, and so released.
+        // Events that wait behind the settled ones must be written first, so that they are released.
         stop_at(self.application.flush().await?)?;
         settle_deliveries::write(self.db, &mut settlements).await.map_err(Stopped::Failed)
     }
 
     async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
         if writes.iter().any(|write| matches!(write, Write::Call(_))) {
-            // They read what the changes before them wrote.
+            // The calls read what the changes before them wrote.
             stop_at(self.application.flush().await?)?;
         }
         let is_alone = writes.len() == 1;
@@ -269,7 +269,7 @@ impl<'a> Group<'a> {
                 Ok(Err(failure)) if failure.is_of_connection() => {
                     return Err(Stopped::Failed(failure));
                 }
-                // If it is alone, it is tried again.
+                // A call that is alone in its group is retried.
                 Ok(Err(failure)) if failure.is_conflict() && is_alone => {
                     return Err(Stopped::Failed(failure));
                 }
@@ -282,7 +282,7 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Writes the rest, once for the whole group: its parcels, its counts, and the deletion of records.
+    /// Writes what remains, once for the whole group: parcels, counts, and the deletion of records.
     async fn finish(&mut self) -> Result<(), Stopped> {
         let Application { counts, .. } = &mut self.application;
         let counts = std::mem::take(counts);
@@ -296,7 +296,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Returns the tenants whose data a group adds, and those of its keys.
+/// Returns the tenants whose data a group adds, and the tenants of its keys.
 fn tenants(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     let records = writes.iter().filter_map(changes).filter_map(|mutation| {
         let record = mutation.changes.idempotency_record.as_ref()?;
@@ -322,13 +322,13 @@ fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     })
 }
 
-/// Stops the group for the write at a position, if there is one: another event has taken its event's place.
+/// Stops the group if the write at a position was refused because another event has taken its event's place.
 fn stop_at(refused: Option<usize>) -> Result<(), Stopped> {
     let outcome = WriteOutcome::decided(CommitOutcome::VersionConflict);
     refused.map_or(Ok(()), |at| Err(Stopped::By { at, outcome }))
 }
 
-/// Returns the effect of a failed statement of one write. A fault in its values concerns it alone.
+/// Returns the effect of a failed statement of one write. A fault in the write's values concerns that write alone.
 fn failed(at: usize, failure: Failure) -> Stopped {
     if failure.is_of_connection() || failure.is_conflict() {
         return Stopped::Failed(failure);

@@ -1,6 +1,6 @@
-//! The hosts of an address, which are tried in order: the first that accepts writes is used. The driver can do that
-//! too, but it waits without limit for a host that accepts a connection and says nothing, as the frozen primary before
-//! a failover does, and its errors do not name the host.
+//! The hosts of an address. They are tried in order, and the first that accepts writes is used. The driver can do that
+//! too, but it waits without limit for a host that accepts a connection and stays silent, as a frozen primary does
+//! before a failover, and its errors do not name the host.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio_postgres::{
     config::{Host, LoadBalanceHosts},
 };
 
-/// Maximum time for connecting to a host if there are others to try.
+/// Maximum time for connecting to a host if there are other hosts to try.
 const HOST_TIMEOUT: Duration = Duration::from_secs(5);
 const DEFAULT_PORT: u16 = 5432;
 
@@ -21,8 +21,8 @@ pub(super) struct HostConfig {
     pub(super) config: Config,
 }
 
-/// Refuses lists of different lengths, and another order of the hosts: one host accepts writes, and the others are
-/// tried in vain.
+/// Refuses lists of different lengths, and a random order of the hosts, because only one host accepts writes and trying
+/// the others would be in vain.
 pub(super) fn check(config: &Config) -> Result<(), &'static str> {
     let (hosts, ports) = (config.get_hosts().len(), config.get_ports().len());
     let addresses = config.get_hostaddrs().len();
@@ -38,7 +38,7 @@ pub(super) fn check(config: &Config) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Returns the names of the hosts in messages.
+/// Returns the hosts' names for messages.
 pub(super) fn names(config: &Config) -> impl Iterator<Item = String> {
     (0..).zip(config.get_hosts()).map(|(place, host)| {
         let port = port(config, place);
@@ -50,13 +50,13 @@ pub(super) fn names(config: &Config) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns the port of the host at a place.
+/// Returns the port of the host at a position.
 pub(super) fn port(config: &Config, place: usize) -> u16 {
     let ports = config.get_ports();
     ports.get(place).or_else(|| ports.first()).copied().unwrap_or(DEFAULT_PORT)
 }
 
-/// Returns the address of each host alone, with the settings that `set_up` makes.
+/// Returns a separate address for each host, with the settings that `set_up` makes.
 pub(super) fn each(config: &Config, set_up: impl Fn(&mut Config)) -> Vec<HostConfig> {
     let hosts = (0..).zip(config.get_hosts()).zip(names(config));
     let hosts = hosts.map(|((place, host), name)| {
@@ -75,7 +75,7 @@ pub(super) fn each(config: &Config, set_up: impl Fn(&mut Config)) -> Vec<HostCon
     hosts.collect()
 }
 
-/// Returns a new configuration without the hosts, because the driver cannot remove them from one.
+/// Returns a new configuration without the hosts, because the driver cannot remove hosts from a configuration.
 fn without_hosts(config: &Config) -> Config {
     let mut one = Config::new();
     if let Some(user) = config.get_user() {
@@ -101,7 +101,7 @@ fn without_hosts(config: &Config) -> Config {
     one
 }
 
-/// Returns the maximum time for each of the hosts, none of which may take longer than `max`.
+/// Returns the maximum time for each host; no host may take longer than `max`.
 pub(super) fn time_for_each(hosts: usize, max: Duration) -> Duration {
     if hosts > 1 { max.min(HOST_TIMEOUT) } else { max }
 }

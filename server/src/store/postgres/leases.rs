@@ -1,6 +1,6 @@
-//! Leases of outbox events: the tenants with due events, and the events that are leased to be sent. A leased event
-//! belongs to one sender until the lease ends. The lease's number, which is never reused, distinguishes its row from
-//! any that took its place.
+//! Leases of outbox events: finding the tenants with due events, and leasing events to send them. A leased event
+//! belongs to one sender until the lease ends. Lease numbers are never reused, so the number distinguishes the event's
+//! row from any row that takes its place.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -68,7 +68,7 @@ impl Store {
         Ok(leased)
     }
 
-    /// Frees the events of a lease whose caller has stopped waiting. Otherwise they would wait for the lease's end.
+    /// Frees the events of a lease whose caller has stopped waiting, because they would stay leased otherwise.
     async fn give_back(self, leasing: JoinHandle<Result<LeasedBatch, StoreError>>) {
         let Ok(Ok(leased)) = leasing.await else { return };
         let Some((_, lease)) = leased.events.first() else { return };
@@ -82,12 +82,12 @@ impl Store {
         self.call(async move |db| forget(db, &lease).await).await
     }
 
-    /// Ends the leases of this server alone: those of other servers are in use, or expire.
+    /// Ends only the leases of this server: other servers' leases are in use, or expire.
     pub(crate) async fn end_leases(&self, _now: Millis) -> Result<(), StoreError> {
         self.free_leased(None).await
     }
 
-    /// Ends this server's lease with a number, or all of them.
+    /// Ends this server's lease with a number, or all leases of this server.
     async fn free_leased(&self, number: Option<i64>) -> Result<(), StoreError> {
         let server = self.0.server;
         let page = async move |db: &Connection| {
@@ -106,8 +106,7 @@ impl Store {
     }
 }
 
-/// The request for a lease: the maximum number of events of each tenant, and the floor from which they are searched
-/// for.
+/// The request for a lease: the maximum number of events for each tenant, and the floor from which events are searched.
 struct LeaseRequest {
     tenants: Vec<i64>,
     max: Vec<i64>,
@@ -125,7 +124,7 @@ async fn lease(db: &Connection, request: &LeaseRequest) -> DbResult<LeasedBatch>
             Ok(endpoint) if endpoint.disabled.is_none() => {
                 endpoints.insert(tenant, Arc::new(endpoint));
             }
-            // It was turned off meanwhile.
+            // The endpoint was turned off in between.
             Ok(_) => {}
             Err(failure) if failure.is_row() => {
                 let tenant = Tenant::from_number(tenant);
@@ -163,10 +162,10 @@ async fn take(
     let tenants: Vec<i64> = shares.iter().map(|((tenant, _), _)| **tenant).collect();
     let max: Vec<i64> = shares.iter().map(|((_, max), _)| **max).collect();
     let floors: Vec<i64> = shares.iter().map(|(_, floor)| **floor).collect();
-    // `due` stays, and so every index: a lease writes no indexed column. An event that was written since the number was
-    // drawn is left for the next lease: its answer could not be distinguished from a late one. A generic plan expects
-    // two plain bounds of `due` to match a handful of rows, and so reads and sorts all due events, however many; with
-    // the comparison of two columns it follows the index.
+    // A lease writes no indexed column: `due` stays, and so do all index entries. An event that was written after the
+    // lease's number was drawn is left for the next lease, because its answer would look like a late one. With two
+    // plain bounds of `due`, a generic plan expects a handful of rows, and so reads and sorts all due events. Comparing
+    // two columns makes it follow the index.
     let sql = concat!(
         "WITH next AS (SELECT o.id FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) \
          AS s (tenant, max, floor) CROSS JOIN LATERAL (SELECT id FROM outbox WHERE tenant = ",
@@ -186,7 +185,7 @@ async fn take(
     db.all(sql, &given).await
 }
 
-/// Fails the event in an unreadable row: another lease would find it just as unreadable.
+/// Fails the event in an unreadable row, because the next lease could not read it either.
 async fn set_aside(db: &Connection, row: i64, now: Millis) -> DbResult<()> {
     let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
     outbox::log_attempts(db, &[(row, 1, &outcome)]).await?;
@@ -199,10 +198,10 @@ async fn set_aside(db: &Connection, row: i64, now: Millis) -> DbResult<()> {
     Ok(())
 }
 
-/// Deletes a leased event with its log. If it is deleted already, the same event that may have been enqueued again
+/// Deletes a leased event with its log. If it is deleted already and the same event was enqueued again, the new one
 /// stays.
 async fn forget(db: &Connection, lease: &Lease) -> DbResult<()> {
-    // The parcel's row before the event's, in the order of every transaction that locks both.
+    // The parcel's row is locked before the event's, as in every transaction that locks both.
     if let Some(parcel) = lease.parcel {
         outbox::lock_parcel(db, parcel.0).await?;
     }

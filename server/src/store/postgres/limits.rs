@@ -1,4 +1,4 @@
-//! The limits that servers share, and the number of servers. `server/src/domain/shared_limit.rs` decides by them.
+//! The limits that servers share, and the number of servers. `server/src/domain/shared_limit.rs` decides from them.
 
 use std::{
     collections::HashMap,
@@ -39,7 +39,7 @@ const CLAIM: &str = "\
         most = excluded.most, admitted = excluded.admitted, wanted = excluded.wanted \
     RETURNING w.second, w.kind, w.key, w.granted, w.taken";
 
-/// Announces this server and counts the others. One that was not seen for five seconds no longer counts.
+/// Announces this server and counts the other servers that were seen within five seconds.
 const MEET: &str = "\
     WITH me AS (INSERT INTO rate_limit_servers (server, seen_at) VALUES ($1, clock_timestamp()) \
         ON CONFLICT (server) DO UPDATE SET seen_at = excluded.seen_at) \
@@ -47,13 +47,13 @@ const MEET: &str = "\
     FROM rate_limit_servers WHERE server <> $1 AND seen_at > now() - interval '5 seconds'";
 const FORGET_SERVERS: &str =
     "DELETE FROM rate_limit_servers WHERE seen_at < now() - interval '1 minute'";
-/// Deletes the windows that are over, from where the last call of this server ended: beside a long transaction
-/// elsewhere the table and its index keep all windows deleted before, and claims wait for this statement.
+/// Deletes windows that are over, beginning where this server's last call ended. While a long transaction runs
+/// elsewhere, the table and its index keep all deleted windows, and claims wait for this statement.
 const FORGET_WINDOWS: &str = "DELETE FROM rate_limit_windows WHERE second >= $1 AND second < $2";
-/// Deletes all windows that are over, and those of a server whose clock was wrong.
+/// Deletes all windows that are over, and the windows of a server whose clock was wrong.
 const FORGET_ALL_WINDOWS: &str =
     "DELETE FROM rate_limit_windows WHERE second < $1::bigint - 10 OR second > $1::bigint + 10";
-/// Interval at which all of them are checked, in seconds.
+/// Interval at which all windows are checked, in seconds.
 const FULL_LOOK: i64 = 3_600;
 const LEAVE: &str = "DELETE FROM rate_limit_servers WHERE server = $1";
 
@@ -78,13 +78,13 @@ impl Store {
         .await
     }
 
-    /// Tells the others that this server leaves, so that they need not wait until it is no longer seen.
+    /// Announces that this server leaves, so that the others need not wait until it is no longer seen.
     pub(super) async fn leave_servers(&self) -> Result<(), StoreError> {
         let server = self.0.server;
         self.shared(async move |db| db.execute(LEAVE, &[&server]).await.map(drop)).await
     }
 
-    /// Makes a call beside the reads and the writes. It may run twice if its connection is cut.
+    /// Makes a call on a connection for reads. It may run twice if its connection is cut.
     pub(super) async fn shared<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -94,13 +94,13 @@ impl Store {
     }
 }
 
-/// Deletes windows that no claim needs any more; those before `over` are deleted already.
+/// Deletes windows that no claim needs any more; windows before `over` are deleted already.
 async fn forget_windows(db: &Connection, over: &AtomicI64, second: i64) -> DbResult<()> {
     let (from, to) = (over.load(Ordering::Relaxed), second - 10);
     if from == 0 || second % FULL_LOOK == 0 {
         db.execute(FORGET_ALL_WINDOWS, &[&second]).await?;
     } else {
-        // A claim may come late by as long as its caller waits.
+        // A claim may arrive late, by as long as its caller waits.
         db.execute(FORGET_WINDOWS, &[&(from - 10), &to]).await?;
     }
     over.store(to, Ordering::Relaxed);
@@ -128,7 +128,7 @@ async fn claim(db: &Connection, claims: &[Claim]) -> DbResult<Vec<Grant>> {
     Ok(claims.iter().map(|claim| of(claim).unwrap_or(nothing)).collect())
 }
 
-/// Returns a key in the form of its row.
+/// Returns a key as its row stores it.
 const fn stored(key: SharedKey) -> (i16, i64) {
     match key {
         SharedKey::Api(row) => (0, row),

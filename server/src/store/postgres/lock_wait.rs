@@ -1,6 +1,6 @@
-//! The time that writes wait for rows that someone else has locked. Another server's group releases them with its
-//! COMMIT; a forgotten `BEGIN` in psql may hold them for hours, and all other writes of a server wait behind each that
-//! waits.
+//! The time that a write waits for rows that someone else has locked. Another server's group releases its rows with its
+//! COMMIT. A forgotten `BEGIN` in psql may hold rows for hours, and all other writes of a server queue behind each
+//! write that waits.
 
 use std::time::{Duration, Instant};
 
@@ -11,9 +11,9 @@ const SHORT_FOR: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LockWait {
-    /// Longer than PostgreSQL waits before it looks for a deadlock (`deadlock_timeout`, 1 s), or none would be found.
+    /// Longer than PostgreSQL waits before it looks for deadlocks (`deadlock_timeout`, 1 s), so that it finds them.
     Long,
-    /// Used while someone holds a row for longer.
+    /// Used while someone keeps a row locked for longer than the long wait.
     Short,
 }
 
@@ -27,10 +27,10 @@ impl LockWait {
     }
 }
 
-/// The history of writes that waited in vain, which decides the wait of the next ones.
+/// The recent waits in vain, which decide how long the next writes wait.
 #[derive(Debug, Default)]
 pub(super) struct LockWaits {
-    /// The time at which a write had waited long in vain; none once a group was completed.
+    /// The time at which a write's long wait was in vain; `None` once a group was completed.
     short_since: Option<Instant>,
 }
 
@@ -40,13 +40,13 @@ impl LockWaits {
         if self.short_since.is_some() { LockWait::Short } else { LockWait::Long }
     }
 
-    /// Returns the wait of the first write that is tried alone.
+    /// Returns the wait of the first write that is retried alone.
     pub(super) fn of_first(&self, now: Instant) -> LockWait {
         let is_short = |since| now.saturating_duration_since(since) < SHORT_FOR;
         if self.short_since.is_some_and(is_short) { LockWait::Short } else { LockWait::Long }
     }
 
-    /// Records whether a group was completed, after the first of its writes had waited alone.
+    /// Records whether a group was completed after the first of its writes had waited alone.
     pub(super) const fn note(&mut self, is_whole: bool, first: LockWait, now: Instant) {
         match (is_whole, first) {
             (true, _) => self.short_since = None,
@@ -61,8 +61,8 @@ mod tests {
     use super::*;
     use crate::clock::stopwatch;
 
-    /// Runs a group with one write, whose row is locked again for a while whenever it is free. Returns true if it was
-    /// done.
+    /// Runs a group with one write. The write's row is locked again for a while whenever it is free. Returns `true` if
+    /// the write was done.
     fn commit(waits: &mut LockWaits, locked_for: Duration, now: Instant) -> bool {
         let outlasts = |wait| match wait {
             LockWait::Long => locked_for < Duration::from_millis(1_500),

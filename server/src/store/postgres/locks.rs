@@ -1,6 +1,6 @@
-//! The parcels of a group of writes, locked by one statement in the order of their ids, and written back by one. The
-//! lock keeps what was read valid until the commit, and keeps deliveries of the same parcel from being settled while
-//! another of its events is enqueued.
+//! The parcels of a group of writes. One statement locks them in the order of their ids, and one writes them back. The
+//! lock keeps the read values valid until the commit. It also prevents deliveries of a parcel from being settled while
+//! another event of the same parcel is enqueued.
 
 use std::collections::HashMap;
 
@@ -17,13 +17,13 @@ use crate::{
     store::{parcels::read_step, sql},
 };
 
-/// A parcel as it is in this transaction.
+/// A parcel as this transaction sees it.
 #[derive(Debug, Clone)]
 pub(super) struct Locked {
     pub(super) version: Version,
     /// The owner's number, with the parcel's generation.
     pub(super) tenant: i64,
-    /// The day on which it was created, since 1970 began.
+    /// The day on which it was created, in days since 1970 began.
     pub(super) day: i64,
     pub(super) state: State,
     pub(super) country: String,
@@ -79,8 +79,8 @@ fn subjects(op: &Op) -> &[ParcelRowId] {
     }
 }
 
-/// Locks the parcels that exist, together with those whose deliveries are settled: by one statement, because two would
-/// lock in two orders.
+/// Locks the existing parcels among those that are changed or whose deliveries are settled, by one statement, because
+/// two statements would lock in two orders.
 pub(super) async fn lock(
     db: &Connection,
     parcels: &[i64],
@@ -97,7 +97,7 @@ pub(super) async fn lock(
     for row in &db.all(sql, &[&all]).await? {
         match (get(row, 0)?, read(row)) {
             (id, Ok(parcel)) => drop(locked.insert(ParcelRowId(id), parcel)),
-            // An unreadable row must not keep its events from being settled.
+            // An unreadable row must not prevent its events from being settled.
             (id, Err(_)) if parcels.binary_search(&id).is_err() => {}
             (_, Err(failure)) => return Err(failure),
         }

@@ -27,7 +27,7 @@ impl Store {
     ) -> Result<Vec<MailLease>, StoreError> {
         let max = i64::try_from(max).unwrap_or(i64::MAX);
         let is_due = async move |db: &Connection| {
-            // The first of the index: without the order the planner expects to meet one soon, and reads the table.
+            // Without ORDER BY, the planner would expect a match soon, and read the table instead of the index.
             let sql = "SELECT coalesce((SELECT due FROM mails WHERE due IS NOT NULL \
                  ORDER BY due LIMIT 1) <= $1, false)";
             db.value::<bool>(sql, &[&now.0]).await
@@ -40,7 +40,7 @@ impl Store {
     }
 }
 
-/// Writes e-mails by one statement. One that its parcel has had already stays unchanged.
+/// Writes e-mails by one statement. If a parcel has already had an e-mail, that e-mail stays unchanged.
 pub(super) async fn insert(db: &Connection, mails: &[NewMail]) -> DbResult<()> {
     if mails.is_empty() {
         return Ok(());
@@ -64,9 +64,9 @@ pub(super) async fn insert(db: &Connection, mails: &[NewMail]) -> DbResult<()> {
     db.execute(sql, &given).await.map(drop)
 }
 
-/// Leases e-mails. Those that wait for one recipient of a parcel are leased together, and only the last of them is
-/// sent. E-mails that another server is leasing at this moment are skipped: no two servers have the same one, and
-/// neither waits for the other.
+/// Leases e-mails. The e-mails that wait for the same recipient of a parcel are leased together, and only the last is
+/// sent. E-mails that another server is leasing at the same time are skipped, so no e-mail is leased twice and neither
+/// server waits.
 async fn lease(
     db: &Connection,
     now: Millis,
@@ -99,7 +99,7 @@ async fn lease(
     for row in &rows {
         match read_lease(row, lease_number) {
             Ok(lease) => leased.push(lease),
-            // An unreadable one stays leased: it is tried again, and holds up no others.
+            // An unreadable e-mail stays leased: it is retried later, and does not delay the others.
             Err(failure) if failure.is_row() => {}
             Err(failure) => return Err(failure),
         }

@@ -9,7 +9,7 @@ use super::{
 use crate::domain::NewManifest;
 
 /// Inserts the manifest into its tenant's present generation with its parcels, each with its label's version. Returns
-/// its row; none if the air waybill already has a manifest.
+/// its row, or `None` if the air waybill already has a manifest.
 pub(super) async fn insert(
     db: &Connection,
     (tenant, manifest): (i64, &NewManifest),

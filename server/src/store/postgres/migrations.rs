@@ -1,4 +1,4 @@
-//! The schema, and the upgrade of a database of an older version.
+//! The schema, and upgrades of databases with an older schema.
 
 use std::{cmp::Ordering, time::Duration};
 
@@ -9,8 +9,8 @@ use super::{
     error::{DbResult, Failure},
 };
 
-/// The schema's history. Versions serve side by side while servers are replaced one by one: a migration adds, and
-/// anything that it makes useless is dropped by a later version. If that is impossible, [`OLDEST_SCHEMA`] says so.
+/// The schema's history. Old and new versions run side by side while servers are replaced one by one. So a migration
+/// only adds, and a later version drops what has become useless. If that is impossible, [`OLDEST_SCHEMA`] says so.
 pub(super) const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
@@ -28,19 +28,19 @@ pub(super) const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0014_numbers.sql"),
 ];
 
-/// The schema of the oldest program whose statements still work on this one. A migration that only adds leaves it
-/// unchanged; one that drops what programs up to schema n use makes it n + 1. The database has it in `meta`, so that an
-/// older program knows whether it may start. Programs that do not look there know no schema after 3.
+/// The schema of the oldest program whose statements still work on this schema. A migration that only adds leaves it
+/// unchanged; a migration that drops what programs up to schema n use sets it to n + 1. It is stored in `meta`, so that
+/// an older program knows whether it may start. Programs that do not read it know no schema after 3.
 pub(super) const OLDEST_SCHEMA: i64 = 14;
 const OLDEST_SCHEMA_NAME: &str = "oldest_schema";
-/// The message for a program that is older than that.
+/// The message for a program that is older than [`OLDEST_SCHEMA`].
 pub(super) const OUTDATED: &str =
     "a newer program has changed the schema, and this one does not work on it any more";
 
 /// Limits the wait for table locks. While a migration waits for one, all other statements queue behind it, even reads.
 /// So it gives up soon, for instance while `pg_dump` runs, and tries again.
 const TABLE_LOCKS: &str = "SET LOCAL lock_timeout = '1s'";
-/// Pause between two tries.
+/// Pause between two attempts.
 const UPGRADE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The lock under which schemas are changed: "parcelo" in ASCII.
@@ -52,7 +52,7 @@ const UNFINISHED: &str = "unfinished copy";
 const IS_OURS: &str =
     "SELECT to_regclass('schema_migrations') IS NOT NULL AND to_regclass('writers') IS NOT NULL";
 
-/// Checks for a table in a schema of the search path, apart from those of extensions.
+/// Checks for a table in a schema of the search path, ignoring tables of extensions.
 const IS_FOREIGN: &str = "\
     SELECT EXISTS (SELECT FROM pg_class AS c \
         WHERE c.relkind IN ('r', 'p', 'f') \
@@ -60,9 +60,9 @@ const IS_FOREIGN: &str = "\
         AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass \
             AND d.objid = c.oid AND d.deptype = 'e'))";
 
-/// Moves sequences behind the existing rows: logical replication, which providers use for upgrades, copies rows
-/// and no sequences. A sequence that has given as many ids as its table has, or more, is unchanged. Leases are scanned
-/// only if another sequence was behind.
+/// Moves sequences past the existing rows, because logical replication, which providers use for upgrades, copies rows
+/// but no sequences. A sequence that is not behind its table stays unchanged. Leases are scanned only if another
+/// sequence was behind.
 const MEND_SEQUENCES: &str = "\
     DO $mend$ DECLARE sequence regclass; from_table text; highest bigint; is_behind boolean := false; BEGIN \
         FOR sequence, from_table IN SELECT pg_get_serial_sequence(a.attrelid::regclass::text, a.attname), \
@@ -82,9 +82,9 @@ const MEND_SEQUENCES: &str = "\
         END IF; \
     END $mend$";
 
-/// Brings the schema up to date and returns the database's secret, which is `fresh` if it is new. Servers that start at
-/// once on an empty database make one schema and one secret: the lock is held until the commit, and waited for without
-/// a limit.
+/// Updates the schema and returns the database's secret, which is `fresh` if the database is new. Servers that start on
+/// an empty database at once create one schema and one secret, because each waits without a limit for the lock, which
+/// is held until the commit.
 pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
     loop {
         db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
@@ -114,8 +114,7 @@ fn cannot_change(failure: Failure) -> Failure {
     )
 }
 
-/// Adds advice to a failure for a lack of rights: a role that is not the owner has the rights that the manual names, or
-/// too few.
+/// Adds advice to a failure for lack of rights. A role that is not the owner needs the rights that the manual lists.
 pub(super) fn lacks_rights(failure: Failure) -> Failure {
     advised(
         failure,
@@ -142,16 +141,16 @@ async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> 
     secret(db, fresh).await
 }
 
-/// Brings the schema up to date for a copy into the database, and marks it: no server starts on it until the copy has
-/// removed the mark, in the transaction of its rows. Without the mark a server would take an interrupted copy for a new
-/// database. A database that holds anything is refused.
+/// Updates the schema for a copy into the database, and marks the database. No server starts on it until the copy
+/// removes the mark, in the transaction of its rows. Without the mark a server would mistake an interrupted copy for a
+/// new database. A database that holds anything is refused.
 pub(super) async fn prepare_for_copy(db: &Connection, tables: &[&str]) -> DbResult<()> {
     db.run("BEGIN").await?;
     let prepared = async {
         upgrade(db).await?;
         refuse_other_schema(db).await?;
         for table in tables {
-            // Only the rows that an upgrade writes, and the mark of an interrupted copy, may exist.
+            // Only rows that an upgrade writes, and the mark of an interrupted copy, may exist.
             let condition = match *table {
                 "meta" => "WHERE name NOT IN ('oldest_schema', 'unfinished copy')",
                 _ => "",
@@ -181,7 +180,7 @@ async fn is_unfinished(db: &Connection) -> DbResult<bool> {
     db.value("SELECT EXISTS (SELECT FROM meta WHERE name = $1)", &[&UNFINISHED]).await
 }
 
-/// Refuses a database whose schema is not this program's, for reading it as it is.
+/// Refuses a database whose schema is not this program's, because it is read as it is.
 pub(super) async fn check(db: &Connection) -> DbResult<()> {
     if !has_schema(db).await? {
         let reason = "it is not a database of Parcelo's, or empty: name another with --from";
@@ -195,8 +194,8 @@ pub(super) async fn check(db: &Connection) -> DbResult<()> {
     Ok(())
 }
 
-/// Refuses another schema than this program's: a copy has the tables and columns that this program knows, and would
-/// lose some.
+/// Refuses any schema other than this program's, because a copy has only the tables and columns that this program
+/// knows, and would lose the others.
 async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
     let (found, known) = (version(db).await?, MIGRATIONS.len());
     let advice = match found.cmp(&known) {
@@ -208,8 +207,8 @@ async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
     Err(Failure::Unsuitable(reason))
 }
 
-/// Brings the schema up to date, in a transaction that is under way. A newer program's schema is left unchanged, and so
-/// is its statement about older programs.
+/// Updates the schema, in an open transaction. A newer program's schema stays unchanged, and so does its statement
+/// about older programs.
 async fn upgrade(db: &Connection) -> DbResult<()> {
     db.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
     db.run(TABLE_LOCKS).await?;
@@ -232,8 +231,8 @@ async fn upgrade(db: &Connection) -> DbResult<()> {
     db.execute(note, &[&OLDEST_SCHEMA_NAME, &oldest.as_bytes()]).await.map(drop)
 }
 
-/// Returns whether this program may work beside the newer one that has made a schema: versions run side by side while
-/// servers are replaced one by one, and one that crashes meanwhile must start again.
+/// Returns `Ok` if this program may run on a schema that a newer program has made: versions run side by side while
+/// servers are replaced one by one, and a server that crashes in that time must be able to restart.
 async fn check_newer(db: &Connection, found: usize) -> DbResult<()> {
     let oldest = "SELECT value FROM meta WHERE name = $1";
     let oldest = db.first(oldest, &[&OLDEST_SCHEMA_NAME]).await?;
@@ -254,19 +253,19 @@ async fn check_newer(db: &Connection, found: usize) -> DbResult<()> {
     Ok(())
 }
 
-/// Returns true if this program is older than the oldest that the database admits, which it states in digits.
+/// Returns `true` if this program is older than the database admits; `oldest` has the oldest schema in digits.
 pub(super) fn is_outdated(oldest: &[u8]) -> bool {
     let oldest = str::from_utf8(oldest).ok().and_then(|digits| digits.parse::<usize>().ok());
     oldest.is_none_or(|oldest| oldest > MIGRATIONS.len())
 }
 
-/// Returns true if a first start has made the schema.
+/// Returns `true` if a first start has created the schema.
 async fn has_schema(db: &Connection) -> DbResult<bool> {
     db.value(IS_OURS, &[]).await
 }
 
-/// Returns true if the schema exists. It fails in a database with another program's tables, for callers that would make
-/// the schema, or advise it.
+/// Returns `true` if the schema exists. Fails in a database with another program's tables, because callers would
+/// otherwise create the schema there, or advise to.
 pub(super) async fn exists(db: &Connection) -> DbResult<bool> {
     if has_schema(db).await? {
         return Ok(true);
@@ -284,7 +283,7 @@ async fn version(db: &Connection) -> DbResult<usize> {
     Ok(usize::try_from(version.unwrap_or(0)).unwrap_or(usize::MAX))
 }
 
-/// Returns the database's secret, which is `fresh` from now on if it has none.
+/// Returns the database's secret. If the database has none, it becomes `fresh`.
 async fn secret(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
     let insert = "INSERT INTO meta (name, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING";
     db.execute(insert, &[&fresh.as_slice()]).await?;

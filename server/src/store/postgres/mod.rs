@@ -1,9 +1,9 @@
 //! The PostgreSQL engine: one database for several servers.
 //!
-//! No request holds a connection. Writes wait in a queue for the writer, which owns one connection (`writer.rs`; one
-//! transaction for many of them: `group.rs`); reads wait in a queue for a few more connections (`readers.rs`). A
-//! dropped request leaves its call running, and a connection in an unknown state is discarded. The process caches
-//! nothing that another server would have to know.
+//! No request holds a connection. Writes queue for the writer, which owns one connection (`writer.rs`) and puts many of
+//! them into one transaction (`group.rs`). Reads queue for a few more connections (`readers.rs`). If a request is
+//! dropped, its call still runs. A connection in an unknown state is discarded. The process caches nothing that other
+//! servers' writes would make wrong.
 
 mod address;
 mod apply;
@@ -76,17 +76,17 @@ use self::{
 use super::{CommitOutcome, Lost, Pause, Stats, StoreError, turns::Turns};
 use crate::{clock::shared::SharedClock, domain::Changes};
 
-/// Maximum time that a caller waits for a write; it may still be done.
+/// Maximum time that a caller waits for a write, which may complete later.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time that a caller waits for a read.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum time of the last writes when the store is closed.
+/// Maximum time for the last writes when the store is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Number of a server's connections beside the writer's.
+/// Number of a server's connections in addition to the writer's.
 const READERS: Connections = Connections { points: 3, scans: 4 };
-/// Number of a command's connections beside the writer's.
+/// Number of a command's connections in addition to the writer's.
 const ONE_READER: Connections = Connections { points: 0, scans: 1 };
-/// The statements of a group of creates between BEGIN and COMMIT, without webhooks: for benches, which send them bare.
+/// The statements of a group of creates between BEGIN and COMMIT, without webhooks: for benches, which send only these.
 pub const CREATE_STATEMENTS: [&str; 3] = [records::INSERT, creates::INSERT, counts::ADD];
 
 /// The database. Clones are the same database.
@@ -104,18 +104,18 @@ struct Inner {
     lookups: records::Lookups,
     /// The queues of scans.
     turns: Turns,
-    /// The windows of limits before this second are deleted; 0 before the first look.
+    /// The second before which windows of limits are deleted; 0 before the first deletion.
     windows_over: AtomicI64,
     health: Arc<Health>,
     /// Time since PostgreSQL answered anything.
     silence: Arc<Silence>,
-    /// Time since PostgreSQL answered a read: it may accept no further connection.
+    /// Time since PostgreSQL answered a read, because it may accept no further connection while the writer's works.
     unread: Silence,
-    /// True if a newer program has made this one's statements wrong.
+    /// `true` if a newer program has changed the schema so that this program's statements are wrong.
     is_outdated: AtomicBool,
     /// Notified when an event is enqueued.
     wake: Arc<Notify>,
-    /// Held by the only mass write of this server that runs.
+    /// Held by the mass write that is running; a server runs one at a time.
     mass_writes: tokio::sync::Mutex<()>,
     /// The ended generations that this server is erasing.
     erasing: Mutex<HashSet<i64>>,
@@ -125,14 +125,14 @@ struct Inner {
     floors: due_events::Floors,
     /// The place where the next fold of counts begins.
     folds: counts::Folds,
-    /// The undelivered events as they were last counted.
+    /// The undelivered events at the last count.
     backlogs: tokio::sync::Mutex<Option<deliveries::Counted>>,
     /// The row up to which stranded events were searched for.
     swept_to: AtomicI64,
-    /// True if leases begin and end by the database's clock, as they always do outside tests.
+    /// `true` if leases begin and end by the database's clock, as always outside tests.
     #[cfg(test)]
     leases_by_database: AtomicBool,
-    /// True if changes write the e-mails that they cause.
+    /// `true` if changes write the e-mails that they cause.
     sends_mails: AtomicBool,
     /// Number of writes of credentials through this store.
     credential_writes: AtomicU64,
@@ -153,7 +153,7 @@ impl Store {
         Self::connect_with(address, fresh_secret, READERS).await
     }
 
-    /// Connects for a command that runs beside the servers: two connections in all.
+    /// Connects for a command that runs next to the servers, with two connections in all.
     pub(crate) async fn connect_for_admin(
         address: Address,
         fresh_secret: [u8; 32],
@@ -161,12 +161,12 @@ impl Store {
         Self::connect_with(address, fresh_secret, ONE_READER).await
     }
 
-    /// Returns true if a database of ours exists: a command that only looks must not create one.
+    /// Returns `true` if a database of ours exists, for commands that only read and must not create one.
     pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
         let name = address.name();
         let look =
             async { migrations::exists(&Connector::writing(&address)?.connect().await?).await };
-        // A connection's two ends are tasks of one thread.
+        // Each connection is served by two tasks of this thread.
         tokio::task::LocalSet::new()
             .run_until(look)
             .await
@@ -219,7 +219,7 @@ impl Store {
             unreadable_events: AtomicU64::new(0),
             logged_unreadable: Mutex::default(),
         }));
-        // Before anything is decided by the clock.
+        // Measured before any decision depends on the clock.
         if let Some(skew) = store.measure_clock_at_start().await? {
             tracing::warn!("{skew}: synchronise both with NTP");
         }
@@ -271,9 +271,9 @@ impl Store {
         tokio::spawn(async move {
             let wait = async move |_: &Connection| {
                 let mut waits = waits.lock().unwrap_or_else(PoisonError::into_inner);
-                // None when the group is repeated. If the caller has gone, no one receives it.
+                // `None` if the group is repeated. If the caller has gone, no one receives the signal.
                 let _heard = waits.0.take().map(|began| began.send(()));
-                // The writer's thread has nothing else to do meanwhile.
+                // Blocking is fine, because the writer's thread has nothing else to do during the pause.
                 let _dropped = waits.1.recv();
                 Ok(())
             };
@@ -283,17 +283,17 @@ impl Store {
         Some(pause)
     }
 
-    /// Does nothing, because the log is PostgreSQL's: see the manual for what PostgreSQL keeps of erased rows.
+    /// Does nothing, because PostgreSQL keeps the log: the manual says what it retains of erased rows.
     #[expect(clippy::unused_async, reason = "a file's log is waited for")]
     pub(crate) async fn truncate_log(&self) {}
 
     /// Flushes queued writes, as far as PostgreSQL can be reached.
     pub(crate) async fn close(self) {
         let finish = async {
-            // A server that is not seen any more is forgotten in a few seconds anyway.
+            // If it fails, the others forget this server in a few seconds anyway.
             let _ = self.leave_servers().await;
             if let Some(thread) = self.0.writer.stop().await {
-                // It waits for a thread, and must not block the runtime's own.
+                // Joining blocks until the thread ends, so it must not run on the runtime's own threads.
                 let _panicked = tokio::task::spawn_blocking(move || thread.join()).await;
             }
         };
@@ -321,7 +321,7 @@ impl Store {
         self.lost().is_none()
     }
 
-    /// Returns `Closed` once the store is closed. An unreachable database is not lost: it is waited for.
+    /// Returns `Closed` once the store is closed. An unreachable database is not lost, because it may come back.
     pub(super) fn lost(&self) -> Option<Lost> {
         self.0.health.is_closed.load(Ordering::Acquire).then_some(Lost::Closed)
     }
@@ -330,8 +330,8 @@ impl Store {
         self.has_writer() && self.fault().is_none()
     }
 
-    /// Returns true if the writer has a connection. Other writes, beside the writer, check this first: if commits do
-    /// not end, each further one would leave a backend that waits.
+    /// Returns `true` if the writer has a connection. Writes on other connections check this first: if commits do not
+    /// end, each further commit would leave a waiting backend.
     fn has_writer(&self) -> bool {
         self.0.health.is_connected.load(Ordering::Acquire)
     }
@@ -351,7 +351,7 @@ impl Store {
         })
     }
 
-    /// Logs that PostgreSQL does not answer, and that it does again. The writer checks its connection by itself.
+    /// Logs once that PostgreSQL stopped answering, and that it answers again. The writer checks its own connection.
     pub(super) fn check(&self, _now: Instant) {
         match self.0.silence.news() {
             Some(true) => tracing::error!(

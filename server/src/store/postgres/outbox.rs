@@ -1,10 +1,10 @@
-//! Writes to the webhook outbox: an event is in it if and only if its change was committed.
+//! Writes to the webhook outbox, which contains an event if and only if its change was committed.
 //!
-//! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has no due
-//! time. Settling the earlier one calls [`release`] in the same commit, which makes the next one `READY`. Both
-//! enqueuing and settling lock the parcel's row first: if two servers did them at once, the new event would wait for
-//! one that is settled already, and no one would release it. As a safety net below that lock,
-//! [`Store::release_stranded`] looks for such events nevertheless.
+//! Events of one parcel arrive in order: while an earlier event is undelivered, a new event is `WAITING` and has no due
+//! time. Settling the earlier event calls [`release`] in the same commit, which makes the next event `READY`. Both
+//! enqueuing and settling lock the parcel's row first. Without the lock, two servers could enqueue and settle at once,
+//! and the new event would wait forever for a settled event. In case that happens nevertheless,
+//! [`Store::release_stranded`] searches for such events.
 //!
 //! Unsent and finished events are partitions of the table: a condition on `state` selects one of them.
 
@@ -30,22 +30,22 @@ use crate::{
     store::StoreError,
 };
 
-/// The numbers under which `DeliveryStatus` is stored.
+/// The numbers that are stored for `DeliveryStatus`.
 pub(super) const WAITING: i16 = 0;
 pub(super) const READY: i16 = 1;
 pub(super) const DELIVERED: i16 = 2;
 pub(super) const FAILED: i16 = 3;
 pub(super) const HELD: i16 = 4;
-/// Condition for failed or held events, written exactly as in the index `outbox_missed`.
+/// Condition for failed or held events, spelled exactly as in the index `outbox_missed`.
 pub(super) const MISSED: &str = "state > 2";
 
-/// Number of waiting events that one search for stranded ones checks.
+/// Number of waiting events that one search for stranded events checks.
 const SWEPT_AT_ONCE: usize = 1_000;
 
 /// Maximum number of bytes of an answer that are logged.
 const MAX_ANSWER_BYTES: usize = 1_024;
 
-/// Deletes events with the log of their attempts. Returns their number and the last one's time.
+/// Deletes events with the log of their attempts. Returns their number and the time of the last one.
 macro_rules! delete_events {
     ($($which:tt)+) => {
         concat!(
@@ -70,16 +70,16 @@ pub(super) struct Subscription {
 pub(super) struct Subscriptions(HashMap<i64, Option<Subscription>>);
 
 impl Subscriptions {
-    /// Reads those of these tenants, unless they are known. Their endpoints' rows are locked until the commit against
-    /// being turned off: otherwise events that were enqueued as due would be held by no one.
+    /// Loads the subscriptions of these tenants, unless they are loaded already. Until the commit their endpoints' rows
+    /// are locked against being turned off, because nothing would hold events that were enqueued as due.
     pub(super) async fn load(&mut self, db: &Connection, tenants: Vec<Tenant>) -> DbResult<()> {
         let sql = "SELECT tenant, kinds, enabled FROM webhook_endpoints WHERE tenant = ANY($1) \
              ORDER BY tenant FOR SHARE";
         self.load_by(db, sql, tenants).await
     }
 
-    /// Reads them for a transaction that may turn one of the endpoints off. Two transactions that share a row's lock
-    /// and then need it exclusively would wait for each other.
+    /// Loads subscriptions for a transaction that may turn an endpoint off. It locks exclusively at once, because two
+    /// transactions that share a row's lock and then need it exclusively would wait for each other.
     pub(super) async fn load_to_change(
         &mut self,
         db: &Connection,
@@ -101,7 +101,7 @@ impl Subscriptions {
         let found = db.all(sql, &[&unknown]).await?;
         self.0.extend(unknown.into_iter().map(|tenant| (tenant, None)));
         for row in &found {
-            // A damaged row must not fail an order: it counts as no kinds, and the dispatcher reports it.
+            // A damaged row must not fail an order: the endpoint gets no kinds, and the dispatcher reports the row.
             let kinds = u8::try_from(get::<i16>(row, 1)?).map(Kinds::from_number);
             let kinds = kinds.unwrap_or_default();
             self.0.insert(get(row, 0)?, Some(Subscription { kinds, enabled: get(row, 2)? }));
@@ -109,7 +109,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Returns the tenant's subscription, which is loaded; none without an endpoint.
+    /// Returns the tenant's subscription, which must be loaded, or `None` without an endpoint.
     pub(super) fn of_tenant(&self, tenant: Tenant) -> Option<Subscription> {
         self.0.get(&tenant.number()).copied().flatten()
     }
@@ -126,7 +126,7 @@ pub(super) struct Subject {
 #[derive(Debug, Default)]
 pub(super) struct NewEvents {
     all: Vec<NewEvent>,
-    /// The parcels that have one of these events: their next one waits for it.
+    /// The parcels of these events: a parcel's next event waits for its earlier ones.
     parcels: HashSet<i64>,
 }
 
@@ -135,14 +135,14 @@ struct NewEvent {
     tenant: i64,
     subject: Subject,
     event: OutboxEvent,
-    /// The time at which its change was decided.
+    /// The time at which the event's change was decided.
     now: Millis,
     status: i16,
 }
 
 impl NewEvents {
-    /// Adds an event of a tenant's present generation behind the earlier ones of its parcel, whose row is new or
-    /// locked.
+    /// Adds an event of a tenant's present generation behind the earlier events of its parcel. The parcel's row is new
+    /// or locked.
     pub(super) fn add(
         &mut self,
         (tenant, subscription): (i64, Subscription),
@@ -158,9 +158,8 @@ impl NewEvents {
         self.all.push(NewEvent { tenant, subject, event, now, status });
     }
 
-    /// Enqueues the added events by one statement. If one is the first of its parcel in here, it comes behind an
-    /// earlier event that is itself waiting (0), or is still tried (1) and has failed fewer than `RELEASED_AFTER`
-    /// times.
+    /// Enqueues the added events by one statement. The first event of a parcel waits if an earlier event of the parcel
+    /// is itself waiting (0), or is still tried (1) and has failed fewer than `RELEASED_AFTER` times.
     pub(super) async fn insert(&mut self, db: &Connection) -> DbResult<()> {
         if self.all.is_empty() {
             return Ok(());
@@ -212,15 +211,15 @@ impl NewEvents {
     }
 }
 
-/// Locks a parcel's row, as every transaction must that enqueues or settles its events.
+/// Locks a parcel's row, as every transaction that enqueues or settles its events must.
 pub(super) async fn lock_parcel(db: &Connection, parcel: i64) -> DbResult<()> {
     let sql = "SELECT id FROM parcels WHERE id = $1 FOR NO KEY UPDATE";
     db.execute(sql, &[&parcel]).await.map(drop)
 }
 
-/// Makes the next `WAITING` (0) event of each parcel `READY` (1), due at the time beside it, unless an earlier one
-/// still comes first. Returns their number. The parcels' rows are locked. The next event is the one with the lowest
-/// sequence in the parcel's history.
+/// Makes the next `WAITING` (0) event of each parcel `READY` (1), due at the parcel's time in `parcels`, unless an
+/// earlier event still precedes it. Returns their number. The parcels' rows are locked. The next event is the one with
+/// the lowest sequence in the parcel's history.
 pub(super) async fn release(db: &Connection, parcels: &[(i64, Millis)]) -> DbResult<u64> {
     if parcels.is_empty() {
         return Ok(0);
@@ -261,7 +260,7 @@ impl Store {
     }
 }
 
-/// Returns a page of the waiting events, behind the row `after`: each with its parcel if it waits for nothing.
+/// Returns a page of the waiting events after the row `after`, each with its parcel if the event waits for nothing.
 async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)>> {
     let sql = format!(
         "SELECT w.id, CASE WHEN earlier.is_there IS NULL THEN w.parcel END \
@@ -283,12 +282,12 @@ pub(super) async fn lock_parcels(db: &Connection, parcels: &[i64]) -> DbResult<(
     db.execute(sql, &[&parcels]).await.map(drop)
 }
 
-/// Returns the next lease's number.
+/// Returns the number of the next lease.
 pub(super) async fn next_lease(db: &Connection) -> DbResult<i64> {
     db.value("SELECT nextval('lease_numbers')", &[]).await
 }
 
-/// Logs attempts, each with its number, at the events in these rows.
+/// Logs attempts, each with its number, for the events in these rows.
 pub(super) async fn log_attempts(
     db: &Connection,
     attempts: &[(i64, u32, &AttemptResult)],

@@ -1,9 +1,9 @@
-//! Mass writes: writes of many rows, done page by page. A page is a separate transaction on a connection that otherwise
-//! scans, so no order waits for it; running a page twice does no harm. One mass write of this server is under way at a
-//! time, and rows that another server has locked are skipped: they are its page.
+//! Mass writes: writes of many rows, page by page. Each page is a separate transaction on a connection for scans, so no
+//! order waits for it, and running a page twice does no harm. A server runs one mass write at a time. Rows that another
+//! server has locked are skipped, because they belong to that server's page.
 //!
-//! Statements choose a page's rows by `= ANY (ARRAY (SELECT … LIMIT …))`, which is `in_page!`. With `IN`, a generic
-//! plan expects a tenth of the table, and reads all of it for each page.
+//! Statements choose a page's rows with `= ANY (ARRAY (SELECT … LIMIT …))`, which `in_page!` writes. With `IN`, a
+//! generic plan expects a tenth of the table, and reads the whole table for each page.
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ use crate::store::StoreError;
 
 /// Maximum number of rows of a page's statement.
 pub(super) const ROWS_PER_PAGE: i64 = 500;
-/// Maximum number of retries of a page that met another transaction's locks, and the longest pause before one.
+/// Maximum number of retries of a page after lock conflicts, and the longest pause before a retry.
 const MAX_CONFLICTS: u32 = 20;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Returns the condition that a row's key is one of those chosen for a page, and that no other transaction has locked.
+/// Returns the condition that a row's key is chosen for a page and that no other transaction has locked the row.
 macro_rules! in_page {
     ($key:literal, $($chosen:tt)+) => {
         concat!(
@@ -37,7 +37,7 @@ macro_rules! in_page {
 }
 pub(in crate::store) use in_page;
 
-/// Deletes a page of the rows whose time is from `$2` to `$1`. Returns their number and the last one's time.
+/// Deletes a page of the rows whose time is from `$2` to `$1`. Returns their number and the time of the last one.
 macro_rules! delete_old {
     ($table:literal, $key:literal, $chosen:expr, $time:literal) => {
         concat!(
@@ -63,9 +63,9 @@ macro_rules! delete_old {
 pub(in crate::store) use delete_old;
 
 impl Store {
-    /// Deletes rows as old as `before`, page by page, by a statement like that of [`delete_old!`], and returns their
-    /// number. A page begins where the previous one ended: beside a long transaction elsewhere, all deleted rows are
-    /// still in the index.
+    /// Deletes rows as old as `before`, page by page, with a statement like [`delete_old!`], and returns their number.
+    /// Each page begins where the previous one ended, because while a long transaction runs elsewhere, the index still
+    /// has all deleted rows.
     pub(in crate::store) async fn delete_old(
         &self,
         sql: &'static str,
@@ -96,7 +96,7 @@ impl Store {
         self.in_transaction(write).await
     }
 
-    /// Writes in a separate transaction, beside the writer.
+    /// Writes in a separate transaction, on a connection other than the writer's.
     pub(super) async fn in_transaction<T, F>(&self, write: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -109,7 +109,7 @@ impl Store {
     }
 }
 
-/// Runs a write in a transaction, and again if it conflicts with another one.
+/// Runs a write in a transaction, and retries it if it conflicts with another transaction.
 async fn transact<T>(
     db: &Connection,
     write: &impl AsyncFn(&Connection) -> DbResult<T>,

@@ -1,4 +1,4 @@
-//! The password of a database's address: the four places where it may be, and addresses without it.
+//! The password of a database's address: the four places where it may be, and the address without its password.
 
 use std::{
     env, fs,
@@ -14,7 +14,7 @@ use super::hosts;
 /// Number of fields in a line of a password file.
 const PASSFILE_FIELDS: usize = 5;
 
-/// The place where a password was found, the first of four that has one.
+/// The place where a password was found: the first of the four places that has a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PasswordSource {
     Address,
@@ -75,7 +75,7 @@ fn read_passfile(passfile: Option<PathBuf>) -> Option<String> {
     fs::read_to_string(passfile).ok()
 }
 
-/// Returns the password of each host, chosen as `libpq` does: from the first line that matches,
+/// Returns the password of each host, from the first line that matches it, as `libpq` does. A line is
 /// `host:port:database:user:password`.
 pub(super) fn passwords_in(lines: &str, config: &Config) -> Vec<Option<String>> {
     let user = config.get_user().unwrap_or_default();
@@ -99,7 +99,7 @@ fn password_of(wanted: [&str; PASSFILE_FIELDS - 1], lines: &str) -> Option<Strin
     })
 }
 
-/// Splits a line into its fields, in which `\:` and `\\` stand for themselves.
+/// Splits a line into its fields. In a field, `\:` means `:` and `\\` means `\`.
 fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut is_escaped) = (vec![String::new()], false);
     for character in line.chars() {
@@ -117,7 +117,7 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// Returns an address as it was typed, without the password.
+/// Returns an address as it was typed, but without the password.
 pub(super) fn without_password(text: &str) -> String {
     let (start, query) = text.split_once('?').unwrap_or((text, ""));
     let parts = start.split_once("://").and_then(|(scheme, rest)| {
@@ -135,8 +135,8 @@ pub(super) fn without_password(text: &str) -> String {
     if query.is_empty() { start } else { format!("{start}?{query}") }
 }
 
-/// Returns true if a password that was typed without escapes ends too soon: its rest would be taken for the host, the
-/// database's name or a parameter, which messages show.
+/// Returns `true` if a password that was typed without escapes ends too early. Its rest would be read as the host, the
+/// database's name or a parameter, and messages show those.
 pub(super) fn is_password_cut((start, query): (&str, &str)) -> bool {
     let authority = start.split_once("://").map_or(start, |(_, rest)| rest);
     let is_cut_by_query =

@@ -1,5 +1,5 @@
-//! A few connections that read, and the tasks that own them. Each runs one read at a time. Reads of a few rows and
-//! scans wait in two queues: scans may use only some of the connections, and come second there.
+//! A few connections for reads, and the tasks that own them. Each connection runs one read at a time. Reads of a few
+//! rows and scans have separate queues: only some of the connections run scans, and those prefer reads of a few rows.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -21,9 +21,9 @@ use super::{
 };
 use crate::clock::{is_older, stopwatch};
 
-/// Maximum number of reads that wait.
+/// Maximum number of queued reads.
 const MAX_QUEUED_READS: usize = 4_096;
-/// Minimum pause after a failed connection before the next is tried: reads are refused meanwhile, at once.
+/// Minimum pause between a failed connection and the next attempt; until then reads are refused at once.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
 
 type Queue = Arc<Mutex<mpsc::Receiver<Box<dyn Call>>>>;
@@ -31,13 +31,13 @@ type Queue = Arc<Mutex<mpsc::Receiver<Box<dyn Call>>>>;
 /// Numbers of connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Connections {
-    /// Number for reads of a few rows only.
+    /// Number of connections for reads of a few rows only.
     pub(super) points: usize,
-    /// Number for scans too.
+    /// Number of connections that also run scans.
     pub(super) scans: usize,
 }
 
-/// The handle to the readers, which end when the last handle is dropped.
+/// The handle to the readers, which stop when the last handle is dropped.
 #[derive(Clone)]
 pub(super) struct Readers {
     points: mpsc::Sender<Box<dyn Call>>,
@@ -45,7 +45,7 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    /// Starts their thread. One is enough, because it only waits for PostgreSQL.
+    /// Starts the readers' thread. One thread is enough, because it only waits for PostgreSQL.
     pub(super) fn start(connector: Connector, connections: Connections) -> std::io::Result<Self> {
         let queue = || {
             let (queue, waiting) = mpsc::channel(MAX_QUEUED_READS);
@@ -67,18 +67,18 @@ impl Readers {
         Ok(Self { points, scans })
     }
 
-    /// Queues a read of a few rows. Returns false if too many wait.
+    /// Queues a read of a few rows. Returns `false` if the queue is full.
     pub(super) fn push(&self, read: Box<dyn Call>) -> bool {
         self.points.try_send(read).is_ok()
     }
 
-    /// Queues a read that may take long. Returns false if too many wait.
+    /// Queues a read that may take long. Returns `false` if the queue is full.
     pub(super) fn push_scan(&self, read: Box<dyn Call>) -> bool {
         self.scans.try_send(read).is_ok()
     }
 }
 
-/// Returns the next read, from the first queue if both have one.
+/// Returns the next read: from the first queue if both queues have one.
 async fn next(points: &Queue, scans: Option<&Queue>) -> Option<Box<dyn Call>> {
     let from = async |queue: &Queue| queue.lock().await.recv().await;
     let Some(scans) = scans else { return from(points).await };
@@ -94,7 +94,7 @@ async fn serve(connector: Connector, points: Queue, scans: Option<Queue>) {
     loop {
         let next = next(&points, scans.as_ref()).await;
         let Some(mut read) = next else { return };
-        // After a minute in which PostgreSQL was slow, thousands may wait whose callers have gone.
+        // If PostgreSQL was slow for a minute, thousands of queued reads may have lost their callers.
         if read.is_abandoned() {
             continue;
         }
@@ -111,7 +111,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Runs a read. If the connection turns out to have ended, the read is run once more on a new one.
+    /// Runs a read. If the connection turns out to be closed, the read is repeated once on a new connection.
     async fn make(&mut self, read: &mut dyn Call) -> DbResult<()> {
         let had_connection = self.connection.is_some();
         match self.try_once(read).await {
@@ -126,7 +126,7 @@ impl Reader {
         let connection = self.take().await?;
         let made = AssertUnwindSafe(read.run(&connection)).catch_unwind().await;
         let made = made.unwrap_or(Err(Failure::Unanswered));
-        // A read may have opened a transaction; after an error it is rolled back, or else the connection is closed.
+        // A read may have opened a transaction. After an error it is rolled back, or else the connection is closed.
         let is_sound = match &made {
             Ok(()) => !connection.is_closed(),
             Err(failure) if failure.is_of_connection() => false,

@@ -1,4 +1,4 @@
-//! Idempotency records in the database. The domain decides which of them still count.
+//! Idempotency records in the database. The domain decides which records still count.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,7 +23,7 @@ use crate::{
     store::StoreError,
 };
 
-/// Inserts records, unless there is a living one with the key. Returns the keys of the inserted ones.
+/// Inserts records whose key has no living record yet. Returns the keys of the inserted records.
 pub(super) const INSERT: &str = "INSERT INTO idempotency AS old (key, tenant, first_seen, fingerprint, body) \
      SELECT n.key, n.tenant, n.first_seen, n.fingerprint, n.body \
      FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[]) \
@@ -44,7 +44,7 @@ impl Store {
     }
 
     pub(crate) async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
-        // A record that a group is replacing is locked, and alive once the group commits: it is skipped.
+        // A record that a group is replacing is skipped: it is locked, and will be alive once the group commits.
         let sql = delete_old!(
             "idempotency",
             "ctid",
@@ -63,7 +63,7 @@ pub(super) struct Lookups(Arc<Mutex<Vec<Lookup>>>);
 type Lookup = (RecordKey, oneshot::Sender<DbResult<Option<IdempotencyRecord>>>);
 
 impl Lookups {
-    /// Adds a look-up. The first one in the queue makes a call, if `push` accepts it.
+    /// Adds a lookup. The first lookup in the queue makes a call, if `push` accepts the call.
     fn add(&self, lookup: Lookup, push: impl FnOnce(Box<dyn Call>) -> bool) {
         let is_first = {
             let mut waiting = self.waiting();
@@ -71,7 +71,7 @@ impl Lookups {
             waiting.len() == 1
         };
         if is_first && !push(Box::new(self.as_call())) {
-            // Others that rely on this call may have been added meanwhile.
+            // Other lookups that rely on this call may have been added in between.
             for (_, caller) in self.take() {
                 let _gone = caller.send(Err(Failure::Crowded));
             }
@@ -95,7 +95,7 @@ impl Lookups {
 struct LookupCall {
     waiting: Lookups,
     taken: Vec<Lookup>,
-    /// Each record, or the reason why it cannot be read, which concerns only the callers of its key.
+    /// Each record, or the error of reading it, which concerns only the callers of its key.
     found: HashMap<RecordKey, Result<IdempotencyRecord, String>>,
 }
 
@@ -112,14 +112,14 @@ impl Call for LookupCall {
         })
     }
 
-    /// Returns false: others may wait for it that made no call themselves.
+    /// Returns `false`, because other callers may wait for it that made no call themselves.
     fn is_abandoned(&self) -> bool {
         false
     }
 
     fn answer(mut self: Box<Self>, outcome: DbResult<()>) {
         if outcome.is_err() && self.taken.is_empty() {
-            // No connection was available, so none was taken yet.
+            // No connection was available, so the call has not run and no lookup was taken yet.
             self.taken = self.waiting.take();
         }
         for (key, caller) in self.taken {
@@ -133,8 +133,8 @@ impl Call for LookupCall {
     }
 }
 
-/// Inserts the records, which are sorted by key and have different keys, unless there is a living one with the key.
-/// Returns the keys of the inserted ones. A record that waits for another server's transaction wins or loses with it.
+/// Inserts the records whose key has no living record yet, and returns their keys. `records` are sorted by key, and no
+/// key occurs twice. If another server's open transaction has inserted the same key, this waits for its outcome.
 pub(super) async fn insert_all(
     db: &Connection,
     generations: &Generations,
@@ -156,7 +156,7 @@ pub(super) async fn insert_all(
     Ok(kept.into_iter().collect())
 }
 
-/// Gives a record that this transaction has inserted its present body.
+/// Replaces the body of a record that this transaction has inserted.
 pub(super) async fn rewrite(
     db: &Connection,
     generations: &Generations,

@@ -1,4 +1,4 @@
-//! Replays: one event, or all that an endpoint missed, are sent again.
+//! Replays: sending one event again, or all events that an endpoint missed.
 
 use tokio_postgres::Row;
 
@@ -15,7 +15,7 @@ use crate::{
     store::{EventsToReplay, StoreError},
 };
 
-/// Maximum number of events that one commit replays: others wait for it.
+/// Maximum number of events that one commit replays, because other writes wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 impl Store {
@@ -39,15 +39,15 @@ impl Store {
     }
 }
 
-/// The events that a page of a replay checked, and the number of those that are sent again.
+/// The events that a page of a replay checked, and the number of events that are sent again.
 #[derive(Default)]
 struct Replayed {
     rows: Vec<i64>,
     replayed: u64,
 }
 
-/// Replays a page of the tenant's events behind the row `after`. Earlier rows come first, so that no event of a parcel
-/// overtakes another.
+/// Replays a page of the tenant's events after the row `after`. Earlier rows come first, so that no event of a parcel
+/// overtakes an earlier one.
 async fn replay(
     db: &Connection,
     (tenant, what, after): (Tenant, EventsToReplay, i64),
@@ -55,19 +55,19 @@ async fn replay(
 ) -> DbResult<Replayed> {
     let mut subscriptions = Subscriptions::default();
     subscriptions.load(db, vec![tenant]).await?;
-    // It may have been turned off since the check.
+    // The endpoint may have been turned off since the check.
     if !subscriptions.of_tenant(tenant).is_some_and(|subscription| subscription.enabled) {
         return Ok(Replayed::default());
     }
     let missed = missed(db, (tenant, what, after)).await?;
-    // In the order of their ids, as writers of orders lock them.
+    // Sorted by id, the order in which writers of orders lock parcels.
     let mut parcels: Vec<i64> = missed.iter().filter_map(|(_, parcel)| *parcel).collect();
     parcels.sort_unstable();
     parcels.dedup();
     outbox::lock_parcels(db, &parcels).await?;
     let rows: Vec<i64> = missed.into_iter().map(|(row, _)| row).collect();
     let lease = outbox::next_lease(db).await?;
-    // Another replay may have sent it again meanwhile.
+    // Another replay may have sent the event again in between.
     let sql = format!(
         "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN $3::smallint ELSE $4 END, \
          due = CASE WHEN parcel IS NULL THEN $2::bigint END, leased = false, lease_until = NULL, \
@@ -80,7 +80,7 @@ async fn replay(
     Ok(Replayed { rows, replayed })
 }
 
-/// Returns the condition for the states of events that are sent again.
+/// Returns the condition on the states of events that are sent again.
 const fn states(what: EventsToReplay) -> &'static str {
     match what {
         EventsToReplay::One(_) => "state NOT IN (0, 1)",

@@ -1,9 +1,9 @@
-//! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)), in a separate
-//! transaction that waits for the writes of the previous one. From its commit on no read finds the sandbox's earlier
-//! data, and every number, key and air waybill is free. The data of the ended generation is counted for the answer,
-//! then erased page by page, beside everyone's orders; a restart continues it.
+//! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)) in a separate
+//! transaction, which waits for writes into the previous generation. Once it has committed, no read finds the sandbox's
+//! earlier data, and every number, key and air waybill is free. The data of the ended generation is counted for the
+//! answer. It is then erased page by page while orders go on; after a restart, the erasure continues.
 //!
-//! A reset that is requested while the previous one is not counted yet answers both.
+//! If a reset is requested before the previous one has been counted, its answer includes both.
 
 use std::{
     collections::HashSet,
@@ -31,7 +31,7 @@ use crate::{
     store::StoreError,
 };
 
-/// Pause before another try of a page that the database had no time for.
+/// Pause before a page is retried because the database had no time for it.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of rows that one statement counts.
 const ROWS_PER_COUNT: i64 = if cfg!(test) { 7 } else { 5_000 };
@@ -41,7 +41,7 @@ impl Store {
         if tenant.environment == Environment::Production {
             return Ok(Deleted::default());
         }
-        // A separate task, so that it completes even if this future is dropped.
+        // A separate task, so that the reset completes even if this future is dropped.
         let reset = tokio::spawn(self.clone().count_and_erase(tenant.number()));
         let broken = |_panicked| StoreError::Broken { database: self.name() };
         reset.await.map_err(broken)?
@@ -60,8 +60,8 @@ impl Store {
         Ok(all)
     }
 
-    /// Continues resets that are older than a minute: their callers have gone, because a request waits for half of
-    /// that.
+    /// Continues resets that are older than a minute. Their callers have gone, because a request waits for half a
+    /// minute at most.
     pub(crate) async fn resume_resets(&self) -> Result<(), StoreError> {
         let ended = self.read(async |db| {
             let sql = "SELECT number FROM ended_generations \
@@ -96,7 +96,7 @@ impl Store {
         }
     }
 
-    /// Erases an ended generation, until it is finished or another server does it.
+    /// Erases an ended generation until nothing is left or another server is erasing it.
     async fn erase(self, number: i64) {
         let mut stage = 0;
         loop {
@@ -115,7 +115,7 @@ impl Store {
     }
 }
 
-/// Begins a sandbox's next generation. Returns the earlier ones that are not counted yet, in their order.
+/// Begins a sandbox's next generation. Returns the earlier generations that are not counted yet, in order.
 async fn begin(db: &Connection, home: i64) -> DbResult<Vec<i64>> {
     let next = "INSERT INTO generations AS g (home, current) VALUES ($1, $1::bigint + 4294967296) \
          ON CONFLICT (home) DO UPDATE SET current = g.current + 4294967296 \
@@ -127,14 +127,14 @@ async fn begin(db: &Connection, home: i64) -> DbResult<Vec<i64>> {
     db.each(uncounted, &[&home], |row| get(row, 0)).await
 }
 
-/// Returns the counts of an ended generation. The first caller counts it.
+/// Returns the counts of an ended generation. The first call counts them.
 async fn counted(db: &Connection, number: i64) -> DbResult<Deleted> {
     let known = "SELECT parcels, manifests, events, keys, deliveries FROM ended_generations \
          WHERE number = $1 FOR UPDATE";
     match db.first(known, &[&number]).await? {
         Some(row) if get::<Option<i64>>(&row, 0)?.is_some() => read(&row),
         Some(_) => count(db, number).await,
-        // It was erased a minute ago, when no one waited for it any more.
+        // Its row was deleted after a minute, when no caller waited for the counts any more.
         None => Ok(Deleted::default()),
     }
 }
@@ -151,7 +151,7 @@ fn read(row: &Row) -> DbResult<Deleted> {
         .with_webhook_deliveries(counted(4)?))
 }
 
-/// Counts an ended generation, in short statements: it no longer changes.
+/// Counts an ended generation in short statements, which is safe because it no longer changes.
 async fn count(db: &Connection, number: i64) -> DbResult<Deleted> {
     let (parcels, events) = count_parcels(db, number).await?;
     let manifests = count_rows(db, ("manifests", "awb"), (number, String::new())).await?;
@@ -164,7 +164,7 @@ async fn count(db: &Connection, number: i64) -> DbResult<Deleted> {
     db.only(sql, given, read).await
 }
 
-/// Counts an ended generation's rows of a table, page by page: those whose key is greater than `after`.
+/// Counts an ended generation's rows in a table, page by page: the rows whose key is greater than `after`.
 async fn count_rows<K>(
     db: &Connection,
     (table, key): (&str, &str),
@@ -191,7 +191,7 @@ where
     }
 }
 
-/// Counts an ended generation's parcels and their events, two of which are implied by a parcel's row.
+/// Counts an ended generation's parcels and their events. Two events of each parcel have no row of their own.
 async fn count_parcels(db: &Connection, number: i64) -> DbResult<(i64, i64)> {
     let sql = "WITH page AS (SELECT created_at, id FROM parcels \
          WHERE tenant = $1 AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4) \
@@ -209,7 +209,7 @@ async fn count_parcels(db: &Connection, number: i64) -> DbResult<(i64, i64)> {
     }
 }
 
-/// The statements that erase pages after the events and before the parcels.
+/// The statements that erase pages after the events have been erased and before the parcels are.
 const ERASURES: [&str; 2] = [
     "DELETE FROM idempotency WHERE tenant = $1 AND key = ANY (ARRAY (SELECT key FROM idempotency \
      WHERE tenant = $1 AND tenant % 2 = 1 ORDER BY key LIMIT $2))",
@@ -217,9 +217,9 @@ const ERASURES: [&str; 2] = [
      WHERE tenant = $1 ORDER BY awb LIMIT $2))",
 ];
 
-/// Erases a page of an ended generation, from the first table from `stage` on that has any rows of it. Returns the
-/// stage of the next page; none if everything is erased, or another server erases it. It waits for rows that someone
-/// has locked: no one adds one, so if none is found, none is left.
+/// Erases a page of an ended generation, from the first table at or after `stage` that still has rows of it. Returns
+/// the stage of the next page, or `None` if everything is erased or another server is erasing it. It waits for rows
+/// that someone has locked. No one adds rows, so if it finds no rows, no rows are left.
 async fn erase_page(db: &Connection, number: i64, stage: usize) -> DbResult<Option<usize>> {
     let turn = "SELECT parcels IS NULL FROM ended_generations WHERE number = $1 \
          FOR UPDATE SKIP LOCKED";
@@ -227,8 +227,8 @@ async fn erase_page(db: &Connection, number: i64, stage: usize) -> DbResult<Opti
     if get(&turn, 0)? {
         count(db, number).await?;
     }
-    // Locked before their dependent rows are deleted, here and below: settling an event logs an attempt at the same
-    // time, and moving a parcel adds an event.
+    // Rows are locked before their dependent rows are deleted, here and below, because settling an event logs an
+    // attempt at the same time, and moving a parcel adds an event.
     let events = "SELECT id FROM outbox WHERE tenant = $1 ORDER BY id LIMIT $2 FOR UPDATE";
     if stage == 0 {
         let events = page(db, events, (number, ROWS_PER_PAGE)).await?;
@@ -256,8 +256,8 @@ async fn page(db: &Connection, sql: &str, (number, max): (i64, i64)) -> DbResult
     db.each(sql, &[&number, &max], |row| get(row, 0)).await
 }
 
-/// Ends the erasure of a generation. Its row stays for callers that may still read the counts, until the reset is
-/// resumed.
+/// Ends the erasure of a generation. Its row stays until the reset is resumed, because callers may still read the
+/// counts.
 async fn end(db: &Connection, number: i64) -> DbResult<()> {
     counts::keep_folds_away(db).await?;
     db.execute("DELETE FROM parcel_counts WHERE tenant = $1", &[&number]).await?;

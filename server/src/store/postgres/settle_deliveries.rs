@@ -1,9 +1,9 @@
-//! Settlements of deliveries: all those of a group of writes, with one statement for each table. Two servers that
-//! settle events of the same parcels wait for one another and never deadlock, because the group has locked the parcels'
-//! rows in the order of their ids before.
+//! Settlements of deliveries: all settlements of a group of writes, with one statement for each table. The group has
+//! already locked the parcels' rows in the order of their ids. So two servers that settle events of the same parcels
+//! wait for each other and never deadlock.
 //!
-//! An answer counts for the lease under which its event was sent. A late one, whose event was leased or replayed since,
-//! is logged without further effect.
+//! An answer counts for the lease under which its event was sent. If the event was leased again or replayed since, the
+//! answer is late: it is logged without further effect.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -48,12 +48,12 @@ impl Settlement {
         (Box::new(Self { lease, outcome, decision, settled: Settled::Late, caller }), answer)
     }
 
-    /// Returns the parcel whose row must be locked.
+    /// Returns the parcel whose row must be locked, if any.
     pub(super) fn parcel(&self) -> Option<i64> {
         self.lease.parcel.map(|parcel| parcel.0)
     }
 
-    /// Returns the tenant whose endpoint this may turn off.
+    /// Returns the tenant whose endpoint this may turn off, if any.
     pub(super) fn may_switch_off(&self) -> Option<Tenant> {
         match self.decision {
             RetryDecision::Gone | RetryDecision::GivenUp => Some(self.lease.tenant),
@@ -71,7 +71,7 @@ impl Settlement {
         self.caller.is_closed()
     }
 
-    /// Answers the caller; one that has gone needs no answer.
+    /// Answers the caller; a caller that has gone needs no answer.
     pub(super) fn answer(self, outcome: DbResult<()>) {
         let _gone = self.caller.send(outcome.map(|()| self.settled));
     }
@@ -82,11 +82,11 @@ struct Found {
     row: i64,
     parcel: Option<i64>,
     first_attempt: Option<i64>,
-    /// True if the lease is the row's last, and no replay or new endpoint has ended it.
+    /// `true` if the lease is the row's last and was not ended by a replay or a new endpoint.
     is_current: bool,
 }
 
-/// Writes all of them; the rows of their parcels are locked.
+/// Writes all settlements; the rows of their parcels are locked.
 pub(super) async fn write(db: &Connection, all: &mut [&mut Settlement]) -> DbResult<()> {
     if all.is_empty() {
         return Ok(());
@@ -117,8 +117,8 @@ pub(super) async fn write(db: &Connection, all: &mut [&mut Settlement]) -> DbRes
     switch_off(db, all, &found).await
 }
 
-/// Returns the rows of the leased events, locked, by the place of each in `all`; none for an event that was deleted,
-/// though the same one may have been enqueued again.
+/// Returns the locked rows of the leased events by the position in `all`. A deleted event has no entry, even if the
+/// same event was enqueued again.
 async fn find(db: &Connection, all: &[&mut Settlement]) -> DbResult<HashMap<usize, Found>> {
     let events: Vec<Vec<u8>> =
         all.iter().map(|one| one.lease.attempt.event.to_bytes().to_vec()).collect();
@@ -171,7 +171,7 @@ impl Rows {
         self.attempts.push(i64::from(number));
     }
 
-    /// Writes the rows. An event that was held meanwhile is not tried again; one that has arrived nevertheless is
+    /// Writes the rows. An event that was held after it was sent is not retried, but if it has arrived it counts as
     /// delivered.
     async fn write(self, db: &Connection) -> DbResult<()> {
         let sql = "UPDATE outbox AS o SET state = n.state, due = n.due, attempts = n.attempts, \
@@ -183,7 +183,7 @@ impl Rows {
     }
 }
 
-/// Records the times at which endpoints last accepted something, sorted by tenant, so that two servers never deadlock.
+/// Records the times of endpoints' last successes, sorted by tenant so that two servers never deadlock.
 async fn write_successes(db: &Connection, successes: &BTreeMap<i64, i64>) -> DbResult<()> {
     if successes.is_empty() {
         return Ok(());
@@ -198,7 +198,7 @@ async fn write_successes(db: &Connection, successes: &BTreeMap<i64, i64>) -> DbR
     db.execute(sql, &[&tenants, &moments, &SUCCESS_PRECISION]).await.map(drop)
 }
 
-/// Turns off the endpoints that are gone, or have refused an event to its last attempt and accepted nothing else.
+/// Turns off endpoints that are gone, or that refused all attempts of an event and accepted nothing else.
 async fn switch_off(
     db: &Connection,
     all: &mut [&mut Settlement],
@@ -226,8 +226,8 @@ async fn switch_off(
     Ok(())
 }
 
-/// Returns true if the endpoint has accepted anything since an event's first attempt, as precisely as its last success
-/// is known.
+/// Returns `true` if the endpoint has accepted anything since an event's first attempt, with the precision of the
+/// stored last success.
 async fn has_answered_since(db: &Connection, tenant: i64, first: Option<i64>) -> DbResult<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM webhook_successes WHERE tenant = $1 AND at > $2)";
     let known = first.map(|first| first.saturating_sub(SUCCESS_PRECISION));

@@ -1,5 +1,5 @@
-//! Failures to sign in, counted over all servers: an attacker has no more attempts at several servers than at one.
-//! `server/src/domain/login_throttle.rs` decides what they mean. Networks and accounts are stored as keyed hashes.
+//! Failed sign-ins, counted across all servers, so that an attacker gets no more attempts at several servers than at
+//! one. `server/src/domain/login_throttle.rs` decides what they mean. Networks and accounts are stored as keyed hashes.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ use crate::{
     store::StoreError,
 };
 
-/// Time for which a network is known from which an account was signed in to.
+/// Time for which the store remembers that an account was signed in to from a network.
 const NETWORK_LIFETIME: i64 = 90 * Millis::DAY;
 /// Maximum difference of the servers' clocks: failures up to this far ahead count as now.
 const CLOCK_SKEW: i64 = Millis::MINUTE;
@@ -44,7 +44,7 @@ impl Store {
             let is_known: bool = db.value(find, &[&known.as_slice()]).await?;
             let (hashes, counted) = if is_known { &apart } else { &together };
             let counts = begin(db, counted, hashes, now).await?;
-            // A refused attempt counts nothing, and leaves no row.
+            // A refused attempt is not counted, and leaves no row.
             db.run(if counts.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
             Ok(counts.map(|()| BegunLogin(counted.clone())))
         })
@@ -99,7 +99,7 @@ impl Store {
     }
 }
 
-/// Counts an attempt in the open transaction, and locks its rows: simultaneous attempts get no more tries than
+/// Counts an attempt in the open transaction, and locks its rows, so that simultaneous attempts get no more tries than
 /// successive ones.
 async fn begin(
     db: &Connection,
@@ -107,7 +107,7 @@ async fn begin(
     hashes: &[Vec<u8>],
     now: Millis,
 ) -> DbResult<Result<(), u32>> {
-    // Rows that do not exist cannot be locked. Sorted by hash, so that two servers never deadlock.
+    // Only existing rows can be locked. Sorted by hash, so that two servers never deadlock.
     let insert = "INSERT INTO login_failures (counted_by, failures, last) \
          SELECT by, 0, $2 FROM unnest($1::bytea[]) AS by ORDER BY by ON CONFLICT DO NOTHING";
     db.execute(insert, &[&hashes, &now.0]).await?;

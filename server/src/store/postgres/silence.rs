@@ -13,13 +13,13 @@ use crate::clock::{is_older, stopwatch};
 /// Time without an answer after which a server is not ready.
 pub(super) const TOO_LONG: Duration = Duration::from_secs(3);
 
-/// The time since which nothing has been answered.
+/// The time since which PostgreSQL has answered nothing.
 #[derive(Debug, Default)]
 pub(super) struct Silence(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Time of the first question after the last answer.
+    /// Time of the first request after the last response.
     since: Option<Instant>,
     /// The state that was logged last.
     is_logged: bool,
@@ -30,7 +30,7 @@ impl Silence {
         self.known().since.get_or_insert_with(stopwatch);
     }
 
-    /// Records an answer to any question.
+    /// Records a response to any request.
     pub(super) fn answer_received(&self) {
         self.known().since = None;
     }
@@ -39,13 +39,13 @@ impl Silence {
         self.known().is_too_long()
     }
 
-    /// Returns true if something was asked since the last answer.
+    /// Returns `true` if a request was sent since the last response.
     #[cfg(test)]
     pub(super) fn is_open(&self) -> bool {
         self.known().since.is_some()
     }
 
-    /// Returns true if the silence has become too long, and false if it has ended; each is reported once.
+    /// Returns `true` once when the silence has become too long, and `false` once when it has ended.
     pub(super) fn news(&self) -> Option<bool> {
         let mut known = self.known();
         let is_too_long = known.is_too_long();
@@ -77,7 +77,7 @@ mod tests {
         silence.question_sent();
         assert_eq!((silence.is_too_long(), silence.news()), (false, None));
         silence.known().since = Some(ago(TOO_LONG * 2));
-        // Another question ends no silence, and an answer to any of them does.
+        // Another request does not end the silence; a response to any request does.
         silence.question_sent();
         assert!(silence.is_too_long());
         assert_eq!([silence.news(), silence.news()], [Some(true), None]);

@@ -1,4 +1,4 @@
-//! TLS to PostgreSQL by rustls: the interface that tokio-postgres requires, and the checks of `sslmode`.
+//! TLS to PostgreSQL with rustls: the interface that tokio-postgres requires, and the checks of `sslmode`.
 
 use std::{
     convert::Infallible,
@@ -83,7 +83,7 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, String> {
 /// A verifier for modes in which `libpq` checks less than rustls would.
 #[derive(Debug)]
 struct Lenient {
-    /// `verify-ca`: a known authority's certificate, for any host. Without them any server is accepted.
+    /// `verify-ca`: a known authority's certificate, for any host. `None`: any server is accepted.
     authorities: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
@@ -101,7 +101,7 @@ impl ServerCertVerifier for Lenient {
             return Ok(ServerCertVerified::assertion());
         };
         match authorities.verify_server_cert(certificate, chain, host, ocsp, now) {
-            // The name is checked last, when everything else is right.
+            // Rustls checks the name last, so everything else is right.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) => Ok(ServerCertVerified::assertion()),
@@ -143,7 +143,7 @@ where
     type Error = Infallible;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, Infallible> {
-        // A Unix socket, which has no name and no handshake, gets here too.
+        // This is also called for a Unix socket, which has no name and no handshake.
         let host = ServerName::try_from(host.to_owned()).ok();
         Ok(Handshake { connector: self.0.clone(), host })
     }
@@ -177,7 +177,7 @@ pub(super) struct Encrypted<S>(Pin<Box<tokio_rustls::client::TlsStream<S>>>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
     fn channel_binding(&self) -> ChannelBinding {
-        // SCRAM without it is the fallback of `channel_binding=prefer`.
+        // SCRAM without channel binding is the fallback of `channel_binding=prefer`.
         ChannelBinding::none()
     }
 }

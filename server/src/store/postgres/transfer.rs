@@ -1,4 +1,4 @@
-//! The databases at either end of a copy between engines. Rows are streamed by COPY, in one transaction, while no
+//! The source or target database of a copy between engines. Rows are streamed by COPY, in one transaction, while no
 //! server can commit anything.
 
 use std::{error::Error as _, pin::Pin, time::Duration};
@@ -23,11 +23,11 @@ use crate::store::{
     transfer::{Field, TABLES, Table, Value},
 };
 
-/// Creates the table into which parcels are copied with their orders, which have a separate table here.
+/// Creates a temporary table for parcels with their orders, because orders have a separate table here.
 const STAGE: &str = "CREATE TEMP TABLE copied_parcels ON COMMIT DROP AS \
      SELECT p.*, o.order_json FROM parcels AS p, orders AS o LIMIT 0";
 
-/// Removes timeouts: a table may take long, and one end waits for the other.
+/// Removes timeouts: copying a table may take long, and a transaction is idle while it waits for the other database.
 const NO_TIMEOUTS: &str = "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0";
 
 /// A database with an open transaction.
@@ -42,7 +42,7 @@ impl Database {
         let database = Self::connect(address).await?;
         let begin = async {
             migrations::check(&database.db).await?;
-            // Before the first read, which determines the snapshot.
+            // The lock comes before the first read, which determines the snapshot.
             database.lock_out_servers().await?;
             database.db.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await
         };
@@ -76,7 +76,7 @@ impl Database {
         Ok(Self { db, name })
     }
 
-    /// Keeps servers and commands out until the connection ends. It waits for those that have just ended.
+    /// Keeps servers and commands out until the connection ends, and waits for any that have just ended.
     async fn lock_out_servers(&self) -> DbResult<()> {
         let locked = self.db.execute("SELECT pg_advisory_lock($1)", &[&SERVERS_LOCK]).await;
         locked.map(drop).map_err(|failure| {
@@ -137,7 +137,7 @@ impl Database {
         Ok(Writer { database: self, table, way })
     }
 
-    /// Makes the copied rows visible, to servers too.
+    /// Makes the copied rows visible, and lets servers start on them.
     pub(in crate::store) async fn commit(self) -> Result<(), StoreError> {
         let commit = async {
             for table in TABLES.iter().filter(|table| has_sequence(table)) {
@@ -149,7 +149,7 @@ impl Database {
         commit.await.map_err(|failure: Failure| failure.for_caller(&self.name))
     }
 
-    /// Counts a copy's rows for the planner, which otherwise assumes empty tables until autovacuum runs.
+    /// Collects statistics of the copied rows, because the planner assumes empty tables until autovacuum runs.
     pub(in crate::store) async fn analyse(address: Address) -> Result<(), StoreError> {
         let database = Self::connect(address).await?;
         let analysed = database.db.run("ANALYZE").await;
@@ -157,7 +157,7 @@ impl Database {
     }
 
     fn not_copied(&self, table: &Table, error: &tokio_postgres::Error) -> StoreError {
-        // PostgreSQL's details quote rows, and its messages do not.
+        // PostgreSQL's details quote rows; its messages do not.
         let why = match (error.as_db_error(), error.source()) {
             (Some(refused), _) => refused.message().to_owned(),
             (None, Some(source)) => source.to_string(),
@@ -170,14 +170,14 @@ impl Database {
 
 #[cfg(test)]
 impl Database {
-    /// Returns the rows of a query of two texts, for tests.
+    /// Returns the rows of a query with two text columns, for tests.
     pub(in crate::store) async fn pairs(&self, sql: &str) -> Vec<(String, String)> {
         let pair = |row: &_| Ok((super::connection::get(row, 0)?, super::connection::get(row, 1)?));
         self.db.each(sql, &[], pair).await.unwrap()
     }
 }
 
-/// A writer of rows into a table. Unfinished work is undone with the transaction.
+/// A writer of rows into a table. If it is not finished, its rows are rolled back with the transaction.
 pub(in crate::store) struct Writer<'a> {
     database: &'a Database,
     table: &'static Table,
@@ -186,7 +186,7 @@ pub(in crate::store) struct Writer<'a> {
 
 enum Way {
     Copy(Pin<Box<BinaryCopyInWriter>>),
-    /// For the few rows that are stored differently here.
+    /// For the few rows whose stored form differs here.
     Insert(Statement),
 }
 
@@ -239,18 +239,18 @@ fn unstage(table: &Table) -> String {
     )
 }
 
-/// Returns false for the numbers that sequences keep here.
+/// Returns `false` for the numbers that PostgreSQL keeps in sequences.
 fn is_table(table: &Table) -> bool {
     !table.name.starts_with("last_")
 }
 
-/// Returns true if PostgreSQL gives the table's rows their ids; a parcel's are drawn before.
+/// Returns `true` if PostgreSQL assigns ids when the table's rows are inserted; ids of parcels are drawn before.
 fn has_sequence(table: &Table) -> bool {
     table.columns.first() == Some(&"id") && table.name != "parcels"
 }
 
-/// Returns the statement that keeps copied ids from being given again. A manifest's id may be named by a parcel or an
-/// event that has outlived it.
+/// Returns the statement that prevents copied ids from being assigned again. A parcel or an event may name a manifest's
+/// id after the manifest was deleted.
 fn skip_ids(table: &str) -> String {
     let named = match table {
         "manifests" => {
@@ -258,7 +258,7 @@ fn skip_ids(table: &str) -> String {
         }
         _ => "",
     };
-    // The sequence of a partitioned table is not a column's own.
+    // The sequence of a partitioned table does not belong to its column.
     let sequence =
         format!("coalesce(pg_get_serial_sequence('{table}', 'id'), '{table}_ids')::regclass");
     let last = format!("greatest(0, (SELECT max(id) FROM {table}){named})");

@@ -1,4 +1,4 @@
-//! The writes that wait for the writer, their outcomes in a transaction, and their answers.
+//! The writes that are queued for the writer, their outcomes in a transaction, and their answers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     store::{CommitOutcome, Kept},
 };
 
-/// A write in the queue.
+/// A queued write.
 pub(super) enum Write {
     /// Changes that the domain decided.
     Changes(Box<Mutation>),
@@ -31,15 +31,15 @@ pub(super) struct Mutation {
 /// The outcome of a write in a transaction.
 #[derive(Debug)]
 pub(super) enum WriteOutcome {
-    /// Changes were decided: the caller gets this answer once the transaction is committed.
+    /// Changes were decided: the caller gets this answer after the commit.
     Decided { outcome: CommitOutcome, has_enqueued: bool },
     /// A call was made.
     Done,
-    /// A call failed; nothing of it is stored.
+    /// A call failed, and nothing that it wrote is stored.
     Failed(Failure),
-    /// It panicked, or is impossible; nothing of it is stored.
+    /// The write panicked or is impossible, and nothing of it is stored.
     Broken,
-    /// It waits for the outcome of another write.
+    /// The write waits for the outcome of another write.
     Later,
 }
 
@@ -48,14 +48,14 @@ pub(super) enum WriteOutcome {
 pub(super) enum Stopped {
     /// This write cannot be committed with the others. If it is alone, this is its answer.
     By { at: usize, outcome: WriteOutcome },
-    /// A statement failed, and not because of one write alone.
+    /// A statement failed for a reason that does not concern one write alone.
     Failed(Failure),
-    /// The answer to its COMMIT was cut off: it was done, or not.
+    /// The connection was cut before the answer to COMMIT arrived: the transaction was committed, or not.
     InDoubt,
 }
 
 impl Stopped {
-    /// Returns true if the connection must be replaced.
+    /// Returns `true` if the connection must be replaced.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
             Self::InDoubt => true,
@@ -76,7 +76,7 @@ impl WriteOutcome {
         Self::Decided { outcome, has_enqueued: false }
     }
 
-    /// Returns true if the write has changed the database.
+    /// Returns `true` if the write has changed the database.
     pub(super) fn is_kept(&self) -> bool {
         match self {
             Self::Decided { outcome, .. } => *outcome == CommitOutcome::Committed,
@@ -95,7 +95,7 @@ impl Mutation {
         (Box::new(Self { changes, dispatcher, caller }), answer)
     }
 
-    /// Returns the parcel that it creates, if it does nothing else.
+    /// Returns the parcel that the write creates, if it does nothing else.
     pub(super) fn as_create(&self) -> Option<&NewParcel> {
         match (&*self.changes.expect, &*self.changes.ops) {
             ([], [Op::InsertParcel(parcel)]) => Some(parcel),
@@ -105,7 +105,7 @@ impl Mutation {
 }
 
 impl Write {
-    /// Returns the number of orders that it writes.
+    /// Returns the number of orders that the write creates.
     pub(super) fn orders(&self) -> u64 {
         match self {
             Self::Changes(mutation) => mutation.changes.orders() as u64,
@@ -117,12 +117,12 @@ impl Write {
         if let Self::Settle(one) = self { one.parcel() } else { None }
     }
 
-    /// Returns the tenant whose endpoint it may turn off.
+    /// Returns the tenant whose endpoint the write may turn off.
     pub(super) fn may_switch_off(&self) -> Option<Tenant> {
         if let Self::Settle(one) = self { one.may_switch_off() } else { None }
     }
 
-    /// Returns the tenant whose data it changes, if one is known.
+    /// Returns the tenant whose data the write changes, if known.
     pub(super) fn tenant(&self) -> Option<Tenant> {
         match self {
             Self::Changes(mutation) => {
@@ -133,7 +133,7 @@ impl Write {
         }
     }
 
-    /// Returns true if its caller has gone.
+    /// Returns `true` if the write's caller has gone.
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
             Self::Changes(mutation) => mutation.caller.is_closed(),
@@ -142,7 +142,7 @@ impl Write {
         }
     }
 
-    /// Answers the caller; one that has gone needs no answer.
+    /// Answers the caller; a caller that has gone needs no answer.
     pub(super) fn answer(self, outcome: WriteOutcome) {
         match (self, outcome) {
             (Self::Changes(mutation), WriteOutcome::Decided { outcome, has_enqueued }) => {
@@ -190,7 +190,7 @@ impl Write {
         }
     }
 
-    /// Answers that it was done or not. An event is delivered again when its lease has ended.
+    /// Answers that the write may have been done or not. An event is delivered again when its lease has ended.
     pub(super) fn leave_in_doubt(self) {
         match self {
             Self::Changes(mutation) => {
@@ -201,7 +201,7 @@ impl Write {
         }
     }
 
-    /// Answers that it failed, and nothing of it is stored.
+    /// Answers that the write failed and nothing of it is stored.
     pub(super) fn fail(self) {
         self.answer(WriteOutcome::Broken);
     }

@@ -1,8 +1,9 @@
-//! The writer: one task that owns one connection. It takes all queued writes into one transaction, so one COMMIT serves
-//! many orders.
+//! The writer: one task that owns one connection. It runs all queued writes in one transaction, so that many orders
+//! share a COMMIT.
 //!
-//! A COMMIT whose answer was cut off may have been done or not, and callers get exactly that answer. A caller that
-//! repeats a write under its key gets the exact answer: the insert of the key waits for the transaction in doubt.
+//! If the connection is cut before a COMMIT is answered, the transaction may have been committed or not, and callers
+//! get exactly that answer. A caller that repeats its write under its key gets the definite answer, because the insert
+//! of the key waits for the transaction in doubt.
 
 use std::{
     collections::HashMap,
@@ -28,33 +29,33 @@ use super::{
 };
 use crate::{clock::stopwatch, domain::Tenant, store::not_done::NotDone};
 
-/// Maximum number of queued writes; more are refused.
+/// Maximum number of queued writes; further writes are refused.
 const MAX_QUEUED_WRITES: usize = 4_096;
-/// Maximum number of writes in one transaction: the first of them waits for the last.
+/// Maximum number of writes in one transaction, because the first of them waits for the last.
 const MAX_WRITES_PER_COMMIT: usize = 256;
-/// Retries of a deadlocked group.
+/// Maximum number of retries of a deadlocked group.
 const MAX_CONFLICTS: u32 = 20;
 /// Maximum number of times that a write is retried alone when its rows are locked, for 1.5 s each time. Together with
 /// its group's wait before, that is less than its caller waits. If several writes are locked out, only the first waits
 /// this long: a lock that affects many (of a table, or of a count that all of a tenant's orders update) would otherwise
 /// stop all other writes for minutes.
 const MAX_WAITS_FOR_LOCKS: u32 = 2;
-/// Number of a tenant's writes that are found locked out in a row before its others are not tried: they most likely
-/// need the same row, and each would wait for it in turn.
+/// Number of a tenant's writes that are locked out in a row before its other writes are not tried: they most likely
+/// need the same row, and each would wait for it.
 const MAX_LOCKED_OUT: usize = 3;
-/// Draws a server's number from the database's own randomness.
+/// Draws a server's number from the database's randomness.
 const SERVER: &str = "SELECT ('x' || substr(md5(gen_random_uuid()::text), 1, 16))::bit(64)::bigint";
-/// Interval at which the connection is checked while no write comes.
+/// Interval at which the connection is checked while no writes arrive.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The handle to the writer, which ends when the last handle is dropped.
+/// The handle to the writer, which stops when the last handle is dropped.
 pub(super) struct Writer {
     queue: mpsc::Sender<Message>,
     thread: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 enum Message {
-    /// The first message: creates the schema.
+    /// The first message, which creates the schema.
     Prepare([u8; 32], oneshot::Sender<DbResult<([u8; 32], i64)>>),
     Write(Write),
     Stop,
@@ -76,16 +77,16 @@ impl Writer {
         Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
     }
 
-    /// Creates the schema. Returns the database's secret, which is `fresh` if it is new, and a number that no other
-    /// server has.
+    /// Creates the schema. Returns the database's secret, which is `fresh` if the database is new, and a number that is
+    /// unique to this server.
     pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
         let (caller, answer) = oneshot::channel();
-        // A writer that has ended gives no answer.
+        // If the writer has ended, no answer arrives.
         let _ended = self.queue.send(Message::Prepare(fresh, caller)).await;
         answer.await.unwrap_or(Err(Failure::Unanswered))
     }
 
-    /// Queues a write. From then on it completes, even if no caller waits for it.
+    /// Queues a write. Once queued it completes, even if its caller stops waiting.
     pub(super) fn push(&self, write: Write) -> Result<(), NotDone> {
         self.queue.try_send(Message::Write(write)).map_err(|refused| match refused {
             mpsc::error::TrySendError::Full(_) => NotDone::Full,
@@ -101,11 +102,11 @@ impl Writer {
     }
 }
 
-/// The loop of the writer: connections come and go.
+/// The state of the writer's loop, across connections.
 struct Session {
     health: Arc<Health>,
     connection: WriterConnection,
-    /// True once the schema exists, without which no connection is of use.
+    /// `true` once the schema exists. Before that, no connection is of use.
     is_prepared: bool,
     lock_waits: LockWaits,
 }
@@ -115,7 +116,7 @@ impl Session {
         loop {
             let next = tokio::select! {
                 next = waiting.recv() => next,
-                // Also while no write comes: a server without a connection is not ready, and so gets no write.
+                // Also while no writes arrive: a server without a connection is not ready, and so gets none.
                 () = sleep(LOOK_INTERVAL) => {
                     if self.is_prepared {
                         self.connection.look().await;
@@ -150,7 +151,7 @@ impl Session {
 
     async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
         let mut db = self.connection.open_unprepared().await?;
-        // An index on a large table may take long, and so may the wait for another server's.
+        // Creating an index on a large table may take long, and so may waiting for another server's migration.
         let answer_timeout = db.set_answer_timeout(Duration::MAX);
         let secret = migrations::prepare(&db, fresh).await?;
         db.set_answer_timeout(answer_timeout);
@@ -160,8 +161,7 @@ impl Session {
         Ok((secret, server))
     }
 
-    /// Runs all `writes` in one transaction, except those that would undo the others, which run alone, then answers
-    /// each.
+    /// Runs all `writes` in one transaction, then answers each. A write that would undo the others runs alone.
     async fn commit(&mut self, writes: Vec<Write>) {
         let of_group = self.lock_waits.of_group();
         let mut alone = self.commit_together(writes, of_group).await;
@@ -170,8 +170,8 @@ impl Session {
         let mut lock_wait = first;
         for _ in 0..MAX_WAITS_FOR_LOCKS {
             let (mut locked_out, mut in_a_row) = (Vec::new(), HashMap::<i64, usize>::new());
-            // In the order of arrival: the first has waited longest. A caller that has gone repeats its write, or does
-            // not need it.
+            // In the order of arrival, because the first has waited longest. A caller that has gone either repeats its
+            // write or does not need it.
             for write in alone.into_iter().filter(|write| !write.is_abandoned()) {
                 let tenant = write.tenant().map(Tenant::number);
                 if tenant.is_some_and(|tenant| in_a_row.get(&tenant) == Some(&MAX_LOCKED_OUT)) {
@@ -200,8 +200,8 @@ impl Session {
         }
     }
 
-    /// Runs writes in one transaction, and answers them. Returns those that must be tried alone; a single write is
-    /// returned if its rows are locked.
+    /// Runs writes in one transaction, and answers them. Returns the writes that must be retried alone; a single write
+    /// is returned if its rows are locked.
     async fn commit_together(&mut self, mut writes: Vec<Write>, lock_wait: LockWait) -> Vec<Write> {
         let (mut alone, mut conflicts) = (Vec::new(), 0);
         while !writes.is_empty() {
@@ -219,7 +219,7 @@ impl Session {
                 Stopped::By { outcome, .. } => {
                     self.answer(std::mem::take(&mut writes), vec![outcome]);
                 }
-                // Of two groups that deadlock, one goes through, so the other will.
+                // When two groups deadlock, one of them completes, so a retry of the other one can succeed.
                 Stopped::Failed(failure) if failure.is_deadlock() && conflicts < MAX_CONFLICTS => {
                     conflicts += 1;
                     sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
@@ -230,7 +230,7 @@ impl Session {
                     writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
                 }
                 Stopped::Failed(failure) if is_group || failure.is_conflict() => {
-                    // The write that caused it is unknown, so each goes alone.
+                    // It is unknown which write caused the failure, so each is retried alone.
                     tracing::warn!(error = %failure, "a group of writes was rolled back");
                     alone.append(&mut writes);
                 }
@@ -243,12 +243,12 @@ impl Session {
         alone
     }
 
-    /// Answers the writes that have an outcome, and returns those that must be tried again.
+    /// Answers the writes that have an outcome, and returns the writes that must be retried.
     fn answer(&self, writes: Vec<Write>, outcomes: Vec<WriteOutcome>) -> Vec<Write> {
         let kept = writes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_kept());
         let (changes, orders) = kept
             .fold((0, 0), |(changes, orders), (write, _)| (changes + 1, orders + write.orders()));
-        // Before the first answer, because its caller may check the counts.
+        // Counted before the first answer, because its caller may check the counts.
         if changes > 0 {
             self.health.commits.fetch_add(1, Ordering::Relaxed);
             self.health.changes.fetch_add(changes, Ordering::Relaxed);
@@ -264,19 +264,19 @@ impl Session {
         later
     }
 
-    /// Runs one transaction. It is `Ok` only if it is known to be committed.
+    /// Runs one transaction. Returns `Ok` only if it is known to be committed.
     async fn transact(
         &mut self,
         writes: &mut [Write],
         lock_wait: LockWait,
     ) -> Result<Vec<WriteOutcome>, Stopped> {
-        // Whatever prevents it (a changed password, a primary that became a standby), nothing was done.
+        // Whatever prevents a connection (a changed password, a primary that became a standby), nothing was done.
         let db = self.connection.take().await.map_err(|_| Failure::Unreachable)?;
-        // Boxed, once per group: the work of a group is too large to be a part of this future.
+        // Boxed once per group, because the future of a group's work is too large to be part of this one.
         let outcomes = match Box::pin(group::write(&db, lock_wait, writes)).await {
             Ok(outcomes) => outcomes,
             Err(stopped) => {
-                // If the connection has failed, no further answer is awaited.
+                // If the connection has failed, there is no point in waiting for another answer.
                 if !stopped.is_of_connection() && db.run("ROLLBACK").await.is_ok() {
                     self.connection.put_back(db);
                 } else {
@@ -285,15 +285,15 @@ impl Session {
                 return Err(stopped);
             }
         };
-        // Every statement's answer was read and none was an error, so the transaction is not aborted: a COMMIT of an
-        // aborted one would answer ROLLBACK without an error.
+        // The answers of all statements were read and none was an error, so the transaction is not aborted. A COMMIT of
+        // an aborted transaction would answer ROLLBACK without an error.
         match db.run("COMMIT").await {
             Ok(()) => {
                 self.connection.put_back(db);
                 Ok(outcomes)
             }
             Err(failure) if !failure.is_of_connection() => {
-                // PostgreSQL itself reports that it was not done.
+                // PostgreSQL itself reports that nothing was committed.
                 self.connection.put_back(db);
                 Err(Stopped::Failed(failure))
             }
@@ -307,7 +307,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Runs at the end, and also after a panic: a server without a writer must end.
+    /// Runs at the end, even after a panic, because a server without a writer must end.
     fn drop(&mut self) {
         self.health.is_closed.store(true, Ordering::Release);
     }

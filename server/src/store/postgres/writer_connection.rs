@@ -1,4 +1,4 @@
-//! The connection of the writer: opened when it is needed, and replaced when it is unusable.
+//! The writer's connection: opened when needed, and replaced when unusable.
 
 use std::{
     sync::{
@@ -14,11 +14,11 @@ use super::{
 };
 use crate::clock::{is_older, stopwatch};
 
-/// Minimum pause after a failure before the next connection is opened: writes are refused meanwhile, at once.
+/// Minimum pause between a failure and the next attempt to connect; until then writes are refused at once.
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
-/// Ends a backend, unless it is committing or does not report its state (`track_activities = off`). Returns, for each
-/// that lives, whether it was ended. While COMMIT waits for a synchronous standby, ending it would show rows that the
-/// standby does not have. This needs no privilege: the backend is our own role's.
+/// Ends a backend, unless it is committing or does not report its state (`track_activities = off`). Returns a row for
+/// each live backend: `true` if it was ended. Ending a COMMIT that waits for a synchronous standby would show rows that
+/// the standby lacks. No privilege is needed, because the backend runs under our own role.
 const END_BACKEND: &str = "SELECT CASE \
      WHEN state LIKE 'idle%' OR state = 'active' AND query <> 'COMMIT' THEN pg_terminate_backend(pid) \
      ELSE false END FROM pg_stat_activity WHERE pid = $1 \
@@ -35,14 +35,14 @@ pub(super) struct Health {
     pub(super) orders: AtomicU64,
 }
 
-/// The connection, if there is one, and the remains of the previous one.
+/// The connection, if there is one, and the remains of the previous connection.
 pub(super) struct WriterConnection {
     connector: Connector,
     health: Arc<Health>,
     live: Option<Connection>,
-    /// The backend of a connection that failed within a transaction. It may not know that, and hold its locks.
+    /// The backend of a connection that failed within a transaction. It may not have noticed, and still hold its locks.
     abandoned: Option<Backend>,
-    /// The time at which the last connection could not be opened.
+    /// The time of the last failed attempt to connect.
     failed: Option<Instant>,
 }
 
@@ -51,7 +51,7 @@ impl WriterConnection {
         Self { connector, health, live: None, abandoned: None, failed: None }
     }
 
-    /// Opens a connection to a database that may have no schema yet.
+    /// Opens a connection to a database that may not have a schema yet.
     pub(super) async fn open_unprepared(&self) -> DbResult<Connection> {
         self.connector.connect().await
     }
@@ -73,19 +73,19 @@ impl WriterConnection {
         self.live = Some(db);
     }
 
-    /// Gives up a connection in an unknown state: its backend must be ended.
+    /// Abandons a connection in an unknown state: its backend must be ended.
     pub(super) fn abandon(&mut self, db: &Connection) {
         self.abandoned = Some(db.backend().clone());
     }
 
-    /// Returns true if there is a connection, as far as is known.
+    /// Returns `true` if there is a connection, as far as is known.
     fn is_connected(&self) -> bool {
         let is_connected = self.live.as_ref().is_some_and(|db| !db.is_closed());
         self.health.is_connected.store(is_connected, Ordering::Release);
         is_connected
     }
 
-    /// Returns the connection, opened if necessary. The caller puts it back.
+    /// Returns the connection, and opens it if necessary. The caller puts it back.
     pub(super) async fn take(&mut self) -> DbResult<Connection> {
         if let Some(db) = self.live.take()
             && !db.is_closed()
@@ -99,7 +99,7 @@ impl WriterConnection {
         self.health.is_connected.store(opened.is_ok(), Ordering::Release);
         let failed = std::mem::replace(&mut self.failed, opened.is_err().then(stopwatch));
         match &opened {
-            // Logged once, however often it is tried: `/readyz` says the rest.
+            // Logged once, whatever the number of attempts: `/readyz` reports the rest.
             Err(failure) if failed.is_none() => {
                 tracing::error!(error = %failure, "no connection to the database");
             }
@@ -114,7 +114,7 @@ impl WriterConnection {
         let db = self.connector.connect().await?;
         if let Some(Backend { pid, started }) = &self.abandoned {
             let ended = db.each(END_BACKEND, &[pid, started], |row| get::<bool>(row, 0)).await?;
-            // Each further COMMIT would wait as well, and leave one more waiting backend.
+            // Each further COMMIT would wait as well, and leave another waiting backend.
             if ended.contains(&false) {
                 let reason = "its last COMMIT has not ended: does its synchronous standby answer?";
                 return Err(Failure::NotOpened(reason.to_owned()));

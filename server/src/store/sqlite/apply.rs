@@ -1,6 +1,6 @@
-//! `Changes` as SQL. Checks run in this order: idempotency, versions, the operations; the first that fails stops them.
-//! Undoing what was done until then is the caller's part. A refused creation has done nothing: the key is checked
-//! before the parcel is inserted, and its record is written last.
+//! `Changes` as SQL. Checks run in this order: idempotency, versions, the operations. The first check that fails stops
+//! the work, and the caller undoes the operations that were already applied. A refused creation has written nothing,
+//! because the key is checked before the parcel is inserted, and its record is written last.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -17,7 +17,7 @@ use crate::{
     store::{columns, generations::is_current, number_taken},
 };
 
-/// Applies all changes, or returns the first refusal. The flag says whether the outbox has a new event.
+/// Applies all changes, or returns the first refusal. The flag is `true` if the outbox has a new event.
 pub(super) fn apply(
     db: &Connection,
     keys: &LivingKeys,
@@ -26,7 +26,7 @@ pub(super) fn apply(
 ) -> rusqlite::Result<(CommitOutcome, bool)> {
     let mut dead = None;
     if let Some(record) = &changes.idempotency_record {
-        // Another process may have written one since the last write.
+        // Another process may have written a record since the last write.
         keys.catch_up(db)?;
         match records::find(db, keys, &record.key)? {
             Some((_, found)) if is_alive(found.first_seen, changes.now) => {
@@ -57,7 +57,7 @@ pub(super) fn apply(
     Ok((CommitOutcome::Committed, enqueued))
 }
 
-/// Writes the record, in place of a dead one.
+/// Writes the record, in place of a dead record if there is one.
 fn keep_record(
     (db, keys): (&Connection, &LivingKeys),
     record: (&IdempotencyRecord, i64),
@@ -85,7 +85,7 @@ struct Application<'a> {
     now: Millis,
     /// The record that will be written with them.
     record: Option<&'a mut IdempotencyRecord>,
-    /// True if an event was enqueued.
+    /// `true` if an event was enqueued.
     enqueued: bool,
 }
 
@@ -145,8 +145,8 @@ impl Application<'_> {
         Ok(None)
     }
 
-    /// Inserts the parcel into the generation with this number. Returns false if its tracking number is taken; a parcel
-    /// of an ended generation gives it up.
+    /// Inserts the parcel into the generation with this number. Returns `false` if its tracking number is taken. A
+    /// parcel of an ended generation gives the number up.
     fn add_parcel(&self, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
         Ok(add_parcel(self.db, parcel, tenant)?
             || free_number(self.db, parcel)? && add_parcel(self.db, parcel, tenant)?)
@@ -178,7 +178,8 @@ impl Application<'_> {
     }
 }
 
-/// Inserts the parcel with its order, behind all rows that ever existed. Returns false if its number is taken.
+/// Inserts the parcel with its order, behind all rows that ever existed. Returns `false` if its tracking number is
+/// taken.
 fn add_parcel(db: &Connection, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(
         "INSERT INTO parcels (id, version, tenant, environment, number, public_id, state, created_at, \
@@ -218,7 +219,7 @@ fn move_to(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Res
     Ok(moved == 1 && insert_event(db, parcel, event)?)
 }
 
-/// Adds an event to a parcel. A late one leaves `updated_at` unchanged.
+/// Adds an event to a parcel. A late event leaves `updated_at` unchanged.
 fn add(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
     let mut update = db.prepare_cached(concat!(
         "UPDATE parcels SET version = version + 1, updated_at = max(updated_at, ?2), \
@@ -261,7 +262,7 @@ fn reprint(db: &Connection, parcel: ParcelRowId, at: Millis) -> rusqlite::Result
     Ok(update.execute(params![parcel.0, at.0])? == 1)
 }
 
-/// Takes a number away from a parcel of an ended generation, for a new parcel. Returns true if there was one.
+/// Takes the new parcel's number away from a parcel of an ended generation. Returns `true` if there was such a parcel.
 fn free_number(db: &Connection, new: &NewParcel) -> rusqlite::Result<bool> {
     let mut free = db.prepare_cached(
         "UPDATE parcels SET environment = -id WHERE environment = ?1 AND number = ?2 \

@@ -1,4 +1,4 @@
-//! Copies to a file, for operators.
+//! Copies of a database to a file, for operators.
 
 use std::{
     fs::File,
@@ -15,9 +15,10 @@ use super::{
     error::is_of_writing,
 };
 
-/// Copies a snapshot of a database to a new file and returns its size. Other connections may write meanwhile. Neither
-/// file is upgraded, so a copy made before an upgrade allows going back. The copy gets its final name only when it is
-/// complete and synced: a partial one could be mistaken for a database without its newest orders, or for a new one.
+/// Copies a snapshot of a database to a new file and returns its size. Other connections may write during the copy.
+/// Neither file is upgraded, so an operator can go back to a copy made before an upgrade. The copy gets its final name
+/// only when it is complete and synced, because a partial copy could be mistaken for a database without its newest
+/// orders, or for a new database.
 pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
     let draft = draft(file)?;
     let source = connection::source(database)?;
@@ -33,7 +34,7 @@ pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
     publish(draft, file)
 }
 
-/// Creates a file that becomes `file` once it is whole.
+/// Creates a file that becomes `file` once it is complete.
 pub(super) fn draft(file: &Path) -> Result<NamedTempFile, StoreError> {
     if file.symlink_metadata().is_ok() {
         return Err(StoreError::Exists { file: file.to_owned() });
@@ -50,13 +51,13 @@ pub(super) fn publish(draft: NamedTempFile, file: &Path) -> Result<u64, StoreErr
         io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
         _ => failed(refused.error),
     })?;
-    // Until the folder is on the disk too, a power cut can take the name away again.
+    // Until the folder is on the disk too, a power cut can undo the renaming.
     File::open(folder_of(file)).and_then(|folder| folder.sync_all()).map_err(failed)?;
     Ok(size)
 }
 
-/// Creates a file in the same folder, for its owner only. It is deleted unless it gets the final name, or the process
-/// is killed.
+/// Creates a file in the same folder that only its owner can read. It is deleted unless it gets the final name, or the
+/// process is killed.
 fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!(".{name}.");

@@ -1,4 +1,4 @@
-//! Writes of carrier reports: the events that were taken, and those that were refused.
+//! Writes of carrier reports: the accepted events and the refused events.
 
 use rusqlite::{Connection, params};
 
@@ -7,7 +7,7 @@ use crate::{
     store::generations::is_current,
 };
 
-/// Marks an event as taken. Returns false if it was taken before and its parcel still exists.
+/// Marks an event as accepted. Returns `false` if it was accepted before and its parcel still exists.
 pub(super) fn see(db: &Connection, event: &AcceptedCarrierEvent) -> rusqlite::Result<bool> {
     let mut insert = db.prepare_cached(concat!(
         "INSERT INTO carrier_events (carrier, event_id, parcel, sequence, code) \

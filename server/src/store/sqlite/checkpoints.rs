@@ -1,20 +1,20 @@
 //! Checkpoints: a separate thread moves the write-ahead log's pages into the database file, so that no commit waits
 //! while thousands of pages are written and synced.
 //!
-//! After each commit the writer knows the number of the log's pages, and beyond a threshold it asks the thread to move
-//! them (`PASSIVE`: writers and readers go on). Meanwhile commits have made the log longer; the thread repeats until
-//! only a short tail is left. The writer moves that tail itself, between two commits: the next commit can start the log
-//! from its beginning only while all of the log is in the file, and while commits follow one another, another thread
+//! After each commit the writer knows the number of the log's pages. Beyond a threshold it asks the thread to move them
+//! (`PASSIVE`: writers and readers continue). Commits make the log longer while the thread works, so the thread repeats
+//! until only a short tail is left. The writer moves that tail itself, between two commits, because a commit can start
+//! the log from its beginning only while the whole log is in the file. While commits follow one another, another thread
 //! never sees such a moment. So the log's file stays at about the threshold.
 //!
-//! The waits: the thread syncs the log (its commits have synced it already) and then the file, however large it is, and
-//! no commit waits for it. The writer syncs both again for the tail only; the rest is already on the disk. `SQLite`
-//! syncs the file only when all of the log is moved, so the thread syncs through our own descriptor.
+//! The thread syncs the log (which the commits have already synced) and then the file, however large it is, and no
+//! commit waits for that. The writer syncs both again for the tail only, because the rest is already on the disk.
+//! `SQLite` syncs the file only when the whole log is moved, so the thread syncs the file through our own descriptor.
 //!
-//! A read pins the log from the page on which it began. A log that cannot be moved because of that grows, up to the
-//! ceiling. There the writer waits a moment for reads to end, and again whenever the log is half as long again. So
-//! overlapping reads still let the log begin again, and a stuck one, perhaps of another process, costs orders a few
-//! short waits and the disk a longer log.
+//! A read pins the log from the page at which it began. If that keeps the log from being moved, the log grows. At the
+//! ceiling the writer waits a moment for reads to end, and it waits again whenever the log has grown by half. So
+//! overlapping reads still let the log begin again. A stuck read, perhaps of another process, costs orders a few short
+//! waits, and the disk a longer log.
 
 use std::{
     io,
@@ -37,16 +37,16 @@ use super::{
     health::{Health, Lost},
 };
 
-/// The lengths that trigger checkpoints, in pages of 4 KiB, and the wait for readers that block one.
+/// The lengths that trigger checkpoints, in pages of 4 KiB, and the wait for readers that block a checkpoint.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Length from which the log is moved. A page that many commits write is moved once, so a long log is cheaper.
+    /// Length from which the log is moved. A long log is cheaper, because a page that many commits write is moved once.
     threshold: usize,
     /// Length of the tail that the writer moves itself: about as much as a large commit.
     rest: usize,
     /// Length from which the writer waits for readers.
     ceiling: usize,
-    /// Duration of that wait: longer than nearly all reads take, and short compared with an order's timeout.
+    /// Duration of that wait: longer than nearly all reads, and short compared with the timeout of an order.
     wait: Duration,
 }
 
@@ -54,8 +54,8 @@ pub(super) struct Limits {
 pub(super) const LIMITS: Limits =
     Limits { threshold: 10_000, rest: 250, ceiling: 40_000, wait: Duration::from_millis(50) };
 
-/// Maximum number of times that the thread moves the log in a row. A writer that is still ahead of it then waits for
-/// the disk: it moves the tail itself, however long that is.
+/// Maximum number of times in a row that the thread moves the log. If the writer is still ahead of it after that, the
+/// writer waits for the disk: it moves the tail itself, however long the tail is.
 const MAX_PASSES: usize = 4;
 
 /// The outcome of moving the log.
@@ -71,7 +71,7 @@ enum Moved {
 pub(super) struct Checkpoints {
     limits: Limits,
     log: Arc<Log>,
-    /// None when the thread is to end.
+    /// `None` when the thread must end.
     thread: Option<(Sender<()>, JoinHandle<()>)>,
     answers: Receiver<Moved>,
     is_asked: bool,
@@ -85,7 +85,7 @@ pub(super) struct Checkpoints {
 struct Log {
     /// Length after the last commit.
     pages: AtomicUsize,
-    /// Held while the thread moves pages: `SQLite` allows one checkpoint at a time.
+    /// Held while the thread moves pages, because `SQLite` allows one checkpoint at a time.
     turn: Mutex<()>,
 }
 
@@ -111,7 +111,8 @@ impl Checkpoints {
         let db = connection::checkpoints(file).map_err(failed)?;
         let log = Arc::new(Log::default());
         let of_writer = Arc::clone(&log);
-        // SQLite has one hook of this kind. This replaces SQLite's hook, which would move the log inside a commit.
+        // SQLite has a single hook of this kind, so this replaces the built-in hook, which would move the log inside a
+        // commit.
         writer
             .wal_hook(Some(move |_: &mut _, pages: i32| {
                 of_writer.pages.store(usize::try_from(pages).unwrap_or(0), Ordering::Relaxed);
@@ -140,7 +141,7 @@ impl Checkpoints {
         let answer = self.answers.try_recv().ok();
         self.is_asked &= answer.is_none();
         if pages < self.limits.threshold {
-            // The log began again.
+            // The log has begun again.
             (self.due, self.ceiling) = (self.limits.threshold, self.limits.ceiling);
         } else if answer == Some(Moved::All) {
             checkpoint(db, "PASSIVE")?;
@@ -148,16 +149,16 @@ impl Checkpoints {
             self.ceiling = pages + pages / 2;
             self.wait_for_readers(db, pages)?;
         } else if pages >= self.due && !self.is_asked {
-            // If a reader is in the way, it is not asked again at every commit.
+            // If a reader is in the way, the thread is not asked again at every commit.
             self.due = pages + self.limits.threshold / 4;
             self.is_asked = true;
-            // If the thread has ended by a panic, the ceiling takes over.
+            // If the thread has panicked, the ceiling takes over.
             let _ended = self.thread.as_ref().map(|(ask, _)| ask.send(()));
         }
         Ok(())
     }
 
-    /// Moves all of the log and truncates its file. Returns false if a reader still uses it.
+    /// Moves the whole log and truncates its file. Returns `false` if a reader still uses the log.
     pub(super) fn truncate_log(&self, db: &Connection) -> rusqlite::Result<bool> {
         let _turn = self.log.turn();
         connection::truncate_log(db)
@@ -202,7 +203,7 @@ impl Mover {
     fn run(&self, health: &Health) -> Moved {
         let _turn = self.log.turn();
         self.passes().unwrap_or_else(|error| {
-            // As with a commit: an fsync that failed cannot be retried.
+            // As after a commit, a failed fsync cannot be retried.
             if error.is_fatal() {
                 health.end(Lost::Disk);
             }
@@ -243,7 +244,8 @@ impl Failed {
     }
 }
 
-/// Moves pages of the log. Returns whether it moved all, and the number of the log's pages that are in the file now.
+/// Moves pages of the log. Returns whether all of them were moved, and the number of the log's pages that are now in
+/// the file.
 fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<(Moved, usize)> {
     let sql = format!("PRAGMA wal_checkpoint({mode})");
     db.prepare_cached(&sql)?.query_row([], |row| {

@@ -1,4 +1,5 @@
-//! Corrections of the outbox after a clock that was set back: it has written times that lie too far ahead.
+//! Corrections of the outbox after the clock was set back, because the fast clock has written times that lie too far
+//! ahead.
 
 use rusqlite::{Connection, params};
 
@@ -9,8 +10,8 @@ use crate::{clock::Millis, domain::webhooks::LEASE, store::generations::is_curre
 const MAX_ROWS_PER_COMMIT: usize = 1_000;
 
 impl Store {
-    /// Makes deliveries whose last attempt lies in the future due again: each waits its usual pause from `now`. Returns
-    /// their number.
+    /// Corrects deliveries whose last attempt lies in the future: each becomes due again after its usual pause from
+    /// `now`. Returns their number.
     pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError> {
         let ahead = self.read(|db| {
             let mut find = db.prepare(concat!(
@@ -36,9 +37,8 @@ impl Store {
 }
 
 /// Moves rows to earlier times. A first attempt is due at once, a lease ends after its usual duration, and another
-/// attempt keeps its pause: it comes as long after now as it should have come after the previous one. The previous
-/// attempt's time is corrected too, because the clock may be set back again, and the pause is the difference of the
-/// two.
+/// attempt keeps its pause, which now begins at `now` instead of at the previous attempt. The previous attempt's time
+/// is corrected too, because the pause is the difference of the two times, and the clock may be set back again.
 fn bring_forward(db: &Connection, rows: &[i64], now: Millis) -> rusqlite::Result<usize> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET first_attempt = min(first_attempt, ?2), due = CASE \

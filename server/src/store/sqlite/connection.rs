@@ -1,4 +1,4 @@
-//! Opening connections: their settings, and the database's secret; and copies from one connection to another.
+//! Connections: opening them with their settings and the database's secret, and copying from one to another.
 
 use std::{
     path::{Path, PathBuf},
@@ -19,20 +19,20 @@ use super::{
     migrations::{IndexOfNumbers, STEPS_PER_LOOK, known, migrate, migrate_watched, schema},
 };
 
-/// Maximum time that a statement waits for a lock of another process: a command beside the server, or the server beside
-/// a command.
+/// Maximum time that a statement waits for a lock of another process: a server waits for a command, or a command for a
+/// server.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Number of prepared statements that a connection keeps: the default of 16 is fewer than the store has.
+/// Maximum number of prepared statements that a connection keeps. The default of 16 is fewer than the store has.
 const MAX_CACHED_STATEMENTS: usize = 128;
 
-/// Keeps the old pages of savepoints in memory, not in a separate file.
+/// Setting that keeps the old pages of savepoints in memory, not in a separate file.
 const TEMPORARY_IN_MEMORY: &str = "PRAGMA temp_store = MEMORY";
 
-/// All pages at once, for [`Backup::step`].
+/// Number that makes [`Backup::step`] copy all pages at once.
 const ALL_PAGES: i32 = -1;
 
-/// Opens a connection that writes to a file, durably, and returns it with the database's secret, which is `fresh` if it
-/// is new.
+/// Opens a connection that writes durably to a file. Returns it with the database's secret, which is `fresh` if the
+/// database had none.
 pub(super) fn writer(
     file: &Path,
     if_empty: IfEmpty,
@@ -44,23 +44,23 @@ pub(super) fn writer(
     let mut db = Connection::open_with_flags(file, flags).map_err(failed)?;
     configure(&db).map_err(failed)?;
     identity::check(&db, file, if_empty)?;
-    // FULL: an answer promises that the write is on the disk. Erased data is overwritten (see `vacuum`).
+    // FULL, because an answer promises that the write is on the disk. Erased data is overwritten (see `vacuum`).
     //
-    // The cache: large enough for the pages that orders write over and over, and no larger. While the file is below 1
-    // GiB, SQLite walks through all cached pages at nearly every commit: a b-tree split gives a page the number of the
-    // lock bytes' page for a moment, which lies behind the end of the file, and so the commit drops what is cached from
-    // there on. At 64 MB that was 7 % of all CPU time, at 16 MB it is not seen.
+    // The cache is large enough for the pages that orders write again and again, and no larger. While the file is below
+    // 1 GiB, SQLite walks through all cached pages at nearly every commit. This is because a b-tree split briefly gives
+    // a page the number of the lock-byte page. That number lies behind the end of the file, so the commit drops all
+    // pages cached behind the end. At 64 MB that took 7 % of all CPU time; at 16 MB it is not noticeable.
     //
-    // Checkpoints are rare, because a page that many commits write is then moved once. A server's are removed from its
-    // commits (see `checkpoints`). A log that a long read has made larger than its ceiling there is cut to 176 MB when
-    // it begins again; cutting it takes some 50 ms, so the limit is no lower.
+    // Checkpoints are rare, so that a page that many commits write is moved once. A server's commits run no checkpoints
+    // (see `checkpoints`). If a long read has made the log larger than the ceiling, the log is cut to 176 MB when it
+    // begins again. The limit is no lower, because cutting the log takes some 50 ms.
     db.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 10000; \
          PRAGMA journal_size_limit = 184549376; PRAGMA secure_delete = ON;",
     )
     .map_err(failed)?;
-    // The schema comes before the log, in one commit with the mark and the secrets: a first start that is killed leaves
-    // an empty file or a whole database.
+    // The schema is written before the log is enabled, in one commit with the mark and the secret, so that a first
+    // start that is killed leaves either an empty file or a complete database.
     let secret = prepare(&mut db, file, fresh)?;
     enable_wal(&db, file)?;
     Ok((db, secret))
@@ -82,17 +82,18 @@ fn enable_wal(db: &Connection, file: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Opens a connection that moves pages of the log into a file which a writer has opened before.
+/// Opens a connection that moves pages of the log into a file that a writer has already opened.
 pub(super) fn checkpoints(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
     configure(&db)?;
-    // Moved pages are synced, log first.
+    // Moved pages are synced, the log first.
     db.execute_batch("PRAGMA synchronous = FULL")?;
     Ok(db)
 }
 
-/// Returns true if a file is a database of an older version. An unreadable file is left to the code that opens it.
+/// Returns `true` if a file is a database of an older version. An unreadable file is reported by the code that opens
+/// it.
 pub(super) fn is_older(file: &Path) -> bool {
     let found = reader(file).and_then(|db| schema(&db));
     found.is_ok_and(|found| (1..known()).contains(&found))
@@ -110,7 +111,7 @@ pub(super) fn source(file: &Path) -> Result<Connection, StoreError> {
     Ok(db)
 }
 
-/// Opens a connection that reads a file which a writer has opened before.
+/// Opens a connection that reads a file that a writer has already opened.
 pub(super) fn reader(file: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(file, flags)?;
@@ -125,7 +126,8 @@ pub(super) fn memory() -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-/// Opens a database in memory with the schema, copied from one that the process keeps: a test suite starts hundreds.
+/// Opens a database in memory with the schema, copied from a database that the process keeps, because a test suite
+/// starts hundreds.
 pub(super) fn memory_with_schema() -> rusqlite::Result<Connection> {
     static EMPTY: Mutex<Option<Connection>> = Mutex::new(None);
     let mut kept = EMPTY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +148,7 @@ pub(super) fn log_of(file: &Path) -> PathBuf {
     file_lock::beside(file, "-wal")
 }
 
-/// Moves all of the log into the file and truncates it. Returns false, at once, if a reader still uses the log.
+/// Moves the whole log into the file and truncates the log. Returns `false` at once if a reader still uses the log.
 pub(super) fn truncate_log(db: &Connection) -> rusqlite::Result<bool> {
     db.busy_timeout(Duration::ZERO)?;
     let is_busy = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
@@ -154,7 +156,7 @@ pub(super) fn truncate_log(db: &Connection) -> rusqlite::Result<bool> {
     is_busy.map(|is_busy| !is_busy)
 }
 
-/// Brings the schema up to date and returns the database's secret, which is `fresh` if it has none.
+/// Brings the schema up to date, and returns the database's secret, which is `fresh` if the database had none.
 pub(super) fn prepare(
     db: &mut Connection,
     file: &Path,
@@ -164,13 +166,13 @@ pub(super) fn prepare(
     let mut prepared = || {
         let is_upgrade = schema(db)? < known();
         if is_upgrade {
-            // One statement may change each row of the largest table, and its rollback data is as large.
+            // One statement may change every row of the largest table, and its rollback data is as large as the table.
             db.execute_batch("PRAGMA temp_store = FILE")?;
             let say = |percent| tracing::info!("the index of tracking numbers is {percent} % done");
             index.watch(db, STEPS_PER_LOOK, say)?;
         }
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        // The version is read again, now that no other process can be migrating.
+        // This reads the version again, now that no other process can be migrating.
         migrate_watched(&tx, &index)?;
         let secret = secret(&tx, fresh)?;
         identity::mark(&tx)?;
@@ -184,7 +186,7 @@ pub(super) fn prepare(
     prepared().map_err(|error| StoreError::from_sqlite(file, error))
 }
 
-/// Returns the database's secret, which is `fresh` from now on if it has none.
+/// Returns the database's secret. If there is none, stores `fresh` as the secret and returns it.
 fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
     let find = "SELECT value FROM meta WHERE name = ?1";
     if let Some(secret) = db.query_row(find, [SECRET], |row| row.get(0)).optional()? {
@@ -194,7 +196,7 @@ fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
     Ok(fresh)
 }
 
-/// Copies all pages, or fails: `SQLite` reports no error when another connection locks one of the two.
+/// Copies all pages, or fails. `SQLite` itself reports no error when another connection locks one of the two databases.
 pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
     match Backup::new(from, to)?.step(ALL_PAGES)? {
         StepResult::Done => Ok(()),
@@ -205,8 +207,9 @@ pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Re
 fn configure(db: &Connection) -> rusqlite::Result<()> {
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(MAX_CACHED_STATEMENTS);
-    // Plans do not depend on bound values. Without this, SQLite looks at the values of LIMIT and of columns without
-    // an index while it plans, and prepares a cached statement again for each new one: more than half of a webhook.
+    // Makes plans independent of bound values. Without this, SQLite looks at the values of LIMIT and of columns without
+    // an index while it plans, and prepares a cached statement again for each new value. That was more than half of a
+    // webhook's cost.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.execute_batch(TEMPORARY_IN_MEMORY)?;
     db.execute_batch("PRAGMA foreign_keys = OFF")

@@ -19,7 +19,7 @@ impl Store {
         Self::prepared(copied?, &self.0.file, self.0.secret)
     }
 
-    /// Replaces all data of a store in memory by that of another store.
+    /// Replaces all data of a store in memory with a copy of another store's data.
     pub fn become_copy_of(&self, other: &Self) -> Result<(), StoreError> {
         let Mode::Inline(db) = &self.0.mode else {
             return Err(StoreError::InUse { file: self.0.file.clone() });
@@ -30,7 +30,7 @@ impl Store {
         // The keys are read again when the lock on the database is free, not before.
         self.0.keys.clear();
         other.read(|other| copy_pages(other, &mut db))?;
-        // Events on their way belong to the state that is replaced.
+        // Events that are being delivered belong to the state that is replaced.
         outbox::skip_leases_to(&db, last).map_err(failed)?;
         self.notify_outbox();
         Ok(())

@@ -1,6 +1,6 @@
-//! The number of a tenant's parcels by day, state and country. They are maintained in the commit that changes them, so
-//! that a list knows its total without reading the parcels. A commit's changes are added up in memory and written once,
-//! at its end: its orders are mostly of one tenant, day and country.
+//! Counts of a tenant's parcels by day, state and country. The commit that changes a parcel updates them too, so that a
+//! list knows its total without reading the parcels. A commit's changes are added up in memory and written once, at its
+//! end, because most of its orders have the same tenant, day and country.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) struct CountKey {
     country: CountryCode,
 }
 
-/// The changes of a transaction's counts that are not written yet.
+/// The changes to the counts that a transaction has not written yet.
 #[derive(Debug, Default)]
 pub(super) struct PendingCounts(BTreeMap<CountKey, i64>);
 

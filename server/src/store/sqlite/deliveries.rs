@@ -36,9 +36,9 @@ impl Store {
         self.scan(None, move |store| store.read(read)).await
     }
 
-    /// Records an attempt and its effect on the event, its successors and the endpoint. If the event was replayed or
-    /// its endpoint replaced meanwhile, the attempt is logged without effect. If the event is deleted, nothing is
-    /// logged.
+    /// Records an attempt and its effect on the event, its successors and the endpoint. If the event has been replayed
+    /// or its endpoint replaced since the lease, the attempt is logged without effect. If the event has been deleted,
+    /// nothing is logged.
     pub async fn settle(
         &self,
         lease: Lease,
@@ -54,7 +54,7 @@ impl Store {
         Ok(settled)
     }
 
-    /// Releases nothing: with one writer an event is enqueued before its predecessor is settled, or after that.
+    /// Releases nothing. With one writer, an event is enqueued either before or after its predecessor is settled.
     #[expect(clippy::unused_async, reason = "the other engine waits")]
     pub async fn release_stranded(&self, _now: Millis) -> Result<u64, StoreError> {
         Ok(0)
@@ -64,7 +64,7 @@ impl Store {
     pub async fn forget(&self, lease: Lease) -> Result<(), StoreError> {
         self.call(move |db| {
             let Some(Found { row, .. }) = leases::find(db, &lease)? else { return Ok(()) };
-            // The row's id will be another event's, which must not inherit this log.
+            // Another event will get the row's id, and must not inherit this log.
             db.execute("DELETE FROM webhook_attempts WHERE outbox = ?1", [row])?;
             db.execute("DELETE FROM outbox WHERE id = ?1", [row]).map(drop)
         })
@@ -132,7 +132,7 @@ fn settle(
     Ok(if is_new { Settled::SwitchedOff(by) } else { Settled::Counted })
 }
 
-/// Ends an event with a status. One that was held meanwhile and has arrived nevertheless is delivered.
+/// Ends an event with a status. An event that was held during the attempt and has arrived nevertheless is delivered.
 fn finish(
     db: &Connection,
     (row, number): (i64, u32),
@@ -151,7 +151,7 @@ fn again(db: &Connection, (row, number): (i64, u32), at: Millis) -> rusqlite::Re
     update.execute(params![row, at.0, number]).map(drop)
 }
 
-/// Returns true if the endpoint has accepted anything since the first attempt at this event.
+/// Returns `true` if the endpoint has accepted anything since the first attempt at this event.
 fn has_answered_since(db: &Connection, row: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(concat!(
         "SELECT EXISTS (SELECT 1 FROM outbox o JOIN webhook_endpoints e ON e.tenant = ",
@@ -162,7 +162,7 @@ fn has_answered_since(db: &Connection, row: i64) -> rusqlite::Result<bool> {
 }
 
 fn purge(db: &Connection, before: Millis, max: i64) -> rusqlite::Result<usize> {
-    // Rows are appended as time goes by: if the first are young, all are.
+    // Rows are appended in order of time, so if the first rows are young, all are.
     let old = concat!(
         "SELECT id FROM (SELECT id, created_at FROM outbox WHERE ",
         is_current!("tenant"),

@@ -1,4 +1,4 @@
-//! Endpoints in the database: holding their events, and replaying missed ones.
+//! Endpoints in the database: holding their events, and replaying missed events.
 
 use rusqlite::{Connection, Row, ToSql, params};
 
@@ -12,18 +12,18 @@ use crate::{
     store::{EventsToReplay, generations::current},
 };
 
-/// Maximum number of events that one commit holds or replays: others wait for it.
+/// Maximum number of events that one commit holds or replays, because other writes wait for it.
 const MAX_EVENTS_PER_COMMIT: usize = 250;
 
 impl Store {
-    /// Holds the unsent events of an endpoint that is off, at most 250 a commit: nothing is sent to it meanwhile. It
-    /// stops when the endpoint is turned on again.
+    /// Holds the unsent events of an endpoint that is off, at most 250 in one commit. Nothing is sent to the endpoint
+    /// while this runs. It stops when the endpoint is turned on again.
     pub(in crate::store) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
         while self.call(move |db| hold(db, tenant.number())).await? == MAX_EVENTS_PER_COMMIT {}
         Ok(())
     }
 
-    /// Enqueues an event without a change behind it (a test) for the tenant's endpoint.
+    /// Enqueues an event that no change caused (a test) for the tenant's endpoint.
     pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError> {
         let made = self.call(move |db| {
             let Some(subscription) = outbox::subscription(db, tenant)? else { return Ok(()) };
@@ -34,7 +34,7 @@ impl Store {
         Ok(())
     }
 
-    /// Sends events again, at most 250 a commit, the earliest first, and returns their number. It stops when the
+    /// Sends events again, at most 250 in one commit, the earliest first, and returns their number. It stops when the
     /// endpoint is turned off.
     pub async fn replay(
         &self,
@@ -73,7 +73,7 @@ fn replay(
     (tenant, what, after): (Tenant, EventsToReplay, i64),
     now: Millis,
 ) -> rusqlite::Result<Vec<i64>> {
-    // It may have been turned off since the check.
+    // The endpoint may have been turned off since the check.
     if !outbox::subscription(db, tenant)?.is_some_and(|subscription| subscription.enabled) {
         return Ok(Vec::new());
     }

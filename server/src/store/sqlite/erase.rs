@@ -1,5 +1,6 @@
-//! Erasing a sandbox's rows: what belongs to a parcel, and in which order it goes. [`super::resets`] and
-//! [`Store::purge`] decide which parcels go, and when. Production's are permanent, and nothing in here touches them.
+//! Erasing a sandbox's rows: which rows belong to a parcel, and in which order they are deleted. [`super::resets`] and
+//! [`Store::purge`] decide which parcels are erased, and when. Production's parcels are permanent, and nothing in this
+//! file touches them.
 
 use parcelo::model::Deleted;
 use rusqlite::Connection;
@@ -15,8 +16,8 @@ use crate::{
     },
 };
 
-/// Returns the condition for sandboxes that have parcels. The counts have many rows of each, so the query jumps from
-/// one tenant to the next.
+/// Returns the condition for sandboxes that have parcels. The counts have many rows for each sandbox, so the query
+/// jumps from one tenant to the next.
 macro_rules! sandboxes {
     () => {
         concat!(
@@ -30,27 +31,28 @@ macro_rules! sandboxes {
     };
 }
 
-/// Selects some of their parcels that were created at `?1` or before.
+/// Selects some of the sandboxes' parcels that were created at `?1` or before.
 pub(super) const OLD: &str = concat!(
     "SELECT id FROM parcels WHERE ",
     sandboxes!(),
     " AND created_at <= ?1 ORDER BY tenant, created_at, id LIMIT ?2"
 );
-/// Deletes some of their manifests.
+/// Deletes some of the sandboxes' old manifests.
 const OLD_MANIFESTS: &str = concat!(
     "DELETE FROM manifests WHERE id IN (SELECT id FROM manifests \
      WHERE tenant % 2 = 1 AND submitted_at <= ?1 AND ",
     is_current!("tenant"),
     " LIMIT ?2)"
 );
-/// Deletes some of their idempotency records.
+/// Deletes some of the sandboxes' old idempotency records.
 pub(super) const OLD_RECORDS: &str = concat!(
     "DELETE FROM idempotency WHERE id IN (SELECT id FROM idempotency WHERE ",
     sandboxes!(),
     " AND tenant % 2 = 1 AND first_seen <= ?1 LIMIT ?2)"
 );
 
-/// Deletes some of the records and manifests of an ended generation; the second condition matches that of an index.
+/// Deletes some of the records and manifests of an ended generation. The second condition matches the condition of an
+/// index.
 const ENDED_RECORDS: &str = "DELETE FROM idempotency WHERE id IN \
      (SELECT id FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1 LIMIT ?2)";
 const ENDED_MANIFESTS: &str =
@@ -88,14 +90,14 @@ impl Store {
     }
 }
 
-/// Does one page of the purge. The flag says whether there may be more.
+/// Purges one page. The flag is `true` if there may be more.
 fn purge(db: &Connection, before: i64, budget: &mut Budget) -> rusqlite::Result<(Deleted, bool)> {
     let mut eraser = Eraser::new(db, budget);
     let is_more = eraser.old_parcels(before)?
         || eraser.manifests(OLD_MANIFESTS, before)?
         || eraser.records(OLD_RECORDS, before)?;
     if !is_more {
-        // Not before: the counts say which tenants are sandboxes.
+        // Not earlier, because the counts say which tenants are sandboxes.
         counts::sweep(db)?;
     }
     Ok((eraser.finish()?, is_more))
@@ -115,7 +117,7 @@ impl<'a> Eraser<'a> {
         Self { db, budget, deleted: Deleted::default(), highest: 0 }
     }
 
-    /// Records what must be remembered of the deleted rows, and returns their numbers.
+    /// Records the highest row of a deleted parcel, and returns the counts of the deleted data.
     pub(super) fn finish(self) -> rusqlite::Result<Deleted> {
         if self.highest > 0 {
             let sql = "UPDATE deleted_parcels SET highest = max(highest, ?1)";
@@ -124,9 +126,9 @@ impl<'a> Eraser<'a> {
         Ok(self.deleted)
     }
 
-    // The methods below return true if the page ended before everything was deleted.
+    // The methods below return `true` if the page ended before everything was deleted.
 
-    /// Erases everything of an ended generation. No read finds it, so a parcel may lose its rows in several pages.
+    /// Erases all data of an ended generation. A parcel may lose its rows in several pages, because no read finds it.
     pub(super) fn generation(&mut self, number: i64) -> rusqlite::Result<bool> {
         Ok(self
             .deliveries("SELECT id FROM outbox WHERE tenant = ?1 ORDER BY id LIMIT ?2", number)?
@@ -147,7 +149,7 @@ impl<'a> Eraser<'a> {
         Ok(false)
     }
 
-    /// Erases old parcels, each whole: callers see it until it is gone.
+    /// Erases old parcels, each in one page, because callers can see a parcel until it is gone.
     fn old_parcels(&mut self, before: i64) -> rusqlite::Result<bool> {
         while let Some(parcels) = self.some(OLD, before)? {
             for parcel in parcels {
@@ -228,7 +230,7 @@ impl<'a> Eraser<'a> {
         Ok(is_more)
     }
 
-    /// Returns the next rows that `which` selects; its last parameter is their maximum number.
+    /// Returns the next rows that `which` selects. The last parameter of `which` is their maximum number.
     fn some(&self, which: &str, given: i64) -> rusqlite::Result<Option<Vec<i64>>> {
         let mut find = self.db.prepare_cached(which)?;
         let rows = find.query_map([given, self.budget.next_rows()], |row| row.get(0))?;

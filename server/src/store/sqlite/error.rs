@@ -63,7 +63,7 @@ pub enum StoreError {
         /// The newest schema this program knows.
         known: i64,
     },
-    /// The file is another program's, or no database at all.
+    /// The file belongs to another program, or is not a database.
     #[error(
         "{file} is not a Parcelo database and is left as it is: name another file with --database, or restore a backup in its place",
         file = .file.display()
@@ -72,7 +72,7 @@ pub enum StoreError {
         /// The file.
         file: PathBuf,
     },
-    /// The file has no content, and a command was to find data in it.
+    /// The file is empty, and a command expected data in it.
     #[error(
         "the database {file} is empty: start the server on it to make a new database, or restore a backup in its place",
         file = .file.display()
@@ -92,7 +92,7 @@ pub enum StoreError {
         /// The journal mode that it has.
         mode: String,
     },
-    /// A row does not hold what was once written to it.
+    /// A row no longer holds the data that was written to it.
     #[error(
         "the database {database} holds a row that cannot be read{which}: check the disk, and restore a backup"
     )]
@@ -120,13 +120,13 @@ pub enum StoreError {
         /// The name of the database.
         database: String,
     },
-    /// Too many writes wait; this one was not taken.
+    /// Too many writes are queued; this write was not accepted.
     #[error("too many writes wait for the database {database}: try again")]
     Full {
         /// The name of the database.
         database: String,
     },
-    /// The database server does not run, or cannot be reached at the moment.
+    /// The database server is not running, or cannot be reached at the moment.
     #[error(
         "the database {database} cannot be reached ({reason}): check that it runs and takes connections from here"
     )]
@@ -136,7 +136,7 @@ pub enum StoreError {
         /// The reason.
         reason: String,
     },
-    /// The database server is reachable, and its settings or its contents forbid its use.
+    /// The database server is reachable, but its settings or its contents forbid its use.
     #[error("the database {database} cannot be used: {reason}")]
     Unsuitable {
         /// The name of the database.
@@ -160,7 +160,7 @@ pub enum StoreError {
         /// The name of the database.
         database: String,
     },
-    /// The connection was cut while a write was committed: it was done, or not.
+    /// The connection was cut during a commit: the write was done or not.
     #[error(
         "the connection to the database {database} was cut during a commit, which was done or not: look up what it was to change"
     )]
@@ -168,14 +168,14 @@ pub enum StoreError {
         /// The name of the database.
         database: String,
     },
-    /// Too many long reads of the tenant wait; this one was not done.
+    /// Too many long reads of the tenant are queued; this read was not done.
     #[error("too many long reads wait for the database {database}: try again")]
     Crowded {
         /// The name of the database.
         database: String,
     },
-    /// The write failed: it is not acknowledged, and unless the store was closed no other will be. After a failed fsync
-    /// it may be found done at the next start.
+    /// The write failed: it is not acknowledged, and unless the store was closed, no other write will be. After a
+    /// failed fsync, the next start may find the write done.
     #[error(
         "the database {database} takes no more writes: see the log for the reason, then start again"
     )]
@@ -208,7 +208,7 @@ impl StoreError {
     }
 }
 
-/// The place of damage in a parcel, so that an operator finds it.
+/// The place of damage in a parcel, so that an operator can find it.
 #[derive(Debug, thiserror::Error)]
 #[error("{table}, parcel row {row}")]
 struct Unreadable {
@@ -227,7 +227,7 @@ pub(in crate::store) fn unreadable(
     rusqlite::Error::FromSqlConversionFailure(0, Type::Null, source)
 }
 
-/// Returns the table in which a parcel cannot be read, if that is the error.
+/// Returns the table in which a parcel cannot be read, or `None` for another error.
 pub(super) fn unreadable_table(error: &rusqlite::Error) -> Option<&'static str> {
     find(error).map(|unreadable| unreadable.table)
 }
@@ -243,14 +243,14 @@ fn named(error: &rusqlite::Error) -> String {
     find(error).map(|unreadable| format!(" ({unreadable})")).unwrap_or_default()
 }
 
-/// Returns true if a query of one row failed because the row or its page is damaged. When `SQLite` parses invalid JSON,
-/// it reports a generic error.
+/// Returns `true` if a query of one row failed because the row or its page is damaged. Generic errors count too,
+/// because `SQLite` reports one when it parses invalid JSON.
 pub(in crate::store) fn is_row_error(error: &rusqlite::Error) -> bool {
     let is_plain = |error: &ffi::Error| error.extended_code == ffi::SQLITE_ERROR;
     is_damaged(error) || is_corrupt(error) || error.sqlite_error().is_some_and(is_plain)
 }
 
-/// Returns true if a row does not hold what was once written to it; the next one may.
+/// Returns `true` if a row no longer holds the data that was written to it; the next row may be sound.
 pub(in crate::store) fn is_damaged(error: &rusqlite::Error) -> bool {
     matches!(
         error,
@@ -261,17 +261,17 @@ pub(in crate::store) fn is_damaged(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Returns true if another connection holds the write lock.
+/// Returns `true` if another connection holds the write lock.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// Returns true if a constraint of a table refused a row.
+/// Returns `true` if a constraint of a table refused a row.
 pub(super) fn is_constraint(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation)
 }
 
-/// Returns true if something could not be written, which is no fault of the data that was read.
+/// Returns `true` if data could not be written, which is no fault of the data that was read.
 #[cfg(feature = "server")]
 pub(super) fn is_of_writing(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
@@ -286,13 +286,13 @@ pub(super) fn is_of_writing(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Returns true if a page of the file does not hold what it should.
+/// Returns `true` if a page of the file is damaged.
 pub(super) fn is_corrupt(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt)
 }
 
-/// Returns true if the file can no longer be trusted to keep what is written. An fsync that failed once may succeed the
-/// next time without the data being there, so there is no second try.
+/// Returns `true` if the file can no longer be trusted to keep written data. A failed fsync is not retried, because it
+/// may succeed the next time although the data is not on the disk.
 pub(super) fn is_fatal(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),

@@ -1,8 +1,8 @@
-//! The lock on a database file: one server has it, and the file stays where it is.
+//! The lock that one server holds on a database file, and the check that the file stays where it is.
 //!
-//! A process that closes any descriptor of a file loses all its POSIX locks on it, `SQLite`'s too. So this process
-//! opens a database file once beside `SQLite`, and never closes it; anything else about the file is found out by
-//! `stat`.
+//! A process that closes any descriptor of a file loses all its POSIX locks on the file, including `SQLite`'s. So this
+//! process opens a database file once, in addition to `SQLite`, and never closes it. Anything else about the file is
+//! found out by `stat`.
 
 use std::{
     fs::{self, File, Metadata, TryLockError},
@@ -26,7 +26,7 @@ static OPEN: Mutex<Vec<Arc<Descriptor>>> = Mutex::new(Vec::new());
 struct Descriptor {
     file: File,
     id: FileId,
-    /// A lock belongs to the descriptor: the same process would be granted it a second time.
+    /// `true` while locked. A lock belongs to the descriptor, so the same process could take it a second time.
     is_held: AtomicBool,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn lock(file: &Path) -> Result<FileLock, StoreError> {
     if descriptor.is_held.swap(true, Ordering::AcqRel) {
         return Err(StoreError::InUse { file: file.to_owned() });
     }
-    // From here on dropping the lock releases the file, also if it could not be locked.
+    // From here on dropping the lock releases the file, even if locking it fails.
     let lock = FileLock { descriptor, _lock_file: lock_file };
     // Outside Linux such a lock conflicts with SQLite's own.
     if cfg!(target_os = "linux") {
@@ -60,7 +60,7 @@ impl FileLock {
     }
 }
 
-/// A locked file, by the descriptor that is never closed.
+/// A locked file, through the descriptor that is never closed.
 pub(super) struct LockedFile(Arc<Descriptor>);
 
 impl LockedFile {
@@ -78,7 +78,7 @@ impl Drop for FileLock {
     }
 }
 
-/// Locks a second file, named after the real file, whatever links lead to that.
+/// Locks a second file, named after the real file, whatever links lead to the real file.
 fn lock_beside(file: &Path) -> Result<File, StoreError> {
     let real = file.canonicalize().map_err(|error| StoreError::open(file, error))?;
     let lock =
@@ -96,8 +96,8 @@ fn locked(tried: Result<(), TryLockError>, file: &Path) -> Result<(), StoreError
     }
 }
 
-/// Opens the file, unless this process has done so before. A new one can be read by its owner only, because it holds
-/// the secret and people's addresses.
+/// Opens the file, unless this process has done so before. Only its owner can read a new file, because it holds the
+/// secret and people's addresses.
 pub(super) fn create(file: &Path) -> Result<(), StoreError> {
     open_once(file).map(drop).map_err(|error| StoreError::open(file, error))
 }
@@ -133,8 +133,8 @@ pub(super) fn beside(file: &Path, end: &str) -> PathBuf {
 pub(super) struct Files(Vec<(PathBuf, FileId)>);
 
 impl Files {
-    /// Returns the files of an open database, including its log and its shared memory if they exist. Data written to
-    /// one of them after its name is gone is lost as well.
+    /// Returns the files of an open database, including its log and its shared memory if they exist. Data that is
+    /// written to any of these files after its name is gone is lost.
     pub(super) fn of_database(file: &Path) -> io::Result<Self> {
         let real = file.canonicalize()?;
         let mut files = vec![(file.to_owned(), id_of(&fs::metadata(file)?))];
@@ -151,7 +151,7 @@ impl Files {
     pub(super) fn missing(&self) -> Option<&Path> {
         let is_missing = |(path, id): &&(PathBuf, FileId)| match fs::metadata(path) {
             Ok(found) => id_of(&found) != *id,
-            // Without permission to look, it is unknown.
+            // Without permission to look, the answer is unknown, and the file is not called missing.
             Err(error) => {
                 matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
             }

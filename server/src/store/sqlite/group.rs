@@ -1,15 +1,15 @@
 //! Group commit: many writes, one transaction, one fsync.
 //!
-//! No caller is answered before the commit. That includes refusals: "this number exists" may rest on a row that another
-//! write of the same group inserted, and if the commit fails, that row never existed.
+//! No caller is answered before the commit, not even with a refusal: "this number exists" may be based on a row that
+//! another write of the same group inserted, and if the commit fails, that row never existed.
 //!
 //! There are two kinds of write: changes that the domain decided, and plain calls (accounts, keys, purges).
 //!
-//! A write that stops half way undoes only itself. A plain call has a savepoint for that. Changes have none at first:
-//! it would be a third of an order's cost in here, and the reason for a refusal is nearly always found before they have
-//! written anything. If a panic, an error or a late refusal does stop them half way (the count of changed rows has
-//! moved since they began), the group is rolled back and run again with a savepoint for each write. So a write may run
-//! twice; the last run's result counts.
+//! A write that stops half way undoes only itself. A plain call has a savepoint for that. Changes have none at first,
+//! because it would be a third of an order's cost in SQL, and the reason for a refusal is nearly always found before
+//! anything is written. If a panic, an error or a late refusal does stop changes half way (the connection has changed
+//! rows since they began), the group is rolled back and repeated with a savepoint for each write. So a write may run
+//! twice; the result of the last run counts.
 
 use std::{
     mem,
@@ -35,11 +35,11 @@ use crate::{
 
 /// A write: its statements, and the answer to its caller.
 pub(super) trait WriteJob: Send {
-    /// Writes. It may be called again, after a rollback.
+    /// Executes the statements. It may be called again after a rollback.
     fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<Applied>;
     /// Answers the caller.
     fn answer(self: Box<Self>, result: JobResult);
-    /// Returns true if it has a savepoint from the start. Everything pending is written before that.
+    /// Returns `true` if the write has a savepoint from the start. All pending data is written before the savepoint.
     fn needs_savepoint(&self) -> bool {
         true
     }
@@ -54,14 +54,14 @@ pub(super) trait WriteJob: Send {
 pub(super) enum Applied {
     /// The write stands.
     Whole,
-    /// The write is refused; everything it did is undone.
+    /// The write is refused, and everything it did is undone.
     Refused,
 }
 
 /// The outcome of a write. `Ok` is durable, and so is the reason for a refusal.
 pub(super) type JobResult = Result<Applied, NotDone>;
 
-/// Changes in the queue of the writer.
+/// Changes in the writer's queue.
 pub(super) struct Mutation {
     changes: Changes,
     outcome: CommitOutcome,
@@ -124,7 +124,7 @@ impl WriteJob for Mutation {
     }
 }
 
-/// A plain call in the queue of the writer.
+/// A plain call in the writer's queue.
 pub(super) struct PlainWrite<T, F> {
     run: F,
     result: Option<rusqlite::Result<T>>,
@@ -196,8 +196,8 @@ fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> 
             Stopped::HalfWay if is_rolled_back => {
                 attempt.savepoints = Savepoints::ForEach;
             }
-            // A damaged page fails only the writes that touch it: the group is repeated without this one. After such an
-            // error SQLite takes no write before a rollback.
+            // A damaged page fails only the writes that touch it, so the group is repeated without this write. After
+            // such an error SQLite accepts no write before a rollback.
             Stopped::Failed { error, by: Some(by) } if is_corrupt(&error) && is_rolled_back => {
                 tracing::error!(%error, "a write met a page that is damaged, and was undone");
                 attempt.excluded.push(by);
@@ -214,7 +214,7 @@ fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> 
     vec![Err(NotDone::Broken); jobs.len()]
 }
 
-/// Returns the outcome of every write after an error of the whole group.
+/// Returns the outcome of every write after an error that concerns the whole group.
 fn fail(health: &Health, error: &rusqlite::Error, is_rolled_back: bool) -> JobResult {
     if is_fatal(error) || !is_rolled_back {
         health.end(Lost::Disk);
@@ -225,9 +225,9 @@ fn fail(health: &Health, error: &rusqlite::Error, is_rolled_back: bool) -> JobRe
     Err(if is_busy(error) { NotDone::Busy } else { NotDone::Broken })
 }
 
-/// Rolls the transaction back unless `SQLite` has done so. Returns true if none is open any more. After some errors (a
-/// full disk, an I/O error) `SQLite` rolls back by itself: then it is in autocommit mode again, and a `ROLLBACK` would
-/// fail.
+/// Rolls the transaction back unless `SQLite` has already done so. Returns `true` if no transaction is open any more.
+/// After some errors (a full disk, an I/O error) `SQLite` rolls back by itself. The connection is then in autocommit
+/// mode again, and a `ROLLBACK` would fail.
 fn ensure_rolled_back(db: &Connection) -> bool {
     db.is_autocommit() || run(db, "ROLLBACK").is_ok()
 }
@@ -238,10 +238,10 @@ fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
     health.count(&orders);
 }
 
-/// The parameters of one try of a group.
+/// The parameters of one attempt at a group.
 struct Attempt {
     savepoints: Savepoints,
-    /// Writes that are left out, by their positions.
+    /// The positions of the writes that are left out.
     excluded: Vec<usize>,
 }
 
@@ -270,8 +270,8 @@ fn transact(
     jobs: &mut [Box<dyn WriteJob>],
     attempt: &Attempt,
 ) -> Result<Vec<JobResult>, Stopped> {
-    // Takes the write lock now: a later statement that first needed it could fail with `BUSY`, after part of the group
-    // is done.
+    // Takes the write lock now, because a later statement that was the first to need it could fail with `BUSY`, after
+    // part of the group is done.
     run(db, "BEGIN IMMEDIATE")?;
     let mut pending = Pending::default();
     let results = jobs.iter_mut().enumerate().map(|(at, job)| {
@@ -292,8 +292,8 @@ fn transact(
     Ok(results)
 }
 
-/// Writes the pending data of several writes. A damaged page fails those of them that touch it: with a savepoint for
-/// each, every write writes only its share.
+/// Writes the pending data of several writes. If this meets a damaged page, the group is repeated with a savepoint for
+/// each write. Each then writes only its share of the data, so that only the writes that touch the page fail.
 fn write_pending(db: &Connection, pending: Pending) -> Result<(), Stopped> {
     pending.write(db).map_err(|error| match error {
         error if is_fatal(&error) && !is_corrupt(&error) => error.into(),
@@ -309,7 +309,7 @@ fn run_job(
     pending: &mut Pending,
 ) -> Result<JobResult, Option<rusqlite::Error>> {
     let before = db.total_changes();
-    // A connection is as usable after a panic as before: every statement is reset when it is dropped.
+    // A connection is as usable after a panic as before, because every statement is reset when it is dropped.
     match catch_unwind(AssertUnwindSafe(|| job.apply(db, pending))) {
         Ok(Ok(Applied::Whole)) => Ok(Ok(Applied::Whole)),
         Ok(Err(error)) if is_of_group(db, &error) => Err(Some(error)),
@@ -318,9 +318,9 @@ fn run_job(
     }
 }
 
-/// Runs one write in a savepoint; an error concerns the whole group.
+/// Runs one write in a savepoint. An error that this returns concerns the whole group.
 fn run_with_savepoint(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
-    // The savepoint is opened outside `catch_unwind`: a panic leaves it open, and it is rolled back below.
+    // The savepoint is opened outside `catch_unwind`, so that a panic leaves it open, and it can be rolled back below.
     run(db, "SAVEPOINT one")?;
     let apply = || {
         let mut pending = Pending::default();
@@ -340,8 +340,8 @@ fn run_with_savepoint(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Resu
     }
 }
 
-/// Returns true if an error in one write concerns its whole group. In autocommit mode the transaction, with its
-/// savepoints, is gone: nothing of this group stands.
+/// Returns `true` if an error in one write concerns its whole group. In autocommit mode the transaction is gone with
+/// its savepoints, so nothing that the group wrote stands.
 fn is_of_group(db: &Connection, error: &rusqlite::Error) -> bool {
     is_fatal(error) || db.is_autocommit()
 }

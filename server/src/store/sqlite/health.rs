@@ -1,4 +1,4 @@
-//! Health of the database: it can be written and read, and is still the same file.
+//! Health of the database: whether it can be written and read, and whether it is still the same file.
 
 use std::{
     path::Path,
@@ -13,13 +13,13 @@ use rusqlite::Connection;
 
 use super::{Mode, Store, StoreError, connection, error::is_busy, file_lock::Files};
 
-/// Time for which reads of our own table fail before the server says that it is not ready. A single failed read may
-/// have met a program that replaced the log.
+/// Time for which reads of our own table fail before the server reports that it is not ready. A single read may have
+/// failed because a program was replacing the log.
 const UNREADY_AFTER: Duration = Duration::from_secs(2);
-/// Time for which they fail before the database is given up.
+/// Time for which these reads fail before the database is given up.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(6);
 
-/// The reason why a store accepts no writes any more.
+/// The reason why a store accepts no more writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lost {
     /// It was closed.
@@ -39,7 +39,7 @@ pub struct Stats {
     pub commits: u64,
     /// Number of writes in them.
     pub changes: u64,
-    /// Number of orders among those.
+    /// Number of orders among these writes.
     pub orders: u64,
     /// Number of reads that were not part of a write.
     pub reads: u64,
@@ -52,7 +52,7 @@ pub struct Stats {
 pub(super) struct Health {
     lost: OnceLock<Lost>,
     is_unreadable: AtomicBool,
-    /// None in memory.
+    /// `None` in memory.
     files: Option<Files>,
     commits: AtomicU64,
     changes: AtomicU64,
@@ -75,12 +75,12 @@ impl Health {
         self.lost().is_none()
     }
 
-    /// Stops further writes. The first reason stays.
+    /// Stops further writes. The first reason is kept.
     pub(super) fn end(&self, why: Lost) {
         let _ = self.lost.set(why);
     }
 
-    /// Returns true if the files are where they were. If not, no write is accepted any more.
+    /// Returns `true` if the files are where they were. If they are not, no more writes are accepted.
     pub(super) fn check_files(&self) -> bool {
         let Some(missing) = self.files.as_ref().and_then(Files::missing) else { return true };
         if self.is_writable() {
@@ -100,7 +100,7 @@ impl Health {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a commit, given the number of orders of each write that it kept.
+    /// Counts a commit. `orders` holds the number of orders of each write that it kept.
     pub(super) fn count(&self, orders: &[usize]) {
         if !orders.is_empty() {
             self.commits.fetch_add(1, Ordering::Relaxed);
@@ -113,7 +113,7 @@ impl Health {
 /// The state of the disk according to a series of reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Readable {
-    /// It is readable as far as is known.
+    /// As far as is known, it is readable.
     Yes,
     /// It has not been readable for some seconds.
     NotNow,
@@ -142,8 +142,8 @@ impl Reads {
     }
 }
 
-/// A connection that only checks that the file can be read. If it were opened for each check, a server without a free
-/// descriptor would consider its disk broken.
+/// A connection that only checks that the file can be read. It stays open, because a server without a free descriptor
+/// could not open it for a check, and would consider its disk broken.
 pub(super) struct Probe {
     db: Mutex<Connection>,
     reads: Mutex<Reads>,
@@ -155,7 +155,7 @@ impl Probe {
         Ok(Self { db: Mutex::new(db), reads: Mutex::default() })
     }
 
-    /// Reads the secret from the file, because what `SQLite` has cached says nothing about the disk.
+    /// Reads the secret from the file and not from `SQLite`'s cache, which says nothing about the disk.
     fn read(&self) -> rusqlite::Result<[u8; 32]> {
         let db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
         db.execute_batch("PRAGMA shrink_memory")?;
@@ -178,18 +178,18 @@ impl Store {
         Stats { commits, changes, orders, reads, unreadable }
     }
 
-    /// Returns false once the disk has failed or the store is closed. It is read-only from then on, because a failed
-    /// fsync cannot be retried, and the process should end.
+    /// Returns `false` once the disk has failed or the store is closed. The store is read-only from then on, because a
+    /// failed fsync cannot be retried, and the process should end.
     pub fn is_writable(&self) -> bool {
         self.0.health.is_writable()
     }
 
-    /// Returns the reason why it accepts no writes any more, if that is so.
+    /// Returns the reason why the store accepts no more writes, or `None` if it accepts them.
     pub fn lost(&self) -> Option<Lost> {
         self.0.health.lost()
     }
 
-    /// Returns false if reads of the store's own settings have been failing for some seconds.
+    /// Returns `false` if reads of the store's own settings have been failing for some seconds.
     pub fn is_readable(&self) -> bool {
         !self.0.health.is_unreadable.load(Ordering::Acquire)
     }

@@ -13,7 +13,7 @@ use super::{
 /// `PRAGMA application_id` of our files: "PCLO". Files from before 0.2 have none.
 const APPLICATION_ID: i32 = 0x5043_4C4F;
 
-/// Size of a database's header: `SQLite` considers a file of one byte empty, and would overwrite it.
+/// Size of a database's header in bytes. `SQLite` considers a file of one byte empty, and would overwrite it.
 const HEADER_BYTES: u64 = 100;
 
 /// Name of the secret that a database keeps.
@@ -24,7 +24,7 @@ pub(super) const SECRET: &str = "secret";
 pub(super) enum IfEmpty {
     /// It is new, and gets our tables.
     Create,
-    /// It is refused: the caller expected data in it.
+    /// It is refused, because the caller expects data in it.
     Refuse,
 }
 
@@ -34,8 +34,7 @@ enum Identity {
     Foreign,
 }
 
-/// Refuses a file that is not ours, one that is newer than this program, and one that is empty but should not be. It
-/// only reads.
+/// Refuses a file that is not ours, is newer than this program, or is empty but should not be. It only reads the file.
 pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(), StoreError> {
     match identify(db) {
         _ if is_scrap(file) => Err(StoreError::Foreign { file: file.to_owned() }),
@@ -50,7 +49,7 @@ pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(
     }
 }
 
-/// Returns true if the file is too short for a database, and not empty.
+/// Returns `true` if the file is not empty, but too short for a database.
 fn is_scrap(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| (1..HEADER_BYTES).contains(&found.len()))
 }
@@ -71,13 +70,14 @@ fn identify(db: &Connection) -> rusqlite::Result<Identity> {
         // A first start that was killed, before 0.2, leaves a file with a header and nothing else.
         0 if contents == 0 && version == 0 => Identity::Empty,
         0 if version > 0 && has_secret(db)? => Identity::Ours,
-        // Without its secret no key and no label link works, and a new one would hide that for a while.
+        // Without the secret no key and no label link works, and a new secret would hide that for a while.
         APPLICATION_ID if has_secret(db)? => Identity::Ours,
         _ => Identity::Foreign,
     })
 }
 
-/// Returns true if our table of settings exists and has a secret in it. Another program's table may have the same name.
+/// Returns `true` if our table of settings exists and has a secret in it. Another program's table may have the same
+/// name.
 fn has_secret(db: &Connection) -> rusqlite::Result<bool> {
     let columns = "SELECT count(*) FROM pragma_table_info('meta') WHERE name IN ('name', 'value')";
     if db.query_row(columns, [], |row| row.get::<_, i64>(0))? != 2 {

@@ -1,12 +1,12 @@
-//! A compact copy of the idempotency keys, a few hundred to a row, from which the map of keys is filled at startup. The
-//! records themselves include the answers, a gigabyte per million, and all of it would have to be read. An index or a
-//! table of keys would cost every order a statement and every commit a page. A chunk is written with every 256th order,
-//! and the few records after the last chunk are read directly.
+//! A compact copy of the idempotency keys, a few hundred to a row, which fills the map of keys at startup. Without it,
+//! a start would read the records with their answers, a gigabyte per million. An index or a table of keys would cost
+//! every order a statement, and every commit a page. A chunk is written with every 256th order; the few records after
+//! the last chunk are read directly.
 //!
-//! A chunk may name rows that are gone. It has 40 bits of each key, which reveal nothing that was erased.
+//! A chunk may name rows that are gone. It holds 40 bits of each key, which reveal nothing that was erased.
 //!
-//! A key that is missing here could be used for a second order. So each chunk has a checksum and starts where the
-//! previous one ends; from the first that fails either test, the records are read instead.
+//! A key that is missing here could be used for a second order. So each chunk has a checksum, and starts where the
+//! previous chunk ends. From the first chunk that fails either test on, the records are read instead.
 
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
@@ -18,7 +18,7 @@ use super::{
 
 /// Maximum number of rows of a chunk: about as many as fit in a page.
 pub(super) const ROWS: i64 = 256;
-/// Size of a row: the part of its key, and its id.
+/// Size of a row in bytes: the part of its key, and its id.
 const ROW_BYTES: usize = 5 + 8;
 
 /// The end of a list of chunks.
@@ -26,12 +26,12 @@ const ROW_BYTES: usize = 5 + 8;
 pub(super) struct End {
     /// The last row of the last chunk that is sound.
     pub(super) up_to: i64,
-    /// False if another chunk follows that is damaged, or not the next one.
+    /// `false` if another chunk follows that is damaged or out of sequence.
     pub(super) is_sound: bool,
 }
 
-/// Reads all rows after `after`, in the order of their ids, and perhaps some before it. Returns where the chunks end;
-/// behind that it has read the records.
+/// Reads all rows after `after`, in the order of their ids, and perhaps some before it. Returns the end of the chunks;
+/// the rows behind it are read from the records.
 pub(super) fn read(
     db: &Connection,
     after: i64,
@@ -39,7 +39,7 @@ pub(super) fn read(
 ) -> rusqlite::Result<End> {
     let end = chunks_after((db, after), i64::MAX, &mut each)?;
     if !end.is_sound {
-        // The records have everything: a start that reads a gigabyte is better than none.
+        // The records have all keys, and a start that reads a gigabyte is better than no start.
         tracing::error!("the list of idempotency keys is damaged: their records are read instead");
     }
     rows_after((db, end.up_to), i64::MAX, each)?;
@@ -81,7 +81,7 @@ fn chunks_after(
         let chunk = match read {
             Ok(Some(chunk)) => chunk,
             Ok(None) => return Ok(End { up_to, is_sound: true }),
-            // This includes a page of another table in place of one of these.
+            // This includes a page of another table in the place of a page of chunks.
             Err(error) if is_row_error(&error) => return Ok(End { up_to, is_sound: false }),
             Err(error) => return Err(error),
         };
@@ -90,7 +90,7 @@ fn chunks_after(
             return Ok(End { up_to, is_sound: false });
         }
         for row in chunk.keys.as_chunks::<ROW_BYTES>().0 {
-            // Both always exist: the row is as long as the two.
+            // Both always exist, because the row is as long as the two together.
             if let (Some(key), Some(id)) = (row.first_chunk(), row.last_chunk()) {
                 each(KeyPart(*key), i64::from_be_bytes(*id));
             }
@@ -122,22 +122,23 @@ impl Chunk {
     }
 }
 
-/// Returns true if a record has one of the rows between two chunks. If none has, the missing chunks were of rows that
-/// are gone.
+/// Returns `true` if a record exists in the rows between two chunks. If no record exists there, the missing chunks held
+/// rows that are gone.
 fn has_rows(db: &Connection, (after, up_to): (i64, i64)) -> rusqlite::Result<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM idempotency WHERE id > ?1 AND id <= ?2)";
     db.prepare_cached(sql)?.query_row([after, up_to], |row| row.get(0))
 }
 
-/// Returns the checksum of a chunk, which includes its place: a chunk in another's place has a wrong one.
+/// Returns the checksum of a chunk. It includes the chunk's place, so that a chunk in the wrong place fails the check.
 fn checksum((after, up_to): (i64, i64), keys: &[u8]) -> [u8; 8] {
     let hash = Sha256::new().chain_update(after.to_be_bytes()).chain_update(up_to.to_be_bytes());
     let hash: [u8; 32] = hash.chain_update(keys).finalize().into();
-    // 64 bits find accidental errors.
+    // 64 bits are enough to find accidental errors.
     hash.first_chunk().copied().unwrap_or_default()
 }
 
-/// Rewrites all chunks from the records, into a new table: in a damaged one, a row that conflicts may not be found.
+/// Rewrites all chunks from the records, into a new table, because in a damaged table a row that conflicts may not be
+/// found.
 pub(super) fn mend(db: &Connection) -> rusqlite::Result<()> {
     let made = "SELECT sql FROM sqlite_schema WHERE name = 'key_chunks'";
     let made: String = db.query_row(made, [], |row| row.get(0))?;
@@ -145,7 +146,7 @@ pub(super) fn mend(db: &Connection) -> rusqlite::Result<()> {
     write(db)
 }
 
-/// Writes chunks of all rows that are in none.
+/// Writes chunks of all rows that are in no chunk yet.
 pub(super) fn write(db: &Connection) -> rusqlite::Result<()> {
     let mut after = end(db)?;
     loop {
@@ -175,8 +176,8 @@ pub(super) fn delete_dead(db: &Connection, max: i64) -> rusqlite::Result<usize> 
     delete.execute([max])
 }
 
-/// Passes the rows after `after` to `each`, including those of ended generations: they do not come back, and knowing
-/// them is harmless.
+/// Passes the rows after `after` to `each`, including rows of ended generations, because these rows do not come back,
+/// and knowing them is harmless.
 fn rows_after(
     (db, after): (&Connection, i64),
     max: i64,

@@ -1,13 +1,14 @@
-//! The rows that an idempotency key may have: a map in memory from part of the key to row ids. It only ever says
-//! "perhaps this row" or "no row"; the caller compares the key on the row.
+//! A map in memory from part of an idempotency key to the ids of the rows that may hold the key. It only ever answers
+//! "perhaps this row" or "no row"; the caller compares the whole key in the row.
 //!
-//! It holds 40 of a key's 128 bits: eight choose the table, 32 are the tag. Another key's row is therefore possible and
-//! harmless (with 8 million keys, one look-up in 140,000 reads a row for nothing), and an entry has 12 bytes, 15 to 30
-//! with the free places of its table, where the whole key would take twice that.
+//! It holds 40 of a key's 128 bits: eight choose the table, 32 are the tag. So the map may answer with another key's
+//! row, which is harmless (with 8 million keys, one look-up in 140,000 reads a row for nothing). An entry takes 12
+//! bytes, or 15 to 30 with the free places of its table; the whole key would take twice that.
 //!
-//! Keys are hashes without a secret, so a caller can find, by trying, keys whose low bits agree. Places therefore
-//! follow from a hash of the tag with a secret that is drawn in each process, and no caller can fill one place. For
-//! many keys with one tag it takes a million million tries each, and each of them gains a read of one row by its id.
+//! Keys are hashes without a secret, so a caller can find, by trying, keys whose low bits agree. The place of an entry
+//! is therefore derived from a hash of the tag with a secret that each process draws, so that no caller can fill one
+//! place. Many keys with one tag take a million million tries each, and each key gains only a read of one row by its
+//! id.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -18,10 +19,10 @@ use hashbrown::HashTable;
 
 use crate::domain::RecordKey;
 
-/// Number of tables. Each doubles by itself: a caller waits for a 256th of all keys to move (under a millisecond with 8
-/// million), and the memory for old and new is needed for a 256th at a time.
+/// Number of tables. Each table doubles separately, so that a caller waits for only a 256th of all keys to move (under
+/// a millisecond with 8 million keys), and memory for the old and the new table is needed for a 256th at a time.
 const TABLES: usize = 256;
-/// Divisor of a table's capacity: the table gives memory back when it uses less than that share of it.
+/// Divisor of a table's capacity. A table that uses less than this share of its capacity gives memory back.
 const SHRINK_BELOW: usize = 4;
 
 /// The map. Every method takes one table's lock at a time.
@@ -36,12 +37,12 @@ pub(super) struct KeyPart(pub(super) [u8; 5]);
 
 impl From<&RecordKey> for KeyPart {
     fn from(key: &RecordKey) -> Self {
-        // The first five bytes, which 16 always have.
+        // The first five of 16 bytes always exist.
         Self(key.0.first_chunk().copied().unwrap_or_default())
     }
 }
 
-/// A key's tag and its row, as bytes: with alignment an entry would have 16.
+/// A key's tag and its row, as bytes, because with alignment an entry would take 16.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Entry {
     tag: [u8; 4],
@@ -70,7 +71,7 @@ impl KeyMap {
         rows
     }
 
-    /// Adds a row of the key and returns true if it was new.
+    /// Adds a row of the key, and returns `true` if it was new.
     pub(super) fn insert(&self, key: KeyPart, id: i64) -> bool {
         let (mut table, tag) = self.place(key);
         let (entry, hash) = (Entry { tag, id: id.to_ne_bytes() }, self.hash(tag));

@@ -1,18 +1,19 @@
-//! The oldest keys of idempotency records, on the disk, once there are too many for memory.
+//! The oldest keys of idempotency records, moved to the disk once there are too many for memory.
 //!
-//! A run is a stretch of a million records with its keys in order, so that writing it fills one page after the other:
-//! an index would dirty a page for each. Look-ups use it from the commit of its end on; until then memory has its keys
-//! too. Runs are never merged: there is one for each million, and it is deleted as a whole when its records are gone.
+//! A run holds the sorted keys of a million consecutive records, so that writing it fills one page after another; an
+//! index would dirty a page for each key. Look-ups use a run once its end is committed; until then its keys are in
+//! memory too. Runs are never merged: there is one for each million records, and it is deleted as a whole when its
+//! records are gone.
 
 use rusqlite::{Connection, params};
 
 use super::{Mode, Store, StoreError, key_chunks, key_map::KeyPart};
 
-/// Maximum number of keys in memory (230 MB), apart from those that come until the next purge.
+/// Maximum number of keys in memory (230 MB), apart from the keys that are added before the next purge.
 pub(super) const MAX_KEYS: usize = 8_000_000;
 /// Number of chunks of a run.
 const CHUNKS: i64 = 1_000_000 / key_chunks::ROWS;
-/// Number of keys of one write: an order that waits for it waits about a millisecond.
+/// Number of keys in one write, which delays a waiting order by about a millisecond.
 const KEYS_PER_WRITE: usize = 500;
 
 impl Store {
@@ -30,7 +31,7 @@ impl Store {
                 break;
             }
             self.write_run(up_to, keys).await?;
-            // Another process may have finished one too.
+            // Another process may have finished a run too.
             self.0.keys.spilled(self.read(finished)?);
         }
         Ok(())
@@ -93,7 +94,7 @@ pub(super) fn rows(db: &Connection, runs: &[i64], key: KeyPart) -> rusqlite::Res
     Ok(all)
 }
 
-/// Deletes some of the runs whose rows are all gone, and of those that were never finished.
+/// Deletes some of the runs whose rows are all gone, including runs that were never finished.
 pub(super) fn delete_dead(db: &Connection, max: i64) -> rusqlite::Result<usize> {
     let oldest = "coalesce((SELECT min(id) FROM idempotency), 9223372036854775807)";
     let runs = format!("DELETE FROM key_runs WHERE up_to < {oldest}");

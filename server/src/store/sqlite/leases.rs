@@ -1,6 +1,6 @@
 //! Leases of outbox events: the tenants with due events, and the events that are leased to be sent. A leased event
-//! belongs to one sender until the lease ends. The lease's number, which is never reused, distinguishes its row from
-//! any that took its place.
+//! belongs to one sender until the lease ends. The lease's number is never reused, so it distinguishes the leased row
+//! from a row that took its place.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ use crate::{
 pub(super) struct Found {
     pub(super) row: i64,
     pub(super) parcel: Option<i64>,
-    /// True if the lease is the row's last, and no replay or new endpoint has ended it.
+    /// `true` if the lease is the row's last, and no replay or new endpoint has ended it.
     pub(super) is_current: bool,
 }
 
 impl Store {
-    /// Resolves when an event is enqueued, or if one was since the last call.
+    /// Resolves when an event is enqueued, or at once if an event was enqueued since the last call.
     pub async fn outbox_changed(&self) {
         self.0.wake.notified().await;
     }
@@ -71,8 +71,8 @@ impl Store {
         })
     }
 
-    /// Leases due events in one commit, up to the given number for each tenant: no other sender gets them until the
-    /// lease ends. Unreadable rows are set aside, so that they hold up no others.
+    /// Leases due events in one commit, up to the number in `shares` for each tenant. No other sender gets them until
+    /// the lease ends. Unreadable rows are set aside, so that they do not hold up other events.
     pub async fn lease(
         &self,
         shares: Vec<(Tenant, usize)>,
@@ -85,7 +85,7 @@ impl Store {
         Ok(leased)
     }
 
-    /// Ends every lease. For a server that starts: no other server can hold one then.
+    /// Ends every lease. A server calls this when it starts, because no other server can hold a lease then.
     pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError> {
         let page = move |db: &Connection, max| {
             let mut update = db.prepare_cached(concat!(
@@ -113,7 +113,7 @@ fn lease(
                 let endpoint = Arc::new(endpoint);
                 lease_of(db, (&endpoint, *max, number), now, &mut leased)?;
             }
-            // It was turned off or removed meanwhile.
+            // The endpoint has since been turned off or removed.
             Ok(_) => {}
             Err(error) if is_damaged(&error) => {
                 let why = DisabledBy::Unreadable;
@@ -126,7 +126,7 @@ fn lease(
     Ok(leased)
 }
 
-/// Leases due events of one endpoint, up to `max`, under the lease with a number.
+/// Leases up to `max` due events of one endpoint, under the lease with this number.
 fn lease_of(
     db: &Connection,
     (endpoint, max, number): (&Arc<Endpoint>, usize, i64),
@@ -149,7 +149,7 @@ fn lease_of(
         "UPDATE outbox SET leased = 1, lease = ?4, due = ?2, \
          first_attempt = coalesce(first_attempt, ?3) WHERE id = ?1",
     )?;
-    // All are read before the first is written, because writing changes what is due.
+    // All events are read before the first is written, because writing changes which events are due.
     for (row, lease) in due.collect::<Result<Vec<_>, _>>()? {
         match lease {
             Ok(lease) => {
@@ -166,7 +166,7 @@ fn lease_of(
     Ok(())
 }
 
-/// Fails the event in an unreadable row: another lease would find it just as unreadable.
+/// Fails the event in an unreadable row, because another lease would find it just as unreadable.
 fn set_aside(db: &Connection, row: i64, now: Millis) -> rusqlite::Result<()> {
     let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
     outbox::log_attempt(db, (row, 1), &outcome)?;
@@ -179,7 +179,7 @@ fn set_aside(db: &Connection, row: i64, now: Millis) -> rusqlite::Result<()> {
     }
 }
 
-/// Returns the row of a leased event; none if it was deleted, though the same event may have been enqueued again. The
+/// Returns the row of a leased event, or `None` if it was deleted, even if the same event has been enqueued again. The
 /// row's id is valid for this transaction only.
 pub(super) fn find(db: &Connection, lease: &Lease) -> rusqlite::Result<Option<Found>> {
     let mut find = db.prepare_cached(concat!(

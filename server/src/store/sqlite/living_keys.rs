@@ -3,14 +3,16 @@
 //!
 //! The table is authoritative. Four rules keep this index consistent with it:
 //!
-//! - *Every row is known before it is committed.* So "no row" is true, and costs no statement. Rows of a write or a group
-//!   that is rolled back stay known here, and so do deleted ones: a known row counts only after it was found with the
-//!   whole key on it. So nothing needs to be undone, and readers see a key from its commit on.
-//! - *No id is reused*, so a cached id never points at another key's row. `last_record` remembers the highest deleted one.
-//! - *Other processes may write too.* When `PRAGMA data_version` changes, the rows above `known_to` are re-read, inside
-//!   the writer's transaction, before it decides anything. The first time these are all rows, which is how it is filled.
-//! - *Deletions are applied late*, in bulk: everything below the oldest remaining row is removed. Rows die in the order of
-//!   their ids, so only those of a reset wait for that, at most a day.
+//! - *Every row is known before it is committed.* So "no row" is always right, and costs no statement. Rows that were
+//!   rolled back or deleted stay known, because a known row counts only once it is found in the table with the whole
+//!   key. So nothing needs to be undone, and readers see a key from its commit on.
+//! - *No id is reused*, so a cached id never points at another key's row. `last_record` remembers the highest deleted
+//!   id.
+//! - *Other processes may write too.* When `PRAGMA data_version` changes, the writer reads the rows above `known_to`
+//!   again, inside its transaction, before it decides anything. The first time these are all rows, which fills the
+//!   index.
+//! - *Deletions are applied late*, in bulk: everything below the oldest remaining row is removed. Rows expire in the
+//!   order of their ids, so only the rows of a reset wait for that, at most a day.
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError, RwLock,
@@ -28,10 +30,10 @@ use super::{
 };
 use crate::domain::RecordKey;
 
-/// The index of living keys, which the head of this file describes.
+/// The index of living keys, described at the head of this file.
 pub(super) struct LivingKeys {
     map: KeyMap,
-    /// The last rows of the runs on the disk, oldest first: nearly always none.
+    /// The last rows of the runs on the disk, oldest first; nearly always empty.
     runs: RwLock<Vec<i64>>,
     is_filled: AtomicBool,
     progress: Mutex<Progress>,
@@ -42,8 +44,8 @@ pub(super) struct LivingKeys {
 struct Progress {
     /// `PRAGMA data_version` when the rows were last read.
     data_version: Option<i64>,
-    /// All rows up to here are known, and no others will come. Rows added behind it may have been rolled back, and
-    /// their ids may be used by another process.
+    /// The id up to which all rows are known, and no more will come. Rows added behind it may have been rolled back,
+    /// and another process may use their ids.
     known_to: i64,
     /// The id of the last row that was added, rolled back or not.
     last: i64,
@@ -57,13 +59,13 @@ impl LivingKeys {
         Self { map, runs, is_filled: AtomicBool::new(false), progress: Mutex::default() }
     }
 
-    /// Returns the keys of a server's file. It reads no record that an earlier start has read.
+    /// Reads the keys of a server's file, but no record that an earlier start has read.
     pub(super) fn from_file(db: &mut Connection) -> rusqlite::Result<Self> {
         let keys = Self::new();
         let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let end = keys.catch_up(&moment)?;
         let written = match end {
-            // After a damaged page SQLite takes no write before a rollback.
+            // After a damaged page SQLite accepts no write before a rollback.
             Some(end) if !end.is_sound => {
                 moment.rollback()?;
                 let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -75,7 +77,7 @@ impl LivingKeys {
             _ => keys.write_chunks(&moment).and_then(|()| moment.commit()),
         };
         match written {
-            // The server can do without them: each start reads the records then.
+            // The server can do without the chunks: each start then reads the records.
             Err(error) if is_corrupt(&error) => {
                 tracing::error!(%error, "the list of idempotency keys cannot be mended: restore the file from a backup");
             }
@@ -84,14 +86,14 @@ impl LivingKeys {
         Ok(keys)
     }
 
-    /// Returns true once it is filled, after which [`LivingKeys::has_none`] may be called.
+    /// Returns `true` once it is filled, after which [`LivingKeys::has_none`] may be called.
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled.load(Ordering::Acquire)
     }
 
-    /// Returns true if no row that this process knows holds the key; [`LivingKeys::catch_up`] reads the others.
+    /// Returns `true` if no row that this process knows holds the key. [`LivingKeys::catch_up`] reads the other rows.
     pub(super) fn has_none(&self, key: &RecordKey) -> bool {
-        // In this order: rows that leave the map were added to the runs before.
+        // In this order, because rows are added to the runs before they leave the map.
         self.map.rows(KeyPart::from(key)).is_empty() && self.last_run() == 0
     }
 
@@ -105,11 +107,12 @@ impl LivingKeys {
         Ok(rows)
     }
 
-    /// Reads what other processes have written since the last time, or everything at first. Returns the end of the
-    /// chunks if it has read them. A writer does so in its transaction: from then on no other process writes.
+    /// Reads the rows that other processes have written since the last call, or all rows the first time. Returns the
+    /// end of the chunks if it has read them. A writer calls this in its transaction, because no other process can
+    /// write from then on.
     pub(super) fn catch_up(&self, db: &Connection) -> rusqlite::Result<Option<key_chunks::End>> {
         let mut progress = self.progress();
-        // Read before the rows: anything written between the two is then read twice, not never.
+        // Read before the rows, so that a row written between the two reads is read twice, not missed.
         let mut version = db.prepare_cached("PRAGMA data_version")?;
         let version = Some(version.query_row([], |row| row.get(0))?);
         if progress.data_version == version {
@@ -130,7 +133,7 @@ impl LivingKeys {
         Ok(Some(end))
     }
 
-    /// Returns the id of a new row under this key, and makes it known.
+    /// Issues the id of a new row for this key, and makes the row known.
     pub(super) fn add(&self, key: &RecordKey) -> i64 {
         let mut progress = self.progress();
         progress.last += 1;
@@ -138,11 +141,11 @@ impl LivingKeys {
         progress.last
     }
 
-    /// Writes another chunk when enough rows have been added since the last.
+    /// Writes another chunk when enough rows have been added since the last chunk.
     pub(super) fn write_chunks(&self, db: &Connection) -> rusqlite::Result<()> {
         let mut progress = self.progress();
         if progress.last - progress.chunked_to >= key_chunks::ROWS {
-            // Set first: if a chunk cannot be written, that fails one order in 256 and not each later one.
+            // Set first, so that a chunk that cannot be written fails one order in 256, not every later order.
             progress.chunked_to = progress.last;
             key_chunks::write(db)?;
         }
@@ -160,7 +163,7 @@ impl LivingKeys {
         progress.known_to = progress.known_to.max(id);
     }
 
-    /// Forgets everything, because another database is about to replace this one; it is read again.
+    /// Forgets all keys, because another database is about to replace this one. They are read again later.
     pub(super) fn clear(&self) {
         let mut progress = self.progress();
         self.is_filled.store(false, Ordering::Release);
@@ -169,13 +172,13 @@ impl LivingKeys {
         self.set_runs(Vec::clear);
     }
 
-    /// Returns the last row that is in a run; 0 if there is none.
+    /// Returns the last row that is in a run, or 0 if there is no run.
     pub(super) fn last_run(&self) -> i64 {
         let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
         runs.last().copied().unwrap_or(0)
     }
 
-    /// Records that these runs are on the disk, with all rows up to the last one's.
+    /// Records that these runs are on the disk, with all rows up to the end of the last run.
     pub(super) fn spilled(&self, runs: Vec<i64>) {
         self.set_runs(|known| *known = runs);
         self.map.forget_before(self.last_run() + 1);
@@ -207,7 +210,7 @@ impl Store {
         self.in_pages(key_runs::delete_dead).await?;
         let store = self.clone();
         let forget = move || {
-            // Within the read, so that in memory no other database replaces this one in between.
+            // Done within the read, so that in memory no other database can replace this one in between.
             store.read(|db| {
                 store.0.keys.forget_before(oldest_id(db)?);
                 Ok(())

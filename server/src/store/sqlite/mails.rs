@@ -1,5 +1,5 @@
-//! E-mails: writing them with their change, and leasing them to be sent. Whether an e-mail is worth sending is decided
-//! elsewhere.
+//! E-mails: writing them with the change that causes them, and leasing them to be sent. Other code decides whether an
+//! e-mail is worth sending.
 
 use rusqlite::{Connection, Row, params};
 
@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Store {
-    /// Leases up to `max` due e-mails in one commit: no other sender gets them until the lease ends. Among those that
-    /// wait for one recipient of a parcel, only the last is leased; the others are superseded.
+    /// Leases up to `max` due e-mails in one commit. No other sender gets them until the lease ends. If several e-mails
+    /// wait for one recipient of a parcel, only the last is leased; the rest are superseded.
     pub async fn lease_mails(&self, now: Millis, max: usize) -> Result<Vec<MailLease>, StoreError> {
         let max = i64::try_from(max).unwrap_or(i64::MAX);
         let is_due = |db: &Connection| {
@@ -30,7 +30,7 @@ impl Store {
     }
 }
 
-/// Writes an e-mail, unless its parcel has had it already.
+/// Writes an e-mail, unless its parcel already has it.
 pub(super) fn insert(db: &Connection, mail: &NewMail) -> rusqlite::Result<()> {
     let mut insert = db.prepare_cached(
         "INSERT INTO mails (parcel, sequence, recipient, kind, created_at, due) \
@@ -81,7 +81,7 @@ fn lease_last(
                 db.prepare_cached(sql)?.execute([id, number, now.plus(LEASE).0])?;
                 last = Some(lease);
             }
-            // An unreadable one is skipped for good, too.
+            // An unreadable e-mail is skipped for good, too.
             _ => {
                 let sql = "UPDATE mails SET status = ?2, due = NULL, lease = 0 WHERE id = ?1";
                 db.prepare_cached(sql)?.execute([id, superseded()])?;
@@ -95,7 +95,7 @@ fn superseded() -> i64 {
     MailStatus::Dropped(crate::domain::mail::Dropped::Superseded).number().into()
 }
 
-/// Reads a leased e-mail. Returns none if it cannot be read.
+/// Reads a leased e-mail. Returns `None` if it cannot be read.
 fn read_lease(row: &Row<'_>, number: i64) -> rusqlite::Result<Option<MailLease>> {
     let recipient = MailRecipient::from_number(row.get(3)?);
     let kind = MailKind::from_number(row.get(4)?);

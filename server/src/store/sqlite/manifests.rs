@@ -4,8 +4,8 @@ use rusqlite::{Connection, params};
 
 use crate::domain::NewManifest;
 
-/// Inserts the manifest with its parcels into the generation with this number. Returns its row; none if the air waybill
-/// already has a manifest.
+/// Inserts the manifest with its parcels into the generation with this number. Returns its row, or `None` if the air
+/// waybill already has a manifest.
 pub(super) fn insert(
     db: &Connection,
     manifest: &NewManifest,

@@ -7,8 +7,8 @@ use std::sync::{
 
 use rusqlite::Connection;
 
-/// The schema's history; the file's `user_version` is the number of migrations that it has had. They lose no data, but
-/// some rebuild a table, so a program that knows fewer of them refuses the file.
+/// The schema's history. A file's `user_version` is the number of migrations that were applied to it. Migrations lose
+/// no data, but some rebuild a table, so a program that knows fewer of them refuses the file.
 pub(super) const MIGRATIONS: [&str; 27] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
@@ -39,7 +39,7 @@ pub(super) const MIGRATIONS: [&str; 27] = [
     include_str!("migrations/0027_no_flashes.sql"),
 ];
 
-/// Schema version before the index of numbers was built, which is the longest step of a large file's upgrade.
+/// Schema version before the index of numbers is built, which is the longest step of a large file's upgrade.
 const BEFORE_NUMBERS: usize = 24;
 /// Number of steps of `SQLite`'s virtual machine for each parcel of that index. A test counts them.
 const STEPS_PER_PARCEL: i64 = 12;
@@ -51,7 +51,7 @@ pub(super) fn migrate(db: &Connection) -> rusqlite::Result<()> {
     migrate_watched(db, &IndexOfNumbers::default())
 }
 
-/// Brings the schema up to date, and tells `index` when the index of numbers is begun.
+/// Brings the schema up to date, and notifies `index` when it begins to build the index of numbers.
 pub(super) fn migrate_watched(db: &Connection, index: &IndexOfNumbers) -> rusqlite::Result<()> {
     let done = usize::try_from(schema(db)?).unwrap_or(0);
     for (before, sql) in MIGRATIONS.iter().enumerate().skip(done) {
@@ -94,19 +94,19 @@ impl IndexOfNumbers {
                     say(percent);
                 }
             }
-            // True would end the statement.
+            // `true` would end the statement.
             false
         };
         db.progress_handler(steps_per_look, Some(look))
     }
 }
 
-/// Returns the newest schema that this program knows.
+/// Returns the newest schema version that this program knows.
 pub(super) fn known() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-/// Returns the schema that a file has.
+/// Returns the schema version of a file.
 pub(super) fn schema(db: &Connection) -> rusqlite::Result<i64> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }

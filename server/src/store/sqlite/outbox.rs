@@ -1,10 +1,10 @@
-//! Writes to the webhook outbox: an event is in it if and only if its change was committed. A tenant without an
-//! endpoint costs a commit one look-up in a table that has no row for it.
+//! Writes to the webhook outbox: an event is in it if and only if its change was committed. For a tenant without an
+//! endpoint, a commit only does one look-up, in a table that has no row for the tenant.
 //!
-//! Events of one parcel arrive in order: while an earlier one is undelivered, a new one is `WAITING` and has no due
-//! time. Settling the earlier one (delivered, failed for good, or failed `RELEASED_AFTER` times, so that a receiver
-//! that rejects one event does not miss the rest) calls [`release`] in the same commit, which makes the next one
-//! `READY`.
+//! Events of one parcel arrive in order: while an earlier event is undelivered, a new event is `WAITING` and has no due
+//! time. When the earlier event is settled, [`release`] makes the next event `READY` in the same commit. An event is
+//! settled when it is delivered, has failed for good, or has failed `RELEASED_AFTER` times. The last case exists so
+//! that a receiver that rejects one event does not miss the rest.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use ulid::Ulid;
@@ -21,22 +21,23 @@ use crate::{
     },
 };
 
-/// The numbers under which `DeliveryStatus` is stored.
+/// Numbers under which `DeliveryStatus` is stored.
 pub(super) const WAITING: i64 = 0;
 pub(super) const READY: i64 = 1;
 pub(super) const DELIVERED: i64 = 2;
 pub(super) const FAILED: i64 = 3;
 pub(super) const HELD: i64 = 4;
-/// Condition for failed or held events, written exactly as in the index `outbox_missed`, or `SQLite` does not use it.
+/// Condition for failed or held events, written exactly as in the index `outbox_missed`, because otherwise `SQLite`
+/// does not use the index.
 pub(super) const MISSED: &str = "state > 2";
 
-/// Maximum number of bytes of an answer that are logged.
+/// Maximum number of an answer's bytes that are logged.
 const MAX_ANSWER_BYTES: usize = 1_024;
 
 /// The kinds of events that a tenant's endpoint subscribes to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subscription {
-    /// The number of the tenant's present generation.
+    /// The number of the tenant's current generation.
     tenant: i64,
     kinds: Kinds,
     pub(super) enabled: bool,
@@ -56,7 +57,7 @@ pub(super) struct Subject {
     pub(super) manifest: Option<i64>,
 }
 
-/// Enqueues the events of the new parcel in row `row`. Returns true if there are any.
+/// Enqueues the events of the new parcel in row `row`. Returns `true` if there are any.
 pub(super) fn enqueue_creation(
     db: &Connection,
     subscription: Subscription,
@@ -68,7 +69,7 @@ pub(super) fn enqueue_creation(
     enqueue_all(db, subscription, (subject, &events), now)
 }
 
-/// Enqueues the event of the new manifest in row `row`. Returns true if there is one.
+/// Enqueues the event of the new manifest in row `row`. Returns `true` if there is one.
 pub(super) fn enqueue_manifest(
     db: &Connection,
     subscription: Subscription,
@@ -80,7 +81,7 @@ pub(super) fn enqueue_manifest(
     enqueue_all(db, subscription, (subject, event.as_slice()), now)
 }
 
-/// Returns the data of a parcel that is needed before its state changes; none if its tenant has no endpoint.
+/// Returns the data of a parcel that is needed before its state changes, or `None` if its tenant has no endpoint.
 pub(super) fn transition_subject(
     db: &Connection,
     parcel: ParcelRowId,
@@ -104,7 +105,7 @@ pub(super) fn transition_subject(
     found.optional()
 }
 
-/// Enqueues the events of a parcel's new state. Returns true if there are any.
+/// Enqueues the events of a parcel's new state. Returns `true` if there are any.
 pub(super) fn enqueue_move(
     db: &Connection,
     parcel_before: &TransitionSubject,
@@ -117,7 +118,7 @@ pub(super) fn enqueue_move(
     enqueue_all(db, subscription, (subject, &events), now)
 }
 
-/// Returns the tenant's subscription; none without an endpoint.
+/// Returns the tenant's subscription, or `None` if the tenant has no endpoint.
 pub(super) fn subscription(
     db: &Connection,
     tenant: Tenant,
@@ -133,8 +134,8 @@ pub(super) fn subscription(
     found.optional()
 }
 
-/// Reads the kinds of a subscription. A damaged row must not fail an order: it counts as no kinds, and the dispatcher
-/// reports the row when it reads it.
+/// Reads the kinds of a subscription. A damaged row counts as no kinds, because it must not fail an order. The
+/// dispatcher reports the row when it reads it.
 fn kinds(row: &Row<'_>, column: usize) -> rusqlite::Result<Kinds> {
     let number: i64 = row.get(column)?;
     Ok(u8::try_from(number).map(Kinds::from_number).unwrap_or_default())
@@ -164,7 +165,7 @@ pub(super) fn enqueue(
         Some(parcel) if is_blocked(db, parcel)? => WAITING,
         Some(_) | None => READY,
     };
-    // `after_lease` distinguishes the row from an earlier one of the same event, whose answer may come late
+    // `after_lease` distinguishes the row from an earlier row of the same event, whose answer may come late
     // (leases.rs).
     let mut insert = db.prepare_cached(
         "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, previous, \
@@ -187,8 +188,8 @@ pub(super) fn enqueue(
     Ok(())
 }
 
-/// Returns true if an earlier event of the parcel comes first: one that is itself waiting (`WAITING`, 0), or one that
-/// is still being tried (`READY`, 1) and has failed fewer than `RELEASED_AFTER` times.
+/// Returns `true` if an earlier event of the parcel comes first. Such an event is `WAITING` (0) too, or it is still
+/// being tried (`READY`, 1) and has failed fewer than `RELEASED_AFTER` times.
 fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM outbox \
@@ -197,7 +198,7 @@ fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     find.query_row(params![parcel, RELEASED_AFTER], |row| row.get(0))
 }
 
-/// Makes the parcel's next `WAITING` (0) event `READY` (1), unless an earlier one still comes first.
+/// Makes the parcel's next `WAITING` (0) event `READY` (1), unless an earlier event still comes first.
 pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Result<()> {
     let mut update = db.prepare_cached(
         "UPDATE outbox SET state = 1, due = ?2 \
@@ -208,7 +209,7 @@ pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Re
 }
 
 /// Stops leases of a sandbox's events, because their generation has ended. A trigger sets `next_due` again for new
-/// ones.
+/// events.
 pub(super) fn forget_due(db: &Connection, home: i64) -> rusqlite::Result<()> {
     let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = ?1";
     db.prepare_cached(none_due)?.execute([home]).map(drop)
@@ -219,13 +220,13 @@ pub(super) fn forget_counts(db: &Connection, number: i64) -> rusqlite::Result<()
     db.prepare_cached("DELETE FROM outbox_counts WHERE tenant = ?1")?.execute([number]).map(drop)
 }
 
-/// Returns the next lease's number.
+/// Issues the number of the next lease.
 pub(super) fn next_lease(db: &Connection) -> rusqlite::Result<i64> {
     let mut next = db.prepare_cached("UPDATE leases SET last = last + 1 RETURNING last")?;
     next.query_row([], |row| row.get(0))
 }
 
-/// Returns the last lease's number.
+/// Returns the number of the last lease.
 pub(super) fn last_lease(db: &Connection) -> rusqlite::Result<i64> {
     db.query_row("SELECT last FROM leases", [], |row| row.get(0))
 }
@@ -235,7 +236,7 @@ pub(super) fn skip_leases_to(db: &Connection, last: i64) -> rusqlite::Result<()>
     db.execute("UPDATE leases SET last = max(last, ?1)", [last]).map(drop)
 }
 
-/// Logs the attempt with a number at the event in a row of this transaction.
+/// Logs attempt `number` at the event in `row`, which is a row of this transaction.
 pub(super) fn log_attempt(
     db: &Connection,
     (row, number): (i64, u32),

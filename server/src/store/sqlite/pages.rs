@@ -1,8 +1,8 @@
 //! Mass writes: writes of many rows, done page by page, so that no write waits long behind them.
 //!
-//! A page is a write like any other and shares its commit with the orders that wait. Between two pages the writer
-//! handles whatever has arrived. One page is under way at a time, and the mass writes take turns. In memory there is no
-//! queue, and everything is one page.
+//! A page is a write like any other, and shares its commit with waiting orders. Between two pages the writer handles
+//! all writes that have arrived. Only one page is under way at a time, and mass writes take turns. In memory there is
+//! no queue, and everything is one page.
 
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,8 @@ use crate::clock::{is_older, stopwatch};
 
 /// Maximum number of rows of a page.
 pub(super) const MAX_ROWS_PER_PAGE: u64 = 1_000;
-/// Maximum time of the writer within which a page may begin another statement. Statements are short (some 20 rows), and
-/// an order that waits pays for a whole page: well below the promised 5 ms.
+/// Maximum time of the writer within which a page may begin another statement. Statements are short (some 20 rows). An
+/// order that waits may wait for a whole page, which is well below the promised 5 ms.
 const MAX_PAGE_TIME: Duration = Duration::from_millis(2);
 /// Number of rows of one statement, between two checks of the stopwatch.
 const ROWS_PER_STATEMENT: i64 = 20;
@@ -42,7 +42,8 @@ impl Budget {
         self.rows = self.rows.saturating_sub(rows);
     }
 
-    /// Returns true if the page is over. It never is before something was spent, so each makes progress.
+    /// Returns `true` if the page is over. A page is never over before something was spent, so each page makes
+    /// progress.
     pub(super) fn is_spent(&self) -> bool {
         self.rows == 0 || self.time.is_some_and(|(start, max)| is_older(start, max))
     }
@@ -53,7 +54,7 @@ impl Budget {
     }
 
     /// Repeats a statement that writes a limited number of rows until it finds no more or the page is over. Returns the
-    /// number of rows written, and true if there may be more.
+    /// number of rows written, and `true` if there may be more.
     pub(super) fn repeat(
         &mut self,
         mut statement: impl FnMut(i64) -> rusqlite::Result<usize>,
@@ -104,7 +105,8 @@ impl Store {
         }
     }
 
-    /// Returns the function that starts a page's budget: on the writer's thread, so that it measures the writer's time.
+    /// Returns the function that starts a page's budget. It is called on the writer's thread, so that the budget
+    /// measures the writer's time.
     pub(super) fn budget(&self) -> fn() -> Budget {
         match &self.0.mode {
             Mode::File { .. } => || Budget::new(MAX_ROWS_PER_PAGE, MAX_PAGE_TIME),

@@ -1,5 +1,5 @@
-//! Keeping the writer busy, so that everything committed meanwhile becomes one group: for the bench that measures
-//! groups of an exact size.
+//! Keeping the writer busy, so that all writes queued in that time become one group, for the bench that measures groups
+//! of an exact size.
 
 use std::sync::mpsc;
 
@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use super::{Mode, Store};
 
-/// A pause of the writer, until this is dropped.
+/// A pause of the writer, which ends when this is dropped.
 #[derive(Debug)]
 pub struct Pause(
     #[expect(dead_code, reason = "its end is what the writer waits for")] mpsc::Sender<()>,
@@ -23,7 +23,7 @@ impl Pause {
 }
 
 impl Store {
-    /// Keeps a file's writer busy until the pause is dropped; none in memory, where no write waits.
+    /// Keeps a file's writer busy until the pause is dropped. Returns `None` in memory, where no write waits.
     pub async fn pause_writes(&self) -> Option<Pause> {
         if matches!(self.0.mode, Mode::Inline(_)) {
             return None;
@@ -33,7 +33,7 @@ impl Store {
         let (store, mut began) = (self.clone(), Some(began));
         tokio::spawn(async move {
             let wait = move |_: &rusqlite::Connection| {
-                // None when the group is repeated. If the caller has gone, no one receives it.
+                // `None` when the group is repeated. If the caller has gone, there is no receiver.
                 let _heard = began.take().map(|began| began.send(()));
                 let _dropped = ended.recv();
                 Ok(())

@@ -1,6 +1,6 @@
-//! Data that the writes of one transaction keep in memory until it ends, so that it costs once a commit and not once an
-//! order: the counts of parcels, and the tenants' subscriptions. It is dropped with its transaction: a rollback leaves
-//! nothing.
+//! Data that the writes of one transaction keep in memory until it ends: the counts of parcels, and the tenants'
+//! subscriptions. So the data is read or written once per commit, not once per order. It is dropped with its
+//! transaction, so a rollback leaves nothing behind.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Returns the tenant's subscription, looked up once; none without an endpoint.
+    /// Returns the tenant's subscription, looked up once, or `None` if the tenant has no endpoint.
     pub(super) fn subscription(
         &mut self,
         db: &Connection,
@@ -35,7 +35,7 @@ impl Pending {
         Ok(found)
     }
 
-    /// Returns the number of the tenant's present generation, looked up once.
+    /// Returns the number of the tenant's current generation, looked up once.
     pub(super) fn generation(&mut self, db: &Connection, tenant: Tenant) -> rusqlite::Result<i64> {
         let home = tenant.number();
         if let Some(known) = self.generations.get(&home) {

@@ -1,4 +1,4 @@
-//! Connections that only read. No read waits for one: if none is free, another is opened.
+//! Connections that only read. No read waits for a connection: if none is free, another is opened.
 
 use std::{
     path::PathBuf,

@@ -13,7 +13,8 @@ use crate::{
 const ROWS_PER_STATEMENT: i64 = 100;
 
 impl Store {
-    /// Returns the idempotency record under a key. It may be older than its 24 h, which the domain judges.
+    /// Returns the idempotency record under a key. It may be older than 24 h; the domain decides whether it still
+    /// counts.
     pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
         let keys = &self.0.keys;
         // A server's keys are complete from its start on.
@@ -47,7 +48,7 @@ impl Store {
     }
 }
 
-/// Inserts the record into the generation with this number; no other there may have its key.
+/// Inserts the record into the generation with this number; no other record there may have its key.
 pub(super) fn insert(
     db: &Connection,
     keys: &LivingKeys,
@@ -93,8 +94,8 @@ pub(super) fn delete(db: &Connection, id: i64) -> rusqlite::Result<()> {
     db.prepare_cached("DELETE FROM idempotency WHERE id = ?1")?.execute([id]).map(drop)
 }
 
-/// Deletes the dead records after `after`. Returns their number, and the row after which to go on: none once a stretch
-/// is alive, because records are appended in the order in which they die.
+/// Deletes the dead records after `after`. Returns their number, and the row after which to continue. That is `None`
+/// once a stretch has no dead record, because records are appended in the order in which they die.
 fn purge_page(
     db: &Connection,
     mut after: i64,

@@ -1,9 +1,9 @@
-//! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)), and that is one
-//! small commit: from then on no read finds the sandbox's earlier data, and every number, key and air waybill is free.
-//! The rows of the ended generation are counted for the answer. Then a task of the server deletes them page by page; it
-//! outlives the request and continues after a restart.
+//! Resets of sandboxes. A reset begins a new generation ([`generations`](crate::store::generations)) in one small
+//! commit. From then on no read finds the sandbox's earlier data, and every number, key and air waybill is free. The
+//! rows of the ended generation are counted for the answer. Then a background task deletes them page by page. It
+//! outlives the request, and continues after a restart.
 //!
-//! A reset that is requested while the previous one is not counted yet answers both.
+//! If a reset is requested before the previous reset is counted, its answer covers both.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,21 +25,21 @@ use crate::{
     store::generations::{GENERATION, current, home},
 };
 
-/// Pause before another try of a page that the database had no time for, or whose sandbox is being counted.
+/// Pause before a page is retried, because the database was busy or the sandbox is being counted.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of parcels that one read counts.
 const PARCELS_PER_COUNT: u64 = 2_000;
 
-/// The resets of this process, by the sandboxes' own numbers.
+/// The resets of this process, by the tenant numbers of their sandboxes.
 #[derive(Debug, Default)]
 pub(super) struct ActiveResets {
-    /// The counts that requests of each sandbox share; they are dropped with the last request.
+    /// The counts that the requests of each sandbox share; they are dropped with the last request.
     counting: HashMap<i64, Weak<Counted>>,
-    /// The sandboxes whose rows a task deletes.
+    /// The sandboxes whose rows a task is deleting.
     erasing: HashSet<i64>,
 }
 
-/// The counts of ended generations, by their numbers. Requests of one sandbox count one after the other.
+/// The counts of ended generations, by their numbers. Requests of one sandbox count one after another.
 pub(super) type Counted = tokio::sync::Mutex<HashMap<i64, Deleted>>;
 
 impl ActiveResets {
@@ -68,8 +68,8 @@ enum Next {
 }
 
 impl Store {
-    /// Deletes all data that a sandbox has at this moment; its keys and settings stay. Once polled it completes, even
-    /// if this future is dropped.
+    /// Deletes all data that a sandbox has at this moment, except its keys and settings. Once this future is polled,
+    /// the reset completes, even if the future is dropped.
     pub async fn reset(&self, tenant: Tenant) -> Result<Deleted, StoreError> {
         if tenant.environment == Environment::Production {
             return Ok(Deleted::default());
@@ -83,7 +83,7 @@ impl Store {
         reset.await.map_err(|_panicked| StoreError::Broken { database: self.database() })?
     }
 
-    /// Resets every sandbox in one commit, for a server of tests.
+    /// Resets every sandbox in one commit, for a test server.
     pub async fn reset_all(&self) -> Result<Deleted, StoreError> {
         let deleted = self.call(|db| {
             let mut find = db.prepare_cached("SELECT id FROM accounts ORDER BY id")?;
@@ -113,7 +113,7 @@ impl Store {
     }
 
     async fn count_and_erase(self, home: i64) -> Result<Deleted, StoreError> {
-        // Taken first: while it is held, nothing is erased that may be counted through it.
+        // Taken first, because while it is held, no data is erased that may be counted through it.
         let counted = self.active_resets().counted(home);
         let ended = self.call_within(None, move |db| begin(db, home)).await?;
         self.erase_in_background(home);
@@ -128,7 +128,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Counts the data of an ended generation, beside the writes.
+    /// Counts the data of an ended generation, while writes continue.
     pub(super) async fn count(&self, number: i64) -> Result<Deleted, StoreError> {
         let store = self.clone();
         let count = move || {
@@ -180,7 +180,7 @@ impl Store {
                 }
             }
         }
-        // After a failure the next purge does it.
+        // If this fails, the next purge does it.
         let _ = self.forget_dead_keys().await;
         self.truncate_log().await;
     }
@@ -188,7 +188,7 @@ impl Store {
     async fn erase_page(&self, home: i64) -> Result<Next, StoreError> {
         let store = self.clone();
         let page = self.page(move |db, budget| {
-            // On the writer's thread, where a reset begins either before this page or after it.
+            // This runs on the writer's thread, so a reset begins either before this page or after it.
             let which = if store.active_resets().is_counting(home) { COUNTED } else { ANY };
             page(db, (home, which), budget)
         });
@@ -196,7 +196,8 @@ impl Store {
             self.erased(true);
             return Ok(Next::Page);
         }
-        // A reset that has begun since then finds the task either here or gone.
+        // Under this lock, a reset that has begun since the page either finds the task still here, or finds it gone and
+        // starts another.
         let mut active_resets = self.active_resets();
         if self.read(|db| ended(db, home, ANY))?.is_some() {
             return Ok(Next::Wait);
@@ -206,7 +207,7 @@ impl Store {
     }
 }
 
-/// Returns the number of a tenant's present generation, which is valid for this transaction.
+/// Returns the number of a tenant's current generation, which is valid for this transaction.
 pub(super) fn current(db: &Connection, tenant: Tenant) -> rusqlite::Result<i64> {
     if tenant.environment == Environment::Production {
         return Ok(tenant.number());
@@ -215,7 +216,8 @@ pub(super) fn current(db: &Connection, tenant: Tenant) -> rusqlite::Result<i64> 
     db.prepare_cached(sql)?.query_row([tenant.number()], |row| row.get(0))
 }
 
-/// Begins a sandbox's next generation. Returns the ended generations that are not counted yet, including the last one.
+/// Begins a sandbox's next generation. Returns the ended generations that are not counted yet, including the one that
+/// this call ends.
 pub(super) fn begin(db: &Connection, home: i64) -> rusqlite::Result<Vec<i64>> {
     let mut next = db.prepare_cached(
         "INSERT INTO generations (home, current) VALUES (?1, ?1 + ?2) \
@@ -236,13 +238,14 @@ fn uncounted(db: &Connection, home: i64) -> rusqlite::Result<Vec<i64>> {
     db.prepare_cached(sql)?.query_map([home], |row| row.get(0))?.collect()
 }
 
-/// Selects the generations of a sandbox that may be erased while a request counts: those that are counted already.
+/// Selects the first ended generation of a sandbox that may be erased while a request counts, because it is already
+/// counted.
 const COUNTED: &str = concat!(
     "SELECT number FROM ended_generations WHERE ",
     home!("number"),
     " = ?1 AND parcels IS NOT NULL ORDER BY number LIMIT 1"
 );
-/// Selects the generations of a sandbox that may be erased while no request counts.
+/// Selects the first ended generation of a sandbox, which may be erased only while no request counts.
 pub(super) const ANY: &str = concat!(
     "SELECT number FROM ended_generations WHERE ",
     home!("number"),
@@ -255,14 +258,14 @@ fn ended(db: &Connection, home: i64, which: &str) -> rusqlite::Result<Option<i64
 }
 
 /// Erases a page of the data that a sandbox's resets have left behind, in the first generation that `which` selects.
-/// Returns what was erased; none if there is no such generation.
+/// Returns the counts of the erased data, or `None` if there is no such generation.
 pub(super) fn page(
     db: &Connection,
     (home, which): (i64, &str),
     budget: &mut Budget,
 ) -> rusqlite::Result<Option<Deleted>> {
     let Some(number) = ended(db, home, which)? else { return Ok(None) };
-    // A reset that begins after this page does not count the remaining rows.
+    // Marks the generation as counted, so that a reset that begins after this page does not count the remaining rows.
     let begun = "UPDATE ended_generations SET parcels = 0 WHERE number = ?1 AND parcels IS NULL";
     db.prepare_cached(begun)?.execute([number])?;
     let mut eraser = Eraser::new(db, budget);
@@ -285,8 +288,8 @@ fn at_once(db: &Connection, home: i64) -> rusqlite::Result<Deleted> {
     Ok(all)
 }
 
-/// Counts some parcels after a time of creation and a row, with their histories. Returns the last place if there may be
-/// more.
+/// Counts some parcels after a creation time and row, with their histories. Returns the place of the last parcel if
+/// there may be more.
 fn count_parcels(
     db: &Connection,
     number: i64,
@@ -313,7 +316,7 @@ fn count_others(db: &Connection, number: i64) -> rusqlite::Result<Deleted> {
         let mut count = db.prepare_cached(sql)?;
         count.query_row([number], |row| row.get::<_, i64>(0).map(i64::unsigned_abs))
     };
-    // The second condition matches that of the index.
+    // The second condition matches the condition of the index.
     let keys = "SELECT count(*) FROM idempotency WHERE tenant = ?1 AND tenant % 2 = 1";
     Ok(Deleted::default()
         .with_manifests(count("SELECT count(*) FROM manifests WHERE tenant = ?1")?)
@@ -335,7 +338,7 @@ fn keep(db: &Connection, number: i64, counted: Deleted) -> rusqlite::Result<()> 
     update.execute([number, parcels, events, manifests, keys, deliveries]).map(drop)
 }
 
-/// Returns the counts of parcels, each of which has a label, and of events.
+/// Returns the counts of parcels, each with one label, and of events.
 fn of_parcels(parcels: u64, events: u64) -> Deleted {
     Deleted::default().with_parcels(parcels).with_labels(parcels).with_tracking_events(events)
 }

@@ -1,4 +1,4 @@
-//! Reads that may scan many rows. They run beside the runtime's workers, which serve everyone, and only a few at a
+//! Reads that may scan many rows. They run outside the runtime's workers, which serve everyone, and only a few run at a
 //! time, so that writes keep their share of the machine.
 
 use std::{thread, time::Duration};
@@ -12,7 +12,7 @@ use crate::{clock::runtime_time, domain::Tenant, store::turns::Turns};
 /// also the shortest sleep: pausing after each one halved a tenant's throughput. Short scans need no pause, because a
 /// response and another request separate them anyway.
 const REST_FROM: Duration = Duration::from_millis(5);
-/// Maximum rest of a tenant, however long its scan took.
+/// Maximum pause of a tenant, however long its scan took.
 const MAX_REST: Duration = Duration::from_millis(250);
 /// Returns turns for half of the cores; writes get the rest.
 pub(super) fn turns() -> Turns {
@@ -21,8 +21,8 @@ pub(super) fn turns() -> Turns {
 }
 
 impl Store {
-    /// Reads, possibly for long, on behalf of a tenant or of the operators (none). A database in memory, or a file
-    /// beside its server, is read at once.
+    /// Runs a read that may take long, on behalf of a tenant or of the operators (`None`). A database in memory, or a
+    /// file that a command has opened, is read at once.
     pub(in crate::store) async fn scan<T, F>(
         &self,
         tenant: Option<Tenant>,
@@ -38,15 +38,15 @@ impl Store {
             scans.turn(tenant).await.ok_or_else(|| StoreError::Crowded { database: database() })?;
         let store = self.clone();
         let (answer, answered) = oneshot::channel();
-        // A read that has begun goes on if its caller leaves: the turn ends with the work.
+        // A read that has begun continues if its caller leaves, so the turn ends with the read.
         tokio::spawn(async move {
             let begun = runtime_time();
             let read = spawn_blocking(move || read(&store)).await;
             drop(turn.one_of_all);
             // A caller that has gone needs no answer.
             let _unheard = answer.send(read);
-            // Long reads of one tenant take at most half of a core: on a machine with few, writers would miss a whole
-            // one.
+            // Long reads of one tenant take at most half of a core, because on a machine with few cores writers would
+            // miss a whole core.
             let took = begun.elapsed();
             if took >= REST_FROM {
                 sleep(took.min(MAX_REST)).await;

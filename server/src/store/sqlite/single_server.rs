@@ -1,5 +1,5 @@
 //! The state that servers of one database share (`server/src/store/postgres/limits.rs`), for the single server of a
-//! file: it needs no database for it.
+//! file, which does not need the database for it.
 
 #[cfg(feature = "server")]
 use std::sync::PoisonError;
@@ -13,19 +13,19 @@ use crate::{
 };
 
 impl Store {
-    /// Claims requests from the shared limits: all are granted.
+    /// Claims requests from the shared limits. All claims are granted.
     pub async fn claim_requests(&self, claims: Vec<Claim>) -> Result<Vec<Grant>, StoreError> {
         let all =
             |claim: &Claim| Grant { granted: claim.wanted, taken: claim.admitted + claim.wanted };
         Ok(claims.iter().map(all).collect())
     }
 
-    /// Returns none: a file has one server.
+    /// Returns `None`, because a file has one server.
     pub async fn meet_servers(&self) -> Result<Option<ServerCount>, StoreError> {
         Ok(None)
     }
 
-    /// Does nothing: triggers add changes to the counts in the same write.
+    /// Does nothing, because triggers add changes to the counts in the same write.
     pub async fn fold_counts(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -33,8 +33,8 @@ impl Store {
 
 #[cfg(feature = "server")]
 impl Store {
-    /// Allows an attempt to sign in, or returns the seconds that it has to wait. The throttle is in memory: a flood of
-    /// attempts writes nothing to the disk.
+    /// Allows an attempt to sign in, or returns the seconds that it has to wait. The throttle is in memory, so that a
+    /// flood of attempts writes nothing to the disk.
     pub async fn begin_login(
         &self,
         attempt: LoginAttempt<'_>,

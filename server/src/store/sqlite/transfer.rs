@@ -1,5 +1,5 @@
 //! The files at either end of a copy between engines: a source that is read while no server uses it, and a target that
-//! gets its name when it is whole.
+//! gets its name when it is complete.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::store::transfer::{Table, Value};
 
-/// A file that is copied: that of a stopped server, or a backup.
+/// A file that is copied: the file of a stopped server, or a backup.
 pub(in crate::store) struct Source {
     db: Connection,
     file: PathBuf,
@@ -28,8 +28,8 @@ impl Source {
         let lock = file_lock::lock(file)?;
         let db = connection::source(file)?;
         let failed = |error| StoreError::from_sqlite(file, error);
-        // A command may write to the file though no server runs: all tables must be of one snapshot, that of the first
-        // read.
+        // A command may write to the file although no server runs, so all tables must be read from one snapshot, which
+        // the first read takes.
         db.execute_batch("BEGIN").map_err(failed)?;
         let (found, known) = (schema(&db).map_err(failed)?, known());
         if found != known {
@@ -79,9 +79,9 @@ impl Draft {
         Select::new(&self.db, &self.file, table)
     }
 
-    /// Gives the file its name, now that it is whole and on the disk.
+    /// Gives the file its name, now that it is complete and on the disk.
     pub(in crate::store) fn finish(self) -> Result<(), StoreError> {
-        // As in migration 0010: no id of a manifest is reused.
+        // As in migration 0010, so that no id of a manifest is reused.
         let finish = "UPDATE last_manifest SET id = max(coalesce((SELECT max(id) FROM manifests), 0), \
              coalesce((SELECT max(manifest) FROM manifest_parcels), 0), \
              coalesce((SELECT max(manifest) FROM outbox), 0)); COMMIT";

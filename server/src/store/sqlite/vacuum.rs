@@ -1,5 +1,5 @@
-//! Removal of erased data from the disk. `secure_delete` overwrites it in the database file; the write-ahead log beside
-//! it holds older copies of pages until it is truncated, which needs a moment without readers. A file that was written
+//! Removal of erased data from the disk. `secure_delete` overwrites it in the database file. The write-ahead log holds
+//! older copies of pages until the log is truncated, which needs a moment without readers. A file that was written
 //! before 0.2 is cleaned as a whole.
 
 use std::{
@@ -54,7 +54,7 @@ impl fmt::Debug for ToVacuum {
 }
 
 impl Store {
-    /// Locks a database file for rewriting. It is checked to be ours, and no server can use it meanwhile.
+    /// Locks a database file for rewriting, so that no server can use it, and checks that it is ours.
     pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
         let lock = file_lock::lock(path)?;
         let before = size(path)?;
@@ -82,7 +82,7 @@ impl Store {
 }
 
 fn vacuum(db: &Connection) -> rusqlite::Result<()> {
-    // The copy is as large as the database: it goes into a file, not memory as elsewhere.
+    // The copy is as large as the database, so it goes into a file, not into memory as elsewhere.
     db.execute_batch("PRAGMA temp_store = FILE; VACUUM;")
 }
 

@@ -22,7 +22,8 @@ use super::{
 };
 use crate::store::not_done::NotDone;
 
-/// Maximum number of queued writes. One more is answered with 503 at once: behind all of them it would only time out.
+/// Maximum number of queued writes. A further write is answered with 503 at once, because behind all of them it would
+/// only time out.
 const MAX_QUEUED_WRITES: usize = 4_096;
 /// Maximum number of writes in one commit. They share one fsync (measured: 22,000 orders a second with 32 writers,
 /// 39,000 with 256), and the first of them waits for the last.
@@ -50,7 +51,7 @@ impl Writer {
     ) -> io::Result<Self> {
         let (queue, waiting) = sync_channel(MAX_QUEUED_WRITES);
         let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            // However the thread ends, the store then says that it accepts no writes any more.
+            // However the thread ends, the store then reports that it accepts no more writes.
             let serve = || serve(&waiting, &db, checkpoints, &health);
             let _panicked = catch_unwind(AssertUnwindSafe(serve));
             health.end(Lost::Closed);
@@ -68,13 +69,14 @@ impl Writer {
         })
     }
 
-    /// Truncates the write-ahead log, between two commits. Returns false if a reader still uses it or it failed.
+    /// Truncates the write-ahead log, between two commits. Returns `false` if a reader still uses the log, or if
+    /// truncating it failed.
     pub(super) async fn truncate_log(&self) -> bool {
         let (answer, done) = oneshot::channel();
         self.queue.try_send(Message::TruncateLog(answer)).is_ok() && done.await.unwrap_or(false)
     }
 
-    /// Lets the thread finish the queued writes, and waits for it. Blocking.
+    /// Lets the thread finish the queued writes, and blocks until it ends.
     pub(super) fn stop(&self) {
         // If the thread has ended already, or by a panic, there is nothing to wait for.
         let _ended = self.queue.send(Message::Stop);
@@ -117,7 +119,7 @@ fn serve(
             Some(Message::WriteJob(_)) | None => {}
         }
     }
-    // Before the last checkpoint, with which the thread's own would conflict.
+    // Dropped before the last checkpoint, because a checkpoint of that thread would conflict with it.
     drop(checkpoints);
     if let Err(error) = db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "the last checkpoint failed; the next start makes up for it");
@@ -125,7 +127,7 @@ fn serve(
 }
 
 fn log_failed(error: &rusqlite::Error, health: &Health) {
-    // As with a commit: an fsync that failed cannot be retried.
+    // As after a commit, a failed fsync cannot be retried.
     if is_fatal(error) {
         health.end(Lost::Disk);
     }
