@@ -105,19 +105,26 @@ impl Store {
         }
     }
 
-    /// Returns the readable rows. An unreadable row does not hide others; it is logged and counted the first time.
+    /// Returns the readable rows. An unreadable row does not hide others; each read of it is counted, and the first
+    /// one is logged.
     pub(super) fn readable<T>(&self, rows: Vec<SqlResult<T>>, what: &'static str) -> Vec<T> {
         let readable = |row: SqlResult<T>| match row {
             Ok(row) => Some(row),
             Err(error) => {
-                if engine!(self, engine => engine.is_first(error.to_string())) {
-                    let error = self.error(error);
+                let text = format!("{what}: {error}");
+                let error = self.error(error);
+                if self.is_first(text) {
                     tracing::error!(%error, "{what}");
                 }
                 None
             }
         };
         rows.into_iter().filter_map(readable).collect()
+    }
+
+    /// Returns `true` the first time that it is called with this text about an unreadable row.
+    pub(super) fn is_first(&self, text: String) -> bool {
+        engine!(self, engine => engine.is_first(text))
     }
 
     /// Returns the error for the caller. A parcel that cannot be read is counted.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::join_all};
-use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber};
+use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber, rules::ListQuery};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use ulid::Ulid;
@@ -300,6 +300,12 @@ async fn damaged_parcels_hold_up_no_other_s_steps(store: Store) {
     let due_of = async |tenant| store.due_of(tenant, NOW.plus(9), 1).await.unwrap();
     assert_eq!(numbers(due_of(sandbox(1)).await), ["SB-WHOLE-0001"]);
     assert_eq!(due_of(sandbox(2)).await, []);
+    let counted = || store.stats().unreadable.iter().map(|(_, reads)| reads).sum::<u64>();
+    let before = counted();
+    for reads in [2, 4] {
+        let (listed, total) = store.list(sandbox(1), ListQuery::default()).await.unwrap();
+        assert_eq!((listed.len(), total, counted() - before), (1, 3, reads), "each read counts");
+    }
 }
 
 async fn a_history_is_ordered_by_time_then_sequence(store: Store) {
