@@ -28,8 +28,11 @@ use crate::{
 const RECENT_ROWS: i64 = if cfg!(test) { 4 } else { 64 };
 /// Maximum number of a merged run's pieces that are deleted at a time.
 const PIECES_PER_DELETE: u64 = 64;
-/// Time after which a page starts no further step, because orders wait for a page of a file.
+/// Time after which a page of a file starts no further step, because orders wait for it.
 const PAGE_TIME: Duration = Duration::from_millis(2);
+/// Maximum number of a page's steps on PostgreSQL, where no order waits for it. A run needs about five steps to be merged
+/// and deleted, so that a page leaves less work than it found.
+const STEPS_PER_PAGE: usize = 8;
 
 /// Selects the pieces of some runs that may have entries from `$1` on and before `$2`. Each run begins with the last
 /// piece that begins before `$1`. `SQLite` reads at most `$3` in all; PostgreSQL, at most `$3` of each run, in order.
@@ -103,9 +106,12 @@ async fn tend(db: Sql<'_>) -> SqlResult<bool> {
     }
     let began = stopwatch();
     let mut is_more = add_parcels(db).await?;
+    let mut steps = 0;
     while tend_runs(db).await? {
-        is_more = true;
-        if is_older(began, PAGE_TIME) {
+        (is_more, steps) = (true, steps + 1);
+        let is_over =
+            if db.is_postgres() { steps == STEPS_PER_PAGE } else { is_older(began, PAGE_TIME) };
+        if is_over {
             break;
         }
     }
@@ -286,8 +292,9 @@ async fn delete_some(db: Sql<'_>, run: i64) -> SqlResult<()> {
 /// Removes parcels from the runs before they are deleted, and returns the number of pieces written. The runs are
 /// locked. For a damaged order, all entries of its tenant are searched.
 pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
-    let sql =
-        findable!("EXISTS (SELECT 1 FROM term_runs AS r WHERE r.first <= id AND r.last >= id)");
+    let sql = findable!(
+        "EXISTS (SELECT 1 FROM term_runs AS r WHERE parcels.id BETWEEN r.first AND r.last)"
+    );
     let bounds = |row: &Row<'_>| {
         let bounds: Vec<(Entry, Entry)> = match read_entries(row) {
             // Bounds that contain the entry itself and nothing after it.

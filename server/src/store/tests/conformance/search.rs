@@ -24,6 +24,7 @@ promises!(
     long_references_are_found_however_many_pieces_they_fill,
     voided_parcels_are_found_and_deleted_ones_are_not,
     random_searches_find_what_a_look_at_every_parcel_finds,
+    erased_parcels_leave_an_index_that_began_late,
 );
 
 async fn search(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> SearchPage {
@@ -340,4 +341,23 @@ impl Known {
         let has_all = |text: &&str| self.codes.iter().chain(&self.words).any(|one| one == text);
         wanted.iter().all(has_all) || self.codes.contains(&wanted.concat())
     }
+}
+
+async fn erased_parcels_leave_an_index_that_began_late(store: Store) {
+    let tenant = sandbox(1);
+    let parcels = async |range: std::ops::Range<u32>| {
+        for number in range {
+            let number = format!("SB-LATE-{number:06}");
+            let changes = named(tenant, &number, ["nandu", &number, "Ana"]);
+            assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+        }
+    };
+    // The ids of parcels are far ahead of those of runs.
+    parcels(0..30).await;
+    store.purge(NOW).await.unwrap();
+    parcels(30..60).await;
+    tend(&store).await;
+    assert_eq!(search(&store, tenant, &[("search", "nandu")]).await.total, 30);
+    store.purge(NOW).await.unwrap();
+    assert_eq!(search(&store, tenant, &[("search", "nandu")]).await.total, 0);
 }
