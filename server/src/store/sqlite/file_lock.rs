@@ -34,7 +34,7 @@ struct Descriptor {
 pub(super) struct FileLock {
     descriptor: Arc<Descriptor>,
     /// The lock file that servers before 0.2 check.
-    _lock_file: File,
+    lock_file: File,
 }
 
 /// Locks the file for one server, and creates it if it does not exist.
@@ -45,7 +45,7 @@ pub(super) fn lock(file: &Path) -> Result<FileLock, StoreError> {
         return Err(StoreError::InUse { file: file.to_owned() });
     }
     // From here on dropping the lock releases the file, even if locking it fails.
-    let lock = FileLock { descriptor, _lock_file: lock_file };
+    let lock = FileLock { descriptor, lock_file };
     // Outside Linux such a lock conflicts with SQLite's own.
     if cfg!(target_os = "linux") {
         locked(lock.descriptor.file.try_lock(), file)?;
@@ -72,8 +72,10 @@ impl LockedFile {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // If it cannot be unlocked, it stays locked until the process ends, which is safe.
+        // If a file cannot be unlocked, it stays locked until the process ends, which is safe. Closing the lock file
+        // would not be enough: a process that is being started has copies of all descriptors for a moment.
         let _ = self.descriptor.file.unlock();
+        let _ = self.lock_file.unlock();
         self.descriptor.is_held.store(false, Ordering::Release);
     }
 }
@@ -157,5 +159,23 @@ impl Files {
             }
         };
         self.0.iter().find(is_missing).map(|(path, _)| path.as_path())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_released_file_is_free_whoever_has_copies_of_its_descriptors() {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("parcelo.db");
+        let held = lock(&file).unwrap();
+        let _copies =
+            [&held.descriptor.file, &held.lock_file].map(|file| file.try_clone().unwrap());
+        drop(held);
+        assert!(lock(&file).is_ok());
     }
 }
