@@ -71,13 +71,15 @@ const SMALL: [&str; 30] = [
 ];
 
 /// Beginnings of statements that are intended to read a table as a whole.
-const WHOLE: [&str; 3] = [
+const WHOLE: [&str; 4] = [
     // A copy from another engine: checking that its target is empty, which the first row decides, and the values that
     // its end sets.
     "SELECT EXISTS (SELECT FROM ",
     "SELECT setval(coalesce(pg_get_serial_sequence(",
     // The keys of all parcels: for a check of a server of tests.
-    "SELECT tenant, public_id, number, created_at, state, coalesce(order_json",
+    "SELECT tenant, public_id, number, created_at, state, order_json",
+    // Damage that a test does.
+    "UPDATE parcels SET country = '?' WHERE number LIKE ",
 ];
 
 /// Inserts 300,000 parcels of 300 tenants, and rows that belong to some of them.
@@ -166,16 +168,27 @@ fn is_of_data(sql: &str) -> bool {
     verb.is_some_and(|verb| ["SELECT", "INSERT", "UPDATE", "DELETE", "WITH"].contains(&verb))
 }
 
-/// Files whose statements run once, at a start or for a copy, and may read as much as they like.
-const ONCE: [&str; 3] = ["connection.rs", "migrations.rs", "transfer.rs"];
+/// Files whose statements run once, at a start or for a copy, and may read as much as they like; and the other engine.
+const LEFT_OUT_FILES: [&str; 4] = ["connection.rs", "migrations.rs", "transfer.rs", "sqlite.rs"];
 
-/// Returns the beginning of each statement in this engine's code, up to its first placeholder.
+/// Beginnings of statements that only a file gets.
+const OF_FILES: [&str; 5] = [
+    "UPDATE webhook_endpoints SET next_due = (SELECT min(due) FROM outbox",
+    "UPDATE leases SET last = last + 1",
+    "SELECT coalesce(sum(total), 0) FROM parcel_totals",
+    "SELECT count(*) FROM (SELECT 1 FROM parcels WHERE id > $1 AND id <= $2 AND ",
+    "SELECT next, coalesce((SELECT max(id) FROM parcels), 0) FROM term_sweep",
+];
+
+/// Returns the beginning of each statement in the code of this engine and of both, up to its first placeholder.
 fn written() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/postgres");
+    let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
+    let folders = [store.join("postgres"), store];
     let mut written = Vec::new();
-    for file in fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()) {
+    let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    for file in files.map(|file| file.unwrap().path()) {
         let name = file.file_name().unwrap().to_str().unwrap();
-        if file.is_dir() || ONCE.contains(&name) {
+        if file.is_dir() || LEFT_OUT_FILES.contains(&name) {
             continue;
         }
         let code = fs::read_to_string(&file).unwrap();
@@ -183,7 +196,9 @@ fn written() -> Vec<String> {
         // A literal's line that continues has a backslash at its end.
         let lines: Vec<&str> = code.split("\\\n").map(str::trim_start).collect();
         let texts = lines.concat();
-        let literals = texts.split('"').skip(1).step_by(2).filter(|text| is_of_data(text));
+        let literals = texts.split('"').skip(1).step_by(2).filter(|text| {
+            is_of_data(text) && !OF_FILES.iter().any(|begin| text.starts_with(begin))
+        });
         written.extend(literals.map(|text| text.split('{').next().unwrap().to_owned()));
     }
     written
@@ -218,7 +233,8 @@ async fn no_statement_reads_a_growing_table_from_end_to_end() {
     let statements = statements();
     let written = written();
     assert!(written.len() > 100, "{}", written.len());
-    let is_sent = |begin: &&String| statements.iter().any(|sql| sql.starts_with(begin.as_str()));
+    // A part of a statement may look like a statement.
+    let is_sent = |begin: &&String| statements.iter().any(|sql| sql.contains(begin.as_str()));
     let unsent: Vec<_> = written.iter().filter(|begin| !is_sent(begin)).collect();
     assert!(unsent.is_empty(), "no test sends {unsent:#?}");
     let store = Store::connect(address.clone(), SECRET).await.unwrap();
