@@ -32,11 +32,11 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let code = error.code().unwrap_or_else(|| code_of(error.kind()));
-        let message = message_of(&error);
-        let failure = Self::new(exit_of(&error), code, message).with(|details| {
-            details.items = error.body().map(items_of).unwrap_or_default();
-            // A fault of a parcel would otherwise be shown twice: by tracking number, and by index.
+        let code = error.code().unwrap_or_else(|| error_code(error.kind()));
+        let message = error_message(&error);
+        let failure = Self::new(exit_code(&error), code, message).with(|details| {
+            details.items = error.body().map(failed_items).unwrap_or_default();
+            // Otherwise a fault of a parcel would be shown twice, by its tracking number and by its index.
             if details.items.is_empty() {
                 details.fields = error.field_faults().to_vec();
             }
@@ -46,15 +46,15 @@ impl From<Error> for Failure {
             details.idempotency_key = error.idempotency_key().cloned();
             details.may_have_executed = error.may_have_executed();
         });
-        match hint_of(&error, &failure) {
+        match find_hint(&error, &failure) {
             Some(hint) => failure.hint(hint),
             None => failure,
         }
     }
 }
 
-/// Returns the SDK's message, for errors of files and the network with the cause, which has the reason.
-fn message_of(error: &Error) -> Message {
+/// Returns the SDK's message. For errors of files and the network it includes the cause, because that has the reason.
+fn error_message(error: &Error) -> Message {
     let text = |language| error.message(language);
     if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
         let whole = |language| format!("{} {}", text(language), answer.json());
@@ -89,12 +89,12 @@ fn conflict_message(error: &Error, order: &OrderRequest) -> Option<Message> {
     Some(text.with(&[("number", number.as_str()), ("reference", reference)]))
 }
 
-/// Returns a wait in whole seconds, rounded up, because an earlier attempt would be refused again.
+/// Returns a wait in whole seconds, rounded up: an attempt before its end would be refused again.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
-fn exit_of(error: &Error) -> Exit {
+fn exit_code(error: &Error) -> Exit {
     // It was executed, but its response could not be read.
     if error.kind() == ErrorKind::Executed {
         return Exit::Partly;
@@ -120,7 +120,7 @@ fn exit_of(error: &Error) -> Exit {
 }
 
 /// Returns the code of an error that does not come from the service.
-fn code_of(kind: ErrorKind) -> &'static str {
+fn error_code(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Validation => ErrorCode::ValidationFailed.code(),
         ErrorKind::RateLimited => ErrorCode::RateLimitExceeded.code(),
@@ -133,7 +133,7 @@ fn code_of(kind: ErrorKind) -> &'static str {
     }
 }
 
-fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
+fn find_hint(error: &Error, failure: &Failure) -> Option<Message> {
     let text = match (failure.exit, error.known_code()) {
         (Exit::RateLimit, _) => match failure.retry_after {
             Some(seconds) => return Some(texts::WAIT.with(&[("n", &seconds.to_string())])),
@@ -143,7 +143,7 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
         (Exit::Auth, _) => texts::CHECK_KEY,
         (Exit::Validation, _) if failure.fields.is_empty() => texts::FIX_REQUEST,
         (Exit::Validation, _) => texts::FIX_FIELDS,
-        (Exit::NotExecuted, _) => return hint_of_unexecuted(error),
+        (Exit::NotExecuted, _) => return hint_if_not_executed(error),
         (Exit::Usage, _) if error.kind() == ErrorKind::File => {
             let cause = std::error::Error::source(error).and_then(|why| why.downcast_ref());
             return Some(cause.map_or(texts::SPECIFY_WRITABLE, unwritable_hint).into());
@@ -165,7 +165,7 @@ fn hint_of(error: &Error, failure: &Failure) -> Option<Message> {
 }
 
 /// Returns the remedy if nothing was executed and neither the request nor the key is the reason.
-fn hint_of_unexecuted(error: &Error) -> Option<Message> {
+fn hint_if_not_executed(error: &Error) -> Option<Message> {
     let text = match error.kind() {
         // The only permanent failure to connect is a certificate that is not trusted.
         ErrorKind::Network if error.stop_reason() == Some(StopReason::Permanent) => {
@@ -201,28 +201,28 @@ fn other_manifest(error: &Error) -> Option<Message> {
     Some(texts::OTHER_MANIFEST.with(&[("id", &plain(id))]))
 }
 
-/// Returns the number of the order that has the key of a refused one.
+/// Returns the tracking number of the existing order whose idempotency key a refused order used.
 pub(crate) fn existing_order(error: &Error) -> Option<TrackingNumber> {
     let number = error.body()?.details.as_ref()?.get("trackingNumber")?;
     TrackingNumber::parse(number.as_str()?).ok()
 }
 
 /// Returns the parcels that an error names, each with its reason.
-fn items_of(body: &ErrorBody) -> Vec<(String, Failure)> {
-    let unvoided = unvoided(&body.void_results());
+fn failed_items(body: &ErrorBody) -> Vec<(String, Failure)> {
+    let unvoided_orders = unvoided_orders(&body.void_results());
     let rejected = body.rejected_parcels().into_iter();
     let rejected = rejected.map(|parcel| match parcel {
         Ok(parcel) => (parcel.tracking_number, Failure::from(&parcel.error)),
-        Err(row) => (String::new(), Failure::unreadable_row(Exit::Conflict, &row)),
+        Err(row) => (String::new(), Failure::for_unreadable_row(Exit::Conflict, &row)),
     });
-    unvoided.into_iter().chain(rejected).collect()
+    unvoided_orders.into_iter().chain(rejected).collect()
 }
 
 /// Returns the orders that were not voided, each with its reason.
-pub(crate) fn unvoided(results: &[Row<VoidResult>]) -> Vec<(String, Failure)> {
+pub(crate) fn unvoided_orders(results: &[Row<VoidResult>]) -> Vec<(String, Failure)> {
     let failure = |result: &Row<VoidResult>| match result {
         Ok(result) => Some((result.tracking_number.clone(), result.error.as_ref()?.into())),
-        Err(row) => Some((String::new(), Failure::unreadable_row(Exit::OutcomeUnknown, row))),
+        Err(row) => Some((String::new(), Failure::for_unreadable_row(Exit::OutcomeUnknown, row))),
     };
     results.iter().filter_map(failure).collect()
 }

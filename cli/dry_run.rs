@@ -42,7 +42,7 @@ impl Transport for DryRun {
         let unsent = UnsentRequest {
             method: request.method().to_string(),
             url: request.uri().to_string(),
-            headers: shown(request.headers()),
+            headers: visible_headers(request.headers()),
             body: (!body.is_empty()).then(|| String::from_utf8_lossy(body).into_owned()),
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(unsent);
@@ -57,7 +57,7 @@ impl Transport for DryRun {
     }
 }
 
-fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
+fn visible_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let shown = |value| match text(value) {
         secret if value.is_sensitive() => mask_key(&secret),
@@ -69,21 +69,21 @@ fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
 impl UnsentRequest {
     /// Returns the request as a curl command.
     pub(crate) fn curl(&self) -> String {
-        let mut line = format!("curl -X {} {}", self.method, quoted(&self.url));
+        let mut line = format!("curl -X {} {}", self.method, quote_for_shell(&self.url));
         for (name, value) in &self.headers {
             line.push_str(" \\\n  -H ");
-            line.push_str(&quoted(&format!("{name}: {value}")));
+            line.push_str(&quote_for_shell(&format!("{name}: {value}")));
         }
         if let Some(body) = &self.body {
             line.push_str(" \\\n  --data-raw ");
-            line.push_str(&quoted(body));
+            line.push_str(&quote_for_shell(body));
         }
         line
     }
 }
 
 /// Returns a text quoted for a POSIX shell.
-fn quoted(text: &str) -> String {
+fn quote_for_shell(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_a_line_for_the_shell_without_the_key() {
+    fn a_request_is_a_shell_line_without_the_key() {
         let mut headers = HeaderMap::new();
         let mut key = http::HeaderValue::from_static("pk_test_secret");
         key.set_sensitive(true);
@@ -100,7 +100,7 @@ mod tests {
         let unsent = UnsentRequest {
             method: "POST".to_owned(),
             url: "http://h/a?b=c&d".to_owned(),
-            headers: shown(&headers),
+            headers: visible_headers(&headers),
             body: Some(r#"{"name":"O'Neil"}"#.to_owned()),
         };
         let expected = "curl -X POST 'http://h/a?b=c&d' \\\n  -H 'x-api-key: pk_test_***' \\\n  \

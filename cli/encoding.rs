@@ -141,14 +141,14 @@ fn utf16_to_utf8(from: impl Read, to: &mut impl Write) -> io::Result<()> {
             (Some(one), Some(two)) => Ok(Some([one, two])),
             (None, _) => Ok(None),
             // Half a character at the end.
-            (Some(_), None) => Err(damaged()),
+            (Some(_), None) => Err(damaged_error()),
         }
     };
     let Some(mark) = next()? else { return Ok(()) };
     let read = match mark {
         BIG_ENDIAN_MARK => u16::from_be_bytes,
         LITTLE_ENDIAN_MARK => u16::from_le_bytes,
-        _ => return Err(damaged()),
+        _ => return Err(damaged_error()),
     };
     let mut failed = None;
     let units = std::iter::from_fn(|| match next() {
@@ -159,12 +159,12 @@ fn utf16_to_utf8(from: impl Read, to: &mut impl Write) -> io::Result<()> {
         }
     });
     for character in char::decode_utf16(units) {
-        write_char(to, character.map_err(|_unpaired| damaged())?)?;
+        write_char(to, character.map_err(|_unpaired| damaged_error())?)?;
     }
     failed.map_or(Ok(()), Err)
 }
 
-fn damaged() -> io::Error {
+fn damaged_error() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-16 with a byte order mark")
 }
 

@@ -104,7 +104,7 @@ impl Failure {
     }
 
     /// Returns the failure for a file that cannot be read.
-    pub(crate) fn unreadable(file: &str, why: &io::Error) -> Self {
+    pub(crate) fn for_unreadable_file(file: &str, why: &io::Error) -> Self {
         let kind = why.kind();
         let why = match kind {
             io::ErrorKind::NotFound => texts::FILE_NOT_FOUND.into(),
@@ -127,13 +127,13 @@ impl Failure {
     }
 
     /// Returns the failure for a part of the service's response that this version cannot read, shown unchanged.
-    pub(crate) fn unreadable_row(exit: Exit, row: &Unreadable) -> Self {
+    pub(crate) fn for_unreadable_row(exit: Exit, row: &Unreadable) -> Self {
         let json = row.json().to_string();
         Self::new(exit, "UNREADABLE_ANSWER", texts::UNREADABLE_ROW.with(&[("json", &json)]))
     }
 
     /// Returns the failure for a file that cannot be written.
-    pub(crate) fn unwritable(file: &str, why: &io::Error) -> Self {
+    pub(crate) fn for_unwritable_file(file: &str, why: &io::Error) -> Self {
         let reason = match why.kind() {
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
             _ => Message { en: why.to_string(), es: why.to_string() },
@@ -156,12 +156,12 @@ impl Failure {
     }
 
     /// Adds warnings: one about a misspelt field explains why another field is missing.
-    pub(crate) fn warned(self, warnings: Vec<Warning>) -> Self {
+    pub(crate) fn with_warnings(self, warnings: Vec<Warning>) -> Self {
         self.with(|details| details.warnings = warnings)
     }
 
     /// Returns the failure for Ctrl-C during a call.
-    pub(crate) fn interrupted(resume: ResumeHint<'_>) -> Self {
+    pub(crate) fn for_interrupt(resume: ResumeHint<'_>) -> Self {
         Self::new(Exit::Interrupted, "INTERRUPTED", texts::INTERRUPTED).with(|details| {
             details.hint = resume.hint();
             details.idempotency_key = resume.key().cloned();
@@ -182,12 +182,12 @@ impl Failure {
     }
 
     /// Returns the failure when the user did not confirm.
-    pub(crate) fn declined(message: texts::Text) -> Self {
+    pub(crate) fn for_declined_prompt(message: texts::Text) -> Self {
         Self::new(Exit::Interrupted, "DECLINED", message)
     }
 
     /// Returns the failure when the order exists but its label could not be saved.
-    pub(crate) fn label_unsaved(number: &TrackingNumber, why: &Self) -> Self {
+    pub(crate) fn for_unsaved_label(number: &TrackingNumber, why: &Self) -> Self {
         // A void label cannot be saved later either.
         let is_void = why.code == ErrorCode::LabelVoided.code();
         let message = if is_void {
@@ -236,12 +236,12 @@ impl Failure {
     }
 
     /// Returns the failure when the results could not be written to standard output.
-    pub(crate) fn output_lost(why: &impl Display) -> Self {
+    pub(crate) fn for_lost_output(why: &impl Display) -> Self {
         Self::new(Exit::Internal, "OUTPUT", texts::OUTPUT_LOST.with(&[("why", &why.to_string())]))
     }
 
     /// Returns the failure when the system lacks something every call needs, such as open files.
-    pub(crate) fn not_started(why: &impl Display) -> Self {
+    pub(crate) fn for_failed_start(why: &impl Display) -> Self {
         Self::new(
             Exit::Internal,
             "NOT_STARTED",
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn standard_input_is_named_and_a_full_disk_has_its_own_hint() {
-        let unreadable = Failure::unreadable("-", &io::ErrorKind::InvalidData.into());
+        let unreadable = Failure::for_unreadable_file("-", &io::ErrorKind::InvalidData.into());
         for (language, name) in [(Language::En, "standard input"), (Language::Es, "la entrada")] {
             assert!(unreadable.message.pick(language).contains(name), "{unreadable:?}");
         }

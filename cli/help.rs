@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parser_accepts_its_own_shape() {
+    fn the_parser_accepts_every_documented_command() {
         localize(Args::command(), Language::Es).debug_assert();
     }
 }

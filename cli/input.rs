@@ -54,14 +54,14 @@ impl Source {
             Self::Stdin => io::stdin().lock().read_to_end(&mut bytes).map(drop),
         };
         let text = read.and_then(|()| encoding::decode(&bytes));
-        text.map_err(|why| Failure::unreadable(&self.name(), &why))
+        text.map_err(|why| Failure::for_unreadable_file(&self.name(), &why))
     }
 }
 
 /// Reads the first line of standard input.
 pub(crate) fn line() -> Result<String, Failure> {
     let line = first_line(io::stdin().lock());
-    line.map_err(|why| Failure::unreadable("-", &why))
+    line.map_err(|why| Failure::for_unreadable_file("-", &why))
 }
 
 fn first_line(mut input: impl BufRead) -> io::Result<String> {
@@ -76,7 +76,7 @@ fn first_line(mut input: impl BufRead) -> io::Result<String> {
 
 /// Reads a line from the terminal, without echo.
 pub(crate) fn hidden_line() -> Result<String, Failure> {
-    rpassword::read_password().map_err(|why| Failure::unreadable("-", &why))
+    rpassword::read_password().map_err(|why| Failure::for_unreadable_file("-", &why))
 }
 
 /// Returns each line that is not blank, trimmed.
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_read_without_blanks() {
+    fn lines_are_read_without_surrounding_spaces() {
         let table: [(&str, &[&str]); 3] =
             [("", &[]), (" \r\n\n", &[]), ("A-1\r\n\n  B-2 \nC-3", &["A-1", "B-2", "C-3"])];
         for (content, expected) in table {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_known_by_its_first_line() {
+    fn a_table_is_recognised_by_its_first_line() {
         for table in ["reference,sender_name\nA-1,Ana", "\n a;b", "a\tb", "\"a\",\"b\"", "a|b"] {
             assert!(is_table(table), "{table:?}");
         }

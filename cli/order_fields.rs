@@ -61,7 +61,7 @@ impl OrderInput {
         }
     }
 
-    /// Reads the JSON of every order, by the name of its file. A file without orders has a blank one.
+    /// Reads the JSON of every order, by the name of its file. A file without orders has an empty text.
     pub(crate) fn all(&self) -> Result<Vec<(String, Vec<String>)>, Failure> {
         if self.sources.is_empty() {
             return Ok(vec![("--set".to_owned(), vec![self.filled("{}")])]);
@@ -81,7 +81,7 @@ impl OrderInput {
     fn filled(&self, order: &str) -> String {
         match serde_json::from_str(order) {
             Ok(mut order) if !self.fields.is_empty() => {
-                self.fields.iter().for_each(|field| field.put(&mut order));
+                self.fields.iter().for_each(|field| field.set_value(&mut order));
                 order.to_string()
             }
             Ok(_) | Err(_) => order.to_owned(),
@@ -117,20 +117,20 @@ impl FieldAssignment {
             matches!(path.last(), Some(PathSegment::Member(name)) if NUMBERS.contains(&&**name));
         let number = serde_json::from_str::<Number>(value).ok().filter(|_| is_number);
         let field = Self { path, value: number.map_or_else(|| json!(value), Value::Number) };
-        if field.is_unknown() { Err(unknown(text)) } else { Ok(field) }
+        if field.is_unknown() { Err(unknown_field(text)) } else { Ok(field) }
     }
 
     /// Returns whether the rules do not know the field: it would be left out of the request with only a warning.
     fn is_unknown(&self) -> bool {
         // Mexico has states, which elsewhere are not a field.
         let mut order = json!({"receiver": {"address": {"country": "MX"}}});
-        self.put(&mut order);
+        self.set_value(&mut order);
         let checked = check_order(&order, &OrderContext::new(&Destinations::All));
         let warnings = checked.map_or_else(|rejected| rejected.warnings, |valid| valid.warnings);
         warnings.iter().any(|warning| warning.code == WarningCode::UnknownField)
     }
 
-    fn put(&self, order: &mut Value) {
+    fn set_value(&self, order: &mut Value) {
         let mut target = order;
         for segment in &self.path {
             target = match segment {
@@ -142,7 +142,7 @@ impl FieldAssignment {
     }
 }
 
-fn unknown(text: &str) -> Failure {
+fn unknown_field(text: &str) -> Failure {
     let (path, _) = text.split_once('=').unwrap_or((text, ""));
     let message = texts::UNKNOWN_SET_FIELD.with(&[("field", &without_keys(path))]);
     match nearest_field(path) {
@@ -200,13 +200,13 @@ mod tests {
     fn with(order: &Value, fields: &[&str]) -> Value {
         let mut order = order.clone();
         for field in fields {
-            FieldAssignment::parse(field).unwrap().put(&mut order);
+            FieldAssignment::parse(field).unwrap().set_value(&mut order);
         }
         order
     }
 
     #[test]
-    fn fields_are_put_where_their_path_leads() {
+    fn fields_are_set_at_their_path() {
         let order = json!({"sender": {"fullName": "Ana"}, "products": [{"sku": "A"}]});
         let fields = [
             "sender.fullName=Eva = Ruiz",
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn an_invalid_path_is_refused() {
         for text in [
             "",
             "a",

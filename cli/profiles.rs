@@ -83,7 +83,7 @@ impl Profiles {
             Ok(text) => text,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => String::new(),
             Err(fault) => {
-                let failure = Failure::unreadable(&file.to_string_lossy(), &fault);
+                let failure = Failure::for_unreadable_file(&file.to_string_lossy(), &fault);
                 return Err(ConfigError { message: failure.message.clone() });
             }
         };
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_profiles_and_one_that_counts() {
+    fn a_file_has_profiles_and_a_selected_one() {
         let text = "# mine\nprofile = 'live'\n[profiles.live]\nbase_url = 'https://h'\n\
             api_key = 'pk_live_x'\nlanguage = 'es'\noutput = 'json'\n[profiles.test]\n";
         let (current, all) = read(text).unwrap();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_does_not_know_it_names_without_its_value() {
+    fn unknown_settings_are_named_without_their_value() {
         let table = [
             ("profiles = 1", "profiles"),
             ("profil = 'x'", "profil"),

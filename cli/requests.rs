@@ -32,7 +32,7 @@ pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure>
             if input::is_table(&text) || text.trim_start().starts_with(['{', '[']) {
                 return Err(Failure::usage(texts::TABLE_OF_NUMBERS, texts::NUMBERS_COLUMN));
             }
-            typed.extend(bare(input::lines(&text)));
+            typed.extend(strip_lines(input::lines(&text)));
         } else {
             typed.push(argument);
         }
@@ -41,7 +41,7 @@ pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure>
 }
 
 /// Removes the heading and the quotation marks that lines from spreadsheets and CSV files have.
-fn bare(lines: Vec<String>) -> impl Iterator<Item = String> {
+fn strip_lines(lines: Vec<String>) -> impl Iterator<Item = String> {
     let unquoted = lines.into_iter().map(|line| line.trim_matches('"').to_owned());
     unquoted.enumerate().filter(|(at, line)| *at > 0 || !is_heading(line)).map(|(_, line)| line)
 }

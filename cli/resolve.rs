@@ -157,7 +157,7 @@ impl Resolver {
                 };
                 let format = match (get.format, get.merge.as_deref()) {
                     (Some(format), _) => format.into(),
-                    (None, Some(file)) => format_of(file)?,
+                    (None, Some(file)) => format_from_name(file)?,
                     (None, None) => LabelFormat::Pdf,
                 };
                 if let Some(file) = get.merge {
@@ -201,7 +201,7 @@ impl Resolver {
         if is_sure || self.confirms(texts::ASK_VOID.with(&[("n", &count)]))? {
             return Ok(Job::Void(client, request));
         }
-        Err(Failure::declined(texts::NOTHING_VOIDED))
+        Err(Failure::for_declined_prompt(texts::NOTHING_VOIDED))
     }
 
     fn can_ask(&self) -> bool {
@@ -223,7 +223,7 @@ impl Resolver {
         if is_sure || self.confirms(texts::ASK_RESET)? {
             return Ok(Job::Reset(client));
         }
-        Err(Failure::declined(texts::DECLINED))
+        Err(Failure::for_declined_prompt(texts::DECLINED))
     }
 
     /// Returns the tracking numbers; a `-` is replaced by those on standard input.
@@ -295,13 +295,14 @@ fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     }
     let format = match create.format {
         Some(format) => format.into(),
-        None => format_of(&path)?,
+        None => format_from_name(&path)?,
     };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
-    let unwritable = |why: io::ErrorKind| Failure::unwritable(&path.to_string_lossy(), &why.into());
+    let unwritable =
+        |why: io::ErrorKind| Failure::for_unwritable_file(&path.to_string_lossy(), &why.into());
     match directory.metadata() {
-        Err(why) => Err(Failure::unwritable(&path.to_string_lossy(), &why)),
+        Err(why) => Err(Failure::for_unwritable_file(&path.to_string_lossy(), &why)),
         Ok(found) if !found.is_dir() => Err(unwritable(io::ErrorKind::NotADirectory)),
         Ok(_) if path.is_dir() => Err(unwritable(io::ErrorKind::IsADirectory)),
         Ok(_) => Ok(Some(LabelFile { path, format })),
@@ -309,7 +310,7 @@ fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
 }
 
 /// Returns the format that the file's ending names; the default for a name without one.
-pub(super) fn format_of(path: &Path) -> Result<LabelFormat, Failure> {
+pub(super) fn format_from_name(path: &Path) -> Result<LabelFormat, Failure> {
     let Some(ending) = path.extension() else { return Ok(LabelFormat::default()) };
     ending.to_str().and_then(|ending| LabelFormat::parse(ending).ok()).ok_or_else(|| {
         let file = without_keys(&path.to_string_lossy());
@@ -363,7 +364,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_yes_is_a_yes() {
+    fn only_yes_confirms() {
         for yes in ["yes\n", "Y", " Sí\r\n", "si", "SÍ", "s"] {
             assert!(is_yes(yes), "{yes:?}");
         }
@@ -373,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_found_by_its_name_however_it_is_written() {
+    fn a_status_is_found_by_its_name_in_any_spelling() {
         for name in ["IN_TRANSIT", "in_transit", "in-transit", "In transit"] {
             assert_eq!(status(name).unwrap(), ParcelStatus::InTransit, "{name}");
         }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quoted_text_is_short_on_one_line_and_has_no_key() {
+    fn quoted_text_is_short_one_line_and_without_keys() {
         let long = "x".repeat(61);
         let table = [
             ("99", "\"99\"".to_owned()),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_shows_the_environment_and_no_more() {
+    fn a_masked_key_shows_only_its_environment() {
         for (key, shown) in
             [("pk_live_abc", "pk_live_***"), ("pk_test_", "pk_test_***"), ("x", "***")]
         {

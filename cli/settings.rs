@@ -101,17 +101,17 @@ fn output_options(
     let variable = given("PARCELO_LANG").and_then(|lang| Lang::from_str(&lang, false).ok());
     let locale = || LOCALE.into_iter().find_map(&given).unwrap_or_default();
     let language = match lang {
-        Some(lang) => language_of(lang),
+        Some(lang) => language_from_locale(lang),
         None => variable
             .map(Language::from)
             .or(profile.language)
-            .unwrap_or_else(|| language_of(&locale())),
+            .unwrap_or_else(|| language_from_locale(&locale())),
     };
     OutputOptions { format: format.or(profile.output).unwrap_or(Format::Table), language }
 }
 
 /// Returns Spanish for `es`, `es_EC.UTF-8`, `es-MX`; English for everything else.
-fn language_of(locale: &str) -> Language {
+fn language_from_locale(locale: &str) -> Language {
     match locale.split(['_', '-', '.', '@']).next() {
         Some("es") => Language::Es,
         _ => Language::En,

@@ -31,7 +31,7 @@ pub(super) async fn unless_interrupted<T>(
     tokio::select! {
         result = work => result,
         pressed = tokio::signal::ctrl_c() => match pressed {
-            Ok(()) => Err(Failure::interrupted(resume)),
+            Ok(()) => Err(Failure::for_interrupt(resume)),
             // Without a handler Ctrl-C ends the process directly.
             Err(_) => std::future::pending().await,
         },

@@ -30,7 +30,7 @@ pub(super) async fn create(
     order: &OrderInput,
     label: Option<&LabelFile>,
 ) -> Result<CommandOutcome, Failure> {
-    let Accepted { value: order, warnings, .. } = checked(client, &order.one()?)?;
+    let Accepted { value: order, warnings, .. } = check_order(client, &order.one()?)?;
     let create = client.orders().create(&order);
     let reply = call::execute(create, ResumeHint::SameOrder(&order)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
@@ -43,7 +43,7 @@ pub(super) async fn create(
         Some(LabelFile { path, format }) => {
             match label::save(client, number, *format, path).await {
                 Ok(saved) => (Some(saved), None),
-                Err(why) => (None, Some(Failure::label_unsaved(number, &why))),
+                Err(why) => (None, Some(Failure::for_unsaved_label(number, &why))),
             }
         }
     };
@@ -58,10 +58,10 @@ pub(super) async fn create(
 }
 
 /// Returns the order, if it is valid.
-fn checked(client: &Client, order: &str) -> Result<Accepted<OrderRequest>, Failure> {
+fn check_order(client: &Client, order: &str) -> Result<Accepted<OrderRequest>, Failure> {
     let context = OrderContext::new(&Destinations::All).with_environment(client.environment());
     order_check::check(order, &context).map_err(|rejected| {
-        Failure::invalid(texts::INVALID_ORDER, rejected.faults).warned(rejected.warnings)
+        Failure::invalid(texts::INVALID_ORDER, rejected.faults).with_warnings(rejected.warnings)
     })
 }
 

@@ -33,7 +33,7 @@ pub(super) async fn examine(preflight: Preflight) -> Result<CommandOutcome, Fail
     let Preflight { mut checks, client } = preflight;
     match client {
         Some(client) => checks.extend(network(&client).await?),
-        None => checks.extend(skipped(&[DNS, SERVICE, CLOCK, LIMITS])),
+        None => checks.extend(skip_checks(&[DNS, SERVICE, CLOCK, LIMITS])),
     }
     let failed = checks.iter().filter(|check| matches!(check.state, CheckState::Failed(_))).count();
     let first = checks.iter().find_map(|check| match check.state {
@@ -54,7 +54,7 @@ const SERVICE: Name = ("service", texts::CHECK_SERVICE);
 const CLOCK: Name = ("clock", texts::CHECK_CLOCK);
 const LIMITS: Name = ("limits", texts::CHECK_LIMITS);
 
-fn skipped(names: &[Name]) -> Vec<Check> {
+fn skip_checks(names: &[Name]) -> Vec<Check> {
     names
         .iter()
         .map(|(name, title)| Check::skipped(name, *title, texts::DEPENDS_ON_FAILED))
@@ -74,7 +74,7 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
         Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
         Err(failure) => {
             let mut checks = vec![Check::failed(DNS.0, DNS.1, &failure)];
-            checks.extend(skipped(&[SERVICE, CLOCK, LIMITS]));
+            checks.extend(skip_checks(&[SERVICE, CLOCK, LIMITS]));
             return Ok(checks);
         }
     };
@@ -88,7 +88,7 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
         Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
         Err(failure) => {
             checks.push(Check::failed(SERVICE.0, SERVICE.1, &failure));
-            checks.extend(skipped(&[CLOCK, LIMITS]));
+            checks.extend(skip_checks(&[CLOCK, LIMITS]));
         }
     }
     Ok(checks)
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_in_the_unit_that_people_use_for_it() {
+    fn a_duration_is_shown_in_a_readable_unit() {
         let table = [
             (1, "1 s", "1 s"),
             (119, "119 s", "119 s"),

@@ -58,8 +58,8 @@ fn read_as(file: &ImportFile, plan: &ImportPlan) -> Option<Message> {
 }
 
 /// Imports the orders. It reads the file twice: first to find duplicate references and whether anything can be sent,
-/// then row by row to send. Keeping the orders of the first pass instead would take memory or disk for the whole file,
-/// to save seconds: at 100 requests per second, two per row, 100,000 rows take half an hour.
+/// then row by row to send. Keeping the orders of the first pass would need memory or disk for the whole file, and save
+/// only seconds: 100,000 rows take half an hour, at 100 requests per second and two requests per row.
 pub(super) async fn import(
     client: &Client,
     plan: &ImportPlan,
@@ -93,7 +93,7 @@ pub(super) async fn import(
     // Existing orders are reported even if the results cannot be saved.
     let results = save(reports, plan).map_err(|why| {
         let existing = texts::EXISTING_ORDERS.with(&[("n", &counts.existing().to_string())]);
-        stopped(&counts, &why, &done.and(&existing))
+        stopped_failure(&counts, &why, &done.and(&existing))
     })?;
     // An interrupted import is resumed, and that run merges the labels of both.
     let merged = match (&plan.merge, &stop) {
@@ -206,11 +206,13 @@ fn rejection(row: &Row, rows: &RowReader<'_>, prescan: &Prescan) -> Option<RowRe
 
 fn save(reports: ReportSpool, plan: &ImportPlan) -> Result<ImportResults, Failure> {
     let file = plan.results();
-    reports.finish(Some(&file)).map_err(|why| Failure::unwritable(&file.to_string_lossy(), &why))
+    reports
+        .finish(Some(&file))
+        .map_err(|why| Failure::for_unwritable_file(&file.to_string_lossy(), &why))
 }
 
 fn temp_file_failure(why: &io::Error) -> Failure {
-    Failure::unwritable(&std::env::temp_dir().to_string_lossy(), why)
+    Failure::for_unwritable_file(&std::env::temp_dir().to_string_lossy(), why)
 }
 
 /// The reason why no further row is sent.
@@ -232,8 +234,8 @@ struct ImportRun<'a> {
 
 /// `TICKS_PER_LINE` of the progress counts on it.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
-/// Number of consecutive rows without an answer after which the service counts as unreachable. Fewer could be bad luck;
-/// each costs all attempts of a call.
+/// Number of consecutive rows without an answer after which the service counts as unreachable. Fewer could be chance,
+/// and more would take long, because each row costs all attempts of a call.
 const MAX_CONSECUTIVE_FAILURES: usize = 10;
 
 impl ImportRun<'_> {
@@ -321,7 +323,7 @@ impl ImportRun<'_> {
 
 enum NextRow {
     Send(Box<Row>),
-    /// It has a report and is not sent.
+    /// The row has a report and is not sent.
     Reported,
     End,
 }
@@ -358,7 +360,7 @@ fn failure_for(counts: &RowCounts, stop: Option<ImportStop>, done: &Message) -> 
         |exit, code: &str| Failure::new(exit, code, done.clone()).hint(texts::RESUME_IMPORT);
     let failure = match stop {
         Some(ImportStop::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
-        Some(ImportStop::Failing(why)) => stopped(counts, &why, done),
+        Some(ImportStop::Failing(why)) => stopped_failure(counts, &why, done),
         None if unknown > 0 => resume(Exit::OutcomeUnknown, "OUTCOME_UNKNOWN"),
         None if counts.good() < counts.all() => {
             Failure::new(Exit::Partly, "PARTLY_FAILED", done.clone()).hint(texts::FIX_AND_RESUME)
@@ -375,7 +377,7 @@ fn done_rows(counts: &RowCounts, rows: u64) -> Message {
 }
 
 /// Returns the failure of a run that cannot continue: the existing orders, the reason, and how to resume.
-fn stopped(counts: &RowCounts, why: &Failure, done: &Message) -> Failure {
+fn stopped_failure(counts: &RowCounts, why: &Failure, done: &Message) -> Failure {
     let exit = match (counts.get(RowOutcome::Unknown), counts.good()) {
         (1.., _) => Exit::OutcomeUnknown,
         (0, 1..) => Exit::Partly,

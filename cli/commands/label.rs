@@ -35,7 +35,7 @@ pub(crate) enum WantedLabels {
 }
 
 impl WantedLabels {
-    /// Returns whether this is known, without a call, to be at most one label.
+    /// Returns whether it is certain without a call that this is at most one label.
     pub(crate) fn is_one(&self) -> bool {
         matches!(self, Self::Of(numbers) if numbers.len() <= 1)
     }
@@ -73,7 +73,7 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
         // The path exists, but as a file.
         let is_file = why.kind() == io::ErrorKind::AlreadyExists;
         let why = if is_file { io::ErrorKind::NotADirectory.into() } else { why };
-        Failure::unwritable(&directory.to_string_lossy(), &why)
+        Failure::for_unwritable_file(&directory.to_string_lossy(), &why)
     })
 }
 
@@ -138,14 +138,14 @@ pub(super) async fn save(
 /// Saves a file, and returns its length in bytes.
 pub(super) async fn save_file(download: LabelDownload<'_>, file: &Path) -> Result<u64, Failure> {
     match fs::metadata(file) {
-        // A pipe or a device is written to; `save_to` would replace it by a file.
+        // A pipe or a device is written to directly, because `save_to` would replace it with a file.
         Ok(found) if !found.is_file() => {
             let bytes = call::read(download.bytes()).await?;
             fs::write(file, &bytes)
-                .map_err(|why| Failure::unwritable(&file.to_string_lossy(), &why))?;
+                .map_err(|why| Failure::for_unwritable_file(&file.to_string_lossy(), &why))?;
             Ok(bytes.len() as u64)
         }
-        // `save_to` replaces the name it is given, so a link is resolved first and stays a link.
+        // `save_to` replaces the path that it is given, so a symbolic link is resolved first and stays a link.
         Ok(_) => {
             let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
             call::read(download.save_to(place)).await

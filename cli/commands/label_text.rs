@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_lines_in_the_order_of_their_places() {
+    fn texts_are_lines_in_the_order_of_their_positions() {
         let zpl = "^XA\n^CI28\n^FO1,1^GB812,3,3^FS\n^FT400,90^A0N,20,20^FDMIA^FS\n\
             ^FT40,200^A0N,30,28^FB700,,,C^FR^FH^FDMar_C3_ADa_5F1^FS\n\
             ^FO10,300^BY3,2,100^BCN,100,N,N,N,N^FD>:SB1^FS\n^FT40,90^A0N,20,20^FDFROM^FS\n\
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_zpl_has_no_lines() {
+    fn text_that_is_not_zpl_has_no_lines() {
         for other in ["", "%PDF-1.4", "^FT1^A0^FD", "^FTa,b^A0N^FDx^FS", "^FT1,1^A0N^FH^FD_ZZ_4^FS"]
         {
             let found = lines(other.as_bytes());

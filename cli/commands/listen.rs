@@ -45,7 +45,7 @@ pub(crate) struct WebhookListener {
     pub(crate) events: EventPrinter,
 }
 
-/// Maximum size of a body, more than any webhook of the service; it keeps a stranger from filling the memory.
+/// Maximum size of a body: more than any webhook of the service, and too little for a stranger to fill the memory.
 const MAX_BODY_BYTES: usize = 1 << 20;
 /// Maximum time that the service waits for a response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
@@ -70,7 +70,7 @@ pub(super) async fn listen(config: WebhookListener) -> Result<CommandOutcome, Fa
     if is_heard {
         serve(listener, &state).await;
     }
-    let failure = state.lost.get().map(Failure::output_lost);
+    let failure = state.lost.get().map(Failure::for_lost_output);
     Ok(CommandOutcome { failure, ..CommandOutcome::default() }.note(texts::NO_LONGER_LISTENING))
 }
 
@@ -80,9 +80,9 @@ fn client() -> Result<reqwest::Client, Failure> {
             .redirect(reqwest::redirect::Policy::none())
             .timeout(REQUEST_TIMEOUT)
     };
-    // Without root certificates the client cannot be built, although http needs none.
+    // Without root certificates the client cannot be built, even if it only forwards over http.
     let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
-    client.map_err(|why| Failure::not_started(&why))
+    client.map_err(|why| Failure::for_failed_start(&why))
 }
 
 /// The state that all requests share.
@@ -102,7 +102,7 @@ async fn serve(listener: TcpListener, state: &Arc<ListenState>) {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => take(stream, state, &graceful),
-                // For example out of file descriptors: wait, instead of failing in a busy loop.
+                // The process may be out of file descriptors. Wait instead of failing in a busy loop.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             () = state.closed.notified() => break,
@@ -158,7 +158,7 @@ impl ListenState {
             Ok((id, event)) => self.accept(id, event, (&head, body)).await,
             Err(why) => {
                 self.shown(self.config.events.rejected(why, clock::now()));
-                status_of(why)
+                rejection_status(why)
             }
         }
     }
@@ -234,7 +234,7 @@ const HOP_BY_HOP_HEADERS: [HeaderName; 8] = [
 ];
 
 /// Returns 401 for a signature mismatch, 400 for everything else.
-fn status_of(why: WebhookError) -> u16 {
+fn rejection_status(why: WebhookError) -> u16 {
     match why {
         WebhookError::Signature => ErrorCode::AuthInvalidApiKey.status(),
         _ => ErrorCode::ValidationFailed.status(),

@@ -33,13 +33,13 @@ pub(super) async fn show(client: &Client, name: &ManifestName) -> Result<Command
 pub(super) async fn find(client: &Client, name: &ManifestName) -> Result<Manifest, Failure> {
     let id = match name {
         ManifestName::Id(id) => id.clone(),
-        ManifestName::Awb(awb) => id_of(client, awb).await?,
+        ManifestName::Awb(awb) => find_id(client, awb).await?,
     };
     Ok(call::read(client.manifests().get(&id)).await?.into_inner())
 }
 
 /// Returns the ID of the manifest with an air waybill, which the service returns with each of its parcels.
-async fn id_of(client: &Client, awb: &Awb) -> Result<ManifestId, Failure> {
+async fn find_id(client: &Client, awb: &Awb) -> Result<ManifestId, Failure> {
     let search = client.parcels().list().search(format!("\"{awb}\"")).limit(MAX_PAGE_SIZE);
     let page = call::read(search).await?.into_inner();
     let mut parcels = page.parcels.into_iter().flatten();

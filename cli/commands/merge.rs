@@ -59,7 +59,8 @@ pub(super) async fn save(
 ) -> (Vec<SavedLabels>, Option<Failure>) {
     let mut saved = Vec::new();
     for (place, part) in numbers.chunks(MAX_MERGED).enumerate() {
-        let file = if numbers.len() > MAX_MERGED { numbered(path, place + 1) } else { path.into() };
+        let file =
+            if numbers.len() > MAX_MERGED { numbered_path(path, place + 1) } else { path.into() };
         match label::save_file(client.labels().batch(part, format), &file).await {
             Ok(bytes) => saved.push(SavedLabels { labels: part.len(), format, file, bytes }),
             Err(failure) => return (saved, Some(failure)),
@@ -69,7 +70,7 @@ pub(super) async fn save(
 }
 
 /// Returns `labels-2.pdf` for `labels.pdf`.
-fn numbered(path: &Path, number: usize) -> PathBuf {
+fn numbered_path(path: &Path, number: usize) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("-{number}"));
     if let Some(extension) = path.extension() {

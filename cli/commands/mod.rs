@@ -163,7 +163,7 @@ fn block_on(
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|why| Failure::not_started(&why))?
+        .map_err(|why| Failure::for_failed_start(&why))?
         .block_on(work)
 }
 

@@ -21,8 +21,9 @@ const OPENER: &str = "xdg-open";
 /// Writes the content to a new file and opens it. The file stays: the program may read it at any time after this
 /// returns.
 pub(super) fn open(name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
-    let file = write_private(name, content)
-        .map_err(|why| Failure::unwritable(&std::env::temp_dir().to_string_lossy(), &why))?;
+    let file = write_private(name, content).map_err(|why| {
+        Failure::for_unwritable_file(&std::env::temp_dir().to_string_lossy(), &why)
+    })?;
     let mut opener = Command::new(OPENER);
     let opener = opener.arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match opener.status() {

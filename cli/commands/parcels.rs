@@ -42,7 +42,7 @@ pub(super) async fn list(
 ) -> Result<CommandOutcome, Failure> {
     match *pages {
         PageSelection::One { page, limit } => {
-            let request = narrowed(client, filter).page(page);
+            let request = apply_filter(client, filter).page(page);
             let request = match limit {
                 Some(limit) => request.limit(limit),
                 None => request,
@@ -53,7 +53,7 @@ pub(super) async fn list(
     }
 }
 
-fn narrowed(client: &Client, filter: &ParcelFilter) -> ListParcels {
+fn apply_filter(client: &Client, filter: &ParcelFilter) -> ListParcels {
     let list = client.parcels().list();
     let list = filter.status.iter().fold(list, ListParcels::status);
     let list = filter.country.iter().fold(list, |list, country| list.country(*country));
@@ -63,7 +63,7 @@ fn narrowed(client: &Client, filter: &ParcelFilter) -> ListParcels {
 
 fn one_of_many(Page { parcels, meta, .. }: Page) -> CommandOutcome {
     let notes = [note(&parcels, &meta), partial(meta.is_partial)];
-    let done = listed(Listing { parcels, meta: Some(meta) });
+    let done = list_outcome(Listing { parcels, meta: Some(meta) });
     notes.into_iter().flatten().fold(done, CommandOutcome::note)
 }
 
@@ -73,10 +73,10 @@ fn partial(is_partial: bool) -> Option<Message> {
 }
 
 /// Returns the outcome of a list; rows that cannot be read make it a partial failure.
-fn listed(listing: Listing) -> CommandOutcome {
+fn list_outcome(listing: Listing) -> CommandOutcome {
     let (all, rows) = (listing.parcels.len(), listing.parcels.iter());
     let unreadable = rows.filter_map(|row| row.as_ref().err());
-    let unreadable = unreadable.map(|row| Failure::unreadable_row(Exit::NotExecuted, row));
+    let unreadable = unreadable.map(|row| Failure::for_unreadable_row(Exit::NotExecuted, row));
     let failed: Vec<_> = unreadable.map(|failure| (String::new(), failure)).collect();
     let failure = (!failed.is_empty()).then(|| Failure::for_items(all - failed.len(), all, failed));
     CommandOutcome::report(listing).failing(failure)
@@ -93,8 +93,8 @@ fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message> {
     (meta.total > parcels.len() as u64).then(|| texts::PAGE_OF.with(&places))
 }
 
-/// Fetches all pages, one after the other. An order that is created in between moves the others down the list, so a
-/// parcel may be on two pages; it is listed once.
+/// Fetches all pages, one after the other. A new order moves the others down the list meanwhile, so that a parcel may
+/// be on two pages. It is listed once.
 async fn all(
     client: &Client,
     filter: &ParcelFilter,
@@ -102,7 +102,7 @@ async fn all(
 ) -> Result<CommandOutcome, Failure> {
     let (mut parcels, mut seen, mut is_partial) = (Vec::new(), HashSet::new(), false);
     for page in 1.. {
-        let request = narrowed(client, filter).page(page).limit(limit);
+        let request = apply_filter(client, filter).page(page).limit(limit);
         let answer = call::read(request).await?.into_inner();
         is_partial |= answer.meta.is_partial;
         let is_last = answer.parcels.is_empty() || u64::from(page) >= answer.meta.total_pages;
@@ -115,7 +115,7 @@ async fn all(
         }
     }
     let notes = [parcels.is_empty().then(|| texts::NO_PARCELS.into()), partial(is_partial)];
-    let done = listed(Listing { parcels, meta: None });
+    let done = list_outcome(Listing { parcels, meta: None });
     Ok(notes.into_iter().flatten().fold(done, CommandOutcome::note))
 }
 
@@ -126,11 +126,11 @@ pub(super) async fn show(client: &Client, wanted: &str) -> Result<CommandOutcome
         None => format!("\"{}\"", wanted.trim()),
     };
     let Page { mut parcels, mut meta, .. } = found(client, &quoted).await?;
-    // A tracking number belongs to one parcel, even if other texts are spelled alike.
+    // A tracking number belongs to one parcel, even if a reference or a name has the same text.
     if let Ok(number) = TrackingNumber::parse(wanted) {
         let has_it = |parcel: &&ParcelSummary| parcel.tracking_number == number;
         if let Some(parcel) = parcels.iter().flatten().find(has_it) {
-            return shown(client, parcel).await;
+            return show_outcome(client, parcel).await;
         }
     }
     if parcels.is_empty() {
@@ -141,12 +141,12 @@ pub(super) async fn show(client: &Client, wanted: &str) -> Result<CommandOutcome
             Err(Failure::new(Exit::NotFound, "PARCEL_NOT_FOUND", texts::NO_PARCELS)
                 .hint(texts::SEARCH_OTHERWISE))
         }
-        [Ok(parcel)] if !meta.is_partial => shown(client, parcel).await,
-        _ => Ok(several(parcels, meta)),
+        [Ok(parcel)] if !meta.is_partial => show_outcome(client, parcel).await,
+        _ => Ok(several_matches(parcels, meta)),
     }
 }
 
-async fn shown(client: &Client, parcel: &ParcelSummary) -> Result<CommandOutcome, Failure> {
+async fn show_outcome(client: &Client, parcel: &ParcelSummary) -> Result<CommandOutcome, Failure> {
     let request = client.tracking().get(&parcel.tracking_number).history(true);
     let tracking = call::read(request).await?.into_inner();
     Ok(CommandOutcome::report(ShownParcel { parcel: parcel.clone(), tracking }))
@@ -157,7 +157,7 @@ async fn found(client: &Client, text: &str) -> Result<Page, Failure> {
 }
 
 /// Returns the candidates, or the newest of them.
-fn several(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> CommandOutcome {
+fn several_matches(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> CommandOutcome {
     let (text, hint) = match meta {
         PageMeta { is_partial: true, total: 0, .. } => {
             (texts::NONE_SO_FAR, texts::NOT_ALL_SEARCHED)
@@ -173,6 +173,6 @@ fn several(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> CommandOutcome {
         "SEVERAL_PARCELS",
         text.with(&[("found", &meta.total.to_string())]),
     );
-    let done = listed(Listing { parcels, meta: Some(meta) });
+    let done = list_outcome(Listing { parcels, meta: Some(meta) });
     done.failing(Some(failure.hint(hint)))
 }

@@ -68,7 +68,7 @@ impl<'a> RowImporter<'a> {
             return Vec::new();
         }
         let done = self.recorded.values().filter(|order| matches!(order, Recorded::Created { .. }));
-        let gone = self.recorded.keys().filter(|key| !prescan.has(key)).count();
+        let gone = self.recorded.keys().filter(|key| !prescan.contains_key(key)).count();
         let done = texts::RESUMED.with(&[("done", &done.count().to_string())]);
         let gone = (gone > 0).then(|| texts::ROWS_GONE.with(&[("n", &gone.to_string())]));
         [done].into_iter().chain(gone).collect()
@@ -87,7 +87,7 @@ impl<'a> RowImporter<'a> {
         if numbers.is_empty() {
             return;
         }
-        // Best effort: a temporary file that stays does no harm.
+        // Failures are ignored, because a temporary file that stays does no harm.
         for entry in fs::read_dir(&self.plan.labels).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             // The SDK's `TempFile::path_beside` gives them these names.
@@ -102,7 +102,7 @@ impl<'a> RowImporter<'a> {
 
     /// Creates the order of a valid row, and saves its label.
     pub(super) async fn import(&self, row: Row) -> RowResult {
-        let imported = match self.order_of(&row).await {
+        let imported = match self.find_or_create_order(&row).await {
             Ok(imported) => imported,
             Err(ended) => return *ended,
         };
@@ -110,7 +110,7 @@ impl<'a> RowImporter<'a> {
         let label = self.label(&imported).await;
         let report = RowReport {
             tracking_number: Some(imported.number),
-            warnings: merged(report.warnings, imported.warnings),
+            warnings: merge_warnings(report.warnings, imported.warnings),
             ..report
         };
         match label {
@@ -125,7 +125,7 @@ impl<'a> RowImporter<'a> {
     }
 
     /// Returns the row's order: from the journal, otherwise created.
-    async fn order_of(&self, row: &Row) -> Result<ImportedOrder, Box<RowResult>> {
+    async fn find_or_create_order(&self, row: &Row) -> Result<ImportedOrder, Box<RowResult>> {
         let before = match self.recorded.get(row.key.as_str()) {
             Some(Recorded::Created { tracking_number, digest }) if *digest == row.digest => {
                 let number = tracking_number.clone();
@@ -149,7 +149,7 @@ impl<'a> RowImporter<'a> {
             // The key has expired and the service has no order with this reference: send it as new.
             None => match self.create(row, None).await? {
                 Some(imported) => Ok(imported),
-                None => Err(Box::new(outcome_unknown(row))),
+                None => Err(Box::new(unknown_outcome(row))),
             },
         }
     }
@@ -162,7 +162,7 @@ impl<'a> RowImporter<'a> {
         row: &Row,
         before: Option<&KeyState>,
     ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
-        let Ok(order) = &row.order else { return Err(Box::new(outcome_unknown(row))) };
+        let Ok(order) = &row.order else { return Err(Box::new(unknown_outcome(row))) };
         let key = key(row, before);
         let about_to_be_sent = key.clone().first_sent_at(clock::now()).state();
         self.record(row, &sent_entry(row, about_to_be_sent)).await?;
@@ -188,7 +188,7 @@ impl<'a> RowImporter<'a> {
                 if error.may_have_executed() {
                     self.record(row, &sent_entry(row, order.idempotency_key.state())).await?;
                 }
-                Err(self.failed(row, error, before).await)
+                Err(self.failed_result(row, error, before).await)
             }
         }
     }
@@ -222,7 +222,7 @@ impl<'a> RowImporter<'a> {
     }
 
     /// Returns the parcels with the row's reference.
-    async fn parcels_of(&self, row: &Row) -> Result<Vec<ParcelRow>, Error> {
+    async fn find_parcels(&self, row: &Row) -> Result<Vec<ParcelRow>, Error> {
         let reference = row.order.as_ref().ok().and_then(|order| order.external_order_id.clone());
         let Some(reference) = reference else { return Ok(Vec::new()) };
         let page = self.client.parcels().list().external_order_id(reference).limit(MAX_PAGE_SIZE);
@@ -230,7 +230,12 @@ impl<'a> RowImporter<'a> {
     }
 
     /// Returns the result of a call that failed.
-    async fn failed(&self, row: &Row, error: Error, before: Option<&KeyState>) -> Box<RowResult> {
+    async fn failed_result(
+        &self,
+        row: &Row,
+        error: Error,
+        before: Option<&KeyState>,
+    ) -> Box<RowResult> {
         // An earlier call may have created the order even if this one did not.
         let is_unknown = error.may_have_executed() || before.is_some();
         if !is_unknown && let Err(ended) = self.record_not_created(row).await {
@@ -252,17 +257,17 @@ impl<'a> RowImporter<'a> {
         let has_reference = row.order.as_ref().is_ok_and(|order| order.external_order_id.is_some());
         let first_sent_at = before.and_then(KeyState::first_sent).filter(|_| has_reference);
         let Some(first_sent_at) = first_sent_at else {
-            return Err(Box::new(outcome_unknown(row)));
+            return Err(Box::new(unknown_outcome(row)));
         };
-        let parcels = match self.parcels_of(row).await {
+        let parcels = match self.find_parcels(row).await {
             Ok(parcels) => parcels,
-            Err(error) => return Err(self.failed(row, error, before).await),
+            Err(error) => return Err(self.failed_result(row, error, before).await),
         };
         if parcels.is_empty() {
             self.record_not_created(row).await?;
             return Ok(None);
         }
-        // A parcel that cannot be read may be the one, so it counts.
+        // An unreadable parcel may be the one that is searched for, so it counts.
         let is_candidate = |row: &ParcelRow| {
             row.as_ref().map_or(true, |parcel| parcel.created_at >= first_sent_at - MAX_CLOCK_SKEW)
         };
@@ -277,14 +282,15 @@ impl<'a> RowImporter<'a> {
                     warnings: Vec::new(),
                 }))
             }
-            _ => Err(Box::new(outcome_unknown(row))),
+            _ => Err(Box::new(unknown_outcome(row))),
         }
     }
 
     /// Waits until the entry is on disk: only then may the next step be taken.
     async fn record(&self, row: &Row, entry: &JournalEntry) -> Result<(), Box<RowResult>> {
         self.journal.write(entry).await.map_err(|why| {
-            let failure = Failure::unwritable(&self.plan.journal().to_string_lossy(), &why);
+            let failure =
+                Failure::for_unwritable_file(&self.plan.journal().to_string_lossy(), &why);
             let outcome = match entry {
                 JournalEntry::Created { .. } => RowOutcome::Unknown,
                 _ => RowOutcome::NotSent,
@@ -307,14 +313,14 @@ impl<'a> RowImporter<'a> {
     }
 }
 
-/// Returns the key with its history, which makes the client refuse an expired key. It is parsed again because clones of
-/// a key share their history: a row that is sent as new must not have the old one.
+/// Returns the key with its history, by which the client refuses an expired key. The key is parsed again, because
+/// clones share their history and a row that is sent as new must not have the old one.
 fn key(row: &Row, before: Option<&KeyState>) -> IdempotencyKey {
     let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
     fresh.with_state(before.unwrap_or(&KeyState::default()))
 }
 
-fn outcome_unknown(row: &Row) -> RowResult {
+fn unknown_outcome(row: &Row) -> RowResult {
     let values = [("reference", &*row.reference)];
     let message = texts::OUTCOME_UNKNOWN.with(&values);
     let report = RowReport::new(row, RowOutcome::Unknown).with_message("OUTCOME_UNKNOWN", message);
@@ -340,7 +346,7 @@ fn created_entry(row: &Row, number: &TrackingNumber) -> JournalEntry {
 /// an order that looks slightly older than its row can still belong to it.
 const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
 
-fn merged(mut warnings: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning> {
+fn merge_warnings(mut warnings: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning> {
     for warning in more {
         if !warnings.contains(&warning) {
             warnings.push(warning);
@@ -360,7 +366,7 @@ fn with_failure(report: RowReport, why: &Failure) -> RowReport {
 /// Returns the effect of a failed call on other rows.
 fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
     match kind {
-        // There is no such endpoint: the answer does not come from the service's API.
+        // An unknown endpoint means that the answer does not come from the service's API.
         ErrorKind::NotFound if why.code == ErrorCode::NotFound.code() => AfterRow::Stop(why),
         ErrorKind::Validation
         | ErrorKind::NotFound

@@ -85,17 +85,18 @@ pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome
         let value = without_keys(&path.join(" "));
         Failure::usage(texts::UNKNOWN_COMMAND.with(&[("value", &value)]), texts::SEE_HELP)
     })?;
-    Ok(CommandOutcome::with(Results::Raw(written(&name, command, language)?)))
+    Ok(CommandOutcome::with(Results::Raw(render_page(&name, command, language)?)))
 }
 
 /// Writes every command's page to a file.
 pub(super) fn pages(folder: &Path, language: Language) -> Result<CommandOutcome, Failure> {
-    let unwritable = |why: std::io::Error| Failure::unwritable(&folder.to_string_lossy(), &why);
+    let unwritable =
+        |why: std::io::Error| Failure::for_unwritable_file(&folder.to_string_lossy(), &why);
     label::make_directory(folder)?;
     let mut files = Vec::new();
     for (name, command) in commands(language) {
         let file = folder.join(format!("{name}.1"));
-        fs::write(&file, written(&name, command, language)?).map_err(unwritable)?;
+        fs::write(&file, render_page(&name, command, language)?).map_err(unwritable)?;
         files.push(WrittenFile { file: file.to_string_lossy().into_owned() });
     }
     Ok(CommandOutcome::report(WrittenFiles(files)))
@@ -118,7 +119,7 @@ fn flatten(command: &Command, name: &str, all: &mut Vec<(String, Command)>) {
     }
 }
 
-fn written(name: &str, command: Command, language: Language) -> Result<Vec<u8>, Failure> {
+fn render_page(name: &str, command: Command, language: Language) -> Result<Vec<u8>, Failure> {
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let has_commands = command.has_subcommands();
     let source = concat!("parcelo ", env!("CARGO_PKG_VERSION"));
@@ -147,12 +148,12 @@ fn written(name: &str, command: Command, language: Language) -> Result<Vec<u8>, 
         .and_then(|()| {
             section(texts::MAN_FILES, language, texts::MAN_CONFIG.pick(language), &mut text)
         })
-        .map_err(|why| Failure::output_lost(&why))?;
-    Ok(headed(&String::from_utf8_lossy(&text), language).into_bytes())
+        .map_err(|why| Failure::for_lost_output(&why))?;
+    Ok(capitalize_headings(&String::from_utf8_lossy(&text), language).into_bytes())
 }
 
 /// Puts headings in capitals, as in manuals; the generator has one of them in English only.
-fn headed(page: &str, language: Language) -> String {
+fn capitalize_headings(page: &str, language: Language) -> String {
     let line = |line: &str| match line.strip_prefix(".SH ") {
         Some("SYNOPSIS") => format!(".SH {}\n", texts::MAN_SYNOPSIS.pick(language)),
         Some(heading) => format!(".SH {}\n", heading.to_uppercase()),

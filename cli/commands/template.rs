@@ -53,8 +53,8 @@ const ELSEWHERE: Sample = Sample {
     zip_code: None,
 };
 
-/// Towns of countries without a sample whose post asks for a postal code: country, town, state or province (if it asks for
-/// that too), postal code.
+/// Towns in countries that have no sample but require a postal code: country, town, state or province if that is
+/// required too, and postal code.
 #[rustfmt::skip]
 const TOWNS: &[[&str; 4]] = &[
     ["AS", "Pago Pago", "", "96799"],
@@ -131,12 +131,12 @@ pub(super) fn show(country: CountryCode) -> CommandOutcome {
 
 /// Writes a CSV file for `order import`: every column, and one order.
 pub(super) fn csv() -> Result<CommandOutcome, Failure> {
-    let lost = |why: csv::Error| Failure::output_lost(&why);
+    let lost = |why: csv::Error| Failure::for_lost_output(&why);
     let columns = import::sample();
     let mut rows = csv::Writer::from_writer(Vec::new());
     rows.write_record(columns.iter().map(|[name, _]| name)).map_err(lost)?;
     rows.write_record(columns.iter().map(|[_, sample]| sample)).map_err(lost)?;
-    let file = rows.into_inner().map_err(|why| Failure::output_lost(&why))?;
+    let file = rows.into_inner().map_err(|why| Failure::for_lost_output(&why))?;
     Ok(CommandOutcome::with(Results::Raw(file)))
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn records(
                 failed.push((tracking_number, Failure::from(&error)));
             }
             BatchResult::Unreadable { tracking_number, row, .. } => {
-                let failure = Failure::unreadable_row(Exit::NotExecuted, &row);
+                let failure = Failure::for_unreadable_row(Exit::NotExecuted, &row);
                 failed.push((tracking_number.unwrap_or_default(), failure));
             }
         }

@@ -18,7 +18,7 @@ pub(super) async fn void(
     let resume = ResumeHint::WithKey(&request.idempotency_key);
     let reply = call::execute(client.orders().void(request), resume).await?;
     let voided = Written::from(reply);
-    let failed = api_error::unvoided(&voided.value.results);
+    let failed = api_error::unvoided_orders(&voided.value.results);
     let all = voided.value.results.len();
     let failure = (!failed.is_empty())
         .then(|| Failure::for_items(all.saturating_sub(failed.len()), all, failed));

@@ -46,7 +46,7 @@ pub(super) async fn watch(
                             ..CommandOutcome::default()
                         });
                     }
-                    Err(fault) => return Err(Failure::output_lost(&fault)),
+                    Err(fault) => return Err(Failure::for_lost_output(&fault)),
                 }
                 if records.iter().all(|record| is_over(&record.status)) {
                     return Ok(CommandOutcome::default().failing(missing));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_has_changed_is_a_change() {
+    fn only_changed_statuses_are_printed() {
         let mut seen = LastStatuses::default();
         let (one, other) = ("SB-SUCCESS-0001", "SB-SUCCESS-0002");
         let first = [record(one, "ORDERED"), record(other, "IN_TRANSIT")];

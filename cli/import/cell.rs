@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_a_number_when_there_is_no_doubt() {
+    fn a_cell_is_a_number_only_if_unambiguous() {
         let table = [
             ("45.50", Some(json!(45.5))),
             ("45,50", Some(json!(45.5))),

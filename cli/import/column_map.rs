@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_map_says_all_that_is_wrong_and_what_was_meant() {
+    fn a_wrong_map_reports_all_faults_with_suggestions() {
         let text = "one_row_per = 'parcel'\nignored = ['Tags']\nmust_be_empty = 5\n[columns]\n\
             recever_name = 'Ship to'\nreference = ''\nreceiver_zip = 'Zip'\n\
             'receiver.address.zipCode' = 'Zip'\n[defaults]\nweight_kg = []\ncurrency = 'USD'\n";
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_comes_before_a_preset_and_keeps_what_it_does_not_say() {
+    fn a_map_overrides_its_preset_where_it_has_values() {
         let own = ColumnMap::parse("[columns]\nreference = 'Id'\n[defaults]\nweight_kg = 1.5\n");
         let map = own.unwrap().or(ColumnMap::parse(Preset::Shopify.text()).unwrap());
         let sources = |name: &str| {

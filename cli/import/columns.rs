@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_is_known_by_name_or_path_in_any_spelling() {
+    fn a_heading_is_recognised_by_name_or_path() {
         for heading in ["receiver_zip", " Receiver ZIP", "receiver-zip", "receiver.address.zipCode"]
         {
             assert!(

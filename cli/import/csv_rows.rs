@@ -36,8 +36,8 @@ pub(super) struct CsvRows {
     length: u64,
 }
 
-/// The file with two line breaks appended, so that the parser stops before the end of the input after every complete
-/// row: only a quote that is never closed reads up to it.
+/// The file with two line breaks appended. The parser then stops before the end of the input after every complete row,
+/// and reads up to the end only if a quote is never closed.
 type Reader = csv::Reader<Chain<File, &'static [u8]>>;
 
 const END: &[u8] = b"\n\n";
@@ -95,8 +95,8 @@ impl CsvRows {
         }
     }
 
-    /// Returns true for a cell with line breaks and about as many separators as a row has: a quote that is never closed
-    /// extends to one of a later row. An address of several lines has few.
+    /// Returns true for a cell with line breaks and about as many separators as a row has. An unclosed quote extends to
+    /// a quote of a later row and so contains rows, while an address of several lines has few separators.
     fn holds_rows(&self, cell: &[u8]) -> bool {
         let parts = cell.split(|byte| *byte == self.separator).count();
         cell.contains(&b'\n') && parts * 2 > self.header.len()
@@ -108,7 +108,7 @@ impl CsvRows {
             let fault = RowFault::new("TOO_MANY_CELLS", texts::TOO_MANY_CELLS);
             return Err(Box::new(fault.with_cell(&String::from_utf8_lossy(cell))));
         }
-        if let Some((column, cell)) = self.header.forbidden(&self.record) {
+        if let Some((column, cell)) = self.header.find_forbidden_cell(&self.record) {
             let is_cancelled = normalize(column).contains("cancel");
             let text = if is_cancelled { texts::CANCELLED } else { texts::MUST_BE_EMPTY };
             let fault = RowFault::new("MUST_BE_EMPTY", text).with_cell(&cell);

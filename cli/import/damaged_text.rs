@@ -22,7 +22,7 @@ pub(crate) fn lost_characters(order: &Value) -> Vec<RowFault> {
 /// be intended.
 pub(crate) fn misread(order: &Value) -> Vec<Warning> {
     let misread = beyond_ascii(order).into_iter();
-    let misread = misread.filter_map(|(field, text)| Some((field, meant(text)?)));
+    let misread = misread.filter_map(|(field, text)| Some((field, restore_text(text)?)));
     misread
         .map(|(field, meant)| {
             let message = texts::MISREAD.with(&[("meant", &meant)]);
@@ -56,7 +56,7 @@ fn below<'v>(step: &str, value: &'v Value) -> Vec<(String, &'v str)> {
 }
 
 /// Returns the original of a text with parts that are UTF-8 read as windows-1252: `José` becomes `JosÃ©` in this way.
-fn meant(text: &str) -> Option<String> {
+fn restore_text(text: &str) -> Option<String> {
     let mut whole = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| !c.is_ascii()) {
@@ -64,18 +64,18 @@ fn meant(text: &str) -> Option<String> {
         let end = from.find(|c: char| c.is_ascii()).unwrap_or(from.len());
         let (part, after) = from.split_at(end);
         whole.push_str(plain);
-        whole.push_str(&decoded(part).unwrap_or_else(|| part.to_owned()));
+        whole.push_str(&decode_part(part).unwrap_or_else(|| part.to_owned()));
         rest = after;
     }
     whole.push_str(rest);
-    // With a lost character the text would be damaged anyway, and it has a separate fault.
+    // A text with a lost character has a fault of its own already.
     let is_lost = whole.contains(char::REPLACEMENT_CHARACTER);
     (whole != text && !is_lost).then_some(whole)
 }
 
 /// Decodes letters and punctuation of western languages. Other characters would come from pairs that people do write,
 /// such as a capital letter and a closing quotation mark.
-fn decoded(part: &str) -> Option<String> {
+fn decode_part(part: &str) -> Option<String> {
     let bytes: Vec<u8> = part.chars().map(encoding::to_windows_1252).collect::<Option<_>>()?;
     let text = String::from_utf8(bytes).ok()?;
     let is_western = |c: char| matches!(c, '\u{A0}'..='\u{FF}' | '\u{2010}'..='\u{203A}' | '€');
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn utf_8_that_was_read_as_windows_1252_is_recognised() {
+    fn utf_8_misread_as_windows_1252_is_recognised() {
         let table = [
             ("JosÃ© PeÃ±a MuÃ±oz", Some("José Peña Muñoz")),
             ("BogotÃ¡, NÂº 5", Some("Bogotá, Nº 5")),
@@ -109,12 +109,12 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in table {
-            assert_eq!(meant(text).as_deref(), expected, "{text}");
+            assert_eq!(restore_text(text).as_deref(), expected, "{text}");
         }
     }
 
     #[test]
-    fn damage_is_found_wherever_it_is_in_an_order() {
+    fn damaged_text_is_found_in_every_field() {
         let order = json!({
             "receiver": { "fullName": "Jos\u{FFFD}", "address": { "city": "BogotÃ¡" } },
             "products": [{ "description": "plain" }, { "description": "CafÃ©", "quantity": 1 }],

@@ -46,7 +46,7 @@ impl ImportFile {
     /// Opens a file in the given encoding, or in the one that its bytes show.
     pub(crate) fn open_source(source: &Source, given: Option<Encoding>) -> Result<Self, Failure> {
         let name = source.name();
-        let unreadable = |why: io::Error| Failure::unreadable(&name, &why);
+        let unreadable = |why: io::Error| Failure::for_unreadable_file(&name, &why);
         let mut file = match source {
             Source::File(path) => {
                 let file = File::open(path).map_err(unreadable)?;
@@ -54,9 +54,9 @@ impl ImportFile {
                 if kind.is_dir() {
                     return Err(unreadable(io::ErrorKind::IsADirectory.into()));
                 }
-                if kind.is_file() { file } else { spooled(file).map_err(unreadable)? }
+                if kind.is_file() { file } else { copy_to_temp_file(file).map_err(unreadable)? }
             }
-            Source::Stdin => spooled(io::stdin().lock()).map_err(unreadable)?,
+            Source::Stdin => copy_to_temp_file(io::stdin().lock()).map_err(unreadable)?,
         };
         let mut start = sniff(&mut file).map_err(unreadable)?;
         if WORKBOOKS.iter().any(|beginning| start.starts_with(beginning)) {
@@ -83,13 +83,13 @@ impl ImportFile {
             file.rewind().map_err(unreadable)?;
             file.read_to_string(&mut document).map_err(unreadable)?;
             let lines = one_per_line(document.trim_start_matches('\u{feff}'))?;
-            file = spooled(lines.as_bytes()).map_err(unreadable)?;
+            file = copy_to_temp_file(lines.as_bytes()).map_err(unreadable)?;
             start = sniff(&mut file).map_err(unreadable)?;
         }
         let data_start = skip_preamble(format, &start) as u64;
         if format == RowFormat::Csv && line_break == Some(LineBreak::Return) {
             file.rewind().map_err(unreadable)?;
-            file = spooled(CrToLf(file)).map_err(unreadable)?;
+            file = copy_to_temp_file(CrToLf(file)).map_err(unreadable)?;
         }
         Ok(Self { file, name, format, data_start, encoding })
     }
@@ -104,16 +104,16 @@ impl ImportFile {
 
     /// Opens the file at its first row.
     pub(crate) fn open(&self) -> Result<File, Failure> {
-        self.rewound().map_err(|why| self.unreadable(&why))
+        self.rewind().map_err(|why| self.unreadable(&why))
     }
 
     /// Returns the number of bytes from the first row to the end.
     pub(super) fn length(&self) -> io::Result<u64> {
-        let mut file = self.rewound()?;
+        let mut file = self.rewind()?;
         Ok(file.metadata()?.len().saturating_sub(file.stream_position()?))
     }
 
-    fn rewound(&self) -> io::Result<File> {
+    fn rewind(&self) -> io::Result<File> {
         // Clones of a handle share one position, so only one reader may be in use at a time.
         let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(self.data_start))?;
@@ -121,7 +121,7 @@ impl ImportFile {
     }
 
     pub(crate) fn unreadable(&self, why: &io::Error) -> Failure {
-        Failure::unreadable(&self.name, why)
+        Failure::for_unreadable_file(&self.name, why)
     }
 }
 
@@ -134,7 +134,7 @@ fn sniff(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-fn spooled(mut from: impl Read) -> io::Result<File> {
+fn copy_to_temp_file(mut from: impl Read) -> io::Result<File> {
     let mut file = tempfile::tempfile()?;
     io::copy(&mut from, &mut file)?;
     file.rewind()?;

@@ -48,7 +48,7 @@ impl Header {
         let map = &settings.columns;
         let (mut columns, mut faults) = (Vec::new(), Vec::new());
         for column in &map.columns {
-            match mapped(column, &cells) {
+            match map_column(column, &cells) {
                 Ok(alternatives) if alternatives.is_empty() => {}
                 Ok(alternatives) => {
                     columns.push(FilledColumn { heading: column.heading, alternatives });
@@ -58,7 +58,7 @@ impl Header {
         }
         let used: Vec<usize> = columns.iter().flat_map(FilledColumn::cells).collect();
         for (index, cell) in cells.iter().enumerate().filter(|(index, _)| !used.contains(index)) {
-            match named(cell, map, &columns) {
+            match find_field(cell, map, &columns) {
                 Ok(None) => {}
                 Ok(Some(heading)) => {
                     let alternatives = vec![vec![Part::Cell(index)]];
@@ -101,7 +101,7 @@ impl Header {
     }
 
     /// Returns the heading of a cell that is filled but must be empty, and the cell.
-    pub(super) fn forbidden(&self, record: &ByteRecord) -> Option<(&str, String)> {
+    pub(super) fn find_forbidden_cell(&self, record: &ByteRecord) -> Option<(&str, String)> {
         self.must_be_empty.iter().find_map(|cell| {
             let text = record.get(*cell)?.trim_ascii();
             let heading = self.spelling(*cell).filter(|_| !text.is_empty())?;
@@ -162,7 +162,7 @@ impl FilledColumn {
     /// Returns the row's text for the field. The error is the cell that is not text.
     pub(super) fn text<'r>(&self, record: &'r ByteRecord) -> Result<Cow<'r, str>, usize> {
         for parts in &self.alternatives {
-            let text = joined(parts, record)?;
+            let text = join_cells(parts, record)?;
             if !text.is_empty() {
                 return Ok(text);
             }
@@ -171,10 +171,10 @@ impl FilledColumn {
     }
 }
 
-fn joined<'r>(parts: &[Part], record: &'r ByteRecord) -> Result<Cow<'r, str>, usize> {
+fn join_cells<'r>(parts: &[Part], record: &'r ByteRecord) -> Result<Cow<'r, str>, usize> {
     let cell = |cell: usize| {
         let text = std::str::from_utf8(record.get(cell).unwrap_or_default()).map_err(|_| cell)?;
-        Ok(unmarked(text.trim()))
+        Ok(strip_text_marks(text.trim()))
     };
     if let [Part::Cell(only)] = parts {
         return cell(*only).map(Cow::Borrowed);
@@ -190,18 +190,18 @@ fn joined<'r>(parts: &[Part], record: &'r ByteRecord) -> Result<Cow<'r, str>, us
             }
         }
     }
-    // The text between the cells has no meaning if they are empty.
+    // The text between the cells is dropped if all of them are empty.
     Ok(if is_empty { Cow::Borrowed("") } else { Cow::Owned(text.trim().to_owned()) })
 }
 
 /// Returns a cell's text without the marks that keep a spreadsheet from changing it: `="170515"`, or an apostrophe.
-fn unmarked(cell: &str) -> &str {
+fn strip_text_marks(cell: &str) -> &str {
     let quoted = cell.strip_prefix("=\"").and_then(|rest| rest.strip_suffix('"'));
     quoted.filter(|text| !text.contains('"')).unwrap_or_else(|| from_cell(cell)).trim()
 }
 
 /// Returns the sources of a mapped field among the headings of the file.
-fn mapped(column: &MappedColumn, cells: &[String]) -> Result<Vec<Vec<Part>>, Box<RowFault>> {
+fn map_column(column: &MappedColumn, cells: &[String]) -> Result<Vec<Vec<Part>>, Box<RowFault>> {
     let mut found = Vec::new();
     for source in &column.sources {
         match parts(source, cells) {
@@ -245,7 +245,7 @@ fn parts(source: &str, cells: &[String]) -> Result<Vec<Part>, String> {
 }
 
 /// Returns the field that a heading names, unless its column is not read.
-fn named(
+fn find_field(
     cell: &str,
     map: &ColumnMap,
     columns: &[FilledColumn],
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_marks_a_cell_as_text_is_taken_off() {
+    fn text_marks_of_cells_are_removed() {
         let table = [
             ("=\"170515\"", "170515"),
             ("=\" A-1 \"", "A-1"),
@@ -314,7 +314,7 @@ mod tests {
             ("170515", "170515"),
         ];
         for (cell, text) in table {
-            assert_eq!(unmarked(cell), text, "{cell}");
+            assert_eq!(strip_text_marks(cell), text, "{cell}");
         }
     }
 
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_header_says_all_that_is_wrong_and_what_was_meant() {
+    fn a_wrong_header_reports_all_faults_with_suggestions() {
         let plain = RowSettings::default();
         let mut names: Vec<_> = sample().into_iter().map(|[name, _]| name).collect();
         assert!(Header::read(&names, &plain).is_ok());

@@ -1,8 +1,8 @@
 //! The journal of an import, on disk, so that `--resume` continues after any interruption: each row is recorded before
 //! it is sent, and again when its order exists or certainly does not.
 //!
-//! A file with one JSON object per line, which is only appended to; a line counts once its line break is written. No
-//! consequence of a line happens before the line is on disk.
+//! It is a file with one JSON object per line, and only grows. A line counts once its line break is written, and
+//! nothing that follows from a line is done before the line is on disk.
 
 use std::{
     collections::HashMap,
@@ -39,7 +39,7 @@ pub(crate) enum JournalEntry {
         key: IdempotencyKey,
         digest: String,
         at: DateTime<Utc>,
-        /// The key's whole memory. Older journals do not have it and know only `at`.
+        /// The key's complete state. Older journals lack it and have only `at`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<KeyState>,
     },
@@ -49,7 +49,7 @@ pub(crate) enum JournalEntry {
     NotCreated { key: String },
 }
 
-/// The service and account of the orders. Any other would not know the idempotency keys, so that every order would be
+/// The service and account of the orders. Another one would not know the idempotency keys, so that every order would be
 /// created a second time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -129,10 +129,11 @@ impl Journal {
         mode: ResumeMode,
         origin: Origin,
     ) -> Result<(Self, JournalContents), Failure> {
-        let unwritable = |why: io::Error| Failure::unwritable(&path.to_string_lossy(), &why);
+        let unwritable =
+            |why: io::Error| Failure::for_unwritable_file(&path.to_string_lossy(), &why);
         let mut file = open_locked(path, mode)?;
         let contents = read(&mut file).map_err(|error| error.failure(path))?;
-        // If no order can exist, for example behind a wrong address, none can be created a second time.
+        // If no order can exist, for example because the address was wrong, none can be created a second time.
         let has_orders =
             contents.orders.values().any(|order| !matches!(order, Recorded::NotCreated));
         if let Some(recorded) = contents.origin.as_ref().filter(|_| has_orders) {
@@ -179,7 +180,7 @@ fn open_locked(path: &Path, mode: ResumeMode) -> Result<File, Failure> {
             let message = texts::JOURNAL_EXISTS.with(&[("file", &name)]);
             Failure::usage(message, texts::RESUME_OR_ELSEWHERE)
         }
-        _ => Failure::unwritable(&name, &why),
+        _ => Failure::for_unwritable_file(&name, &why),
     })?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -187,7 +188,7 @@ fn open_locked(path: &Path, mode: ResumeMode) -> Result<File, Failure> {
             let message = texts::JOURNAL_IN_USE.with(&[("file", &name)]);
             Err(Failure::usage(message, texts::WAIT_FOR_OTHER))
         }
-        Err(TryLockError::Error(why)) => Err(Failure::unwritable(&name, &why)),
+        Err(TryLockError::Error(why)) => Err(Failure::for_unwritable_file(&name, &why)),
     }
 }
 
@@ -257,7 +258,7 @@ impl JournalError {
     fn failure(self, path: &Path) -> Failure {
         let name = path.to_string_lossy();
         match self {
-            Self::Io(why) => Failure::unwritable(&name, &why),
+            Self::Io(why) => Failure::for_unwritable_file(&name, &why),
             Self::InvalidLine(line) => {
                 let values = [("file", &*name), ("line", &*line.to_string())];
                 let message = texts::INVALID_JOURNAL_LINE.with(&values);
@@ -345,7 +346,7 @@ mod tests {
     const LATE: &str = "2026-01-05T09:00:00Z";
 
     #[tokio::test]
-    async fn what_was_written_is_known_again_and_a_torn_line_is_not() {
+    async fn a_reopened_journal_ignores_a_torn_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.journal");
         let here = origin("http://127.0.0.1:1", 7);
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_restored_with_its_memory_or_its_time() {
+    fn a_key_is_restored_with_its_state_or_its_time() {
         let begun = r#"{"event":"begun","version":1,"service":"http://127.0.0.1:1/","environment":"sandbox"}"#;
         let sent = r#"{"event":"sent","row":2,"reference":"A-1","key":"key-0001","digest":"d","at":"2026-01-05T09:00:00Z""#;
         let state = r#"{"firstSent":"2026-01-05T08:00:00.000Z","serviceTime":"2026-01-05T07:59:00.000Z","execution":"unknown","request":"ab"}"#;

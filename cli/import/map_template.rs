@@ -27,17 +27,18 @@ fn template(cells: &[String], language: Language) -> String {
     let named = |cell: &&String| !matches!(parse_heading(cell), Some(Heading::Note));
     let columns = cells.iter().filter(named).map(|cell| {
         if let Some(heading) = parse_heading(cell) {
-            return format!("{} = {}", heading.name(), quoted(cell));
+            return format!("{} = {}", heading.name(), quote_toml(cell));
         }
         let field = nearest(cell).unwrap_or_else(|| texts::MAP_FIELD.pick(language).to_owned());
-        format!("# {field} = {}", quoted(cell))
+        format!("# {field} = {}", quote_toml(cell))
     });
     let has = |column: &Column| {
         cells.iter().any(|cell| parse_heading(cell).is_some_and(|heading| heading.is(column)))
     };
     let is_needed = |column: &&Column| column.is_required || column.name == "weight_kg";
     let missing = COLUMNS.iter().filter(is_needed).filter(|column| !has(column));
-    let missing = missing.map(|column| format!("# {} = {}", column.name, quoted(column.sample)));
+    let missing =
+        missing.map(|column| format!("# {} = {}", column.name, quote_toml(column.sample)));
     let lines = [comment(texts::MAP_INTRO), comment(texts::MAP_IGNORE), "ignore = []".to_owned()]
         .into_iter()
         .chain([comment(texts::MAP_ROWS), "one_row_per = \"order\"".to_owned(), String::new()])
@@ -49,7 +50,7 @@ fn template(cells: &[String], language: Language) -> String {
 }
 
 /// Quotes a text as TOML.
-fn quoted(text: &str) -> String {
+fn quote_toml(text: &str) -> String {
     toml_edit::Value::from(text.trim()).to_string()
 }
 

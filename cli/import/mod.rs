@@ -17,7 +17,7 @@ mod row;
 mod row_reader;
 mod row_settings;
 mod sender;
-mod spoiled;
+mod spreadsheet_damage;
 #[cfg(test)]
 mod tests;
 

@@ -75,7 +75,7 @@ impl Prescan {
     }
 
     /// Returns whether the file has an order with this idempotency key.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub(crate) fn contains_key(&self, key: &str) -> bool {
         self.orders.contains_key(key)
     }
 }

@@ -255,7 +255,7 @@ impl ReportSpool {
 impl ImportResults {
     /// Returns the reports as JSON, one per line.
     pub(crate) fn lines(&self) -> io::Result<impl Read> {
-        rewound(&self.lines)
+        rewind(&self.lines)
     }
 
     /// Returns the orders of the rows, in their order, each once: a row of an earlier run may be repeated.
@@ -271,11 +271,11 @@ impl ImportResults {
 
     /// Returns the reports as CSV, under headings.
     pub(crate) fn rows(&self) -> io::Result<impl Read> {
-        rewound(&self.rows)
+        rewind(&self.rows)
     }
 }
 
-fn rewound(file: &File) -> io::Result<File> {
+fn rewind(file: &File) -> io::Result<File> {
     let mut file = file.try_clone()?;
     file.rewind()?;
     Ok(file)
@@ -293,7 +293,8 @@ fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()
         label.as_deref().unwrap_or_default(),
         report.idempotency_key.as_ref().map_or("", IdempotencyKey::as_str),
     ];
-    let mut warnings = [Language::En, Language::Es].map(|language| warned(report, language));
+    let mut warnings =
+        [Language::En, Language::Es].map(|language| format_warnings(report, language));
     let faults = report.errors.iter().map(Some);
     let faults = if report.errors.is_empty() { vec![None] } else { faults.collect() };
     for fault in faults {
@@ -317,7 +318,7 @@ fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()
 }
 
 /// Returns a row's warnings in one cell, each with its field.
-fn warned(report: &RowReport, language: Language) -> String {
+fn format_warnings(report: &RowReport, language: Language) -> String {
     let warnings = report.warnings.iter();
     let texts = warnings.map(|one| format!("{}: {}", one.field, one.text(language)));
     texts.collect::<Vec<_>>().join("; ")

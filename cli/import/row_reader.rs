@@ -22,7 +22,7 @@ use super::{
     order_rows::OrderRows,
     row::{ProductOrigin, RawRow, Row, RowFault},
     row_settings::RowSettings,
-    short_digest, spoiled,
+    short_digest, spreadsheet_damage,
 };
 use crate::{
     failure::Failure,
@@ -86,7 +86,7 @@ impl<'a> RowReader<'a> {
         let mut body = match body {
             Ok(body) => body,
             Err(fault) => {
-                // A cancelled order was read correctly: its quotes are not to blame.
+                // A cancelled order was read correctly, so it needs no hint about quotes.
                 let hint = hint.filter(|_| fault.code != "MUST_BE_EMPTY");
                 let faults = [*fault].into_iter().chain(hint).collect();
                 return Row::unreadable(number, reference, faults);
@@ -94,11 +94,11 @@ impl<'a> RowReader<'a> {
         };
         self.settings.complete(&mut body);
         let (mut warnings, mut faults) = (Vec::new(), Vec::new());
-        // Programs that write lines know how to spell telephone numbers.
+        // Orders as lines come from programs, which spell telephone numbers correctly.
         if matches!(self.reader, Reader::Csv(_)) {
-            spoiled::drop_apostrophes(&mut body);
-            warnings = spoiled::repair_phones(&mut body);
-            faults.extend(spoiled::shortened(&body));
+            spreadsheet_damage::drop_apostrophes(&mut body);
+            warnings = spreadsheet_damage::repair_phones(&mut body);
+            faults.extend(spreadsheet_damage::find_shortened_numbers(&body));
         }
         faults.extend(damaged_text::lost_characters(&body));
         warnings.extend(damaged_text::misread(&body));
@@ -109,7 +109,7 @@ impl<'a> RowReader<'a> {
         let (checked, more) = match check_order(&body, &context) {
             Ok(Accepted { value, warnings, .. }) => (Some(value), warnings),
             Err(rejected) => {
-                // The rules have less to say about a shortened number.
+                // The fault about a shortened number explains more than the rules' fault.
                 let is_new = |fault: &FieldFault| {
                     !faults.iter().any(|known| known.field.as_ref() == Some(&fault.field))
                 };
@@ -143,7 +143,7 @@ impl<'a> RowReader<'a> {
     ) -> RowFault {
         let Some(path) = fault.field.clone() else { return fault };
         let value = value_at(body, &path);
-        let fault = match value.and_then(shown) {
+        let fault = match value.and_then(cell_text) {
             Some(text) => fault.with_cell(&text),
             None => fault,
         };
@@ -178,8 +178,10 @@ fn not_a_number(cell: &str) -> Message {
 /// Suggests values that the rules do not know: a telephone number with its country code, if a cell has it as people
 /// dial it at home, and the code of a currency by its sign.
 fn with_suggestion(fault: RowFault, body: &Value) -> RowFault {
-    let meant =
-        |field| spoiled::international(body, field).or_else(|| spoiled::currency(body, field));
+    let meant = |field| {
+        spreadsheet_damage::international(body, field)
+            .or_else(|| spreadsheet_damage::currency(body, field))
+    };
     match fault.field.as_deref().filter(|_| fault.suggestion.is_none()).and_then(meant) {
         Some(meant) => RowFault { suggestion: Some(meant), ..fault },
         None => fault,
@@ -196,7 +198,7 @@ fn product_index(path: &str) -> Option<usize> {
 }
 
 /// Returns a cell's text; objects and lists are not cells.
-fn shown(value: &Value) -> Option<String> {
+fn cell_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),

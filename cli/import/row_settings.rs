@@ -27,7 +27,7 @@ impl RowSettings {
 
     /// Adds the fields that the order lacks.
     pub(super) fn complete(&self, order: &mut Value) {
-        // A sender is never merged: half of one and half of another would be a person who does not exist.
+        // A sender is never merged, because parts of two senders would be a person who does not exist.
         if let (Some(sender), Value::Object(members)) = (&self.sender, &mut *order)
             && members.get("sender").is_none_or(is_blank)
         {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_keeps_what_it_has_and_gets_what_it_lacks() {
+    fn defaults_fill_only_missing_fields() {
         let map = "[defaults]\nweight_kg = 1.5\ncurrency = 'USD'\nproduct_hs_code = '610910'\n\
             product_2_origin = 'CO'\ndeclared_value = 'sum of products'\n";
         let order = json!({"parcelDetails": {"currency": "EUR"}, "products": [
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_is_taken_whole_or_not_at_all() {
+    fn a_sender_is_used_entirely_or_not_at_all() {
         let sender = json!({"fullName": "Ana Ruiz", "phone": "+1"});
         for order in [json!({}), json!({"sender": {"address": {}}}), json!({"sender": null})] {
             let order = completed("", Some(sender.clone()), order);

@@ -22,7 +22,7 @@ pub(crate) fn read(source: &Source) -> Result<Value, Failure> {
         let values = [("file", &*file), ("line", &*line.to_string())];
         Failure::usage(texts::SENDER_UNREADABLE.with(&values), texts::SENDER_FORM)
     })?;
-    let faults = faults_of(&sender);
+    let faults = find_faults(&sender);
     if faults.is_empty() {
         return Ok(sender);
     }
@@ -32,7 +32,7 @@ pub(crate) fn read(source: &Source) -> Result<Value, Failure> {
 
 /// Returns the rules' faults of the sender alone. A misspelt field is a fault here, because it would be lost in every
 /// order.
-fn faults_of(sender: &Value) -> Vec<FieldFault> {
+fn find_faults(sender: &Value) -> Vec<FieldFault> {
     let order = json!({ "sender": sender });
     let Err(rejected) = check_order(&order, &OrderContext::new(&Destinations::All)) else {
         return Vec::new();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_sender_is_refused_with_the_fields_that_are_wrong() {
+    fn a_wrong_sender_is_refused_with_its_invalid_fields() {
         for (text, field) in [
             (TOML.replace("fullName", "fulName"), "sender.fulName"),
             (TOML.replace("+13055550100", "13055550100"), "sender.phone"),

@@ -39,7 +39,7 @@ const TARGET: Target = Target {
 };
 
 #[test]
-fn the_rows_of_a_file_are_read_as_written_whatever_is_in_them() {
+fn the_rows_of_a_file_are_read_as_written() {
     let trial = Trial::new(TARGET, &check);
     trial.replay();
     trial.mutate();

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    results::table::moment,
+    results::table::format_moment,
     sanitize::plain,
     texts::{self, Message},
 };
@@ -91,7 +91,7 @@ impl EventPrinter {
         let parts = [event.data.kind().code(), number, &summary].map(plain);
         let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let forwarded = status.map(|status| format!("  → {status}")).unwrap_or_default();
-        let time = moment(event.timestamp);
+        let time = format_moment(event.timestamp);
         writeln!(anstream::stdout(), "{time}  {}{forwarded}", parts.join("  "))
     }
 
@@ -103,7 +103,7 @@ impl EventPrinter {
             return write_one(&mut anstream::stderr(), &document, Layout::Lines);
         }
         let text = texts::REJECTED.with(&[("why", reason.pick(self.0.language))]);
-        writeln!(anstream::stderr(), "{}  {}", moment(now), text.pick(self.0.language))
+        writeln!(anstream::stderr(), "{}  {}", format_moment(now), text.pick(self.0.language))
     }
 }
 

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_means_the_same_and_controls_no_terminal() {
+    fn json_escapes_terminal_controls_without_a_loss() {
         let text = "a\u{9b}2J\u{202e}\u{7f}é\n\u{1b}[2J";
         for layout in [Layout::Document, Layout::Lines] {
             let mut out = Vec::new();

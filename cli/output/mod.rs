@@ -42,7 +42,7 @@ pub(crate) fn finish(outcome: &CommandOutcome, options: OutputOptions) -> ExitCo
     };
     let lost = match written {
         // A reader that closes the pipe has read enough (`parcelo … | head`).
-        Err(error) if !is_closed_pipe(&error) => Some(Failure::output_lost(&error)),
+        Err(error) if !is_closed_pipe(&error) => Some(Failure::for_lost_output(&error)),
         _ => None,
     };
     let failure = outcome.failure.as_ref().or(lost.as_ref());

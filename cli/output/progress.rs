@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_time_is_shown_before_there_is_an_estimate() {
+    fn no_remaining_time_is_shown_without_an_estimate() {
         let counts = counts_text(&RowCounts::default(), 500);
         assert_eq!(with_eta(counts.clone(), Duration::ZERO), counts);
         let text = with_eta(counts.clone(), Duration::from_secs(90)).en;
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_left_needs_no_translation() {
+    fn the_remaining_time_needs_no_translation() {
         let table =
             [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_199, "119 min"), (7_200, "2 h")];
         for (seconds, expected) in table {

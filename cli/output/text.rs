@@ -11,7 +11,7 @@ use parcelo::{Language, model::TrackingRecord};
 
 use super::errors;
 use crate::{
-    results::table::{Cell, Report, Section, Table, TableStyle, Tone, moment, status_text},
+    results::table::{Cell, Report, Section, Table, TableStyle, Tone, format_moment, status_text},
     sanitize::plain,
 };
 
@@ -44,11 +44,11 @@ pub(super) fn write_wrapped(
     width: Option<usize>,
 ) -> io::Result<()> {
     let lines = String::from_utf8_lossy(lines);
-    lines.lines().try_for_each(|line| writeln!(out, "{}", wrapped(line, width)))
+    lines.lines().try_for_each(|line| writeln!(out, "{}", wrap_text(line, width)))
 }
 
 /// Breaks a line into lines with at most `width` columns, if it is given, and the same indentation. No word is broken.
-fn wrapped(text: &str, width: Option<usize>) -> String {
+fn wrap_text(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let words = text.trim_start_matches(' ');
     let indent = " ".repeat(text.len() - words.len());
@@ -126,10 +126,10 @@ fn write_list(
     if rows.is_empty() {
         return Ok(());
     }
-    let mut text = unframed();
+    let mut text = frameless_table();
     text.set_header(headings.iter().map(|heading| bold(heading)));
     for row in rows {
-        text.add_row(row.iter().map(styled));
+        text.add_row(row.iter().map(style_cell));
     }
     write_arranged(out, text, limit)
 }
@@ -146,9 +146,9 @@ fn write_details(
     if facts.is_empty() {
         return Ok(());
     }
-    let mut text = unframed();
+    let mut text = frameless_table();
     for (heading, cell) in &facts {
-        text.add_row([bold(heading), styled(cell)]);
+        text.add_row([bold(heading), style_cell(cell)]);
     }
     let longest = facts.iter().map(|(heading, _)| heading.chars().count()).max();
     let values: Vec<_> = facts.iter().map(|(_, cell)| vec![(*cell).clone()]).collect();
@@ -159,7 +159,7 @@ fn write_details(
 
 /// Returns a table without a frame, so that a number can be copied and a line be searched. Unwanted styles are removed
 /// when the whole text is written.
-fn unframed() -> TextTable {
+fn frameless_table() -> TextTable {
     let mut text = TextTable::new();
     text.load_style(presets::NOTHING).enforce_styling().style_text_only();
     text
@@ -191,7 +191,7 @@ fn bold(text: &str) -> StyledCell {
     StyledCell::new(text).add_attribute(Attribute::Bold)
 }
 
-fn styled((text, tone): &ShownCell) -> StyledCell {
+fn style_cell((text, tone): &ShownCell) -> StyledCell {
     let cell = StyledCell::new(text);
     match tone {
         Tone::Plain => cell,
@@ -206,8 +206,9 @@ fn styled((text, tone): &ShownCell) -> StyledCell {
 pub(super) fn write_change(out: &mut impl Write, record: &TrackingRecord) -> io::Result<()> {
     let status = plain(&status_text(record.status.code(), &record.status_name));
     let last = record.history.iter().flatten().flatten().last();
-    let last = last
-        .map(|event| format!("  {}  {}", moment(event.timestamp.to_utc()), plain(&event.location)));
+    let last = last.map(|event| {
+        format!("  {}  {}", format_moment(event.timestamp.to_utc()), plain(&event.location))
+    });
     writeln!(out, "{}  {status}{}", record.tracking_number, last.unwrap_or_default())
 }
 
@@ -248,23 +249,23 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_below_a_table_fits_its_terminal_too() {
+    fn a_sentence_below_a_table_fits_the_terminal() {
         let texts =
             [crate::texts::PAGE_OF.pick(Language::En), crate::texts::PAGE_OF.pick(Language::Es)];
         for (text, width) in texts.iter().flat_map(|text| [(text, 24), (text, 60), (text, 200)]) {
-            let lines = wrapped(text, Some(width));
+            let lines = wrap_text(text, Some(width));
             assert!(lines.lines().all(|line| line.chars().count() <= width), "{width}: {lines}");
             assert_eq!(lines.replace('\n', " "), **text);
         }
-        assert_eq!(wrapped("a word", None), "a word");
-        assert_eq!(wrapped("  field: a long word", Some(11)), "  field: a\n  long word");
+        assert_eq!(wrap_text("a word", None), "a word");
+        assert_eq!(wrap_text("  field: a long word", Some(11)), "  field: a\n  long word");
         let coloured = format!("{RED}error:{RED:#} no", RED = anstyle::AnsiColor::Red.on_default());
-        assert_eq!(wrapped(&coloured, Some(9)), coloured, "nine columns without the colour");
-        assert_eq!(wrapped("unbreakable", Some(3)), "unbreakable");
+        assert_eq!(wrap_text(&coloured, Some(9)), coloured, "nine columns without the colour");
+        assert_eq!(wrap_text("unbreakable", Some(3)), "unbreakable");
     }
 
     #[test]
-    fn the_faults_of_a_verdict_fit_their_terminal_too() {
+    fn the_faults_of_a_validation_fit_the_terminal() {
         let fault =
             FieldFault::new("receiver.phone", FaultCode::InvalidFormat, ("a b ".repeat(40), ""));
         let (file, warnings) = ("order.json".to_owned(), Vec::new());
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_has_a_colour() {
+    fn each_status_has_a_colour() {
         use parcelo::ParcelStatus;
         for (status, start) in [
             (ParcelStatus::Delivered, "\u{1b}[38;5;2m"),
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_takes_several_rows() {
+    fn a_long_line_takes_several_rows() {
         let table = [
             ("", 80, 0),
             ("\n", 80, 1),

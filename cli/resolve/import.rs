@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use parcelo::LabelFormat;
 
-use super::{Resolver, format_of, merged_file};
+use super::{Resolver, format_from_name, merged_file};
 use crate::{
     args::Import,
     commands::Job,
@@ -88,7 +88,7 @@ fn column_map(file: Option<&Source>, preset: Option<Preset>) -> Result<ColumnMap
 
 /// Returns the file of all labels; standard output has the results.
 fn merge(path: PathBuf) -> Result<(PathBuf, LabelFormat), Failure> {
-    let format = format_of(&path)?;
+    let format = format_from_name(&path)?;
     let file = merged_file(path, format)?;
     let to_stdout = || Failure::usage(general::MERGE_TO_STDOUT, general::MERGE_TO_FILE);
     Ok((file.path.ok_or_else(to_stdout)?, format))

@@ -129,7 +129,7 @@ impl Resolver {
         loop {
             output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
             let typed = input::line()?;
-            match usable(with_scheme(typed.trim()), placeholder()) {
+            match check_address(with_scheme(typed.trim()), placeholder()) {
                 // At the end of the input the prompt would be repeated for ever.
                 Err(why) if !typed.is_empty() => {
                     output::warn(&why.message, self.settings.output);
@@ -181,7 +181,7 @@ impl Resolver {
             Ok((parsed(&text).map_err(at_place)?, place))
         });
         let client_key = key.as_ref().map_or_else(|_| placeholder(), |(key, _)| key.clone());
-        let address = self.address().and_then(|address| usable(address, client_key));
+        let address = self.address().and_then(|address| check_address(address, client_key));
         let client = match (&address, &key) {
             (Ok(_), Ok((key, _))) => Some(self.client_for(key.clone())),
             (Ok(_) | Err(_), Ok(_) | Err(_)) => None,
@@ -190,7 +190,7 @@ impl Resolver {
         let is_config_invalid = matches!(profile.state, CheckState::Failed(_));
         let mut checks = vec![profile];
         checks.push(match address {
-            Err(_) if is_config_invalid => skipped("address", texts::CHECK_ADDRESS_OF),
+            Err(_) if is_config_invalid => skipped_check("address", texts::CHECK_ADDRESS_OF),
             address => check(
                 "address",
                 texts::CHECK_ADDRESS_OF,
@@ -198,7 +198,7 @@ impl Resolver {
             ),
         });
         checks.push(match key {
-            Err(_) if is_config_invalid => skipped("key", texts::CHECK_API_KEY),
+            Err(_) if is_config_invalid => skipped_check("key", texts::CHECK_API_KEY),
             key => key_check(key),
         });
         checks.push(match &client {
@@ -207,7 +207,7 @@ impl Resolver {
                 Check::passed("environment", texts::ENVIRONMENT, detail)
             }
             Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
-            None => skipped("environment", texts::ENVIRONMENT),
+            None => skipped_check("environment", texts::ENVIRONMENT),
         });
         let preflight = Preflight { checks, client: client.and_then(Result::ok) };
         Ok(Job::Doctor(Box::new(preflight)))
@@ -260,7 +260,7 @@ fn key_check(seen: Result<(ApiKey, Message), Failure>) -> Check {
     }
 }
 
-fn skipped(name: &'static str, title: texts::Text) -> Check {
+fn skipped_check(name: &'static str, title: texts::Text) -> Check {
     Check::skipped(name, title, texts::DEPENDS_ON_FAILED)
 }
 
@@ -290,7 +290,7 @@ fn with_scheme(typed: &str) -> String {
 }
 
 /// Returns the address, if a client accepts it.
-fn usable(address: String, key: ApiKey) -> Result<String, Failure> {
+fn check_address(address: String, key: ApiKey) -> Result<String, Failure> {
     Ok(Client::builder(key).base_url(&address).map(|_| address)?)
 }
 
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_without_a_scheme_is_http_only_on_this_machine() {
+    fn an_address_without_a_scheme_is_http_on_loopback_only() {
         for (typed, address) in [
             ("127.0.0.1:8081", "http://127.0.0.1:8081"),
             ("localhost", "http://localhost"),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_s_name_is_plain_and_no_key() {
+    fn a_profile_name_is_plain_and_not_a_key() {
         for name in ["default", "live-2", "a_b", "X"] {
             assert!(is_name(name), "{name}");
         }

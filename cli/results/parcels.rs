@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn the_arrival_is_the_service_s_or_the_promised_day() {
+    fn the_arrival_is_the_estimate_or_the_promised_day() {
         let table = [
             ("IN_TRANSIT", Some("EXPECTED"), "2026-01-13", "2026-01-13"),
             ("OUT_FOR_DELIVERY", Some("TODAY"), "today", "hoy"),

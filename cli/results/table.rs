@@ -171,7 +171,7 @@ impl Cell {
 
     /// Returns a time: to the millisecond in CSV, to the second for people.
     pub(crate) fn time(time: DateTime<Utc>) -> Self {
-        Self::new(time::to_text(time)).shown_as(moment(time))
+        Self::new(time::to_text(time)).shown_as(format_moment(time))
     }
 
     pub(crate) fn optional_time(time: Option<DateTime<Utc>>) -> Self {
@@ -180,7 +180,7 @@ impl Cell {
 
     /// Returns a status as people see it.
     pub(crate) fn status(status: &ParcelStatus, name: &str) -> Self {
-        let cell = Self { tone: tone_of(status), ..Self::new(status.code()) };
+        let cell = Self { tone: status_tone(status), ..Self::new(status.code()) };
         cell.shown_as(status_text(status.code(), name))
     }
 }
@@ -191,7 +191,7 @@ impl From<&str> for Cell {
     }
 }
 
-fn tone_of(status: &ParcelStatus) -> Tone {
+fn status_tone(status: &ParcelStatus) -> Tone {
     match status {
         ParcelStatus::Delivered => Tone::Good,
         ParcelStatus::CustomsHold | ParcelStatus::DeliveryAttempted => Tone::Attention,
@@ -209,7 +209,7 @@ pub(crate) fn status_text(code: &str, name: &str) -> String {
 }
 
 /// Formats a time to the second.
-pub(crate) fn moment(moment: DateTime<Utc>) -> String {
+pub(crate) fn format_moment(moment: DateTime<Utc>) -> String {
     format!("{} UTC", moment.format(SECONDS))
 }
 

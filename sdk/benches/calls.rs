@@ -1,10 +1,10 @@
-//! The cost of a successful call on the caller's thread, beside reqwest alone and reqwest with the usual middleware, in
-//! the same run: the same creation to the same server, which runs in a separate process. The connection runs on the
-//! measured thread.
+//! The CPU time of a successful call on the caller's thread, compared with reqwest alone and reqwest with the usual
+//! middleware. Each sends the same order to the same server, which runs in a separate process. The connection runs on
+//! the measured thread.
 //!
-//! `cargo bench -p parcelo --bench calls [-- CALLS]` prints a table for docs/benchmarks.md. Linux only:
-//! it reads a thread's CPU time from /proc. `count WHAT CALLS` makes calls of one kind and prints
-//! nothing: for a program that counts instructions.
+//! `cargo bench -p parcelo --bench calls [-- CALLS]` prints a table for docs/benchmarks.md. Linux only, because a
+//! thread's CPU time is read from /proc. `count WHAT CALLS` makes calls of one kind and prints nothing, so that a
+//! profiler can count their instructions.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -25,14 +25,14 @@ use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::runtime::Runtime;
 
 const ORDER: &str = r#"{"idempotencyKey":"order-0001","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50}}"#;
-const CREATED: &str = r#"{"success":true,"parcel":{"id":"par_01JH8Z0000000000000000000A","trackingNumber":"SBEC7K2M9QX4T8WD0","status":"LABEL_GENERATED","labelUrl":"http://127.0.0.1:8081/files/SBEC7K2M9QX4T8WD0.pdf?sig=0000000000000000000000","createdAt":"2026-01-10T15:05:00.000Z"}}"#;
-const SERVE: &str = "--serve";
+const CREATED_BODY: &str = r#"{"success":true,"parcel":{"id":"par_01JH8Z0000000000000000000A","trackingNumber":"SBEC7K2M9QX4T8WD0","status":"LABEL_GENERATED","labelUrl":"http://127.0.0.1:8081/files/SBEC7K2M9QX4T8WD0.pdf?sig=0000000000000000000000","createdAt":"2026-01-10T15:05:00.000Z"}}"#;
+const SERVE_ARGUMENT: &str = "--serve";
 const ROUNDS: usize = 15;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.first().is_some_and(|first| first == SERVE) {
-        return serve();
+    if arguments.first().is_some_and(|first| first == SERVE_ARGUMENT) {
+        return serve_constant();
     }
     let calls = arguments.iter().find_map(|text| text.parse().ok()).unwrap_or(2000);
     let counted = arguments.first().is_some_and(|first| first == "count");
@@ -65,17 +65,17 @@ fn measure(runtime: &Runtime, address: &str, counted: Option<&str>, calls: u32) 
     let ours = async || client.orders().create(&order).await.unwrap();
 
     match counted {
-        Some("reqwest") => return runtime.block_on(repeat(calls, &alone)),
-        Some("middleware") => return runtime.block_on(repeat(calls, &middleware)),
-        Some(_) => return runtime.block_on(repeat(calls, &ours)),
+        Some("reqwest") => return runtime.block_on(call_repeatedly(calls, &alone)),
+        Some("middleware") => return runtime.block_on(call_repeatedly(calls, &middleware)),
+        Some(_) => return runtime.block_on(call_repeatedly(calls, &ours)),
         None => {}
     }
-    // Round by round, so that other load on the machine affects all three.
+    // All three take turns in each round, so that other load on the machine affects them alike.
     let mut costs = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
-        costs[0].push(cost(runtime, calls, &alone));
-        costs[1].push(cost(runtime, calls, &middleware));
-        costs[2].push(cost(runtime, calls, &ours));
+        costs[0].push(cpu_micros_per_call(runtime, calls, &alone));
+        costs[1].push(cpu_micros_per_call(runtime, calls, &middleware));
+        costs[2].push(cpu_micros_per_call(runtime, calls, &ours));
     }
     println!("| what | median µs of CPU per call | least |\n|---|---|---|");
     let names = ["reqwest, `.json()`", "reqwest-middleware + reqwest-retry", "parcelo"];
@@ -86,23 +86,23 @@ fn measure(runtime: &Runtime, address: &str, counted: Option<&str>, calls: u32) 
 }
 
 /// Returns the CPU time of a call on this thread, in microseconds.
-fn cost<T>(runtime: &Runtime, calls: u32, call: &impl AsyncFn() -> T) -> f64 {
+fn cpu_micros_per_call<T>(runtime: &Runtime, calls: u32, call: &impl AsyncFn() -> T) -> f64 {
     runtime.block_on(async {
-        repeat(calls / 10, call).await;
-        let before = cpu_time();
-        repeat(calls, call).await;
-        (cpu_time() - before) as f64 / 1000.0 / f64::from(calls)
+        call_repeatedly(calls / 10, call).await;
+        let before = cpu_nanos();
+        call_repeatedly(calls, call).await;
+        (cpu_nanos() - before) as f64 / 1000.0 / f64::from(calls)
     })
 }
 
-async fn repeat<T>(calls: u32, call: &impl AsyncFn() -> T) {
+async fn call_repeatedly<T>(calls: u32, call: &impl AsyncFn() -> T) {
     for _ in 0..calls {
         std::hint::black_box(call().await);
     }
 }
 
 /// Returns the nanoseconds that this thread has run.
-fn cpu_time() -> u64 {
+fn cpu_nanos() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     text.split(' ').next().unwrap().parse().unwrap()
 }
@@ -115,7 +115,7 @@ struct Server {
 impl Server {
     fn start() -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        let mut child = command.arg(SERVE).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = command.arg(SERVE_ARGUMENT).stdout(Stdio::piped()).spawn().unwrap();
         let mut address = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
         Self { child, address: address.trim().to_owned() }
@@ -129,23 +129,23 @@ impl Drop for Server {
     }
 }
 
-/// Gives every request the same answer.
-fn serve() {
+/// Answers every request with the same response, until the process is killed.
+fn serve_constant() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     println!("http://{}", listener.local_addr().unwrap());
     for connection in listener.incoming() {
-        std::thread::spawn(move || answer(connection.unwrap()));
+        std::thread::spawn(move || answer_requests(connection.unwrap()));
     }
 }
 
-fn answer(connection: TcpStream) -> Option<()> {
+fn answer_requests(connection: TcpStream) -> Option<()> {
     connection.set_nodelay(true).ok()?;
     let mut writer = connection.try_clone().ok()?;
     let mut reader = BufReader::new(connection);
     let head = "HTTP/1.1 201 Created\r\ncontent-type: application/json\r\nx-request-id: req_1\r\n\
         date: Sat, 10 Jan 2026 15:05:00 GMT\r\nx-ratelimit-limit: 50\r\nx-ratelimit-remaining: 40\r\n\
         x-ratelimit-reset: 1768057501\r\n";
-    let answer = format!("{head}content-length: {}\r\n\r\n{CREATED}", CREATED.len());
+    let answer = format!("{head}content-length: {}\r\n\r\n{CREATED_BODY}", CREATED_BODY.len());
     loop {
         let mut length = 0;
         loop {

@@ -30,30 +30,30 @@ const MAX_ADDITIONAL: u64 = 4;
 
 #[test]
 fn a_call_allocates_little_more_than_reqwest_alone() {
-    let address = serve();
+    let address = serve_constant();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let order: OrderRequest = serde_json::from_str(ORDER).unwrap();
 
     let url = format!("{address}/api/v1/orders/create");
     let raw = reqwest::Client::new();
-    let alone = least(&runtime, || async {
+    let alone = least_allocations(&runtime, || async {
         let request = raw.post(&url).header("X-API-Key", key().secret());
         let answer = request.json(&order).send().await.unwrap();
         std::hint::black_box(answer.json::<CreatedOrder>().await.unwrap());
     });
     let usual = with_middleware();
-    let middleware = least(&runtime, || async {
+    let middleware = least_allocations(&runtime, || async {
         let request = usual.post(&url).header("X-API-Key", key().secret());
         let answer = request.json(&order).send().await.unwrap();
         std::hint::black_box(answer.json::<CreatedOrder>().await.unwrap());
     });
     let builder = Client::builder(key()).base_url(&address).unwrap();
     let client = builder.rate_limit(RateLimit::off()).build().unwrap();
-    let off = least(&runtime, || async {
+    let off = least_allocations(&runtime, || async {
         std::hint::black_box(client.orders().create(&order).await.unwrap());
     });
     let client = client.with_rate_limit(RateLimit::adaptive());
-    let ours = least(&runtime, || async {
+    let ours = least_allocations(&runtime, || async {
         std::hint::black_box(client.orders().create(&order).await.unwrap());
     });
     let found = format!(
@@ -74,24 +74,24 @@ fn with_middleware() -> ClientWithMiddleware {
 }
 
 /// Returns the fewest allocations of a call among several in a row: the cost with warm pools.
-fn least<F: Future<Output = ()>>(runtime: &Runtime, call: impl Fn() -> F) -> u64 {
+fn least_allocations<F: Future<Output = ()>>(runtime: &Runtime, call: impl Fn() -> F) -> u64 {
     let counted = |_| allocation_counter::measure(|| runtime.block_on(call())).count_total;
     (0..30).map(counted).min().unwrap()
 }
 
 /// Starts a server, on separate threads, that gives every request the same answer.
-fn serve() -> String {
+fn serve_constant() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for connection in listener.incoming() {
-            std::thread::spawn(move || answer(connection.unwrap()));
+            std::thread::spawn(move || answer_requests(connection.unwrap()));
         }
     });
     address
 }
 
-fn answer(connection: TcpStream) -> Option<()> {
+fn answer_requests(connection: TcpStream) -> Option<()> {
     let mut writer = connection.try_clone().ok()?;
     let mut reader = BufReader::new(connection);
     let head = "HTTP/1.1 201 Created\r\ncontent-type: application/json\r\nx-request-id: req_1\r\n\

@@ -1,9 +1,9 @@
-//! The duration of a search in an account of 1,000,000 parcels, as its caller sees it: one client, one search after the
-//! other, by each of the ways to find a parcel.
+//! The duration of a search in an account of 1,000,000 parcels, as its caller sees it. One client searches again and
+//! again, by number, reference and name.
 //!
-//! `cargo bench -p parcelo-server --bench search [-- PARCELS]` prints a table, for a file and for PostgreSQL, where that is
-//! installed. The parcels are written past the server, so it adds them to its index first: the run says how long
-//! that took. A p99 above 20 ms fails it.
+//! `cargo bench -p parcelo-server --bench search [-- PARCELS]` prints a table, for a file and for PostgreSQL, where
+//! that is installed. The parcels are written past the server, so it adds them to its index first: the run says how
+//! long that took. A p99 above 20 ms fails it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -38,8 +38,8 @@ const SEARCHES: usize = 500;
 /// Maximum p99 in milliseconds.
 const MAX_P99_MILLIS: f64 = 20.0;
 const ORDER: &str = r#"{"idempotencyKey":"bench-search","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
-/// Given names; a twentieth of all receivers has each.
-const GIVEN: [&str; 20] = [
+/// Given names, each of which a twentieth of all receivers has.
+const GIVEN_NAMES: [&str; 20] = [
     "María", "José", "Luis", "Ana", "Carlos", "Rosa", "Juan", "Carmen", "Jorge", "Lucía", "Pedro",
     "Elena", "Miguel", "Sofía", "Andrés", "Paola", "Diego", "Inés", "Raúl", "Zoë",
 ];
@@ -62,14 +62,14 @@ fn main() -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let mut is_fast = true;
     for database in databases {
-        is_fast &= runtime.block_on(measure(&database, folder.path(), parcels));
+        is_fast &= runtime.block_on(measure_database(&database, folder.path(), parcels));
     }
     if is_fast { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-async fn measure(database: &Database, folder: &Path, parcels: u64) -> bool {
+async fn measure_database(database: &Database, folder: &Path, parcels: u64) -> bool {
     let key = new_key(database);
-    let server = start(database, folder);
+    let server = start_server(database, folder);
     let client = reqwest::Client::new();
     let created = client
         .post(format!("{}/api/v1/orders/create", address(&server)))
@@ -81,10 +81,10 @@ async fn measure(database: &Database, folder: &Path, parcels: u64) -> bool {
         .unwrap();
     assert_eq!(created.status(), 201);
     drop(server);
-    database.multiply(parcels).await;
+    database.insert_parcels(parcels).await;
     let begun = Instant::now();
-    let server = start(database, folder);
-    while database.is_under_way() {
+    let server = start_server(database, folder);
+    while database.is_indexing() {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     println!(
@@ -92,39 +92,40 @@ async fn measure(database: &Database, folder: &Path, parcels: u64) -> bool {
         database.name(),
         begun.elapsed()
     );
-    database.clean_up();
+    database.vacuum();
     println!("| search | found | p50 ms | p99 ms | max ms |\n|---|---|---|---|---|");
     let mut is_fast = true;
-    for (what, text) in KINDS {
-        is_fast &= row(&client, (&address(&server), &key), what, |n| text(n % parcels)).await;
+    for (what, text) in SEARCH_KINDS {
+        is_fast &=
+            measure_kind(&client, (&address(&server), &key), what, |n| text(n % parcels)).await;
     }
     is_fast
 }
 
-type Kind = (&'static str, fn(u64) -> String);
+type SearchKind = (&'static str, fn(u64) -> String);
 
-const KINDS: [Kind; 8] = [
-    ("a whole number", number),
-    ("the beginning of a number", |n| number(n)[..9].to_owned()),
-    ("the end of a number", |n| number(n)[8..].to_owned()),
+const SEARCH_KINDS: [SearchKind; 8] = [
+    ("a whole number", tracking_number),
+    ("the beginning of a number", |n| tracking_number(n)[..9].to_owned()),
+    ("the end of a number", |n| tracking_number(n)[8..].to_owned()),
     ("the beginning of a reference", |n| reference(n)[..6].to_owned()),
     ("the end of a reference", |n| reference(n)[3..].to_owned()),
     ("a surname", |n| surname(n)),
-    ("a whole name", receiver),
-    ("a given name", |n| GIVEN[(n % 20) as usize].to_owned()),
+    ("a whole name", receiver_name),
+    ("a given name", |n| GIVEN_NAMES[(n % 20) as usize].to_owned()),
 ];
 
-/// Returns a permutation of the numbers, so that parcels are not in the order of creation.
-const fn mixed(n: u64) -> u64 {
+/// Maps a number to another one, so that tracking numbers are not in the order of creation.
+const fn permute(n: u64) -> u64 {
     n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 24
 }
 
-fn number(n: u64) -> String {
-    format!("EC{:012X}", mixed(n))
+fn tracking_number(n: u64) -> String {
+    format!("EC{:012X}", permute(n))
 }
 
 fn reference(n: u64) -> String {
-    format!("PO-{:08}", mixed(n) % 100_000_000)
+    format!("PO-{:08}", permute(n) % 100_000_000)
 }
 
 /// Returns one of 4,000 surnames.
@@ -133,12 +134,12 @@ fn surname(n: u64) -> String {
         "ba", "co", "de", "fi", "go", "hu", "ja", "le", "mo", "ná", "pe", "qui", "ro", "sal", "ta",
         "vi",
     ];
-    let drawn = mixed(n) % 4_000;
+    let drawn = permute(n) % 4_000;
     let at = |place: u32| SYLLABLES[(drawn >> (4 * place) & 15) as usize];
     format!("{}{}{}z", at(0), at(1), at(2))
 }
 
-async fn row(
+async fn measure_kind(
     client: &reqwest::Client,
     (url, key): (&str, &str),
     what: &str,
@@ -177,7 +178,7 @@ fn new_key(database: &Database) -> String {
     made["key"].as_str().unwrap().to_owned()
 }
 
-fn start(database: &Database, folder: &Path) -> Server {
+fn start_server(database: &Database, folder: &Path) -> Server {
     let ready = folder.join("ready.json");
     let mut command = Command::new(SERVER);
     command.args(["serve", "--production-rate-limit", "1000000", "--database"]);
@@ -221,23 +222,22 @@ impl Database {
         }
     }
 
-    /// Inserts the given number of parcels like the existing one, each with a separate number, reference and receiver,
-    /// a second apart. None is in the index, as after an upgrade.
-    async fn multiply(&self, parcels: u64) {
+    /// Inserts this many copies of the existing parcel, each a second later and with its own number, reference and
+    /// receiver. None is in the index, as after an upgrade.
+    async fn insert_parcels(&self, parcels: u64) {
         match self {
-            Self::File(path) => multiply_in_file(path, parcels),
+            Self::File(path) => insert_into_sqlite(path, parcels),
             Self::Postgres(cluster, name) => {
                 let config = format!("host={} user=parcelo dbname={name}", cluster.folder());
                 let (client, connection) = tokio_postgres::connect(&config, NoTls).await.unwrap();
                 tokio::spawn(connection);
-                multiply_in_postgres(&client, parcels).await;
+                insert_into_postgres(&client, parcels).await;
             }
         }
     }
 
-    /// Runs the vacuum that autovacuum would run within the next minutes, amid the measurement: a million rows have
-    /// left the queue.
-    fn clean_up(&self) {
+    /// Vacuums the index's tables. A million rows have left the queue, so autovacuum would run during the measurement.
+    fn vacuum(&self) {
         if let Self::Postgres(cluster, name) = self {
             for table in ["term_queue", "term_runs", "term_pieces"] {
                 cluster.query(name, &format!("VACUUM (ANALYZE) {table}"));
@@ -245,7 +245,7 @@ impl Database {
         }
     }
 
-    fn is_under_way(&self) -> bool {
+    fn is_indexing(&self) -> bool {
         match self {
             Self::File(path) => {
                 let sql = "SELECT (SELECT next FROM term_sweep) + 500 < (SELECT max(id) FROM parcels) \
@@ -261,11 +261,11 @@ impl Database {
     }
 }
 
-fn receiver(n: u64) -> String {
-    format!("{} {}", GIVEN[(n % 20) as usize], surname(n))
+fn receiver_name(n: u64) -> String {
+    format!("{} {}", GIVEN_NAMES[(n % 20) as usize], surname(n))
 }
 
-fn multiply_in_file(database: &Path, parcels: u64) {
+fn insert_into_sqlite(database: &Path, parcels: u64) {
     let mut db = Connection::open(database).unwrap();
     let transaction = db.transaction().unwrap();
     let mut insert = transaction
@@ -281,15 +281,20 @@ fn multiply_in_file(database: &Path, parcels: u64) {
         .unwrap();
     for n in 0..parcels {
         insert
-            .execute(params![number(n), reference(n), receiver(n), (n * 1_000).cast_signed()])
+            .execute(params![
+                tracking_number(n),
+                reference(n),
+                receiver_name(n),
+                (n * 1_000).cast_signed()
+            ])
             .unwrap();
     }
     drop(insert);
     transaction.commit().unwrap();
 }
 
-async fn multiply_in_postgres(client: &Client, parcels: u64) {
-    const ROWS_AT_ONCE: u64 = 10_000;
+async fn insert_into_postgres(client: &Client, parcels: u64) {
+    const ROWS_PER_STATEMENT: u64 = 10_000;
     let sql = "WITH new AS (INSERT INTO parcels (id, version, tenant, created_at, updated_at, promised_day, \
          label_version, last_sequence, environment, state, country, number, public_id, origin, \
          destination) \
@@ -303,10 +308,11 @@ async fn multiply_in_postgres(client: &Client, parcels: u64) {
          || jsonb_build_object('customerReference', n.reference))::text \
          FROM (SELECT * FROM orders ORDER BY parcel LIMIT 1) AS t, new \
          JOIN unnest($2::text[], $3::text[], $4::text[]) AS n (number, reference, receiver) USING (number)";
-    for first in (0..parcels).step_by(ROWS_AT_ONCE as usize) {
-        let range = first..parcels.min(first + ROWS_AT_ONCE);
+    for first in (0..parcels).step_by(ROWS_PER_STATEMENT as usize) {
+        let range = first..parcels.min(first + ROWS_PER_STATEMENT);
         let places: Vec<i64> = range.clone().map(u64::cast_signed).collect();
-        let texts = [number, reference, receiver].map(|text| range.clone().map(text).collect());
+        let texts = [tracking_number, reference, receiver_name]
+            .map(|text| range.clone().map(text).collect());
         let [numbers, references, receivers]: [Vec<String>; 3] = texts;
         client.execute(sql, &[&places, &numbers, &references, &receivers]).await.unwrap();
     }

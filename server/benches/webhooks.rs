@@ -1,5 +1,5 @@
-//! Time from an event's commit until its message is with its receiver: 99 receivers that answer, alone and beside one
-//! that takes connections and never answers, in pairs, in turn.
+//! The time from the commit of an event until its webhook arrives. It is measured in pairs: for 99 receivers that
+//! answer, and for the same receivers while another one accepts connections but never answers.
 //!
 //! `cargo bench -p parcelo-server --bench webhooks [-- SECONDS]` prints a table for docs/benchmarks.md.
 #![allow(
@@ -19,37 +19,37 @@ use std::{
 use axum::{Router, http::HeaderMap};
 use parcelo::{Environment, rules::Destinations, webhook};
 use parcelo_server::internals::{
-    Actor, Allowance, AllowedHosts, Dispatcher, EndpointRequest, IN_FLIGHT, Ids, Kinds,
-    LegacySchedule, Limits, Listener, Secrets, Service, Settings, Site, Stop, Store, SystemClock,
-    Tenant,
+    Actor, Allowance, AllowedHosts, Dispatcher, EndpointRequest, Ids, Kinds, LegacySchedule,
+    Limits, Listener, MAX_IN_FLIGHT_PER_ENDPOINT, Secrets, Service, Settings, Site, Stop, Store,
+    SystemClock, Tenant,
 };
 use tokio::net::TcpListener;
 use ulid::Ulid;
 
-const LIVE: usize = 99;
+const LIVE_RECEIVERS: usize = 99;
 const PAIRS: usize = 5;
 /// Interval between two events of a tenant.
-const PAUSE: Duration = Duration::from_millis(500);
-/// Maximum wait for the last deliveries; the retries of a failed one take longer, and would distort the figures.
-const PATIENCE: Duration = Duration::from_secs(20);
+const EVENT_INTERVAL: Duration = Duration::from_millis(500);
+/// Maximum wait for the last deliveries. The retry of a failed delivery takes longer and would distort the figures.
+const MAX_DELIVERY_WAIT: Duration = Duration::from_secs(20);
 
 fn main() {
     let seconds = std::env::args().skip(1).find_map(|text| text.parse().ok()).unwrap_or(5);
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    runtime.block_on(measure(Duration::from_secs(seconds)));
+    runtime.block_on(measure_pairs(Duration::from_secs(seconds)));
 }
 
-async fn measure(time: Duration) {
+async fn measure_pairs(time: Duration) {
     println!("| pair | events | p50 ms | p99 ms | with a dead one: p50 ms | p99 ms | p99, times |");
     println!("|---|---|---|---|---|---|---|");
     let mut ratios = Vec::new();
     for pair in 1..=PAIRS {
-        // The order changes from pair to pair.
+        // The order alternates, so that a drift of the machine's load affects both alike.
         let (without, with) = if pair % 2 == 0 {
-            let with = Half::run(1, time).await;
-            (Half::run(0, time).await, with)
+            let with = Latencies::measure(1, time).await;
+            (Latencies::measure(0, time).await, with)
         } else {
-            (Half::run(0, time).await, Half::run(1, time).await)
+            (Latencies::measure(0, time).await, Latencies::measure(1, time).await)
         };
         let ratio = with.p99 / without.p99;
         println!(
@@ -66,15 +66,15 @@ async fn measure(time: Duration) {
     println!("| median | | | | | | {:.2} |", ratios[PAIRS / 2]);
 }
 
-/// The latencies of one half of a pair.
-struct Half {
+/// The latencies of one half of a pair, in milliseconds.
+struct Latencies {
     events: usize,
     p50: f64,
     p99: f64,
 }
 
-impl Half {
-    async fn run(dead: usize, time: Duration) -> Self {
+impl Latencies {
+    async fn measure(dead: usize, time: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("parcelo.db"), [1; 32]).unwrap();
         let service = Arc::new(Service::new(
@@ -84,29 +84,29 @@ impl Half {
             settings(),
         ));
         let stop = Stop::default();
-        let (live, arrived) = receiver(stop.clone()).await;
+        let (live, arrived) = start_receiver(stop.clone()).await;
         let silent = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let silent_url = format!("http://{}/hook", silent.local_addr().unwrap());
         let mut tenants = Vec::new();
-        for place in 0..dead + LIVE {
+        for place in 0..dead + LIVE_RECEIVERS {
             let url = if place < dead { &silent_url } else { &live };
-            tenants.push(subscriber(&service, place, url).await);
+            tenants.push(create_subscriber(&service, place, url).await);
         }
-        let dispatcher = Dispatcher::new(Arc::clone(&service), IN_FLIGHT);
-        let (sends, stopped) = (tokio::spawn(keep_open(silent)), stop.clone());
+        let dispatcher = Dispatcher::new(Arc::clone(&service), MAX_IN_FLIGHT_PER_ENDPOINT);
+        let (sends, stopped) = (tokio::spawn(accept_without_answer(silent)), stop.clone());
         let running = tokio::spawn(async move { dispatcher.run(stopped.requested()).await });
-        let committed = offer(&service, &tenants[dead..], &tenants[..dead], time).await;
+        let committed = commit_events(&service, &tenants[dead..], &tenants[..dead], time).await;
         let offered = Instant::now();
         while arrived.lock().unwrap().len() < committed.len() {
-            assert!(offered.elapsed() < PATIENCE, "deliveries are missing");
-            tokio::time::sleep(PAUSE).await;
+            assert!(offered.elapsed() < MAX_DELIVERY_WAIT, "deliveries are missing");
+            tokio::time::sleep(EVENT_INTERVAL).await;
         }
         running.abort();
         sends.abort();
         stop.now();
         store.close().await;
         let arrived = arrived.lock().unwrap();
-        // An event can arrive before its writer knows that it is committed.
+        // A webhook can arrive before the caller learns that its event is committed.
         let took =
             committed.iter().map(|(event, at)| arrived[event].saturating_duration_since(*at));
         let mut took: Vec<_> = took.map(|took| took.as_secs_f64() * 1_000.0).collect();
@@ -116,7 +116,7 @@ impl Half {
 }
 
 /// Accepts connections and never answers.
-async fn keep_open(silent: TcpListener) {
+async fn accept_without_answer(silent: TcpListener) {
     let mut open = Vec::new();
     while let Ok(connection) = silent.accept().await {
         open.push(connection);
@@ -124,32 +124,32 @@ async fn keep_open(silent: TcpListener) {
 }
 
 /// Starts a receiver that answers at once and records when each event arrived.
-async fn receiver(stop: Stop) -> (String, Arc<Mutex<HashMap<Ulid, Instant>>>) {
+async fn start_receiver(stop: Stop) -> (String, Arc<Mutex<HashMap<Ulid, Instant>>>) {
     let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/hook", socket.local_addr().unwrap());
     let arrived = Arc::new(Mutex::new(HashMap::new()));
-    let desk = Arc::clone(&arrived);
+    let arrivals = Arc::clone(&arrived);
     let routes = Router::new().fallback(move |headers: HeaderMap| async move {
         let id = headers[webhook::ID].to_str().unwrap().strip_prefix("evt_").unwrap();
-        desk.lock().unwrap().insert(Ulid::from_string(id).unwrap(), Instant::now());
+        arrivals.lock().unwrap().insert(Ulid::from_string(id).unwrap(), Instant::now());
     });
     drop(Listener::start(socket, routes, stop));
     (url, arrived)
 }
 
-/// Commits an event for each tenant together, again and again. Returns when each event of the living receivers was
-/// committed.
-async fn offer(
+/// Commits an event for every tenant at each interval. Returns the time of the commit of each event that a live
+/// receiver gets.
+async fn commit_events(
     service: &Arc<Service>,
     live: &[Tenant],
     dead: &[Tenant],
     time: Duration,
 ) -> Vec<(Ulid, Instant)> {
-    let (mut ticks, start) = (tokio::time::interval(PAUSE), Instant::now());
+    let (mut ticks, start) = (tokio::time::interval(EVENT_INTERVAL), Instant::now());
     let mut committed = Vec::new();
     while start.elapsed() < time {
         ticks.tick().await;
-        let tell = |tenant: &Tenant| {
+        let send_test_event = |tenant: &Tenant| {
             let tenant = *tenant;
             async move {
                 let event =
@@ -157,19 +157,20 @@ async fn offer(
                 (event, Instant::now())
             }
         };
-        let dead = futures_util::future::join_all(dead.iter().map(tell));
-        let live = futures_util::future::join_all(live.iter().map(tell));
+        let dead = futures_util::future::join_all(dead.iter().map(send_test_event));
+        let live = futures_util::future::join_all(live.iter().map(send_test_event));
         committed.extend(tokio::join!(live, dead).0);
     }
     committed
 }
 
-async fn subscriber(service: &Service, place: usize, url: &str) -> Tenant {
+async fn create_subscriber(service: &Service, place: usize, url: &str) -> Tenant {
     let (store, now) = (service.store(), service.now());
     let account = store.account(&format!("shop-{place}"), format!("acc_{place}"), now).await;
     let tenant = Tenant { account: account.unwrap(), environment: Environment::Sandbox };
-    let (url, kinds, reach) = (url.to_owned(), Kinds::default(), AllowedHosts::Here);
-    let request = EndpointRequest { tenant, url, kinds, reach };
+    let (url, kinds, allowed_hosts) =
+        (url.to_owned(), Kinds::default(), AllowedHosts::PublicAndLoopback);
+    let request = EndpointRequest { tenant, url, kinds, allowed_hosts };
     service.endpoints(Actor::Server).set(request, now).await.unwrap();
     tenant
 }

@@ -74,7 +74,7 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
     /// Checks for a jump. Returns the milliseconds by which the clock has jumped since the last check, or `None`. A
     /// clock that a test moves does not jump.
-    fn look(&self) -> Option<i64> {
+    fn check_for_jump(&self) -> Option<i64> {
         None
     }
 }
@@ -92,7 +92,7 @@ impl Clock for SystemClock {
 }
 
 /// The source of a [`GuardedClock`]'s two times.
-pub(crate) trait TwoClocks: fmt::Debug + Send + Sync {
+pub(crate) trait ClockSource: fmt::Debug + Send + Sync {
     /// Reads both times together.
     fn read(&self) -> Reading;
 }
@@ -101,7 +101,7 @@ pub(crate) trait TwoClocks: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) struct MachineClocks(Instant);
 
-impl TwoClocks for MachineClocks {
+impl ClockSource for MachineClocks {
     fn read(&self) -> Reading {
         let monotonic = stopwatch().saturating_duration_since(self.0);
         Reading { wall: SystemClock.now(), monotonic }
@@ -123,7 +123,7 @@ impl GuardedClock {
     }
 }
 
-impl<T: TwoClocks> GuardedClock<T> {
+impl<T: ClockSource> GuardedClock<T> {
     /// Guards any two clocks from now on.
     pub(crate) fn from_clocks(clocks: T) -> Self {
         let guard = Mutex::new(JumpGuard::starting_at(clocks.read()));
@@ -135,7 +135,7 @@ impl<T: TwoClocks> GuardedClock<T> {
     }
 }
 
-impl<T: TwoClocks> Clock for GuardedClock<T> {
+impl<T: ClockSource> Clock for GuardedClock<T> {
     fn now(&self) -> Millis {
         self.clocks.read().wall
     }
@@ -148,7 +148,7 @@ impl<T: TwoClocks> Clock for GuardedClock<T> {
         self.guard().may_purge(self.clocks.read())
     }
 
-    fn look(&self) -> Option<i64> {
+    fn check_for_jump(&self) -> Option<i64> {
         self.guard().check(self.clocks.read())
     }
 }
@@ -210,9 +210,9 @@ pub(crate) fn runtime_time() -> tokio::time::Instant {
     tokio::time::Instant::now()
 }
 
-/// Returns `true` if `age` has passed on the stopwatch since `start`.
-pub(crate) fn is_older(start: Instant, age: Duration) -> bool {
-    stopwatch().saturating_duration_since(start) > age
+/// Returns `true` if a duration has elapsed on the stopwatch since `start`.
+pub(crate) fn has_elapsed(start: Instant, duration: Duration) -> bool {
+    stopwatch().saturating_duration_since(start) > duration
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ mod wording;
 /// What this repository's own tests and benches reach into; it changes without notice.
 ///
 /// Its users: `server/tests/it` (`carrier`, `crowd`, `dashboard`, `deliveries`, `openapi`),
-/// `tests/it/listening.rs`, `tests/it/day/office.rs`, `tests/crash`,
+/// `tests/it/webhook_listen.rs`, `tests/it/day/office.rs`, `tests/crash`,
 /// `server/benches` (`costs`, `load`, `webhooks`), `sdk/tests/service/limits.rs` and the checks of the
 /// repository in `tests/tidy`.
 #[doc(hidden)]
@@ -70,12 +70,12 @@ pub mod internals {
             state::State,
             tenant::{AccountRowId, Tenant},
             webhooks::{
-                IN_FLIGHT,
+                MAX_IN_FLIGHT_PER_ENDPOINT,
                 delivery_slots::DeliverySlots,
                 endpoint::DisabledBy,
                 kinds::Kinds,
                 retry::{AttemptResult, DeliveryError, EndpointAnswer},
-                target::{Allowance, AllowedHosts, MAX_URL},
+                target::{Allowance, AllowedHosts, MAX_URL_CHARS},
             },
         },
         http::{
@@ -89,7 +89,7 @@ pub mod internals {
             authentication::Caller,
             credentials::NewKeyRequest,
             endpoints::EndpointRequest,
-            idempotency::Keyed,
+            idempotency::KeyedRequest,
             settings::{Limits, Settings},
         },
         store::{Pause, Store},

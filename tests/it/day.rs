@@ -1,5 +1,5 @@
-//! A day in the life of a shop, from its export of orders to the parcel that customs hold, with the command and the
-//! server as processes. Everyone involved with a parcel takes part, and each gets the news that concerns them.
+//! A shop's day from its export of orders to a parcel that customs hold, with the command and the server as processes.
+//! It checks that the operator, the carrier and the receivers each get the news that concerns them.
 
 mod export;
 mod office;
@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use self::{office::Office, relay::Relay};
 use crate::{
-    peer,
+    fake_servers,
     shop::{RunOutput, Workdir},
 };
 
@@ -39,7 +39,7 @@ fn records(csv: &[u8]) -> Vec<HashMap<String, String>> {
 /// Prepares the folder of a shop with its export, a column map, and its address.
 fn shop(office: &Office) -> Workdir {
     let create = ["keys", "create", "--environment", "production", "--countries", "*"];
-    let key = office.made(&[&create[..], &["--name", "Shop"]].concat(), "key");
+    let key = office.admin_member(&[&create[..], &["--name", "Shop"]].concat(), "key");
     let dir = Workdir::new(&key, office.url("production"));
     fs::write(dir.path("orders.csv"), export::orders(str::to_owned)).unwrap();
     fs::write(dir.path("map.toml"), export::MAP).unwrap();
@@ -154,12 +154,12 @@ fn export_and_import(dir: &Workdir, numbers: &[String]) {
 async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
     let relay = Relay::start();
     let office = Office::open(&relay);
-    let (hook, mut events) = peer::recording("200 OK").await;
+    let (hook, mut events) = fake_servers::start_recording("200 OK").await;
     let set = ["webhooks", "set", "--environment", "production", "--webhooks-allow-private"];
-    let secret = office.made(&[&set[..], &["--url", &hook]].concat(), "secret");
+    let secret = office.admin_member(&[&set[..], &["--url", &hook]].concat(), "secret");
     let webhook = Webhook::new([secret.as_str()]).unwrap();
     let create = ["carriers", "create", "--environment", "production", "--name", "Andes Cargo"];
-    let carrier = office.made(&create, "key");
+    let carrier = office.admin_member(&create, "key");
     let dir = shop(&office);
 
     let numbers = import(&dir);
@@ -169,7 +169,7 @@ async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
 
     // Noon: the carrier has them, and every receiver gets an e-mail.
     assert_eq!(office.scan(&carrier, "PICKED_UP", &numbers).await, ["APPLIED"]);
-    office.let_mails_go();
+    office.make_mails_due();
     let mails = relay.wait_for(numbers.len());
     let first = mails.iter().find(|mail| mail.to == export::email("#1001")).unwrap();
     assert!(first.text.contains(&numbers[0]), "{}", first.text);
@@ -186,7 +186,7 @@ async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
     // Customs hold it: the shop is notified by e-mail and by webhook; its receiver has unsubscribed.
     let held = &numbers[..1];
     assert_eq!(office.scan(&carrier, "CUSTOMS_HOLD", held).await, ["APPLIED"]);
-    office.let_mails_go();
+    office.make_mails_due();
     let mails = relay.wait_for(numbers.len() + 1);
     let last = mails.last().unwrap();
     assert_eq!(last.to, "ana@shop.example");
@@ -210,7 +210,7 @@ async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
     for status in ["IN_TRANSIT", "OUT_FOR_DELIVERY"] {
         assert_eq!(office.scan(&carrier, status, second).await, ["APPLIED"]);
     }
-    office.let_mails_go();
+    office.make_mails_due();
     let mails = relay.wait_for(numbers.len() + 2);
     assert_eq!(mails.last().unwrap().to, export::email("#1002"));
     let to_first = mails.iter().filter(|mail| mail.to == export::email("#1001")).count();

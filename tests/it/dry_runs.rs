@@ -1,15 +1,15 @@
-//! `--dry-run`, `-v` and raw calls: the requests that are sent, and those that would be.
+//! `--dry-run`, `-v` and raw calls: the requests that the command sends or would send.
 
 use serde_json::json;
 
 use crate::{
-    peer,
+    fake_servers,
     shop::{Shop, Workdir},
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
-    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::unused_address());
+    let dir = Workdir::new(Shop::open().await.key.secret(), &fake_servers::unused_address());
     let table = [
         ("order create order.json --label label.pdf", "POST", "/api/v1/orders/create"),
         ("order void SB-SUCCESS-0001 --reason Torn", "POST", "/api/v1/orders/void"),
@@ -54,7 +54,7 @@ async fn every_command_that_sends_shows_its_request_and_sends_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dry_run_shows_each_label_and_the_body_as_it_would_be_sent() {
+async fn a_dry_run_shows_each_label_and_body_to_be_sent() {
     let shop = Shop::open().await;
     let both = shop.run("label get SB-SUCCESS-0001 SB-SUCCESS-0002 --dry-run -o json").json();
     assert_eq!(both.as_array().unwrap().len(), 2);
@@ -68,7 +68,7 @@ async fn a_dry_run_shows_each_label_and_the_body_as_it_would_be_sent() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn the_shell_runs_the_shown_line() {
+async fn the_shown_curl_line_runs_in_a_shell() {
     let shop = Shop::open().await;
     let mut order = crate::shop::order("SB-SUCCESS-0001");
     order["receiver"]["fullName"] = json!("Luis O'Higgins $HOME `id` \\");
@@ -83,7 +83,7 @@ async fn the_shell_runs_the_shown_line() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_raw_call_has_the_key_and_brings_back_the_answer_as_it_came() {
+async fn a_raw_call_has_the_key_and_prints_the_answer_unchanged() {
     let shop = Shop::open().await;
     let health = shop.run("api GET /api/v1/health");
     assert_eq!((health.code, &health.json()["status"]), (0, &json!("ok")), "{health:?}");
@@ -104,15 +104,15 @@ async fn a_raw_call_has_the_key_and_brings_back_the_answer_as_it_came() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_commands_no_terminal() {
+async fn an_answer_cannot_control_the_terminal() {
     let key = Shop::open().await.key;
     for head in [
         "200 OK\r\ncontent-type: text/plain",
         "200 OK\r\ncontent-type: application/json; charset=utf-8",
     ] {
-        let url = peer::saying(head, "a\u{1b}[2Jb\nc").await;
+        let url = fake_servers::start_answering(head, "a\u{1b}[2Jb\nc").await;
         let dir = Workdir::new(key.secret(), &url);
-        let ran = tokio::task::block_in_place(|| dir.on_terminal("api GET /page", ""));
+        let ran = tokio::task::block_in_place(|| dir.run_on_terminal("api GET /page", ""));
         assert_eq!((ran.code, ran.text()), (0, "a [2Jb\r\nc\r\n"), "{head}");
         let piped = dir.run("api GET /page");
         assert_eq!(piped.text(), "a\u{1b}[2Jb\nc\n", "{head}: as it came");
@@ -120,7 +120,7 @@ async fn an_answer_commands_no_terminal() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_raw_call_fails_as_every_call_does() {
+async fn a_raw_call_fails_like_every_other_call() {
     let shop = Shop::open().await;
     shop.dir.write("empty.json", &json!({}));
     let table = [
@@ -140,9 +140,9 @@ async fn a_raw_call_fails_as_every_call_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_raw_call_is_tried_again_where_that_is_safe() {
+async fn a_raw_call_is_retried_where_that_is_safe() {
     let shop = Shop::open().await;
-    let dir = Workdir::new(shop.key.secret(), &peer::cutting().await);
+    let dir = Workdir::new(shop.key.secret(), &fake_servers::start_cutting().await);
     let attempts = |line: &str| {
         let ran = dir.run(&format!("{line} -v"));
         let printed =

@@ -71,7 +71,7 @@ fn prepare(shop: &Shop, command: &str) {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn every_command_of_the_guides_can_be_run() {
+async fn every_command_in_the_guides_runs() {
     let binary = Path::new(env!("CARGO_BIN_EXE_parcelo")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
     let commands: Vec<_> = GUIDES.into_iter().flat_map(commands).collect();
@@ -97,7 +97,7 @@ async fn every_command_of_the_guides_can_be_run() {
             .env("PARCELO_API_KEY", shop.key.secret())
             .env("PARCELO_BASE_URL", url)
             .output();
-        let ran = shop.dir.ended(ran.unwrap(), command);
+        let ran = shop.dir.read_output(ran.unwrap(), command);
         assert_eq!(ran.code, 0, "{command}: {ran:?}");
     }
 }

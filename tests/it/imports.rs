@@ -1,4 +1,5 @@
-//! `order import`: a file becomes parcels with labels, each once, whatever is wrong with the file or fails on the way.
+//! `order import`: each valid row of a file becomes one parcel with its label, whatever is wrong with other rows or
+//! fails on the way.
 
 mod endurance;
 mod files;
@@ -35,7 +36,7 @@ fn rows(count: usize) -> Vec<String> {
 }
 
 impl Shop {
-    fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+    fn write_file(&self, name: &str, content: impl AsRef<[u8]>) {
         fs::write(self.dir.path(name), content).unwrap();
     }
 
@@ -82,7 +83,7 @@ fn outcomes(ran: &RunOutput) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_becomes_parcels_with_labels_and_results() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(3)));
+    shop.write_file("orders.csv", sheet(&rows(3)));
     let ran = shop.import("");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.text(), "Rows     3\nCreated  3\nResults  out/orders.csv.results.csv\n");
@@ -105,7 +106,7 @@ async fn a_file_becomes_parcels_with_labels_and_results() {
 async fn a_formula_is_written_as_text_and_read_back_unchanged() {
     let shop = Shop::open().await;
     let references = ["=1+1", "+1", "-1", "@A1", "'=1", "'t-1"];
-    shop.put("orders.csv", sheet(&references.map(row)));
+    shop.write_file("orders.csv", sheet(&references.map(row)));
     assert_eq!(shop.import("").code, 0);
     let written: Vec<_> = shop.results().into_iter().map(|row| row["reference"].clone()).collect();
     // One apostrophe in the file itself marked its cell as text.
@@ -121,7 +122,7 @@ async fn a_formula_is_written_as_text_and_read_back_unchanged() {
 
     // The written values lead to the same orders: nothing is created again.
     let written: Vec<_> = written.iter().map(|reference| row(reference)).collect();
-    shop.put("orders.csv", sheet(&written));
+    shop.write_file("orders.csv", sheet(&written));
     let again = shop.run("order import orders.csv --labels again -o ndjson");
     assert_eq!(again.code, 0, "{again:?}");
     assert_eq!(outcomes(&again), ["replayed"; 6]);
@@ -129,11 +130,11 @@ async fn a_formula_is_written_as_text_and_read_back_unchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn good_rows_are_created_and_bad_ones_named_in_both_languages() {
+async fn valid_rows_are_created_and_invalid_ones_named() {
     let shop = Shop::open().await;
     let zip = row("A-2").replace("170515", "99");
     let two = row("A-3").replace("1.25", "heavy").replace(",EC,", ",ec,");
-    shop.put("orders.csv", sheet(&[row("A-1"), zip, two, row("")]));
+    shop.write_file("orders.csv", sheet(&[row("A-1"), zip, two, row("")]));
     let ran = shop.import("");
     assert_eq!(ran.code, 10, "{ran:?}");
     assert_eq!((shop.creations(), shop.labels()), (1, 1));
@@ -156,7 +157,7 @@ async fn good_rows_are_created_and_bad_ones_named_in_both_languages() {
         assert!(ran.text().contains(&row["message"]), "{ran:?}");
     }
 
-    shop.put("orders.csv", sheet(&rows(3)));
+    shop.write_file("orders.csv", sheet(&rows(3)));
     let ran = shop.run("order import orders.csv --labels out --resume -o ndjson --lang es");
     assert_eq!((ran.code, &*ran.stderr), (0, ""), "{ran:?}");
     assert_eq!(outcomes(&ran), ["done_before", "created", "created"]);
@@ -173,22 +174,22 @@ async fn check_only_and_all_or_nothing_send_nothing() {
         (vec![row("A-1"), bad.clone()], "--all-or-nothing", 3, ["not_sent", "invalid"]),
         (vec![bad.clone(), bad.replace("A-2", "A-1")], "", 3, ["invalid", "invalid"]),
     ] {
-        shop.put("orders.csv", sheet(&rows));
+        shop.write_file("orders.csv", sheet(&rows));
         let ran = shop.import(&format!("{options} -o ndjson"));
         assert_eq!((ran.code, outcomes(&ran)), (code, words.map(str::to_owned).to_vec()));
         assert!(code == 0 || ran.error()["code"] == "VALIDATION_FAILED", "{ran:?}");
         assert!(!shop.dir.path("out/orders.csv.journal").exists());
     }
     assert_eq!(shop.server.requests().count(), 0);
-    shop.put("orders.csv", sheet(&rows(2)));
+    shop.write_file("orders.csv", sheet(&rows(2)));
     assert_eq!(shop.import("--all-or-nothing").code, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_rows_of_one_reference_are_one_order_or_both_wrong() {
+async fn two_rows_with_a_reference_are_one_order_or_both_invalid() {
     let shop = Shop::open().await;
     let other = row("B-1").replace("45.5", "46");
-    shop.put("orders.csv", sheet(&[row("A-1"), row("B-1"), row("A-1"), other.clone()]));
+    shop.write_file("orders.csv", sheet(&[row("A-1"), row("B-1"), row("A-1"), other.clone()]));
     let ran = shop.import("-o ndjson");
     assert_eq!(ran.code, 10, "{ran:?}");
     assert_eq!(outcomes(&ran), ["created", "invalid", "repeated", "invalid"]);
@@ -204,9 +205,9 @@ async fn two_rows_of_one_reference_are_one_order_or_both_wrong() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_format_has_the_same_rows_and_only_people_see_progress() {
+async fn every_format_has_the_same_rows_and_only_text_has_progress() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&[row("A-1"), row("A-2").replace(",EC,", ",XX,")]));
+    shop.write_file("orders.csv", sheet(&[row("A-1"), row("A-2").replace(",EC,", ",XX,")]));
     let document = shop.import("-o json");
     assert_eq!(document.code, 10);
     assert_eq!(document.error()["code"], "PARTLY_FAILED");
@@ -224,9 +225,9 @@ async fn every_format_has_the_same_rows_and_only_people_see_progress() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_label_that_cannot_be_had_is_told_and_fetched_later() {
+async fn a_label_that_failed_is_reported_and_fetched_on_resume() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(2)));
+    shop.write_file("orders.csv", sheet(&rows(2)));
     let labels = shop.server.faults();
     labels.on(Operation::DownloadLabel).first(1).error(parcelo::ErrorCode::LabelNotFound);
     let ran = shop.import("-f zpl --concurrency 1 -o ndjson");
@@ -241,14 +242,14 @@ async fn a_label_that_cannot_be_had_is_told_and_fetched_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_has_columns_for_the_flat_the_company_and_customs() {
+async fn columns_exist_for_flat_company_and_customs() {
     let shop = Shop::open().await;
     let more = "receiver_company,receiver_line2,contents_category,incoterm,product_description,\
         product_quantity,product_value,product_hs_code,product_origin,product_net_weight_kg";
     let cells = "Andina S.A.,Dpto. 402,SALE_OF_GOODS,DAP,Shirt,2,22.75,610910,CO,0.25";
     let wrong = "Andina S.A.,Dpto. 402,SALE_OF_GOODS,DDU,Shirt,2,22.75,610910,Colombia,0.25";
     let file = format!("{HEADINGS},{more}\n{},{cells}\n{},{wrong}\n", row("A-1"), row("A-2"));
-    shop.put("orders.csv", file);
+    shop.write_file("orders.csv", file);
     assert_eq!(shop.import("-f zpl").code, 10);
     let results = shop.results();
     let label = shop.dir.read(&results[0]["labelFile"]);
@@ -262,11 +263,11 @@ async fn a_file_has_columns_for_the_flat_the_company_and_customs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_merged_file_has_the_labels_in_the_order_of_the_rows() {
+async fn merged_labels_are_in_the_order_of_the_rows() {
     let shop = Shop::open().await;
     let mut some = rows(4);
     some[1] = some[1].replace(",EC,", ",XX,");
-    shop.put("orders.csv", sheet(&some));
+    shop.write_file("orders.csv", sheet(&some));
     let first = shop.import("--merge day.zpl");
     assert_eq!(first.code, 10, "{first:?}");
     let numbers = |shop: &Shop| -> Vec<String> {
@@ -282,7 +283,7 @@ async fn a_merged_file_has_the_labels_in_the_order_of_the_rows() {
     assert!(first.stderr.contains("3 labels in the order of the file: day.zpl"), "{first:?}");
     assert_eq!(shop.dir.read("day.zpl"), merged(&shop));
     // A resumed run has the labels of the orders made before, too.
-    shop.put("orders.csv", sheet(&rows(4)));
+    shop.write_file("orders.csv", sheet(&rows(4)));
     let second = shop.import("--resume --merge day.zpl");
     assert_eq!(second.code, 0, "{second:?}");
     assert_eq!((numbers(&shop).len(), shop.creations()), (4, 4));

@@ -1,4 +1,4 @@
-//! Whole journeys: from a template to delivery, by command line and SDK together.
+//! Journeys of a parcel from a template to delivery, with the command line and the SDK together.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::shop::Shop;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn from_a_template_to_delivery() {
+async fn a_template_becomes_a_delivered_parcel() {
     let shop = Shop::open().await;
     let mut order = shop.run("order template --country EC").json();
     order["trackingNumber"] = json!("SB-SUCCESS-0077");
@@ -56,7 +56,7 @@ async fn the_command_line_and_the_sdk_see_the_same_parcel() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_sent_by_the_sdk_is_replayed_by_the_command_line() {
+async fn an_order_of_the_sdk_is_a_repeat_for_the_command_line() {
     let shop = Shop::open().await;
     let order: parcelo::OrderRequest =
         serde_json::from_slice(&shop.dir.read("order.json")).unwrap();

@@ -12,7 +12,7 @@ fn without_link(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-async fn shop_with_two() -> Shop {
+async fn shop_with_two_parcels() -> Shop {
     let shop = Shop::open().await;
     shop.create("SB-SUCCESS-0001");
     shop.create("SB-SUCCESS-0002");
@@ -20,8 +20,8 @@ async fn shop_with_two() -> Shop {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn get_saves_a_real_file_of_each_format() {
-    let shop = shop_with_two().await;
+async fn get_saves_a_valid_file_of_each_format() {
+    let shop = shop_with_two_parcels().await;
     let table: [(&str, &str, &[u8], &[u8]); 4] = [
         ("", "label-SB-SUCCESS-0001.pdf", b"%PDF-", b"%%EOF"),
         ("-f zpl", "label-SB-SUCCESS-0001.zpl", b"^XA", b"^XZ"),
@@ -40,7 +40,7 @@ async fn get_saves_a_real_file_of_each_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_files_are_four_by_six_inch_labels_with_the_number() {
-    let shop = shop_with_two().await;
+    let shop = shop_with_two_parcels().await;
     let png = shop.run("label get SB-SUCCESS-0001 -f png -d -").stdout;
     let side = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
     assert_eq!((side(16), side(20)), (812, 1218));
@@ -51,8 +51,8 @@ async fn the_files_are_four_by_six_inch_labels_with_the_number() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn get_says_what_it_saved_in_every_format() {
-    let shop = shop_with_two().await;
+async fn get_reports_saved_files_in_every_format() {
+    let shop = shop_with_two_parcels().await;
     let one = shop.run("label get SB-SUCCESS-0001 -f zpl -o json").json();
     let bytes = shop.dir.read("label-SB-SUCCESS-0001.zpl").len();
     let expected = json!({"trackingNumber": "SB-SUCCESS-0001", "format": "ZPL",
@@ -67,8 +67,8 @@ async fn get_says_what_it_saved_in_every_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn standard_output_takes_the_file_and_nothing_else() {
-    let shop = shop_with_two().await;
+async fn standard_output_gets_only_the_file() {
+    let shop = shop_with_two_parcels().await;
     shop.run("label get SB-SUCCESS-0001 -f png");
     let raw = shop.run("label get SB-SUCCESS-0001 -f png -d -");
     assert_eq!((raw.code, &*raw.stderr), (0, ""));
@@ -81,8 +81,8 @@ async fn standard_output_takes_the_file_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_labels_become_one_file_in_the_order_of_the_numbers() {
-    let shop = shop_with_two().await;
+async fn many_labels_are_merged_in_the_order_of_the_numbers() {
+    let shop = shop_with_two_parcels().await;
     let both = "label get SB-SUCCESS-0002 SB-SUCCESS-0001";
     let ran = shop.run(&format!("{both} --merge day.pdf -o json"));
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
@@ -101,8 +101,8 @@ async fn many_labels_become_one_file_in_the_order_of_the_numbers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_manifest_names_its_labels() {
-    let shop = shop_with_two().await;
+async fn labels_can_be_selected_by_manifest() {
+    let shop = shop_with_two_parcels().await;
     let both = "SB-SUCCESS-0002 SB-SUCCESS-0001";
     let submitted = shop.run(&format!("manifest submit --awb 176-12345675 {both} -o json")).json();
     let id = submitted["manifestId"].as_str().unwrap();
@@ -131,8 +131,8 @@ async fn a_manifest_names_its_labels() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_merge_that_lacks_a_label_saves_nothing_and_names_it() {
-    let shop = shop_with_two().await;
+async fn a_merge_with_a_missing_label_saves_nothing() {
+    let shop = shop_with_two_parcels().await;
     let ran = shop.run("label get SB-SUCCESS-0001 SB-ABSENT-0001 --merge day.pdf");
     assert_eq!((ran.code, &*ran.stdout), (6, &b""[..]), "{ran:?}");
     assert!(ran.stderr.contains("SB-ABSENT-0001"), "{ran:?}");
@@ -161,8 +161,8 @@ async fn more_than_a_hundred_labels_become_numbered_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn get_refuses_what_is_not_there_and_places_that_cannot_be() {
-    let shop = shop_with_two().await;
+async fn get_refuses_unknown_numbers_and_unwritable_targets() {
+    let shop = shop_with_two_parcels().await;
     for (line, code) in [
         ("label get SB-UNKNOWN-01", 5),
         ("label get SB-UNKNOWN-01 SB-UNKNOWN-02", 5),
@@ -188,8 +188,8 @@ async fn get_refuses_what_is_not_there_and_places_that_cannot_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn info_tells_what_is_known_of_a_label_also_after_a_void() {
-    let shop = shop_with_two().await;
+async fn show_describes_a_label_even_after_a_void() {
+    let shop = shop_with_two_parcels().await;
     let people = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((people.code, &*people.stderr), (0, ""));
     for fact in ["SB-SUCCESS-0001", "Active\n", "Version", "2026-01-05 08:00:00 UTC", "sig="] {
@@ -212,8 +212,8 @@ async fn info_tells_what_is_known_of_a_label_also_after_a_void() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reprint_is_a_marked_new_version_once_for_each_key() {
-    let shop = shop_with_two().await;
+async fn a_reprint_is_a_marked_new_version_once_per_key() {
+    let shop = shop_with_two_parcels().await;
     let ran = shop.run("label reprint SB-SUCCESS-0001 --reason Torn -o json");
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     let label = ran.json();
@@ -237,8 +237,8 @@ async fn a_reprint_is_a_marked_new_version_once_for_each_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
-    let shop = shop_with_two().await;
+async fn show_and_reprint_fail_with_the_exit_code_of_the_reason() {
+    let shop = shop_with_two_parcels().await;
     assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
     let long = "x".repeat(256);
     let table = [
@@ -259,8 +259,8 @@ async fn info_and_reprint_refuse_with_the_code_of_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_see_the_label_s_text_and_programs_its_data() {
-    let shop = shop_with_two().await;
+async fn show_prints_the_text_of_a_label_or_its_data_as_json() {
+    let shop = shop_with_two_parcels().await;
     let ran = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     insta::assert_snapshot!("label", without_link(ran.text()));
@@ -279,7 +279,7 @@ async fn people_see_the_label_s_text_and_programs_its_data() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_label_is_opened_only_on_a_terminal_by_the_system() {
     use std::os::unix::fs::PermissionsExt;
-    let shop = shop_with_two().await;
+    let shop = shop_with_two_parcels().await;
     let line = "label show SB-SUCCESS-0001 --open";
     let piped = shop.run(line);
     assert_eq!(piped.code, 2);
@@ -292,22 +292,22 @@ async fn a_label_is_opened_only_on_a_terminal_by_the_system() {
         std::os::unix::fs::symlink(format!("/usr/bin/{program}"), bin.join(program)).unwrap();
     }
     let path = [("PATH", bin.to_str().unwrap()), ("TMPDIR", bin.to_str().unwrap())];
-    let none = shop.dir.on_terminal_with(line, &path, "");
+    let none = shop.dir.run_on_terminal_with(line, &path, "");
     assert_eq!(none.code, 2);
     assert!(none.text().contains("xdg-open is not installed"), "{none:?}");
 
     let opener = bin.join("xdg-open");
     std::fs::write(&opener, "#!/bin/sh\n/bin/cp \"$1\" opened.pdf\n").unwrap();
     std::fs::set_permissions(&opener, PermissionsExt::from_mode(0o755)).unwrap();
-    let in_ci = shop.dir.on_terminal_with(line, &[path[0], path[1], ("CI", "true")], "");
+    let in_ci = shop.dir.run_on_terminal_with(line, &[path[0], path[1], ("CI", "true")], "");
     assert_eq!(in_ci.code, 2, "{in_ci:?}");
     assert!(!shop.dir.path("opened.pdf").exists());
-    let ran = shop.dir.on_terminal_with(line, &path, "");
+    let ran = shop.dir.run_on_terminal_with(line, &path, "");
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.text().contains("label-SB-SUCCESS-0001.pdf"), "{ran:?}");
     assert!(shop.dir.read("opened.pdf").starts_with(b"%PDF-"));
     std::fs::write(&opener, "#!/bin/sh\nexit 3\n").unwrap();
-    let failed = shop.dir.on_terminal_with(line, &path, "");
+    let failed = shop.dir.run_on_terminal_with(line, &path, "");
     assert!(failed.code == 2 && failed.text().contains("xdg-open failed"), "{failed:?}");
 }
 
@@ -325,7 +325,7 @@ async fn a_label_that_cannot_be_saved_says_why() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pipe_takes_the_label_and_a_link_to_a_file_stays_one() {
+async fn a_label_is_written_to_pipes_and_through_symlinks() {
     use std::{fs, os::unix::fs::FileTypeExt, process::Command};
     let shop = Shop::open().await;
     let pipe = shop.dir.path("pipe");
@@ -347,7 +347,7 @@ async fn a_pipe_takes_the_label_and_a_link_to_a_file_stays_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_label_of_an_order_that_is_void_is_not_promised_for_later() {
+async fn no_label_is_promised_for_a_voided_order() {
     let shop = Shop::open().await;
     assert_eq!(shop.run("order create order.json").code, 0);
     assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
@@ -358,8 +358,8 @@ async fn the_label_of_an_order_that_is_void_is_not_promised_for_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invoices_are_saved_as_labels_are() {
-    let shop = shop_with_two().await;
+async fn invoices_are_saved_like_labels() {
+    let shop = shop_with_two_parcels().await;
     let ran = shop.run("invoice get SB-SUCCESS-0001 SB-SUCCESS-0002 -d out/papers -o json");
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     let file = "out/papers/invoice-SB-SUCCESS-0002.pdf";

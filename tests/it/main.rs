@@ -1,4 +1,4 @@
-//! The command line as a process, whole journeys, and the statements of the documents about both.
+//! Tests of the command line as a process, alone and with the SDK, and of what the guides say about both.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -8,33 +8,33 @@
     reason = "a test fails by panicking, and a table of cases is as long as it is"
 )]
 
-mod checkups;
 #[path = "../../server/tests/cluster/mod.rs"]
 mod cluster;
+mod completions_and_man;
 mod day;
+mod doctor;
 mod dry_runs;
 mod embedded;
-mod exits;
+mod exit_codes;
+mod fake_servers;
 mod guides;
 mod imports;
 mod journey;
 mod labels;
-mod later;
-#[cfg(unix)]
-mod listening;
 mod manifests;
-mod manuals;
+mod newer_service;
 mod orders;
 mod parcels;
-mod peer;
-mod pictures;
 mod profiles;
 mod reference;
 mod shop;
-mod speech;
+mod terminal_picture;
+mod texts;
 mod tracking;
 mod voids;
 #[path = "../../server/tests/waiting/mod.rs"]
 mod waiting;
 #[cfg(unix)]
 mod watches;
+#[cfg(unix)]
+mod webhook_listen;

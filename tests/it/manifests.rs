@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::shop::{Shop, Workdir};
 
-async fn shop_with_two() -> Shop {
+async fn shop_with_two_parcels() -> Shop {
     let shop = Shop::open().await;
     shop.create("SB-SUCCESS-0001");
     shop.create("SB-SUCCESS-0002");
@@ -15,8 +15,8 @@ const BOTH: &str = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 --awb 176123
     --flight EK213 --departure 2026-01-11 --from MIA --to UIO --reference PO-77";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn submit_says_what_leaves_and_moves_the_parcels() {
-    let shop = shop_with_two().await;
+async fn submit_lists_its_parcels_and_changes_their_status() {
+    let shop = shop_with_two_parcels().await;
     let ran = shop.run(BOTH);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     let id = ran.text().split_whitespace().nth(1).unwrap();
@@ -30,8 +30,8 @@ async fn submit_says_what_leaves_and_moves_the_parcels() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn submit_and_show_speak_json_and_csv_alike() {
-    let shop = shop_with_two().await;
+async fn submit_and_show_have_the_same_json_and_csv() {
+    let shop = shop_with_two_parcels().await;
     let ran = shop.run(&format!("{BOTH} -o json"));
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     let mut submitted = ran.json();
@@ -69,8 +69,8 @@ async fn submit_and_show_speak_json_and_csv_alike() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_bad_parcel_is_named_and_nothing_is_submitted() {
-    let shop = shop_with_two().await;
+async fn one_invalid_parcel_is_named_and_nothing_is_submitted() {
+    let shop = shop_with_two_parcels().await;
     assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
     let line = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 SB-UNKNOWN-01 --awb 176-12345675";
     let ran = shop.run(&format!("{line} -o json"));
@@ -99,8 +99,8 @@ async fn one_bad_parcel_is_named_and_nothing_is_submitted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_parcels_under_an_air_waybill_name_its_manifest() {
-    let shop = shop_with_two().await;
+async fn a_used_air_waybill_is_refused_with_its_manifest() {
+    let shop = shop_with_two_parcels().await;
     let first = shop.run("manifest submit SB-SUCCESS-0001 --awb 176-12345675 -o json").json();
     let ran = shop.run("manifest submit SB-SUCCESS-0002 --awb 176-12345675 -o json");
     let error = ran.error();
@@ -111,7 +111,7 @@ async fn other_parcels_under_an_air_waybill_name_its_manifest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_come_from_stdin_and_unknown_manifests_are_named() {
-    let shop = shop_with_two().await;
+    let shop = shop_with_two_parcels().await;
     let line = "manifest submit - --awb 176-12345675 -o json";
     let ran = shop.dir.run_with(line, &[], "SB-SUCCESS-0001\nSB-SUCCESS-0002\n");
     assert_eq!((ran.code, &ran.json()["parcelCount"]), (0, &json!(2)), "{ran:?}");

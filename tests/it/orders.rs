@@ -5,7 +5,7 @@ use std::fs;
 use parcelo::CountryCode;
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, Workdir, order, order_but};
+use crate::shop::{Shop, Workdir, order, order_with};
 
 /// Returns a folder without key and address: enough for commands that work offline.
 fn offline() -> Workdir {
@@ -27,7 +27,7 @@ async fn create_prints_the_number_and_saves_the_label() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_label_has_the_format_asked_for_or_that_of_its_ending() {
+async fn the_label_format_follows_the_option_or_the_file_name() {
     let shop = Shop::open().await;
     let table: [(&str, &[u8]); 6] = [
         ("--label label.pdf", b"%PDF-"),
@@ -93,7 +93,7 @@ async fn an_order_in_utf_16_is_read_and_other_encodings_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn create_speaks_every_format() {
+async fn create_prints_every_format() {
     let shop = Shop::open().await;
     let first = shop.run("order create order.json -o json");
     let created = first.json();
@@ -118,7 +118,7 @@ async fn create_speaks_every_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn creating_again_says_that_nothing_new_was_made() {
+async fn creating_again_says_that_the_order_exists() {
     let shop = Shop::open().await;
     assert_eq!(shop.run("order create order.json").stderr, "");
     let again = shop.run("order create order.json");
@@ -127,7 +127,7 @@ async fn creating_again_says_that_nothing_new_was_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_warning_is_told_and_the_order_created() {
+async fn a_warning_is_shown_and_the_order_is_created() {
     let shop = Shop::open().await;
     let mut odd = order("SB-ODD-000001");
     odd["reciever"] = json!({});
@@ -141,12 +141,12 @@ async fn a_warning_is_told_and_the_order_created() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn create_refuses_with_the_code_of_the_reason() {
+async fn create_fails_with_the_exit_code_of_the_reason() {
     let shop = Shop::open().await;
     shop.create("SB-TAKEN-0001");
-    let no_zip = order_but("SB-FAULTY-001", "/receiver/address/zipCode", json!("090101"));
-    let taken = order_but("SB-TAKEN-0001", "/idempotencyKey", json!("another-key-0001"));
-    let changed = order_but("SB-TAKEN-0001", "/parcelDetails/declaredValue", json!(99));
+    let no_zip = order_with("SB-FAULTY-001", "/receiver/address/zipCode", json!("090101"));
+    let taken = order_with("SB-TAKEN-0001", "/idempotencyKey", json!("another-key-0001"));
+    let changed = order_with("SB-TAKEN-0001", "/parcelDetails/declaredValue", json!(99));
     let foreign = order("EC7K2M9QX4T8WD0");
     let table = [
         (no_zip.to_string(), 3, "VALIDATION_FAILED", "receiver.address.zipCode"),
@@ -171,10 +171,10 @@ async fn create_refuses_with_the_code_of_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_that_was_changed_since_names_the_parcel_that_exists() {
+async fn a_changed_order_names_the_existing_parcel() {
     let shop = Shop::open().await;
     let with_reference = |value: i64, reference: Value| {
-        let mut order = order_but("SB-TAKEN-0001", "/parcelDetails/declaredValue", json!(value));
+        let mut order = order_with("SB-TAKEN-0001", "/parcelDetails/declaredValue", json!(value));
         order["externalOrderId"] = reference;
         order
     };
@@ -202,7 +202,7 @@ async fn an_order_that_was_changed_since_names_the_parcel_that_exists() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_order_repeated_after_a_void_says_its_answer_is_old() {
+async fn an_order_repeated_after_a_void_says_that_it_is_void() {
     let shop = Shop::open().await;
     assert_eq!(shop.run("order create order.json").code, 0);
     assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
@@ -221,7 +221,7 @@ async fn an_order_repeated_after_a_void_says_its_answer_is_old() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_with_several_orders_is_said_to_be_one_for_an_import() {
+async fn a_file_with_several_orders_suggests_an_import() {
     let shop = Shop::open().await;
     let orders = ["SB-MANY-00001", "SB-MANY-00002"].map(order);
     fs::write(shop.dir.path("lines.ndjson"), format!("{}\n{}\n", orders[0], orders[1])).unwrap();
@@ -245,7 +245,7 @@ async fn a_file_with_several_orders_is_said_to_be_one_for_an_import() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_of_orders_is_said_to_be_one_for_an_import() {
+async fn a_csv_file_suggests_an_import() {
     let shop = Shop::open().await;
     fs::write(shop.dir.path("orders.csv"), b"reference;receiver_name\nA-1;Mar\xeda\n").unwrap();
     for command in ["order create", "order validate"] {
@@ -260,10 +260,10 @@ async fn a_table_of_orders_is_said_to_be_one_for_an_import() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn text_that_was_damaged_before_is_refused_or_warned_of() {
+async fn damaged_text_is_refused_or_warned_about() {
     let shop = Shop::open().await;
     for (name, text) in [("lost", "Luis Pe\u{FFFD}a"), ("misread", "Luis PeÃ±a")] {
-        let order = order_but("SB-DAMAGED-001", "/receiver/fullName", json!(text));
+        let order = order_with("SB-DAMAGED-001", "/receiver/fullName", json!(text));
         shop.dir.write(&format!("{name}.json"), &order);
     }
     let lost = shop.run("order create lost.json -o json");
@@ -302,7 +302,7 @@ fn fields_are_set_in_every_order_that_is_validated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_misspelt_field_is_named_beside_the_one_that_is_missing() {
+async fn a_misspelt_field_is_named_with_the_missing_one() {
     let shop = Shop::open().await;
     let misspelt = order("SB-ODD-000001").to_string().replace("receiver", "reciever");
     fs::write(shop.dir.path("odd.json"), misspelt).unwrap();
@@ -314,9 +314,9 @@ async fn a_misspelt_field_is_named_beside_the_one_that_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_order_succeeds_with_its_key_once_corrected() {
+async fn a_corrected_order_succeeds_under_the_same_key() {
     let shop = Shop::open().await;
-    let faulty = order_but("SB-FAULTY-001", "/receiver/address/zipCode", json!("1705"));
+    let faulty = order_with("SB-FAULTY-001", "/receiver/address/zipCode", json!("1705"));
     shop.dir.write("order.json", &faulty);
     assert_eq!(shop.run("order create order.json").code, 3);
     shop.dir.write("order.json", &order("SB-FAULTY-001"));
@@ -324,7 +324,7 @@ async fn a_refused_order_succeeds_with_its_key_once_corrected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_created_when_the_label_has_no_place() {
+async fn nothing_is_created_if_the_label_cannot_be_saved() {
     let shop = Shop::open().await;
     fs::create_dir(shop.dir.path("folder")).unwrap();
     for label in ["nowhere/label.pdf", "folder", "order.json/label.pdf", "-"] {
@@ -348,9 +348,9 @@ async fn an_unsaved_label_says_how_to_get_it() {
 }
 
 #[test]
-fn validate_tells_the_verdict_on_each_order_line_by_line() {
+fn validate_prints_a_line_for_each_order() {
     let dir = offline();
-    let bad = order_but("SB-SUCCESS-0002", "/receiver/address/zipCode", json!("090101"));
+    let bad = order_with("SB-SUCCESS-0002", "/receiver/address/zipCode", json!("090101"));
     let lines = format!("{}\n\n{bad}\n{{\n", order("SB-SUCCESS-0001"));
     fs::write(dir.path("orders.ndjson"), lines).unwrap();
     let ran = dir.run("order validate orders.ndjson -o ndjson");
@@ -387,7 +387,7 @@ fn validate_reads_arrays_several_files_and_standard_input() {
 }
 
 #[test]
-fn validate_speaks_to_people_and_in_csv() {
+fn validate_prints_text_and_csv() {
     let dir = offline();
     let mut bad = order("SB-SUCCESS-0002");
     bad["receiver"]["address"]["province"] = Value::Null;
@@ -405,7 +405,7 @@ fn validate_speaks_to_people_and_in_csv() {
 }
 
 #[test]
-fn validate_refuses_what_it_cannot_read() {
+fn validate_refuses_unreadable_input() {
     let dir = offline();
     fs::write(dir.path("empty.json"), " \n").unwrap();
     for (line, code) in [
@@ -423,7 +423,7 @@ fn validate_refuses_what_it_cannot_read() {
 }
 
 #[test]
-fn every_template_passes_validation_as_it_is() {
+fn every_template_is_valid_unchanged() {
     let dir = offline();
     for country in ["EC", "MX", "CO", "PE", "US", "CA", "ES", "JP", "GB"] {
         let sample = dir.run(&format!("order template --country {country}"));
@@ -455,7 +455,7 @@ fn a_template_has_a_new_key_and_an_explanation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fields_on_the_command_line_change_the_file_or_stand_for_it() {
+async fn set_options_change_the_file_or_replace_it() {
     let shop = Shop::open().await;
     let line = "order create order.json --set idempotencyKey=order-0002 \
         --set trackingNumber=SB-SUCCESS-0002 --set receiver.fullName=Rosa --dry-run -o json";

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::{
-    peer,
+    fake_servers,
     shop::{Shop, Workdir, order},
 };
 
 /// Returns a shop with five parcels, each created a second after the one before; the fifth has an order id.
-async fn shop_with_five() -> Shop {
+async fn shop_with_five_parcels() -> Shop {
     let shop = Shop::open().await;
     for i in 1..=5 {
         let mut order = order(&format!("SB-NUMBER-{i:04}"));
@@ -28,8 +28,8 @@ fn numbers(list: &Value) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_has_the_newest_first_and_says_where_it_stands() {
-    let shop = shop_with_five().await;
+async fn a_page_is_newest_first_and_shows_its_position() {
+    let shop = shop_with_five_parcels().await;
     let people = shop.run("parcel list --limit 2");
     assert_eq!(people.code, 0, "{people:?}");
     insta::assert_snapshot!("parcels", format!("{}---\n{}", people.text(), people.stderr));
@@ -52,8 +52,8 @@ async fn a_page_has_the_newest_first_and_says_where_it_stands() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_walks_the_pages_in_every_format() {
-    let shop = shop_with_five().await;
+async fn all_lists_every_page_in_every_format() {
+    let shop = shop_with_five_parcels().await;
     let all = shop.run("parcel list --all --limit 2 -o json");
     assert_eq!((all.code, &all.json()["meta"]), (0, &Value::Null), "{all:?}");
     let expected: Vec<_> = (1..=5).rev().map(|i| format!("SB-NUMBER-{i:04}")).collect();
@@ -73,19 +73,22 @@ async fn all_walks_the_pages_in_every_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parcel_that_moves_down_the_list_meanwhile_is_listed_once() {
+async fn a_parcel_that_moves_to_the_next_page_is_listed_once() {
     let body = r#"{"success":true,"data":[{"id":"par_1","trackingNumber":"SB-NUMBER-0001","status":"ORDERED",
         "statusName":"x","destinationCountry":"EC","createdAt":"2026-01-05T08:00:00.000Z",
         "updatedAt":"2026-01-05T08:00:00.000Z"}],"meta":{"requestId":"req_1","page":1,"limit":1,"total":3,"totalPages":3}}"#;
-    let dir = Workdir::new(Shop::open().await.key.secret(), &peer::saying("200 OK", body).await);
+    let dir = Workdir::new(
+        Shop::open().await.key.secret(),
+        &fake_servers::start_answering("200 OK", body).await,
+    );
     let all = dir.run("parcel list --all -o json -v");
     assert_eq!((all.code, numbers(&all.json())), (0, vec!["SB-NUMBER-0001".to_owned()]));
     assert_eq!(all.stderr.matches("status 200").count(), 3, "three pages were asked for: {all:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_is_narrowed_down_by_status_and_country() {
-    let shop = shop_with_five().await;
+async fn a_list_is_filtered_by_status_and_country() {
+    let shop = shop_with_five_parcels().await;
     assert_eq!(shop.run("order void SB-NUMBER-0002").code, 0);
     for (filter, expected) in [
         ("--status VOIDED", vec!["SB-NUMBER-0002"]),
@@ -114,8 +117,8 @@ async fn a_list_is_narrowed_down_by_status_and_country() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parcel_is_shown_by_whatever_finds_only_it() {
-    let shop = shop_with_five().await;
+async fn a_parcel_is_shown_by_any_unique_search_text() {
+    let shop = shop_with_five_parcels().await;
     for text in ["SB-NUMBER-0005", "sb.number.0005", "shop-5", "0005"] {
         let ran = shop.run(&format!("parcel show {text} -o json"));
         assert_eq!(ran.code, 0, "{text}: {ran:?}");
@@ -145,7 +148,7 @@ async fn a_parcel_is_shown_by_whatever_finds_only_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_whole_reference_goes_before_any_number_of_longer_ones() {
+async fn an_exact_reference_wins_over_longer_ones() {
     let shop = Shop::open().await;
     let client = shop.server.client(&shop.key);
     let create = async |number: &str, reference: &str| {
@@ -167,7 +170,7 @@ async fn a_whole_reference_goes_before_any_number_of_longer_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parcel_is_not_the_only_match_while_others_may_exist() {
+async fn a_parcel_is_not_shown_while_other_matches_may_exist() {
     let none = r#"{"success":true,"data":[],
         "meta":{"page":1,"limit":100,"total":0,"totalPages":0,"isPartial":true,"requestId":"req_1"}}"#;
     let one = r#"{"success":true,"data":[{"id":"par_1","trackingNumber":"SB-NUMBER-0001",
@@ -177,7 +180,8 @@ async fn a_parcel_is_not_the_only_match_while_others_may_exist() {
         "updatedAt":"2026-01-10T15:00:00.000Z"}],
         "meta":{"page":1,"limit":100,"total":1,"totalPages":1,"isPartial":true,"requestId":"req_1"}}"#;
     for (body, says) in [(none, "No parcel found so far"), (one, "Matching parcels: at least 1")] {
-        let url = peer::saying("200 OK\r\ncontent-type: application/json", body).await;
+        let url =
+            fake_servers::start_answering("200 OK\r\ncontent-type: application/json", body).await;
         let dir = Workdir::new(Shop::open().await.key.secret(), &url);
         let ran = dir.run("parcel show ana");
         assert_eq!(ran.code, 11, "{ran:?}");
@@ -192,8 +196,8 @@ fn to_strings(texts: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_deletes_everything_and_only_when_it_was_told_yes() {
-    let shop = shop_with_five().await;
+async fn a_reset_deletes_everything_only_after_confirmation() {
+    let shop = shop_with_five_parcels().await;
     let unsure = shop.run("sandbox reset");
     assert_eq!(unsure.code, 2);
     assert!(unsure.stderr.contains("Add --yes"), "{unsure:?}");
@@ -217,7 +221,7 @@ async fn a_reset_deletes_everything_and_only_when_it_was_told_yes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbers_go_from_one_command_to_the_next() {
+async fn numbers_can_be_piped_from_one_command_to_the_next() {
     let shop = Shop::open().await;
     let numbers = ["SB-PIPE-00001", "SB-PIPE-00002"];
     for number in &numbers {

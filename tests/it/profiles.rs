@@ -29,7 +29,7 @@ fn init(dir: &Workdir, shop: &Shop, options: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_profile_is_made_once_and_used_by_every_command() {
+async fn a_profile_is_created_once_and_used_by_every_command() {
     let (shop, dir) = (Shop::open().await, bare());
     assert_eq!(dir.run("health").code, 4);
     init(&dir, &shop, "");
@@ -45,7 +45,7 @@ async fn a_profile_is_made_once_and_used_by_every_command() {
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn only_its_owner_can_read_the_file_and_who_opens_it_is_warned() {
+async fn the_profile_file_is_private_or_a_warning_is_shown() {
     use std::os::unix::fs::PermissionsExt;
     let (shop, dir) = (Shop::open().await, bare());
     init(&dir, &shop, "");
@@ -66,7 +66,7 @@ async fn only_its_owner_can_read_the_file_and_who_opens_it_is_warned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_flag_is_stronger_than_a_variable_and_that_than_the_profile() {
+async fn a_flag_overrides_a_variable_and_a_variable_the_profile() {
     let (shop, dir) = (Shop::open().await, bare());
     init(&dir, &shop, "home --lang es -o json");
     assert!(dir.run("health").stdout.starts_with(b"{"));
@@ -149,7 +149,7 @@ async fn profiles_are_listed_without_their_keys() {
 }
 
 #[test]
-fn the_place_of_the_file_is_told_whether_it_is_there_or_broken() {
+fn config_path_works_for_missing_and_broken_files() {
     let dir = bare();
     let path = file(&dir);
     let path = path.to_str().unwrap();
@@ -164,7 +164,7 @@ fn the_place_of_the_file_is_told_whether_it_is_there_or_broken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_file_is_2_and_names_the_place_but_not_the_key() {
+async fn a_broken_file_is_2_with_the_position_but_not_the_key() {
     let (shop, dir) = (Shop::open().await, bare());
     let secret = shop.key.secret();
     let table = [
@@ -246,7 +246,7 @@ async fn the_address_is_checked_before_the_key_is_prompted_for() {
     let (shop, dir) = (Shop::open().await, bare());
     let address = shop.server.url().strip_prefix("http://").unwrap();
     let typed = format!("\nftp://{address}\n{address}\n\n{}\n", shop.key.secret());
-    let ran = dir.on_terminal("config init", &typed);
+    let ran = dir.run_on_terminal("config init", &typed);
     assert_eq!(ran.code, 0, "{ran:?}");
     let (before, keys) = ran.text().split_once("API key (hidden)").unwrap();
     assert_eq!(before.matches("Service address").count(), 3, "{ran:?}");
@@ -254,7 +254,7 @@ async fn the_address_is_checked_before_the_key_is_prompted_for() {
     assert!(before.contains("not an http or https address"), "{ran:?}");
     assert_eq!(dir.run("health").code, 0);
     // Without an answer there is no address.
-    assert_eq!(bare().on_terminal("config init", "\n").code, 2);
+    assert_eq!(bare().run_on_terminal("config init", "\n").code, 2);
 }
 
 #[cfg(target_os = "linux")]
@@ -262,7 +262,7 @@ async fn the_address_is_checked_before_the_key_is_prompted_for() {
 async fn a_terminal_prompts_for_address_and_hidden_key() {
     let (shop, dir) = (Shop::open().await, bare());
     let typed = format!("{}\n{}\n", shop.server.url(), shop.key.secret());
-    let ran = dir.on_terminal("config init", &typed);
+    let ran = dir.run_on_terminal("config init", &typed);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.text().contains("API key (hidden)"), "{ran:?}");
     assert!(!ran.text().contains(shop.key.secret()), "{ran:?}");
@@ -271,16 +271,16 @@ async fn a_terminal_prompts_for_address_and_hidden_key() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_mistyped_key_is_asked_for_again_and_taken_if_it_is_meant() {
+async fn a_mistyped_key_is_prompted_for_again_and_can_be_confirmed() {
     let shop = Shop::open().await;
     let (url, secret) = (shop.server.url(), shop.key.secret());
     let wrong =
         format!("{}{}", &secret[..secret.len() - 1], if secret.ends_with('a') { 'b' } else { 'a' });
     let dir = bare();
-    let ran = dir.on_terminal("config init", &format!("{url}\nnonsense\n{wrong}\n{secret}\n"));
+    let ran = dir.run_on_terminal("config init", &format!("{url}\nnonsense\n{wrong}\n{secret}\n"));
     assert_eq!((ran.code, ran.text().matches("API key (hidden)").count()), (0, 3), "{ran:?}");
     assert_eq!(dir.run("health").code, 0);
     let dir = bare();
-    let ran = dir.on_terminal("config init", &format!("{url}\n{wrong}\n{wrong}\n"));
+    let ran = dir.run_on_terminal("config init", &format!("{url}\n{wrong}\n{wrong}\n"));
     assert!(fs::read_to_string(file(&dir)).unwrap().contains(&wrong), "{ran:?}");
 }

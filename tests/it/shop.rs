@@ -1,5 +1,4 @@
-//! A shop that ships with Parcelo: the real binary, in a separate folder, against an embedded server. Only this file
-//! starts the process.
+//! The command's binary, run in a folder of its own against an embedded server. Only this file starts the process.
 
 use std::{
     fs,
@@ -38,10 +37,10 @@ pub(crate) struct RunOutput {
 impl Shop {
     pub(crate) async fn open() -> Self {
         let clock = Clock::frozen("2026-01-05T08:00:00Z");
-        Self::of(crate::embedded::builder().clock(clock).seed(42).start().await)
+        Self::new(crate::embedded::builder().clock(clock).seed(42).start().await)
     }
 
-    pub(crate) fn of(server: MockServer) -> Self {
+    pub(crate) fn new(server: MockServer) -> Self {
         let key = server.key().issue();
         let dir = Workdir::new(key.secret(), server.url());
         Self { server, key, dir }
@@ -101,7 +100,7 @@ impl Workdir {
             .env("PARCELO_API_KEY", &self.key)
             .env("PARCELO_BASE_URL", &self.url);
         command.envs(variables.iter().copied()).write_stdin(input);
-        self.ended(command.output().unwrap(), line)
+        self.read_output(command.output().unwrap(), line)
     }
 
     /// Runs the command with a shell's resource limits.
@@ -111,10 +110,10 @@ impl Workdir {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &script]).current_dir(self.folder.path()).env_clear();
         command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", &self.url);
-        self.ended(command.output().unwrap(), line)
+        self.read_output(command.output().unwrap(), line)
     }
 
-    /// Starts the command and does not wait for it; [`Workdir::ended`] reads what it printed.
+    /// Starts the command and does not wait for it; [`Workdir::read_output`] reads what it printed.
     pub(crate) fn start(&self, line: &str, stdout: Stdio) -> Child {
         self.start_with(line, &[], stdout)
     }
@@ -142,13 +141,13 @@ impl Workdir {
 
     /// Runs the command on a terminal, and returns only its output.
     #[cfg(target_os = "linux")]
-    pub(crate) fn on_terminal(&self, line: &str, input: &str) -> RunOutput {
+    pub(crate) fn run_on_terminal(&self, line: &str, input: &str) -> RunOutput {
         let path = std::env::var("PATH").unwrap_or_default();
-        self.on_terminal_with(line, &[("PATH", &path)], input)
+        self.run_on_terminal_with(line, &[("PATH", &path)], input)
     }
 
     #[cfg(target_os = "linux")]
-    pub(crate) fn on_terminal_with(
+    pub(crate) fn run_on_terminal_with(
         &self,
         line: &str,
         variables: &[(&str, &str)],
@@ -160,11 +159,11 @@ impl Workdir {
         command.current_dir(self.folder.path()).env_clear().env("HOME", self.folder.path());
         command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", &self.url);
         command.envs(variables.iter().copied()).env("TERM", "xterm").write_stdin(input);
-        self.ended(command.output().unwrap(), &line)
+        self.read_output(command.output().unwrap(), &line)
     }
 
     /// Returns the output of a run, which never contains the key.
-    pub(crate) fn ended(&self, output: std::process::Output, line: &str) -> RunOutput {
+    pub(crate) fn read_output(&self, output: std::process::Output, line: &str) -> RunOutput {
         let stderr = String::from_utf8(output.stderr).unwrap();
         let printed = format!("{}{stderr}", String::from_utf8_lossy(&output.stdout));
         assert!(self.key.is_empty() || !printed.contains(&self.key), "{line} showed the key");
@@ -208,7 +207,7 @@ pub(crate) fn order(number: &str) -> Value {
 }
 
 /// Returns the order with one member replaced; the path is a JSON pointer to an existing member.
-pub(crate) fn order_but(number: &str, pointer: &str, value: Value) -> Value {
+pub(crate) fn order_with(number: &str, pointer: &str, value: Value) -> Value {
     let mut order = order(number);
     *order.pointer_mut(pointer).unwrap() = value;
     order

@@ -1,10 +1,10 @@
-//! `track`: one parcel, several, with and without history, and unknown ones.
+//! `track`: one parcel or several, with and without history, and unknown numbers.
 
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
 
-async fn shop_with_two() -> Shop {
+async fn shop_with_two_parcels() -> Shop {
     let shop = Shop::open().await;
     shop.create("SB-SUCCESS-0001");
     shop.create("SB-SUCCESS-0002");
@@ -12,8 +12,8 @@ async fn shop_with_two() -> Shop {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn track_shows_where_a_parcel_stands_in_every_format() {
-    let shop = shop_with_two().await;
+async fn track_shows_the_status_in_every_format() {
+    let shop = shop_with_two_parcels().await;
     let people = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 --history");
     assert_eq!((people.code, &*people.stderr), (0, ""));
     insta::assert_snapshot!("track", people.text());
@@ -47,7 +47,7 @@ async fn track_shows_where_a_parcel_stands_in_every_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_numbers_come_from_standard_input_and_keep_their_order() {
-    let shop = shop_with_two().await;
+    let shop = shop_with_two_parcels().await;
     let unknown: Vec<_> = (0..150).map(|i| format!("SB-UNKNOWN-{i:03}")).collect();
     let input = format!("SB-SUCCESS-0002\n{}\nSB-SUCCESS-0001\n", unknown.join("\n"));
     let ran = shop.dir.run_with("track - --history -o json", &[], &input);
@@ -69,8 +69,8 @@ async fn many_numbers_come_from_standard_input_and_keep_their_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_table_in_the_place_of_numbers_is_named_once() {
-    let shop = shop_with_two().await;
+async fn a_table_instead_of_numbers_is_reported_once() {
+    let shop = shop_with_two_parcels().await;
     let sent = shop.server.requests().count();
     for format in ["csv", "json", "ndjson"] {
         let table = shop.run(&format!("parcel list -o {format}"));
@@ -85,8 +85,8 @@ async fn a_table_in_the_place_of_numbers_is_named_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_of_statuses_come_in_the_language_asked_for() {
-    let shop = shop_with_two().await;
+async fn status_names_are_in_the_requested_language() {
+    let shop = shop_with_two_parcels().await;
     let ran = shop.run("track SB-SUCCESS-0001 --lang es");
     assert!(ran.text().contains("Etiqueta generada (LABEL_GENERATED)"), "{ran:?}");
     assert!(ran.text().contains("Número de rastreo"), "{ran:?}");
@@ -96,7 +96,7 @@ async fn names_of_statuses_come_in_the_language_asked_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_number_is_not_found_and_an_invalid_one_not_sent() {
-    let shop = shop_with_two().await;
+    let shop = shop_with_two_parcels().await;
     let unknown = shop.run("track SB-UNKNOWN-01 -o json");
     assert_eq!((unknown.code, &*unknown.stdout), (5, &b""[..]));
     assert_eq!(unknown.error()["code"], "PARCEL_NOT_FOUND");
@@ -109,8 +109,8 @@ async fn an_unknown_number_is_not_found_and_an_invalid_one_not_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_several_the_found_are_shown_and_the_others_named() {
-    let shop = shop_with_two().await;
+async fn found_parcels_are_shown_and_unknown_ones_named() {
+    let shop = shop_with_two_parcels().await;
     let ran = shop.run("track SB-SUCCESS-0001 SB-UNKNOWN-01 SB-SUCCESS-0002 -o json");
     assert_eq!(ran.code, 10);
     assert_eq!(ran.json().as_array().unwrap().len(), 2);

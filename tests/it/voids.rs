@@ -1,10 +1,10 @@
-//! `order void`: orders that are void afterwards, and those that cannot be voided.
+//! `order void`: orders that are voided, and those that cannot be voided.
 
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, Workdir};
 
-async fn shop_with_two() -> Shop {
+async fn shop_with_two_parcels() -> Shop {
     let shop = Shop::open().await;
     shop.create("SB-SUCCESS-0001");
     shop.create("SB-SUCCESS-0002");
@@ -14,8 +14,8 @@ async fn shop_with_two() -> Shop {
 const BOTH: &str = "order void SB-SUCCESS-0001 SB-SUCCESS-0002 --idempotency-key void-0001";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn void_says_to_people_what_is_void_and_by_which_key() {
-    let shop = shop_with_two().await;
+async fn void_prints_the_voided_orders_and_the_key() {
+    let shop = shop_with_two_parcels().await;
     let ran = shop.run(&format!("{BOTH} --reason Cancelled"));
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     insta::assert_snapshot!("void", ran.text());
@@ -31,8 +31,8 @@ async fn void_says_to_people_what_is_void_and_by_which_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn void_speaks_json_and_csv() {
-    let shop = shop_with_two().await;
+async fn void_prints_json_and_csv() {
+    let shop = shop_with_two_parcels().await;
     let first = shop.run(&format!("{BOTH} -o json"));
     assert_eq!((first.code, &*first.stderr), (0, ""));
     let voided = first.json();
@@ -54,8 +54,8 @@ async fn void_speaks_json_and_csv() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fresh_key_is_shown_and_resumes_the_same_void() {
-    let shop = shop_with_two().await;
+async fn the_generated_key_is_shown_and_resumes_the_void() {
+    let shop = shop_with_two_parcels().await;
     let first = shop.run("order void SB-SUCCESS-0001 -o json").json();
     let key = first["idempotencyKey"].as_str().unwrap();
     let line = format!("order void SB-SUCCESS-0001 --idempotency-key {key} -o json");
@@ -75,7 +75,7 @@ async fn a_fresh_key_is_shown_and_resumes_the_same_void() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn voided_orders_are_shown_and_the_others_have_a_reason() {
-    let shop = shop_with_two().await;
+    let shop = shop_with_two_parcels().await;
     shop.server.clock().advance(std::time::Duration::from_secs(5 * 60)).await;
     shop.create("SB-PLAIN-00001");
     let line = "order void SB-PLAIN-00001 SB-SUCCESS-0001 SB-UNKNOWN-01";
@@ -104,8 +104,8 @@ async fn voided_orders_are_shown_and_the_others_have_a_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn when_nothing_was_voided_the_code_is_that_of_the_reason() {
-    let shop = shop_with_two().await;
+async fn voiding_nothing_fails_with_the_exit_code_of_the_reason() {
+    let shop = shop_with_two_parcels().await;
     shop.server.clock().advance(std::time::Duration::from_secs(5 * 60)).await;
     let table = [
         ("SB-UNKNOWN-01", 5, "PARCEL_NOT_FOUND", 1),
@@ -127,7 +127,7 @@ async fn when_nothing_was_voided_the_code_is_that_of_the_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn numbers_are_read_from_standard_input_one_a_line() {
-    let shop = shop_with_two().await;
+    let shop = shop_with_two_parcels().await;
     let input = "SB-SUCCESS-0001\r\n\n  SB-SUCCESS-0002  \n";
     let ran = shop.dir.run_with("order void - -o json", &[], input);
     assert_eq!((ran.code, &ran.json()["summary"]["voided"]), (0, &json!(2)), "{ran:?}");
@@ -162,20 +162,20 @@ fn a_request_that_breaks_the_service_s_rules_is_not_sent() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs script (bsdutils) for a terminal: `.ci/prove proofs` runs it"]
-async fn on_a_terminal_a_void_asks_first_and_a_script_is_not_asked() {
-    let shop = shop_with_two().await;
+async fn void_asks_for_confirmation_on_a_terminal_only() {
+    let shop = shop_with_two_parcels().await;
     let status =
         |number: &str| shop.run(&format!("track {number} -o json")).json()["status"].clone();
     for (lang, words) in [("en", "Nothing was voided."), ("es", "No se anuló nada.")] {
         let line = format!("order void SB-SUCCESS-0001 --lang {lang}");
-        let ran = shop.dir.on_terminal(&line, "no\n");
+        let ran = shop.dir.run_on_terminal(&line, "no\n");
         assert!(ran.code == 130 && ran.text().contains(words), "{ran:?}");
     }
     assert_ne!(status("SB-SUCCESS-0001"), "VOIDED");
-    let ran = shop.dir.on_terminal("order void SB-SUCCESS-0001", "yes\n");
+    let ran = shop.dir.run_on_terminal("order void SB-SUCCESS-0001", "yes\n");
     assert!(ran.code == 0 && ran.text().contains("Orders to void: 1"), "{ran:?}");
     assert_eq!(status("SB-SUCCESS-0001"), "VOIDED");
-    let ran = shop.dir.on_terminal("order void SB-SUCCESS-0002 --yes", "");
+    let ran = shop.dir.run_on_terminal("order void SB-SUCCESS-0002 --yes", "");
     assert!(ran.code == 0 && !ran.text().contains("Type yes"), "{ran:?}");
     // Without a terminal it is a script, whose intention is clear.
     shop.create("SB-SUCCESS-0003");

@@ -1,4 +1,4 @@
-//! `track --watch`: a line for each change, or a table that is redrawn; it ends on its own.
+//! `track --watch`: a line for each change, or a table that is redrawn, until every parcel has arrived.
 
 use std::{
     io::{BufRead, BufReader},
@@ -10,11 +10,11 @@ use parcelo::ParcelStatus;
 use serde_json::{Value, json};
 
 use crate::{
-    peer,
+    fake_servers,
     shop::{Shop, Workdir, interrupt},
 };
 
-async fn shop_with_two() -> Shop {
+async fn shop_with_two_parcels() -> Shop {
     let shop = Shop::open().await;
     shop.create("SB-SUCCESS-0001");
     shop.create("SB-RTS-000001");
@@ -33,8 +33,8 @@ fn lines_of(stdout: ChildStdout) -> impl Iterator<Item = std::io::Result<String>
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_shows_each_change_once_until_all_have_arrived() {
-    let shop = shop_with_two().await;
+async fn a_watch_shows_each_change_once_until_all_are_delivered() {
+    let shop = shop_with_two_parcels().await;
     let line = "track SB-SUCCESS-0001 SB-RTS-000001 --watch --every 1";
     let mut child = shop.dir.start(line, Stdio::piped());
     let mut lines = lines_of(child.stdout.take().unwrap());
@@ -44,7 +44,7 @@ async fn a_watch_shows_each_change_once_until_all_have_arrived() {
     assert_eq!(next(&mut lines), "SB-SUCCESS-0001  Delivered");
     assert_eq!(next(&mut lines), "SB-RTS-000001  Returning to sender (RETURN_TO_SENDER)");
     assert!(lines.next().is_none());
-    let ran = shop.dir.ended(child.wait_with_output().unwrap(), line);
+    let ran = shop.dir.read_output(child.wait_with_output().unwrap(), line);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
 }
 
@@ -63,8 +63,8 @@ async fn a_watch_ends_with_a_failed_delivery() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn programs_get_a_document_or_a_row_for_each_change() {
-    let shop = shop_with_two().await;
+async fn json_and_csv_have_a_row_for_each_change() {
+    let shop = shop_with_two_parcels().await;
     let mut started = Vec::new();
     for format in ["json", "ndjson", "csv"] {
         let line = format!("track SB-SUCCESS-0001 --watch --every 1 --lang es -o {format}");
@@ -91,8 +91,8 @@ async fn programs_get_a_document_or_a_row_for_each_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_over_or_unknown_is_not_waited_for() {
-    let shop = shop_with_two().await;
+async fn a_watch_does_not_wait_for_final_or_unknown_parcels() {
+    let shop = shop_with_two_parcels().await;
     assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
     let over = shop.run("track SB-SUCCESS-0001 --watch");
     assert_eq!((over.code, over.text()), (0, "SB-SUCCESS-0001  Voided\n"));
@@ -107,13 +107,13 @@ async fn what_is_over_or_unknown_is_not_waited_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_can_be_interrupted() {
-    let shop = shop_with_two().await;
+    let shop = shop_with_two_parcels().await;
     let line = "track SB-SUCCESS-0001 --watch --every 3600 -o json";
     let mut child = shop.dir.start(line, Stdio::piped());
     let mut lines = lines_of(child.stdout.take().unwrap());
     assert!(next(&mut lines).contains("LABEL_GENERATED"));
     interrupt(&child);
-    let ran = shop.dir.ended(child.wait_with_output().unwrap(), line);
+    let ran = shop.dir.read_output(child.wait_with_output().unwrap(), line);
     assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")));
     assert_eq!(ran.error()["mayHaveExecuted"], false);
 }
@@ -121,10 +121,10 @@ async fn a_watch_can_be_interrupted() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn on_a_terminal_the_table_is_redrawn() {
-    let shop = shop_with_two().await;
+    let shop = shop_with_two_parcels().await;
     let line = "track SB-SUCCESS-0001 --watch --every 1";
     let ran = std::thread::scope(|scope| {
-        let watching = scope.spawn(|| shop.dir.on_terminal(line, ""));
+        let watching = scope.spawn(|| shop.dir.run_on_terminal(line, ""));
         tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(async {
                 let asked = shop.server.requests().of(parcelo::Operation::GetTracking);
@@ -143,8 +143,8 @@ async fn on_a_terminal_the_table_is_redrawn() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn rows_on_a_terminal_command_nothing() {
-    let url = peer::saying(
+async fn rows_cannot_control_the_terminal() {
+    let url = fake_servers::start_answering(
         "200 OK\r\ncontent-type: application/json",
         "{\"trackingNumber\":\"SB-SUCCESS-0001\",\"status\":\"DELIVERED\",\
          \"statusName\":\"a\\u001b[2Jb\\u202ec\\u009bd\",\
@@ -153,7 +153,7 @@ async fn rows_on_a_terminal_command_nothing() {
     .await;
     let dir = Workdir::new(Shop::open().await.key.secret(), &url);
     for line in ["track SB-SUCCESS-0001 -o csv", "track SB-SUCCESS-0001 --watch -o csv"] {
-        let ran = tokio::task::block_in_place(|| dir.on_terminal(line, ""));
+        let ran = tokio::task::block_in_place(|| dir.run_on_terminal(line, ""));
         assert_eq!(ran.code, 0, "{ran:?}");
         let text = ran.text();
         assert!(text.contains("a [2Jb c d"), "{line}: {text:?}");

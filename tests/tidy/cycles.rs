@@ -1,4 +1,4 @@
-//! Import cycles: a reader would have to understand all files of a cycle at once.
+//! Import cycles between files: a reader would have to understand all files of a cycle at once.
 //!
 //! A parent module and its children may import each other, because the parent holds what they share and puts the parts
 //! together. A cycle is a fault unless it contains the file of the innermost module around all its files: `a.rs` →
@@ -86,7 +86,7 @@ fn predecessors<'c>(
 }
 
 /// Returns the cycles in a crate of made-up files. `mod` lines are added for the files in `src`.
-fn cycles_of(files: &[(&str, &str)]) -> Vec<String> {
+fn find_cycles_in(files: &[(&str, &str)]) -> Vec<String> {
     let files: Files =
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     let made = Crate::new("src/lib.rs", &files);
@@ -94,7 +94,7 @@ fn cycles_of(files: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn a_cycle_is_found_however_it_is_written() {
+fn a_cycle_is_found_in_every_notation() {
     let table = [
         ("use crate::b::B; pub struct A;", "use crate::a::A; pub struct B;"),
         ("use super::{b::{self, B as C}}; pub struct A;", "pub struct B; fn f() { crate::a::A; }"),
@@ -108,7 +108,7 @@ fn a_cycle_is_found_however_it_is_written() {
     for (a, b) in table {
         let files =
             [("src/lib.rs", "mod a; mod b; pub use b::B;"), ("src/a.rs", a), ("src/b.rs", b)];
-        assert_eq!(cycles_of(&files), ["src/a.rs src/b.rs"], "{a} {b}");
+        assert_eq!(find_cycles_in(&files), ["src/a.rs src/b.rs"], "{a} {b}");
     }
 }
 
@@ -136,13 +136,13 @@ fn acyclic_imports_pass() {
         ("use b::B; pub struct A;", "use ::a::A; pub struct B;"),
     ];
     for (a, b) in table {
-        assert_eq!(cycles_of(&[parent, ("src/a.rs", a), ("src/b.rs", b)]), [""; 0], "{a} {b}");
+        assert_eq!(find_cycles_in(&[parent, ("src/a.rs", a), ("src/b.rs", b)]), [""; 0], "{a} {b}");
     }
 }
 
 #[test]
-fn a_cycle_between_folders_is_found_through_a_parent_of_one() {
-    let cycles = cycles_of(&[
+fn a_cycle_between_folders_is_found_through_a_parent() {
+    let cycles = find_cycles_in(&[
         ("src/lib.rs", "mod a; mod b;"),
         ("src/a/mod.rs", "mod c; pub struct A; use crate::b::B;"),
         ("src/a/c.rs", "use super::A; pub struct C;"),

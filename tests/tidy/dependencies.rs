@@ -15,7 +15,8 @@ use super::{
 
 #[test]
 fn every_dependency_has_its_reason() {
-    let (reasons, used) = (reasons(), dependencies().into_iter().map(|(_, name)| name).collect());
+    let (reasons, used) =
+        (documented_reasons(), dependencies().into_iter().map(|(_, name)| name).collect());
     let faults = reasons.symmetric_difference(&used).cloned().collect::<Vec<_>>();
     assert_none("the manifests and the reasons in docs/decisions.md differ in", &faults);
 }
@@ -25,7 +26,7 @@ fn every_crate_uses_what_it_depends_on() {
     let mut named = BTreeMap::new();
     let mut faults = Vec::new();
     for (folder, name) in dependencies() {
-        let words = named.entry(folder.clone()).or_insert_with(|| words_of(&folder));
+        let words = named.entry(folder.clone()).or_insert_with(|| words_in(&folder));
         if !words.contains(&name.replace('-', "_")) {
             faults.push(format!("{folder}Cargo.toml: {name}"));
         }
@@ -33,8 +34,8 @@ fn every_crate_uses_what_it_depends_on() {
     assert_none("a crate depends on what its code never names", &faults);
 }
 
-/// Returns the words of a crate's code and of its comments, because examples in them run.
-fn words_of(folder: &str) -> BTreeSet<String> {
+/// Returns the words of a crate's code, and of its comments because examples in them are run.
+fn words_in(folder: &str) -> BTreeSet<String> {
     let folders: &[&str] = if folder.is_empty() { &["cli/", "tests/"] } else { &[folder] };
     let sources = rust_under(folders).into_iter();
     sources
@@ -61,7 +62,7 @@ fn dependencies() -> Vec<(String, String)> {
 }
 
 /// Returns the names in the rows of "Dependencies" in docs/decisions.md: | `name`, `name` | reason |
-fn reasons() -> BTreeSet<String> {
+fn documented_reasons() -> BTreeSet<String> {
     let text = read("docs/decisions.md");
     let section = text.split("\n## Dependencies").nth(1).unwrap().split("\n## ").next().unwrap();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
@@ -70,7 +71,7 @@ fn reasons() -> BTreeSet<String> {
 }
 
 #[test]
-fn a_crate_brings_nothing_along_that_its_users_do_not_want() {
+fn the_sdk_and_the_cli_bring_no_unwanted_crates() {
     let table: &[(&[&str], &[&str])] = &[
         // The vocabulary runs in a browser, too.
         (
@@ -90,9 +91,9 @@ fn a_crate_brings_nothing_along_that_its_users_do_not_want() {
         (&["--package", "parcelo-cli"], &["parcelo-server"]),
     ];
     for (package, unwanted) in table {
-        let held = held_by(package);
-        assert!(held.iter().any(|name| name.starts_with("serde_json ")), "not read: {held:?}");
-        let names: BTreeSet<_> = held.iter().filter_map(|line| line.split(' ').next()).collect();
+        let crates = crates_of(package);
+        assert!(crates.iter().any(|name| name.starts_with("serde_json ")), "not read: {crates:?}");
+        let names: BTreeSet<_> = crates.iter().filter_map(|line| line.split(' ').next()).collect();
         let faults: Vec<_> = unwanted.iter().filter(|name| names.contains(**name)).collect();
         assert!(faults.is_empty(), "{package:?} brings {faults:?}");
     }
@@ -104,7 +105,7 @@ const MAX_SDK_CRATES: usize = 30;
 #[test]
 fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
     let (mut theirs, mut ours, mut owner) = (BTreeSet::new(), BTreeSet::new(), "");
-    let tree = tree(&["--package", "parcelo", "--prefix", "depth", "--no-dedupe"]);
+    let tree = dependency_tree(&["--package", "parcelo", "--prefix", "depth", "--no-dedupe"]);
     for line in tree.lines().filter_map(|line| line.split(" (").next()) {
         let name = line.trim_start_matches(|c: char| c.is_ascii_digit());
         let depth = &line[..line.len() - name.len()];
@@ -125,22 +126,22 @@ const MAX_MOCK_CRATES: usize = 40;
 
 #[test]
 fn the_mock_server_brings_few_crates_besides_the_sdk() {
-    let sdk = held_by(&["--package", "parcelo"]);
+    let sdk = crates_of(&["--package", "parcelo"]);
     let mock = ["--package", "parcelo-server", "--no-default-features", "--features", "sdk"];
-    let held = held_by(&mock);
-    let more: Vec<_> = held.difference(&sdk).collect();
+    let crates = crates_of(&mock);
+    let more: Vec<_> = crates.difference(&sdk).collect();
     assert!(sdk.len() > 80 && more.len() > 10, "the trees were not read");
     assert!(more.len() <= MAX_MOCK_CRATES, "{}: {more:?}", more.len());
 }
 
-/// Returns the crates of a dependency tree, as `name version`.
-fn held_by(package: &[&str]) -> BTreeSet<String> {
-    let tree = tree(&[package, &["--prefix", "none"]].concat());
+/// Returns the crates of a package's dependency tree, as `name version`.
+fn crates_of(package: &[&str]) -> BTreeSet<String> {
+    let tree = dependency_tree(&[package, &["--prefix", "none"]].concat());
     tree.lines().filter_map(|line| line.split(" (").next()).map(str::to_owned).collect()
 }
 
 /// Returns a dependency tree without the dependencies of tests.
-fn tree(arguments: &[&str]) -> String {
+fn dependency_tree(arguments: &[&str]) -> String {
     cargo(&[&["tree", "--locked", "--edges", "normal"], arguments].concat())
 }
 

@@ -1,14 +1,14 @@
-//! Checks of the documents against the code that they describe.
+//! Checks that the documents agree with the code that they describe.
 
 use std::{collections::BTreeSet, path::Path};
 
 use super::{
     assert_none,
-    sources::{all, read, root, rust_under},
+    sources::{all_files, read, root, rust_under},
 };
 
 #[test]
-fn the_nginx_of_the_manual_is_the_one_that_is_run() {
+fn the_nginx_configuration_of_the_manual_is_the_tested_one() {
     let configuration = read("examples/servers/nginx.conf");
     assert!(read("docs/operations.md").contains(&format!("```nginx\n{configuration}```\n")));
 }
@@ -33,7 +33,7 @@ fn every_exit_code_is_in_the_help_and_in_the_guide() {
 }
 
 #[test]
-fn formats_and_settings_are_named_wherever_they_are_listed() {
+fn every_list_of_formats_and_settings_is_complete() {
     let names = |file: &str, start: &str, end: char| -> BTreeSet<String> {
         let code = read(file);
         let list = code.split(start).nth(1).unwrap().split(end).next().unwrap();
@@ -88,9 +88,9 @@ fn the_readme_quotes_what_ci_runs() {
 }
 
 #[test]
-fn every_link_leads_to_a_file_and_to_a_heading_in_it() {
+fn every_link_leads_to_an_existing_file_and_heading() {
     let mut dead = Vec::new();
-    for source in all().into_iter().filter(|source| source.is("md")) {
+    for source in all_files().into_iter().filter(|source| source.has_extension("md")) {
         for (at, _) in source.text.match_indices("](") {
             let link = source.text[at + 2..].split(')').next().unwrap_or_default();
             if link.contains("://") || link.starts_with("mailto:") {
@@ -100,15 +100,16 @@ fn every_link_leads_to_a_file_and_to_a_heading_in_it() {
             let folder = Path::new(&source.path).parent().unwrap();
             let file = if file.is_empty() { source.path.clone().into() } else { folder.join(file) };
             let found = root().join(&file).exists()
-                && (anchor.is_empty() || anchors(&read(file.to_str().unwrap())).contains(anchor));
-            dead.extend((!found).then(|| format!("{}: {link}", source.at(at))));
+                && (anchor.is_empty()
+                    || heading_anchors(&read(file.to_str().unwrap())).contains(anchor));
+            dead.extend((!found).then(|| format!("{}: {link}", source.location(at))));
         }
     }
     assert_none("a link leads nowhere", &dead);
 }
 
 /// Returns the anchors of a document's headings, as GitHub generates them.
-fn anchors(text: &str) -> BTreeSet<String> {
+fn heading_anchors(text: &str) -> BTreeSet<String> {
     let headings = text.lines().filter(|line| line.starts_with("##"));
     let names = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());
     let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
@@ -117,9 +118,11 @@ fn anchors(text: &str) -> BTreeSet<String> {
 
 /// The last column of each table of ARCHITECTURE.md says which tests and lints go red.
 #[test]
-fn every_test_and_lint_that_the_architecture_names_is_there() {
+fn every_test_and_lint_named_in_the_architecture_exists() {
     let text = read("ARCHITECTURE.md");
-    let sources = all().into_iter().filter(|source| source.is("rs") || source.is("toml"));
+    let sources = all_files()
+        .into_iter()
+        .filter(|source| source.has_extension("rs") || source.has_extension("toml"));
     let code: String = sources.map(|source| source.text).collect();
     let is_there = |keeper: &&str| {
         let found = |form: &str| code.contains(&form.replace("{}", keeper));
@@ -139,7 +142,7 @@ fn every_test_and_lint_that_the_architecture_names_is_there() {
 }
 
 #[test]
-fn the_architecture_names_every_folder_of_the_crates_and_no_path_that_is_not_there() {
+fn the_architecture_names_every_folder_and_only_real_paths() {
     let page = read("ARCHITECTURE.md");
     let both = page.clone() + &read("CONTRIBUTING.md");
     let tops = ["sdk/", "server/", "cli/", "tests/", "docs/", "examples/"];

@@ -9,7 +9,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::sources::{all, is_word};
+use super::sources::{all_files, is_word};
 
 /// A module of a crate: `["store", "group"]`; the crate's root is empty.
 pub(super) type Path = Vec<String>;
@@ -18,6 +18,7 @@ pub(super) type Files = BTreeMap<String, String>;
 /// The files that each file uses.
 pub(super) type Edges<'c> = BTreeMap<&'c str, BTreeSet<&'c str>>;
 
+/// The modules of a crate, with the names that each defines, imports and uses.
 pub(super) struct Crate {
     modules: BTreeMap<Path, Module>,
 }
@@ -40,7 +41,7 @@ struct Use {
 
 impl Crate {
     pub(super) fn in_repository(root: &str) -> Self {
-        let files = all().into_iter().filter(|file| file.is("rs"));
+        let files = all_files().into_iter().filter(|file| file.has_extension("rs"));
         Self::new(root, &files.map(|file| (file.path, file.text)).collect())
     }
 
@@ -58,7 +59,7 @@ impl Crate {
     fn read_module(&mut self, path: &[String], file: &str, place: (&str, &Files), items: &[Item]) {
         let mut module = Module { file: file.to_owned(), ..Module::default() };
         for item in items {
-            module.items.extend(parts(item).1.map(ToString::to_string));
+            module.items.extend(attributes_and_name(item).1.map(ToString::to_string));
             module.visit_item(item);
         }
         for child in std::mem::take(&mut module.children) {
@@ -80,7 +81,7 @@ impl Crate {
     /// into another crate is returned unchanged.
     fn resolve(&self, from: &[String], path: &[String], steps: u8) -> Path {
         let head = path.first().map_or("", String::as_str);
-        let known = matches!(head, "crate" | "self" | "super") || self.knows(from, head);
+        let known = matches!(head, "crate" | "self" | "super") || self.is_known(from, head);
         let Some(steps) = steps.checked_sub(1).filter(|_| known) else { return path.to_vec() };
         let mut at = if head == "crate" { Path::new() } else { from.to_vec() };
         let mut rest = &path[usize::from(matches!(head, "crate" | "self"))..];
@@ -100,7 +101,7 @@ impl Crate {
     }
 
     /// Returns `true` if a path may start with this name: a child module, or a name that a `use` imports.
-    fn knows(&self, module: &[String], name: &str) -> bool {
+    fn is_known(&self, module: &[String], name: &str) -> bool {
         self.child(module, name).is_some()
             || self.imported(module, name).is_some_and(|found| found.path != [name])
     }
@@ -120,7 +121,7 @@ impl Crate {
     }
 
     /// Returns the file that holds a resolved name; `None` for a module itself and for another crate's name.
-    fn holder(&self, name: &[String]) -> Option<&str> {
+    fn defining_file(&self, name: &[String]) -> Option<&str> {
         let path = name.strip_prefix(&["crate".to_owned()])?;
         let module = (0..path.len()).rev().find_map(|end| self.modules.get(&path[..end]))?;
         (!self.modules.contains_key(path)).then_some(&module.file)
@@ -149,8 +150,10 @@ impl Crate {
     pub(super) fn edges(&self) -> Edges<'_> {
         let mut edges = Edges::new();
         for (file, name) in self.names() {
-            if let Some(holder) = self.holder(&name).filter(|holder| *holder != file) {
-                edges.entry(file).or_default().insert(holder);
+            if let Some(defining_file) =
+                self.defining_file(&name).filter(|defining_file| *defining_file != file)
+            {
+                edges.entry(file).or_default().insert(defining_file);
             }
         }
         edges
@@ -185,7 +188,7 @@ impl Module {
 
 impl<'c> Visit<'c> for Module {
     fn visit_item(&mut self, item: &'c Item) {
-        if !is_for_tests(parts(item).0) {
+        if !is_for_tests(attributes_and_name(item).0) {
             visit::visit_item(self, item);
         }
     }
@@ -239,7 +242,7 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
 }
 
 /// Returns the attributes of an item, and its name if a `use` can name it.
-fn parts(item: &Item) -> (&[Attribute], Option<&Ident>) {
+fn attributes_and_name(item: &Item) -> (&[Attribute], Option<&Ident>) {
     match item {
         Item::Const(item) => (&item.attrs, Some(&item.ident)),
         Item::Enum(item) => (&item.attrs, Some(&item.ident)),

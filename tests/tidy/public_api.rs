@@ -27,7 +27,7 @@ const FEATURES: &str = "blocking,client,gzip,http2,webhooks";
 #[test]
 #[ignore = "needs the JSON of one version of rustdoc: `.ci/prove packages` runs it"]
 fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
-    let json = documented();
+    let json = build_rustdoc_json();
     let api = Builder::from_rustdoc_json(json)
         .omit_blanket_impls(true)
         .omit_auto_trait_impls(true)
@@ -37,7 +37,7 @@ fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
         panic!("this rustdoc needs another version of public-api in Cargo.toml: {error}")
     });
     let items: Vec<_> = api.items().map(|item| format!("{item}\n")).collect();
-    let listing = without_what_traits_say(items).concat();
+    let listing = without_trait_items(items).concat();
     if std::env::var_os("PARCELO_BLESS").is_some() {
         fs::write(root().join(LISTING), listing).unwrap();
         return;
@@ -51,15 +51,15 @@ fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
 }
 
 /// Reduces the implementation of a trait to one line, because the trait determines its items. Free functions, aliases
-/// and constants that follow it are kept. `StructuralPartialEq` is dropped: `PartialEq` derives it, and no one can
+/// and constants that follow it in the listing are kept. `StructuralPartialEq` is dropped: `PartialEq` derives it, and no one can
 /// write it.
-fn without_what_traits_say(items: Vec<String>) -> Vec<String> {
+fn without_trait_items(items: Vec<String>) -> Vec<String> {
     let mut implementing = None;
-    let mut says_more = |item: &String| {
+    let mut is_listed = |item: &String| {
         if let Some((_, implementor)) =
             item.strip_prefix("impl").and_then(|it| it.split_once(" for "))
         {
-            implementing = Some(path_of(implementor).to_owned());
+            implementing = Some(type_path(implementor).to_owned());
             return !item.contains("core::marker::StructuralPartialEq for ");
         }
         let part =
@@ -68,24 +68,24 @@ fn without_what_traits_say(items: Vec<String>) -> Vec<String> {
             implementing = None;
             return true;
         };
-        let is_of_trait = |implementor: &String| {
+        let is_trait_item = |implementor: &String| {
             let rest = path.strip_prefix(implementor.as_str());
             rest.is_some_and(|rest| rest.starts_with("::") || rest.starts_with('<'))
         };
-        !implementing.as_ref().is_some_and(is_of_trait)
+        !implementing.as_ref().is_some_and(is_trait_item)
     };
-    items.into_iter().filter(|item| says_more(item)).collect()
+    items.into_iter().filter(|item| is_listed(item)).collect()
 }
 
 /// Returns a type without its parameters and bounds, which its items need not repeat.
-fn path_of(implementor: &str) -> &str {
+fn type_path(implementor: &str) -> &str {
     let end =
         if implementor.starts_with("parcelo") { ['<', ' ', '\n'].as_slice() } else { &['\n'] };
     implementor.split(end).next().unwrap_or_default()
 }
 
 #[test]
-fn what_stands_in_a_module_after_an_implementation_is_listed() {
+fn items_after_an_implementation_are_listed() {
     let items = [
         "pub struct parcelo::rules::Rejected",
         "pub fn parcelo::rules::Rejected::faults(&self)",
@@ -97,14 +97,14 @@ fn what_stands_in_a_module_after_an_implementation_is_listed() {
         "pub fn parcelo::rules::check_order()",
         "pub type parcelo::rules::Row<T> = T",
     ];
-    let listed = without_what_traits_say(items.map(|item| format!("{item}\n")).into());
+    let listed = without_trait_items(items.map(|item| format!("{item}\n")).into());
     let kept = [0, 1, 3, 6, 7, 8].map(|place| format!("{}\n", items[place]));
     assert_eq!(listed, kept);
 }
 
 /// Builds the documentation of the SDK as JSON. A stable rustdoc writes it only with `RUSTC_BOOTSTRAP`, which is set
 /// for rustdoc alone, because cargo and rustc would compile everything again with it.
-fn documented() -> PathBuf {
+fn build_rustdoc_json() -> PathBuf {
     let folder = tempfile::tempdir().unwrap();
     let rustdoc = folder.path().join("rustdoc");
     fs::write(&rustdoc, "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n").unwrap();
@@ -124,7 +124,7 @@ fn documented() -> PathBuf {
 }
 
 /// Maximum number of names in the crate's root, so that a reader can take in the first page.
-const ROOT_NAMES: usize = 50;
+const MAX_ROOT_NAMES: usize = 50;
 
 #[test]
 fn every_name_of_the_sdk_has_one_path() {
@@ -144,11 +144,11 @@ fn every_name_of_the_sdk_has_one_path() {
         &twice.map(|it| it.join(", ")).collect::<Vec<_>>(),
     );
     let names = sdk.exports(&[]).count();
-    assert!((20..=ROOT_NAMES).contains(&names), "{names} names are re-exported at the root");
+    assert!((20..=MAX_ROOT_NAMES).contains(&names), "{names} names are re-exported at the root");
 }
 
 /// Types of `parcelo::calls` that hold no client, and streams, which are iterators and a reader in the blocking client.
-const WITHOUT_TWIN: &[&str] = &[
+const NOT_BLOCKING: &[&str] = &[
     "Attempt",
     "FailureClass",
     "ItemStream",
@@ -164,7 +164,7 @@ const WITHOUT_TWIN: &[&str] = &[
 fn each_method_of_the_client_is_one_of_the_blocking_client() {
     let sdk = Crate::in_repository("sdk/src/lib.rs");
     let types = sdk.exports(&["calls"]).map(|(name, _)| name).chain(["Client"]);
-    let types: Vec<_> = types.filter(|name| !WITHOUT_TWIN.contains(name)).collect();
+    let types: Vec<_> = types.filter(|name| !NOT_BLOCKING.contains(name)).collect();
     let [client, blocking] =
         ["sdk/src/client/", "sdk/src/blocking/"].map(|folder| methods(folder, &types));
     assert!(client.len() > 40, "not read: {client:?}");

@@ -1,4 +1,4 @@
-//! A rule for the server's code alone: HTTP statuses of errors come from one table.
+//! The HTTP statuses of errors: the server takes them from one table, `ErrorCode::status`.
 
 use super::{assert_none, imports::Crate};
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 /// Folders of generated or downloaded files.
-const NOT_OURS: &[&str] =
+const SKIPPED_FOLDERS: &[&str] =
     &["target", "quickstart-out", "node_modules", "vendor", "corpus", "artifacts"];
 
 /// A text file of the repository.
@@ -14,7 +14,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn is(&self, extension: &str) -> bool {
+    pub(super) fn has_extension(&self, extension: &str) -> bool {
         Path::new(&self.path).extension().is_some_and(|found| found == extension)
     }
 
@@ -30,7 +30,7 @@ impl Source {
     }
 
     /// Returns the place in the text as `path:line`.
-    pub(super) fn at(&self, offset: usize) -> String {
+    pub(super) fn location(&self, offset: usize) -> String {
         format!("{}:{}", self.path, self.text[..offset].matches('\n').count() + 1)
     }
 }
@@ -46,13 +46,13 @@ pub(super) fn read(path: &str) -> String {
 }
 
 /// Returns every text file, sorted by path.
-pub(super) fn all() -> Vec<Source> {
+pub(super) fn all_files() -> Vec<Source> {
     let mut found = Vec::new();
     let mut folders = vec![root().to_path_buf()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.starts_with('.') && name != ".ci" || NOT_OURS.contains(&name.as_str()) {
+            if name.starts_with('.') && name != ".ci" || SKIPPED_FOLDERS.contains(&name.as_str()) {
                 continue;
             }
             if entry.file_type().unwrap().is_dir() {
@@ -70,9 +70,10 @@ pub(super) fn all() -> Vec<Source> {
 
 /// Returns every Rust file under one of the folders.
 pub(super) fn rust_under(folders: &[&str]) -> Vec<Source> {
-    let mut found = all();
-    found
-        .retain(|file| file.is("rs") && folders.iter().any(|folder| file.path.starts_with(folder)));
+    let mut found = all_files();
+    found.retain(|file| {
+        file.has_extension("rs") && folders.iter().any(|folder| file.path.starts_with(folder))
+    });
     found
 }
 

@@ -1,12 +1,12 @@
-//! Plain English in the words of the trade, as an engineer would search for them.
+//! Plain English: a list of discouraged words in comments, texts and names, with what to write instead.
 
 use super::{
     assert_at_most, assert_none,
-    sources::{Source, all, is_word},
+    sources::{Source, all_files, is_word},
 };
 
 /// Discouraged words of comments, texts and documents, and what to write instead.
-const PHRASES: &[(&str, &str)] = &[
+const DISCOURAGED_PHRASES: &[(&str, &str)] = &[
     ("anew", "again"),
     ("anybody", "anyone, or name them: a caller, a client, a reader"),
     ("that are none", "say what they are, or: is not a …"),
@@ -22,7 +22,7 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// Discouraged names in code, and their replacements.
-const NAMES: &[(&str, &str)] = &[
+const DISCOURAGED_NAMES: &[(&str, &str)] = &[
     ("Desk", "what it does: Recorder, RowImporter"),
     ("Door", "what it guards: LoginThrottle"),
     ("Dress", "ResponseStyle"),
@@ -48,20 +48,26 @@ const REMAINING: &[(&str, usize)] = &[
 
 #[test]
 fn discouraged_words_do_not_increase() {
-    assert_at_most("these words have plainer ones", REMAINING, dialect);
+    assert_at_most("these words have plainer ones", REMAINING, find_discouraged);
 }
 
-fn dialect(source: &Source) -> Vec<String> {
-    let is_prose = source.is("md") || source.is("html");
+/// Returns the place of each discouraged word in a file, with what to write instead.
+fn find_discouraged(source: &Source) -> Vec<String> {
+    let is_prose = source.has_extension("md") || source.has_extension("html");
     let is_script = [".ci/run", ".ci/prove", ".ci/stages.sh", "justfile"].contains(&&*source.path);
-    if source.path == file!() || !(source.is("rs") || is_prose || is_script) {
+    if source.path == file!() || !(source.has_extension("rs") || is_prose || is_script) {
         return Vec::new();
     }
     let mut found = Vec::new();
     for (number, line) in (1..).zip(source.text.lines()) {
-        let (prose, code) =
-            if source.is("rs") { prose_and_code(line) } else { (line.to_owned(), String::new()) };
-        for (text, list) in [(prose.to_ascii_lowercase(), PHRASES), (code, NAMES)] {
+        let (prose, code) = if source.has_extension("rs") {
+            prose_and_code(line)
+        } else {
+            (line.to_owned(), String::new())
+        };
+        for (text, list) in
+            [(prose.to_ascii_lowercase(), DISCOURAGED_PHRASES), (code, DISCOURAGED_NAMES)]
+        {
             let is_there = |(phrase, _): &&(&str, _)| has_words(&text, phrase);
             found.extend(list.iter().filter(is_there).map(|(phrase, instead)| {
                 format!("{}:{number}: {phrase} (instead: {instead})", source.path)
@@ -87,7 +93,7 @@ fn has_words(text: &str, phrase: &str) -> bool {
 }
 
 #[test]
-fn dialect_is_seen_in_prose_and_in_names_only() {
+fn words_are_found_in_prose_and_in_names_only() {
     let table = [
         ("// Nobody is told.", 2),
         ("let told = 1;", 0),
@@ -96,14 +102,14 @@ fn dialect_is_seen_in_prose_and_in_names_only() {
     ];
     for (text, count) in table {
         let source = Source { path: "a.rs".into(), text: text.into() };
-        assert_eq!(dialect(&source).len(), count, "{text}");
+        assert_eq!(find_discouraged(&source).len(), count, "{text}");
     }
 }
 
 #[test]
 fn no_file_is_named_helpers_or_utils() {
     let vague = ["util", "utils", "helper", "helpers", "manager", "common", "misc"];
-    let mut faults: Vec<_> = all().into_iter().map(|source| source.path).collect();
+    let mut faults: Vec<_> = all_files().into_iter().map(|source| source.path).collect();
     faults.retain(|path| path.split(['/', '.']).any(|part| vague.contains(&part)));
     assert_none("a module is named after its idea", &faults);
 }

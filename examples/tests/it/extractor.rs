@@ -88,7 +88,7 @@ fn a_signed_body_in_one_byte_packets_reaches_the_handler() {
 }
 
 #[test]
-fn what_is_not_signed_or_not_json_is_refused() {
+fn an_unsigned_or_non_json_body_is_refused() {
     let mut receiver = Receiver::start();
     let length = format!("content-length: {}\r\n", BODY.len());
     let right = format!("{JSON}{length}");
@@ -120,7 +120,7 @@ fn what_is_not_signed_or_not_json_is_refused() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_before_it_is_read_whole() {
+fn an_oversized_body_is_refused_before_it_is_read() {
     let mut receiver = Receiver::start();
     let fits = [BODY, &b" ".repeat(MAX_BODY_BYTES - BODY.len())].concat();
     assert_eq!(receiver.send("evt_1", &fits, 100), 200);

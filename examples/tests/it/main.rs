@@ -138,7 +138,7 @@ const CALLERS: [(&str, &str); 5] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_key_an_example_says_so_and_fails() {
+async fn without_a_key_an_example_fails_with_a_reason() {
     let shop = Shop::open().await;
     for (name, argument) in CALLERS {
         let run = |key: Option<&str>, url: &str| {
@@ -163,7 +163,7 @@ async fn without_a_key_an_example_says_so_and_fails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn create_order_creates_one_parcel_however_often_it_runs() {
+async fn create_order_creates_one_parcel_in_many_runs() {
     let shop = Shop::open().await;
     let first = shop.run("create_order", &["1001"]);
     let number = first.split(' ').next().unwrap();
@@ -177,7 +177,7 @@ async fn create_order_creates_one_parcel_however_often_it_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn create_order_says_what_a_failure_means() {
+async fn create_order_explains_a_failure() {
     let shop = Shop::open().await;
     let table = [
         (ErrorCode::AuthInvalidApiKey, "check PARCELO_API_KEY and its rights\n"),
@@ -242,7 +242,7 @@ async fn import_orders_sends_nothing_of_a_file_with_a_wrong_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn track_until_delivered_tells_each_event_once_and_ends() {
+async fn track_until_delivered_prints_each_event_once_and_ends() {
     let shop = Shop::open().await;
     let journeys = [
         (
@@ -291,7 +291,7 @@ async fn track_until_delivered_tells_each_event_once_and_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn webhook_receiver_believes_what_is_signed_and_does_it_once() {
+async fn webhook_receiver_handles_each_signed_event_once() {
     let clock = Clock::system();
     let shop = Shop::around(MockServer::builder().clock(clock).start().await);
     let secret = shop.server.webhook_inbox().send_to("http://127.0.0.1:9/").expose();
@@ -394,7 +394,7 @@ fn journal(orders: std::ops::Range<usize>, at: DateTime<Utc>) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_ships_nothing_twice_that_was_written_down_days_ago() {
+async fn a_worker_ships_an_order_saved_days_ago_only_once() {
     let clock = Clock::system();
     let shop = Shop::around(MockServer::builder().clock(clock).start().await);
     let path = |name: &str| shop.folder.path().join(name);
@@ -453,7 +453,7 @@ async fn a_worker_killed_ten_times_ships_each_order_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn resume_after_crash_refuses_forgotten_keys() {
+async fn resume_after_crash_refuses_expired_keys() {
     let shop = Shop::open().await;
     let journal = shop.folder.path().join("journal.jsonl");
     shop.server.faults().on(Operation::CreateOrder).error(ErrorCode::AuthCountryNotAllowed);

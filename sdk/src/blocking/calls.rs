@@ -1,5 +1,6 @@
-//! Every handle and request, and a row for each method: it calls its twin, the asynchronous method of the same name, and
-//! [`FromAsync`] decides what becomes of what that returns. Methods without such a twin are at the end.
+//! The handles and methods of the blocking client, as a table with a row for each method. A method calls the
+//! asynchronous method of the same name, and [`FromAsync`] converts its result. Methods without an asynchronous twin
+//! are at the end.
 
 use std::path::{Path, PathBuf};
 

@@ -45,7 +45,7 @@ impl Driver {
         let (thread, callers) = mpsc::channel(1);
         let driver = Self { runtime: runtime.handle().clone(), thread };
         let run = move || {
-            // Moved in here, so that it is dropped before the runtime: a caller must not use timers without one.
+            // Moved in here, so that it is dropped before the runtime. A caller must not use timers without one.
             let mut callers = callers;
             runtime.block_on(callers.recv());
         };
@@ -96,7 +96,7 @@ struct ThreadWaker(SyncSender<()>);
 
 impl Wake for ThreadWaker {
     fn wake(self: Arc<Self>) {
-        // A full channel wakes the thread as well.
+        // If the channel is full, a wakeup is already waiting.
         let _sent = self.0.try_send(());
     }
 }
@@ -110,7 +110,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        // The channel stays open as long as `waker`, so this ends with a waking only.
+        // The channel stays open as long as `waker` exists, so only a wakeup ends this wait.
         let _woken = wakings.recv();
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_ends_meanwhile_or_has_ended_is_an_error() {
+    fn a_thread_that_has_ended_is_an_error() {
         let (thread, callers) = mpsc::channel(1);
         let driver = Driver { thread, ..Driver::start().unwrap() };
         let ends = async {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_within_a_wait_takes_no_waking_from_the_outer_one() {
+    fn a_nested_wait_loses_no_wakeup_of_the_outer_one() {
         let driver = Driver::start().unwrap();
         let inner = async { driver.wait(sleep(20 * MOMENT)).unwrap() };
         // The first of them is done while the second holds the thread.
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_task_that_waits_has_no_budget_to_run_out_of() {
+    async fn a_blocking_wait_has_no_cooperative_budget() {
         let driver = Driver::start().unwrap();
         for _ in 0..200 {
             driver.wait(sleep(Duration::ZERO)).unwrap();

@@ -1,4 +1,4 @@
-//! Checks of the addresses that a caller gives.
+//! Checks of URLs that a caller gives.
 
 use url::{Host, Url};
 

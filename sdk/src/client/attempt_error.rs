@@ -1,4 +1,4 @@
-//! Why one attempt failed: its class, whether its write was executed, and the error it becomes.
+//! The failure of one attempt: its class, whether its write was executed, and the error that it becomes.
 
 use std::time::Duration;
 
@@ -62,8 +62,8 @@ impl ErrorResponse {
         if self.code() == Some(ErrorCode::AuthCountryNotAllowed) {
             return ErrorKind::CountryNotAllowed;
         }
-        // Validation, NotFound and Conflict are about the request and its parcels, which a proxy, or a web server at a
-        // wrong address, does not know. For the other kinds the caller has the same options, whatever answered.
+        // Validation, NotFound and Conflict are about the request and its parcels, which a proxy or a web server at a
+        // wrong address does not know. For the other kinds the caller's options do not depend on who answered.
         let is_from_service = self.body.is_some();
         match self.status {
             StatusCode::BAD_REQUEST
@@ -111,8 +111,7 @@ impl ErrorResponse {
                 | ErrorCode::LabelVoided
                 | ErrorCode::LabelNotReprintable,
             ) => WriteOutcome::RejectedAfterLookup,
-            // The code, which was lost or cut off, may have said that an earlier request with the key is still in
-            // progress.
+            // The lost code may have said that an earlier request with the key is still in progress.
             None if self.status == StatusCode::CONFLICT => WriteOutcome::Unknown,
             _ if is_rejection(self.status) => WriteOutcome::Rejected,
             _ => WriteOutcome::Unknown,
@@ -307,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn each_end_of_an_attempt_says_whether_its_request_was_executed() {
+    fn each_outcome_of_an_attempt_says_if_it_was_executed() {
         let failed = |status| AttemptError::Response(Box::new(response(status, "")));
         let lost = |phase| AttemptError::Transport(TransportError::new(phase, "lost"));
         let table: [(WriteOutcome, &[u16]); 2] = [
@@ -344,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn only_refusals_after_the_look_up_settle_what_was_in_doubt() {
+    fn only_refusals_after_the_key_lookup_settle_a_doubt() {
         use ErrorCode::{
             IdempotencyConflict, IdempotencyInProgress, LabelNotReprintable, LabelVoided,
             ManifestAlreadySubmitted, ManifestParcelsRejected, ParcelAlreadyManifested,
@@ -393,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn any_garbage_is_an_answer_without_a_code() {
+    fn an_unreadable_error_answer_has_no_code() {
         for body in [
             "",
             "null",

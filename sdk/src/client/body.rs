@@ -67,14 +67,14 @@ impl BodyReader {
         };
         match next {
             Err(elapsed) => Err(TransportError::new(Phase::Timeout, elapsed).into()),
-            // The head has arrived, so the request was sent, whatever phase the transport reports.
+            // The head has arrived, so the request was sent, even if the transport reports another phase.
             Ok(Some(Err(error))) if error.phase() == Phase::Timeout => Err(error.into()),
             Ok(Some(Err(error))) => Err(TransportError::new(Phase::MaybeSent, error).into()),
             Ok(Some(Ok(chunk))) => self.count(chunk).map(Some),
             Ok(None) if self.content_length.is_some_and(|length| length != self.bytes_read) => {
                 Err(truncated())
             }
-            // Decompressed, a body that was cut off before its first byte looks like a whole empty one.
+            // After decompression, a body that was cut off before its first byte looks like a complete empty one.
             Ok(None) if self.bytes_read < *self.size.start() => Err(truncated()),
             Ok(None) => Ok(None),
         }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_is_whole_or_an_error() {
+    async fn a_truncated_body_is_an_error() {
         let table: [(Option<&str>, &[&'static str], Option<&str>); 9] = [
             (None, &[], Some("")),
             (Some("0"), &[], Some("")),

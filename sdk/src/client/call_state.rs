@@ -1,4 +1,4 @@
-//! The state of a call besides its last answer; every error of the call carries it.
+//! The state of a call besides its last answer. Every error of the call carries it.
 
 use super::{Error, ErrorKind, error::Texts};
 use crate::model::IdempotencyKey;

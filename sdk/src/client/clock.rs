@@ -1,5 +1,5 @@
 //! The only place where the client reads time. It waits by tokio's clock, which tests can pause. The age of an
-//! idempotency key is measured by all available clocks, since each of them may stop or be set.
+//! idempotency key is measured by all available clocks, because each of them may stop or be set.
 
 use std::{
     pin::pin,
@@ -122,7 +122,7 @@ impl Clocks {
 
     /// Parses a `Date` header.
     pub(super) fn parse_date(&self, header: &HeaderValue) -> Option<DateTime<Utc>> {
-        // Most answers come in the same second as the one before, and parsing costs more than comparing.
+        // Most answers have the same date as the last one, and comparing costs less than parsing.
         let is_same = |last: &&LastDate| last.header == header;
         let last = self.last_date().as_ref().filter(is_same).map(|last| last.date);
         last.or_else(|| parse(header))
@@ -135,7 +135,7 @@ impl Clocks {
             return;
         }
         let now = self.moment();
-        // Answers overtake each other; time does not go back.
+        // Answers may overtake each other, so an older date is ignored.
         if now.service.is_none_or(|known| known <= date)
             || self.last_date().as_ref().is_none_or(|last| last.date < date)
         {
@@ -144,7 +144,7 @@ impl Clocks {
     }
 
     fn last_date(&self) -> MutexGuard<'_, Option<LastDate>> {
-        // It is plain data, which a panic elsewhere leaves valid.
+        // It is plain data, which stays valid after a panic elsewhere.
         self.last_date.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

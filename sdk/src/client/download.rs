@@ -1,6 +1,6 @@
-//! Downloading a label, a file of many, or an invoice: into memory, as a stream, or to disk. A download that breaks off
-//! is started again, and the bytes that were delivered already are skipped. No `Range` is requested: the service draws
-//! a label for each request and answers no ranges, and a file has tens of KB at most.
+//! Downloads of a label, of a file with many labels, or of an invoice: into memory, as a stream, or to disk. An
+//! interrupted download is started again, and the bytes that were already delivered are skipped. It requests no
+//! `Range`, because the service draws a label for each request, and a file has tens of KB at most.
 
 use std::{
     io,
@@ -118,8 +118,8 @@ impl<'a> LabelDownload<'a> {
 
     /// Saves the file in a directory, as [`LabelDownload::save_to`] does, and returns its path.
     ///
-    /// It is named after its tracking number (an invoice `invoice-{number}.pdf`, many labels `labels.pdf`), or after the end
-    /// of its link, which cannot lead out of the directory. Errors: as [`LabelDownload::save_to`].
+    /// It is named after its tracking number (an invoice `invoice-{number}.pdf`, many labels `labels.pdf`), or after
+    /// the end of its link, which cannot lead out of the directory. Errors: as [`LabelDownload::save_to`].
     ///
     /// ```
     #[doc = include_str!("example.txt")]

@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_of_the_service_controls_a_terminal() {
+    fn texts_of_the_service_cannot_control_a_terminal() {
         let text =
             "a\u{1b}[2J\u{9b}b\u{202e}c\u{2066}d\u{200b}e\u{feff}f\u{2028}g\u{61c}h\u{e0041}\n";
         let error = refused(
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clone_is_the_same_error_and_keeps_its_own_ending() {
+    fn a_clone_is_the_same_error_with_its_own_outcome() {
         let error = refused(409, json!({"code": "C", "message": "m"})).with_source("cause");
         let clone = error.clone().with(|inner| inner.attempts = 9);
         assert_eq!((error.attempts(), clone.attempts()), (2, 9));
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_text_stays_short() {
+    fn a_huge_message_is_shortened() {
         let error = refused(400, json!({"code": "C".repeat(9999), "message": "m".repeat(9999)}));
         assert!(error.to_string().len() < 500);
     }

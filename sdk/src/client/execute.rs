@@ -1,6 +1,6 @@
-//! A call on its way: its turn under the rate limit, its attempts, and what its idempotency key learns from
-//! each. [`pacer`](super::pacer) decides when an attempt may go and [`retry`](super::retry) whether there is
-//! another one; this file waits as they say.
+//! The execution of a call: its turn under the rate limit, its attempts, and what its idempotency key learns from each.
+//! [`pacer`](super::pacer) decides when an attempt may be sent and [`retry`](super::retry) whether another one follows;
+//! this file waits as they say.
 
 mod notices;
 
@@ -184,7 +184,7 @@ impl CallExecution {
             let (status, headers) = (head.status, head.headers);
             return Ok(ServiceResponse { status, headers, rate_limit, date, body });
         }
-        // If the body breaks off, the status alone is enough to decide.
+        // If the body is cut off, the status alone decides.
         let timeout = ReadTimeout::WholeBody(deadline);
         let reader = BodyReader::new(&head, body, 0..=MAX_JSON_BYTES, timeout);
         let body = reader.read_all().await.unwrap_or_default();
@@ -314,8 +314,8 @@ impl CallExecution {
         self.request.digest(self.client.headers())
     }
 
-    /// Gives the call its whole time again: a download that has come some way may take longer. One that breaks again and
-    /// again is ended by the number of attempts, which goes on counting.
+    /// Gives the call its whole time again: a download that has come some way may take longer. One that breaks again
+    /// and again is ended by the number of attempts, which goes on counting.
     pub(super) fn restart_deadline(&mut self) {
         self.deadline = clock::after(self.client.timeouts().total);
     }
@@ -342,7 +342,7 @@ impl CallExecution {
         self.queued_in_all += self.queued;
         self.span.record("queued_ms", self.queued_in_all.as_millis());
         let has_waited = admitted?;
-        // The caller may not have polled until the deadline had passed: nothing is sent then.
+        // Nothing is sent if the caller polled again only after the deadline.
         if now < self.deadline { Ok(has_waited) } else { Err(OUT_OF_TIME) }
     }
 

@@ -53,9 +53,9 @@ impl<'a> Labels<'a> {
     /// Returns the labels of 1-100 parcels as one file, in the order of their numbers: a PDF with one label on each
     /// page, or ZPL with one label after another. The methods of [`LabelDownload`] say where to.
     ///
-    /// Either every label is in the file, or none: [`ErrorBody::rejected_parcels`](crate::model::ErrorBody::rejected_parcels)
-    /// lists each one that is missing. The request counts as many times against the rate limit as it has numbers, and
-    /// can be repeated: it changes nothing.
+    /// Either every label is in the file, or none:
+    /// [`ErrorBody::rejected_parcels`](crate::model::ErrorBody::rejected_parcels) lists each one that is missing. The
+    /// request counts as many times against the rate limit as it has numbers, and can be repeated: it changes nothing.
     ///
     /// Errors: `Validation` (more than 100 numbers, one of them twice, or PNG, of which a file has one label),
     /// `Conflict` (a parcel was not found, was voided, or has no label yet), and those of [`Labels::download`].

@@ -1,11 +1,11 @@
-//! The moment when the next request may go: at even gaps, adjusted to the key's rate limit as the service's answers
-//! report it. After a pause some go at once, and the next second has fewer turns in return: no second has more than the
-//! limit. The limiter decides; [`pacer`](super::pacer) waits.
+//! The moment when the next request may be sent. Requests are evenly spaced, at a rate adjusted to the key's rate limit
+//! as the service's answers report it. After a pause some are sent at once, and the next second has fewer turns in
+//! return, so that no second exceeds the limit. The limiter decides; [`pacer`](super::pacer) waits.
 //!
-//! A request that has to wait gets a numbered ticket. Turns come to tickets in their order and pass
-//! with time alone, so that a caller who stops polling does not delay those behind it.
+//! A request that has to wait gets a numbered ticket. Tickets get their turns in order, and turns pass with time alone,
+//! so that a caller who stops polling does not delay those behind it.
 //!
-//! Pure: the time is a parameter.
+//! The functions are pure: the time is a parameter.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -26,10 +26,11 @@ const RECOVERY_PER_SECOND: f64 = 0.05;
 /// A turn that is taken late by at most this does not delay those behind it, so that lost milliseconds do not add up to
 /// a lower rate. It is half of what [`USED_SHARE`] leaves of a window; the network has the other half.
 const ON_TIME: Duration = Duration::from_millis(5);
-/// Maximum time between the first and the last of those that go at once: a program starts its calls one after the other.
+/// Maximum time between the first and the last of those that go at once: a program starts its calls one after the
+/// other.
 const BURST_LIFETIME: Duration = Duration::from_millis(20);
-/// Maximum number of requests that go at once before an answer has reported the rest of a window. Other processes with the
-/// same key may start at that moment: five of them fit into the 50 requests of a production key.
+/// Maximum number of requests that go at once before an answer has reported the rest of a window. Other processes with
+/// the same key may start at that moment: five of them fit into the 50 requests of a production key.
 const COLD_BURST: u32 = 10;
 /// Time for which a turn stays valid after it came. It is the length of a window, so that turns which are taken late
 /// and all at once still fit into one window.
@@ -283,14 +284,14 @@ impl Limiter {
     fn next_turn(&self, now: Instant) -> Instant {
         let Some(last) = self.last_turn else { return self.paused_until.unwrap_or(now) };
         let even_gap = self.even_gap(now);
-        // Other processes use the same key: the rest that they leave is spread over the window.
+        // Other processes use the same key, so the capacity that they leave is spread over the window.
         let spread = self.window.map(|window| {
             let left = window.ends.saturating_duration_since(last);
             (last + left / window.remaining.saturating_add(1), window.ends)
         });
         let repaid =
             self.repayment.map(|repayment| (last + repayment.gap(even_gap), repayment.until));
-        // Longer gaps end with their period: a turn is at its end, and not where an even gap would have put it.
+        // A longer gap ends with its period: the turn is at the end of the period, and not where an even gap would be.
         let slower = [spread, repaid].into_iter().flatten().map(|(turn, end)| turn.min(end));
         slower.chain(self.paused_until).fold(last + even_gap, Instant::max)
     }
@@ -319,7 +320,7 @@ impl Limiter {
 
     /// Adjusts the pace to an answer.
     pub(super) fn observe(&mut self, feedback: &RateLimitFeedback) {
-        // Turns that came before this answer followed the pace known then.
+        // Turns before this answer followed the rate that was known then.
         self.call_due_tickets(feedback.received);
         if let Some(rate_limit) = feedback.rate_limit {
             self.requests_per_second = rate_limit.limit.clamp(1, MAX_REQUESTS_PER_SECOND);
@@ -338,14 +339,14 @@ impl Limiter {
         let remaining_time = Duration::from_secs(feedback.window_seconds).clamp(SECOND, MAX_WINDOW);
         let latest_end = feedback.received + remaining_time;
         let window = match self.window {
-            // An answer that was overtaken by one of a later window is out of date.
+            // An answer is out of date if one of a later window has overtaken it.
             Some(known) if rate_limit.reset < known.reset && feedback.sent < known.ends => return,
             Some(known) if rate_limit.reset == known.reset && feedback.sent < known.ends => {
                 Window { remaining: known.remaining.min(rate_limit.remaining), ..known }
             }
             known => {
                 let ends = known.and_then(|known| known.end_of(rate_limit.reset));
-                // A window that counts a request sent after its estimated end has not ended then.
+                // A window that counts a request sent after its estimated end had not ended by then.
                 let ends = ends.filter(|ends| *ends > feedback.sent).unwrap_or(latest_end);
                 let ends = ends.min(latest_end);
                 Window { reset: rate_limit.reset, remaining: rate_limit.remaining, ends }
@@ -441,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_evenly_spread_from_the_first_one_on() {
+    fn turns_are_evenly_spaced_from_the_first_one() {
         for limit in [1, 50, 100, 5000] {
             let (start, mut limiter) = (start(), even(limit));
             let turns = turns(&mut limiter, start, 300);
@@ -461,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_come_one_by_one_in_the_order_of_the_queue() {
+    fn turns_are_given_in_the_order_of_the_queue() {
         let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         let gap = limiter.even_gap(start);
@@ -476,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn callers_that_never_come_back_delay_no_others() {
+    fn abandoned_tickets_delay_no_others() {
         let (start, mut limiter) = (start(), even(1));
         limiter.admit(start);
         let mut tickets = queue(&mut limiter, start, 11);
@@ -495,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_that_is_given_back_goes_to_the_next_caller() {
+    fn a_returned_ticket_goes_to_the_next_caller() {
         let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         let tickets = queue(&mut limiter, start, 3);
@@ -510,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_moves_at_the_pace_that_the_service_asks_for() {
+    fn the_queue_moves_at_the_rate_of_the_service() {
         let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         let mut tickets = queue(&mut limiter, start, 10);
@@ -522,7 +523,7 @@ mod tests {
             assert_eq!(limiter.check(ticket, now), Admission::Go);
             now += limiter.even_gap(now);
         }
-        // It was refused after its turn came and before it woke up: it waits with the others.
+        // A refusal came after its turn but before it woke up, so it waits with the others.
         let mut ticket = queue(&mut limiter, now - MS, 1).remove(0);
         limiter.call_due_tickets(ticket.due);
         let refused =
@@ -537,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_saves_up_nothing() {
+    fn unused_turns_do_not_accumulate() {
         let (start, mut limiter) = (start(), even(100));
         turns(&mut limiter, start, 5);
         let later = start + Duration::from_secs(10);
@@ -557,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_what_the_service_says() {
+    fn the_limit_is_read_from_the_answers() {
         let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 10, 9, 1000));
@@ -566,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn no_room_left_pauses_until_the_window_ends() {
+    fn a_full_window_pauses_until_it_ends() {
         let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 40, 1000));
@@ -579,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_s_end_is_learnt_from_the_first_answer_of_the_next() {
+    fn the_end_of_a_window_is_learnt_from_the_next_one() {
         let (start, mut limiter) = (start(), even(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
@@ -588,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_outlives_its_estimated_end_is_measured_again() {
+    fn a_window_that_outlasts_its_estimate_is_measured_again() {
         let (start, mut limiter) = (start(), even(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         let late = start + 1500 * MS;
@@ -597,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_overtaken_changes_nothing() {
+    fn an_outdated_answer_changes_nothing() {
         let (start, mut limiter) = (start(), even(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
@@ -609,7 +610,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_leave_is_spread_over_the_rest_of_the_window() {
+    fn capacity_left_by_other_clients_is_spread_evenly() {
         let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 19, 1000));
@@ -618,7 +619,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_leaves_seven_tenths_of_the_rate_which_recovers() {
+    fn a_refusal_lowers_the_rate_to_70_percent_for_a_while() {
         let (start, mut limiter) = (start(), even(100));
         let refused = RateLimitFeedback {
             rate_limit: None,
@@ -664,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_answer_only_a_few_go_at_once() {
+    fn before_the_first_answer_the_burst_is_small() {
         for (limit, max_burst, expected) in
             [(2, u32::MAX, 1), (50, u32::MAX, 10), (100, u32::MAX, 10), (100, 4, 4), (5000, 99, 10)]
         {
@@ -675,7 +676,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_pause_go_at_once_as_many_as_could_have_gone_in_it() {
+    fn after_a_pause_a_burst_makes_up_for_missed_turns() {
         for (limit, whole) in [(1, 1), (2, 1), (50, 49), (100, 99), (5000, 4950)] {
             let (start, mut limiter) = informed(limit, 1.0, u32::MAX);
             assert_eq!(at_once(&mut limiter, start), whole, "the first ones: {limit}");
@@ -721,7 +722,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_that_begins_with_a_burst_has_fewer_turns_later() {
+    fn a_window_that_begins_with_a_burst_has_fewer_turns() {
         for calls in [2_u32, 8, 30, 49, 60] {
             let (start, mut limiter) = informed(50, 1.0, u32::MAX);
             let mut turns: Vec<_> =
@@ -738,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn spread_turns_are_not_made_up_for_in_the_next_window() {
+    fn missed_turns_are_not_made_up_in_the_next_window() {
         let (start, mut limiter) = (start(), even(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 1, 1000));
@@ -775,7 +776,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_refused_for_any_phase_latency_and_jitter(
+        fn no_request_is_refused_at_any_phase_latency_or_jitter(
             phase in 0_u64..1_000_000, latency in 0_u64..200_000, seed in any::<u64>(),
             limit in prop::sample::select(vec![50_u32, 100]),
         ) {
@@ -803,7 +804,7 @@ mod tests {
         }
 
         #[test]
-        fn however_many_come_at_once_nothing_is_refused(
+        fn no_request_is_refused_for_any_number_of_callers(
             phase in 0_u64..1_000_000, latency in 0_u64..200_000, seed in any::<u64>(),
             limit in prop::sample::select(vec![7_u32, 50, 100]),
         ) {
@@ -830,7 +831,7 @@ mod tests {
         }
 
         #[test]
-        fn no_answer_makes_it_panic_or_pause_for_good(
+        fn no_answer_causes_a_panic_or_an_endless_pause(
             feedback in prop::collection::vec(
                 (any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>(), 0_u64..100_000, any::<Option<u64>>()),
                 0..50,
@@ -852,7 +853,7 @@ mod tests {
         }
 
         #[test]
-        fn no_window_is_exceeded_if_callers_wait_leave_or_vanish(
+        fn no_window_is_exceeded_if_callers_leave(
             phase in 0_u64..1_000_000, seed in any::<u64>(),
         ) {
             let (start, mut limiter) = (start(), even(100));

@@ -289,7 +289,7 @@ impl Client {
     }
 
     fn retry_policy(&self) -> MutexGuard<'_, RetryPolicy> {
-        // It is plain numbers, which a panic elsewhere leaves valid.
+        // It is plain numbers, which stay valid after a panic elsewhere.
         self.shared.retry_policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

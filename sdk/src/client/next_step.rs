@@ -86,7 +86,7 @@ impl Error {
             ErrorKind::KeyExpired => NextStep::LookUp { if_absent: self.if_expired_and_absent() },
             // The key may belong to an earlier version of the request, with another id.
             ErrorKind::KeyReused => LOOK_UP,
-            // There is no such endpoint: the address is wrong.
+            // The endpoint does not exist, so the address is wrong.
             ErrorKind::NotFound if self.known_code() == Some(ErrorCode::NotFound) => {
                 self.configure()
             }
@@ -130,7 +130,7 @@ impl Error {
             Some(ErrorCode::IdempotencyInProgress) => self.resend(),
             _ if self.may_have_executed() => LOOK_UP,
             Some(ErrorCode::ParcelDuplicateTracking) => NextStep::Correct,
-            // The client's own error: the label was reprinted during the download.
+            // The client's own error, because the label was reprinted during the download.
             _ if self.body().is_none() => self.resend(),
             _ => NextStep::GiveUp,
         }
@@ -231,7 +231,7 @@ mod tests {
     /// Checks the guide's table: the step of a kind when nothing is in doubt and when something is, if the call was
     /// given up for good and if it might continue.
     #[test]
-    fn every_kind_has_its_step_for_every_stop_reason_and_in_doubt() {
+    fn every_kind_has_a_step_for_every_stop_reason() {
         let same = |step: NextStep| std::array::from_fn(|_| step.clone());
         let table: [(&[ErrorKind], [NextStep; 4]); 10] = [
             // kinds: permanent, permanent in doubt, otherwise, otherwise in doubt
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_of_a_conflict_decides() {
+    fn the_code_of_a_conflict_decides_the_step() {
         for code in ErrorCode::ALL.iter().filter(|code| code.status() == 409) {
             let refused = |in_doubt| {
                 let error = error(Conflict, Some(StopReason::Permanent), in_doubt);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_such_an_endpoint_is_to_be_configured() {
+    fn a_missing_endpoint_is_a_configuration_error() {
         let step = |code, in_doubt| {
             let error = error(NotFound, Some(StopReason::Permanent), in_doubt);
             error.with(|inner| inner.body = Some(body(code))).next_step()
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_answer_of_the_service_is_no_configuration_error() {
+    fn an_unknown_answer_is_not_a_configuration_error() {
         let stop = Some(StopReason::Permanent);
         let row = Unreadable::new(serde_json::json!({"new": 1}));
         let unreadable = error(Decode, stop, false).with(|inner| inner.unreadable = Some(row));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resend_waits_a_second_to_an_hour_and_needs_a_key_in_doubt() {
+    fn a_resend_waits_a_second_to_an_hour_and_needs_a_key() {
         for (asked, after) in [(0, 1), (45, 45), (3600, 3600), (99_999_999, 3600)] {
             let error = error(Server, Some(StopReason::RetryAfterTooLong), true);
             let error = error.with(|inner| inner.retry_after = Some(Duration::from_secs(asked)));

@@ -120,7 +120,7 @@ impl Orders<'_> {
     /// # }
     /// ```
     pub async fn find(self, external_order_id: &str) -> Result<Vec<ParcelSummary>, Error> {
-        // The service keeps the id trimmed, and looks for it exactly.
+        // The service stores the id trimmed and compares it exactly.
         let list = self.client.parcels().list().external_order_id(external_order_id.trim());
         let (mut parcels, mut found, mut first_error) = (list.stream(), Vec::new(), None);
         while let Some(parcel) = parcels.next().await {

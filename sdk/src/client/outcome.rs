@@ -1,4 +1,4 @@
-//! The outcome of a write: whether this call executed it, or an earlier one.
+//! The outcome of a write: whether this call executed it or an earlier one did.
 
 use http::{HeaderMap, HeaderName, StatusCode};
 

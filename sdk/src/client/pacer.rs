@@ -1,4 +1,4 @@
-//! Waiting under the rate limit: calls of a client and its clones queue, first come, first served.
+//! Waiting under the rate limit. Calls of a client and its clones queue, first come, first served.
 //! [`limiter`](super::limiter) decides when a turn comes.
 
 use std::{
@@ -95,7 +95,7 @@ impl RateLimit {
     /// share each they do not get in each other's way. Like [`RateLimit::burst`], it is set when a client is built.
     #[must_use]
     pub fn share(self, part: f64) -> Self {
-        // Unlike this, `clamp` would keep NaN.
+        // `clamp` would keep NaN, and this does not.
         Self { share: if part > MIN_SHARE { part.min(1.0) } else { MIN_SHARE }, ..self }
     }
 }
@@ -222,7 +222,7 @@ impl Pacer {
     }
 
     fn with_limiter<T>(&self, action: impl FnOnce(&mut Limiter) -> T) -> T {
-        // The limiter is plain numbers, which a panic elsewhere leaves valid.
+        // The limiter is plain numbers, which stay valid after a panic elsewhere.
         action(&mut self.limiter.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,5 +1,5 @@
-//! Calls by method and path: for programs that pass on what their user types, and for operations that this
-//! version does not know yet.
+//! Raw calls by method and path, for programs that pass on what their user types, and for operations that this version
+//! does not know yet.
 
 use bytes::Bytes;
 use http::{Method, header::CONTENT_TYPE};
@@ -132,7 +132,7 @@ fn operation(method: &Method, path: &str) -> Option<Operation> {
     };
     let of_method =
         Operation::ALL.iter().filter(|known| known.method().as_str() == method.as_str());
-    // A fixed path also matches an operation whose last segment is a parameter, so the fixed one goes first.
+    // A fixed path also matches an operation whose last segment is a parameter, so fixed paths are tried first.
     of_method.filter(fits).min_by_key(|known| known.path().contains('{')).copied()
 }
 
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_paths_under_the_own_address_are_called() {
+    fn only_paths_under_the_base_url_are_called() {
         let table = [
             ("/api/v1/health", true),
             ("/api/v1/parcels?limit=1&status=VOIDED", true),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_is_known_by_method_and_path() {
+    fn an_operation_is_recognised_by_method_and_path() {
         for operation_here in Operation::ALL {
             let method = Method::from_bytes(operation_here.method().as_str().as_bytes()).unwrap();
             let path = operation_here.path_of("batch-1");
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_found_in_the_body() {
+    fn the_idempotency_key_is_found_in_the_body() {
         let key = |body: &str| key_in(body.as_bytes()).map(|key| key.as_str().to_owned());
         assert_eq!(key(r#"{"idempotencyKey":"order-0001"}"#).as_deref(), Some("order-0001"));
         for none in ["", "[]", "{}", r#"{"idempotencyKey":1}"#] {

@@ -1,4 +1,4 @@
-//! A successful answer: its value, and the data of the answer's head.
+//! A successful answer: its value, and what the answer's head says.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -192,8 +192,8 @@ pub(super) fn read<T: DeserializeOwned + HasSuccess>(
     let value: T = serde_json::from_slice(&response.body).map_err(|error| {
         let cause = cause(&response.headers, &error);
         let json = serde_json::from_slice(&response.body).ok();
-        // Even if the body does not match the type, its `success` says that the write was executed; a gateway's may be
-        // about the gateway.
+        // Even if the body does not match the type, its `success` says that the write was executed. The `success` of a
+        // gateway may be about the gateway itself.
         let is_settled = state.is_write && is_from_service(&response.headers);
         let error = match &json {
             Some(json) if is_settled && says_success(json) => {

@@ -22,8 +22,8 @@ impl ReqwestTransport {
         base: Url,
         builder: impl Fn() -> reqwest::ClientBuilder,
     ) -> Result<Self, Error> {
-        // On a machine without root certificates, such as a bare container, building a client that loads them
-        // fails, even for plain http. Bundled roots help then; they do not help against invalid settings.
+        // On a machine without root certificates, such as a bare container, a client that loads them cannot be built,
+        // even for plain http. Bundled roots help in this case, but not against invalid settings.
         let client = match builder().build() {
             Err(_) if reqwest::Client::builder().build().is_err() => with_bundled_roots(builder()),
             client => client,
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_the_same_url_however_it_is_read() {
+    fn an_address_is_the_same_url_for_http_and_reqwest() {
         let addresses = [
             "http://h:81/a/b/api/v1/tracking/SB-1?lang=es&x=%20+",
             "http://h:81/",

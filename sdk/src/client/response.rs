@@ -1,4 +1,4 @@
-//! An answer's head: the parts that a success passes on, and those that an error keeps.
+//! The head of an answer: the parts that a success passes on, and those that an error keeps.
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};

@@ -1,4 +1,4 @@
-//! Whether a failed attempt is made again, and when. It decides; [`execute`](super::execute) waits.
+//! The decision whether a failed attempt is made again, and when. [`execute`](super::execute) waits.
 
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ const MAX_RETRY_AFTER_JITTER: Duration = Duration::from_millis(250);
 /// Tokens that a retry takes from the budget. With its 500 tokens and 10 more a second that is 35 retries at once and
 /// then 43 a minute, for all calls of a client: during an outage at 50 calls a second, less than 3 % more load.
 const RETRY_COST_TOKENS: u32 = 14;
-/// Maximum number of connections that are kept open while they are idle. A service that restarts closes all of them at the
-/// same moment, and each takes a call with it. So a call's first retry after that needs no tokens if there are none left, as
-/// often as connections can have been idle: in an outage that is at most 5 % more load, with the budget.
+/// Maximum number of connections that are kept open while they are idle. A service that restarts closes all of them at
+/// the same moment, and each takes a call with it. So a call's first retry after that needs no tokens if there are none
+/// left, as often as connections can have been idle: in an outage that is at most 5 % more load, with the budget.
 pub(super) const MAX_IDLE_CONNECTIONS: usize = 64;
 /// After a 429 the service is up, and it said how long to wait, so such a retry is less likely to be in vain.
 const THROTTLED_RETRY_COST_TOKENS: u32 = 5;
@@ -306,7 +306,8 @@ impl RetryPolicy {
     /// third attempt would never use up the budget.
     pub(super) fn succeeded(&mut self, last_retry_cost: Option<u32>) {
         self.budget.refund(last_retry_cost.unwrap_or(SUCCESS_REFUND_TOKENS));
-        // A success after a retry does not count: a service that closes every other connection must use up the budget.
+        // A success after a retry gives nothing back, because a service that closes every other connection must use up
+        // the budget.
         if last_retry_cost.is_none() {
             self.idle_connections = MAX_IDLE_CONNECTIONS.min(self.idle_connections + 1);
         }
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn every_signal_is_retried_exactly_when_that_is_safe() {
+    fn every_failure_is_retried_only_when_that_is_safe() {
         use FailureClass::{Busy, MaybeSent, NotSent, Permanent, Server, Stale, Throttled};
         use StopReason::{NotRepeatable, Permanent as Same};
         // class, given up when repeatable, given up when not
@@ -478,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_the_least_wait_and_spreads_by_a_tenth() {
+    fn retry_after_is_a_minimum_wait_with_10_percent_jitter() {
         let asked_to_wait = |ms| FailedAttempt {
             retry_after: Some(Duration::from_millis(ms)),
             ..failed(FailureClass::Throttled)
@@ -493,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stale_connection_is_replaced_at_once_but_only_once() {
+    fn a_stale_connection_is_replaced_at_once_only_once() {
         let stale = failed(FailureClass::Stale);
         assert_eq!(decided(&stale), Decision::Wait(Duration::ZERO));
         let again = FailedAttempt { was_stale: true, number: 2, ..stale };
@@ -503,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn it_gives_up_in_time() {
+    fn retries_stop_before_the_deadline() {
         let server = failed(FailureClass::Server);
         let retry_after = |secs| Some(Duration::from_secs(secs));
         let table = [
@@ -542,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn every_class_has_its_price_and_a_spent_budget_ends_retries() {
+    fn every_class_has_its_cost_and_an_empty_budget_ends_retries() {
         use FailureClass::{Busy, MaybeSent, NotSent, Server, Stale, Throttled};
         let (all, throttled) = (500 / 14, 500 / 5);
         let table = [
@@ -589,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_gives_back_what_its_last_retry_cost_or_one() {
+    fn a_success_refunds_the_cost_of_its_last_retry() {
         let (mut policy, failed) = (policy(), failed(FailureClass::Server));
         while policy.decide(&Retry::standard(), &failed) != spent() {}
         policy.succeeded(Some(failed.cost()));
@@ -603,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_counts() {
+    fn every_setting_takes_effect() {
         let (short, long) = (Duration::from_millis(10), Duration::from_millis(20));
         let retry = Retry::standard().attempts(100).backoff(short, long).max_retry_after(short);
         let server = failed(FailureClass::Server);

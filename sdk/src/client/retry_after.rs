@@ -1,4 +1,4 @@
-//! How long a refusing service asks to wait. What cannot be read is ignored, and never a panic.
+//! The wait that a refusing service asks for. A value that cannot be read is ignored and never causes a panic.
 
 use std::time::{Duration, SystemTime};
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_time_that_can_be_read_counts() {
+    fn the_first_readable_wait_counts() {
         let status = StatusCode::TOO_MANY_REQUESTS;
         let after = |value: &'static str| ("retry-after", value.as_bytes());
         let (date, reset) = (("date", DATE.as_bytes()), ("x-ratelimit-reset", RESET.as_bytes()));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_of_the_rate_limit_counts_for_a_429_only() {
+    fn the_rate_limit_window_counts_for_a_429_only() {
         let headers: [(&str, &[u8]); 3] = [
             ("date", DATE.as_bytes()),
             ("x-ratelimit-reset", RESET.as_bytes()),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_ignored_and_never_a_panic() {
+    fn unreadable_waits_are_ignored() {
         let garbage = ["-1", "+1", "NaN", "inf", "1e9", "", "..", "1.2.3", "\t", "1;2", "0x10"];
         for value in garbage {
             let headers: [(&str, &[u8]); 1] = [("retry-after", value.as_bytes())];
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absurd_wait_is_a_long_one() {
+    fn an_absurd_wait_is_capped() {
         let headers: [(&str, &[u8]); 1] = [("retry-after", b"99999999999999999999999999")];
         assert_eq!(
             retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None),
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_headers_say_nothing_panics(
+        fn no_header_value_causes_a_panic(
             after in header_value(), date in header_value(), reset in header_value(),
             body in any::<Option<f64>>(), status in 100_u16..1000,
         ) {

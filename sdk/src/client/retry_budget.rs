@@ -1,7 +1,7 @@
-//! How much a client may spend on retries: a token bucket. Without it every caller of a service that is down
-//! would multiply its load; with it a long outage costs hardly more requests than there are calls.
+//! The budget for retries, a token bucket. Without it every caller of a service that is down would multiply its load.
+//! With it a long outage costs hardly more requests than there are calls.
 //!
-//! Pure: the time is a parameter.
+//! The functions are pure: the time is a parameter.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn five_hundred_tokens_and_ten_more_each_second() {
+    fn the_budget_holds_500_tokens_and_refills_10_per_second() {
         let (start, mut budget) = (start(), RetryBudget::default());
         assert_eq!(spent(&mut budget, 14, start), 35);
         assert_eq!(spent(&mut budget, 5, start), 2);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_can_be_spent_again_but_never_piles_up() {
+    fn refunded_tokens_can_be_spent_but_do_not_accumulate() {
         let (start, mut budget) = (start(), RetryBudget::default());
         budget.refund(14);
         assert_eq!(spent(&mut budget, 1, start), 500);
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_more_is_spent_than_there_was(
+        fn no_more_is_spent_than_the_budget_holds(
             steps in prop::collection::vec((0_u64..3_000_000, 0_u32..20, any::<bool>()), 0..200),
         ) {
             let (start, mut budget) = (start(), RetryBudget::default());
@@ -119,7 +119,7 @@ mod tests {
         }
 
         #[test]
-        fn elapsed_time_refills_the_same_in_pieces_and_at_once(
+        fn refilling_in_steps_equals_refilling_at_once(
             pieces in prop::collection::vec(0_u64..5_000, 1..100),
         ) {
             let start = start();

@@ -26,7 +26,7 @@ mod tests {
     use crate::client::{Retry, Timeouts};
 
     #[test]
-    fn settings_are_read_as_they_are_written() {
+    fn settings_survive_a_round_trip() {
         let odd = Duration::from_nanos(1_234_567_890);
         for time in [Duration::ZERO, odd, Duration::from_millis(100), Duration::MAX] {
             let timeouts = Timeouts::default().total(time).connect(time);
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn no_attempt_counts_as_one_and_nonsense_is_refused() {
+    fn zero_attempts_count_as_one_and_bad_values_are_refused() {
         assert_eq!(serde_json::from_str::<Retry>(r#"{"attempts": 0}"#).unwrap(), Retry::none());
         for wrong in [r#"{"total": -1}"#, r#"{"total": "1s"}"#, r#"{"totals": 1}"#] {
             assert!(serde_json::from_str::<Timeouts>(wrong).is_err(), "{wrong}");

@@ -1,4 +1,4 @@
-//! The spans of a call and of its attempts. They hold no secret and no personal data.
+//! The tracing spans of a call and of its attempts. They contain no secret and no personal data.
 
 use std::time::Duration;
 

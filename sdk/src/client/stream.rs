@@ -128,7 +128,7 @@ impl<I: Iterator<Item = OrderRequest> + Unpin> Stream for CreateMany<I> {
                 };
                 return Poll::Ready(self.next_order().map(unsent));
             }
-            // Calls that were sent inside a runtime are awaited outside of it too.
+            // Calls that were spawned inside a runtime can be awaited outside of it too.
             Err(_) => {}
         }
         self.in_progress.poll_next_unpin(context)

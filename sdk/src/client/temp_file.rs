@@ -1,4 +1,4 @@
-//! A file on disk that appears whole or not at all, and safe names for files.
+//! A file on disk that appears complete or not at all, and safe names for files.
 
 use std::{
     fs, io,
@@ -51,7 +51,7 @@ impl TempFile {
 impl Drop for TempFile {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // The error that ended the download is the one to report; a leftover file does no harm.
+            // A leftover file does no harm, and the error that ended the download is the one to report.
             let _ = fs::remove_file(path);
         }
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_from_outside_becomes_safe() {
+    fn an_untrusted_file_name_becomes_safe() {
         let table = [
             ("SB-SUCCESS-0001.pdf", "SB-SUCCESS-0001.pdf"),
             ("", "label"),

@@ -51,7 +51,7 @@ mod tests {
     use crate::model::ApiKey;
 
     #[test]
-    fn a_token_is_no_key_and_a_typo_is_seen() {
+    fn a_token_is_not_a_key_and_a_typo_is_detected() {
         let token = AdminToken::from_random(&[9; 32]);
         let typo = token.secret().replacen('9', "8", 1);
         for wrong in [&typo, "", "adm_", "adm_ñ", &token.secret().replacen("adm_", "pk_live_", 1)]

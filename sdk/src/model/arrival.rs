@@ -19,8 +19,8 @@ wire_enum! {
     }
 }
 
-/// The forecast of a parcel's arrival, at the moment of the service's answer. A parcel that is held, missed, returning or
-/// void has none, since no day can be promised.
+/// The forecast of a parcel's arrival, at the moment of the service's answer. A parcel that is held, missed, returning
+/// or void has none, since no day can be promised.
 ///
 /// ```
 /// use parcelo::model::{Arrival, ArrivalKind};

@@ -62,7 +62,7 @@ mod tests {
     use crate::model::ApiKey;
 
     #[test]
-    fn a_carrier_key_is_no_api_key_and_a_typo_is_seen() {
+    fn a_carrier_key_is_not_an_api_key_and_a_typo_is_detected() {
         for environment in Environment::ALL {
             let key = CarrierKey::from_random(environment, &[9; 32]);
             assert!(key.secret().starts_with(CarrierKey::prefix(environment)));

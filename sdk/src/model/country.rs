@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn only_exact_assigned_codes() {
+    fn only_exact_assigned_country_codes_are_accepted() {
         assert_eq!(CountryCode::parse("EC").map(|c| c.name(Language::Es)), Ok("Ecuador"));
         for bad in ["ec", "EU", "XX", "ECU", "", "AC"] {
             assert!(CountryCode::parse(bad).is_err(), "{bad}");

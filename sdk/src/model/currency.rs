@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_exact_codes() {
+    fn only_exact_currency_codes_are_accepted() {
         for good in ["USD", "EUR", "COP", "MXN", "PEN"] {
             assert_eq!(CurrencyCode::parse(good).map(|c| c.as_str()), Ok(good));
         }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_codes_are_those_that_others_know() {
+    fn the_currency_codes_are_those_of_another_list() {
         let letters = || 'A'..='Z';
         for text in letters()
             .flat_map(|a| letters().flat_map(move |b| letters().map(move |c| [a, b, c])))

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_reads_as_it_was_written() {
+    fn a_number_survives_a_round_trip() {
         for text in ["19.99", "0.1", "999999999.99", "1e2", "0", "1.0", "123456789.123456"] {
             let number: Number = serde_json::from_str(text).unwrap();
             let decimal = from_number(&number).unwrap();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_decimal_holds_is_none() {
+    fn numbers_beyond_a_decimal_are_refused() {
         let number: Number = serde_json::from_str("1e300").unwrap();
         assert_eq!(from_number(&number), None);
     }

@@ -276,7 +276,8 @@ impl ErrorBody {
     }
 }
 
-/// A parcel that cannot be part of a manifest, or whose label cannot be downloaded: an element of `error.details.errors`.
+/// A parcel that cannot be part of a manifest, or whose label cannot be downloaded: an element of
+/// `error.details.errors`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_details_is_read_as_that_kind_only() {
+    fn each_kind_of_details_is_read_only_as_that_kind() {
         let fault = json!({"errors": [{"field": "reason", "code": "TOO_LONG", "message": "m"}]});
         let item = json!({"code": "PARCEL_NOT_FOUND", "message": "m", "message_es": "e"});
         let unvoided =
@@ -418,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_parcel_says_which_and_why() {
+    fn a_rejected_parcel_has_its_number_and_reason() {
         let rejected_row = json!({"field": "trackingNumbers[3]", "trackingNumber": "a", "status": "VOIDED",
             "code": "PARCEL_NOT_MANIFESTABLE", "message": "m", "message_es": "e"});
         let rejected = with_details(&json!({"errors": [rejected_row]})).rejected_parcels();

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_is_found_by_its_word_and_speaks_both_languages() {
+    fn every_code_is_found_by_name_and_has_both_texts() {
         for code in ErrorCode::ALL {
             assert_eq!(ErrorCode::known(code.code()), Some(*code));
             assert_ne!(code.template(Language::En), code.template(Language::Es), "{code}");

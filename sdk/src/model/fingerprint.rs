@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_makes_no_difference() {
+    fn spelling_does_not_change_the_fingerprint() {
         let table = [
             (r#"{"a":1,"b":2}"#, r#"{ "b" : 2, "a" : 1 }"#),
             (r#"{"a":1.0}"#, r#"{"a":1}"#),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn any_value_makes_a_difference() {
+    fn any_changed_value_changes_the_fingerprint() {
         let table = [
             (r#"{"a":1}"#, r#"{"a":"1"}"#),
             (r#"{"a":[1,2]}"#, r#"{"a":[2,1]}"#),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_another_version_stored_is_known_again() {
+    fn a_fingerprint_of_an_older_version_still_matches() {
         let body = r#"{"b":[1,{"z":null,"y":"q\"\\\u00e9"},null],"a":1.50,"idempotencyKey":"x"}"#;
         // SHA-256 of a line feed and {"a":1.5,"b":[1,{"y":"q\"\\é"},null]}.
         let known = "fb42ecb4fca04b69f1e8c2e7d43bc657456fad500aec4d0380d699d607431eb8";
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_subject_counts() {
+    fn the_subject_changes_the_fingerprint() {
         let body = serde_json::json!({});
         assert_ne!(fingerprint(&body, "A"), fingerprint(&body, "B"));
     }

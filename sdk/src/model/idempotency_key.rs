@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn eight_to_sixty_four_plain_characters() {
+    fn a_key_has_8_to_64_plain_characters() {
         for good in ["12345678", "void-2026_01", &"k".repeat(64)] {
             assert!(IdempotencyKey::parse(good).is_ok(), "{good}");
         }
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_key_and_its_clones_share_a_memory() {
+    fn only_a_key_and_its_clones_share_their_state() {
         let key = IdempotencyKey::derive("shop", "1");
         let sent = key.clone().first_sent_at(DateTime::from_timestamp(7, 0).unwrap());
         assert_eq!(sent.clone().first_sent(), DateTime::from_timestamp(7, 0));

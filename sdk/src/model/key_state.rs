@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_doubtful_stays_so_until_an_answer_settles_it() {
+    fn a_doubt_remains_until_an_answer_settles_it() {
         use AttemptOutcome::{Executed, NotSent, Rejected};
         let table: [(&[AttemptOutcome], bool); 15] = [
             (&[NotSent], false),
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_that_says_most_counts() {
+    fn the_clock_with_the_longest_time_counts() {
         // The first attempt's clocks stand at 100 h; wall, monotonic, service; age
         let table = [
             (101, 1, None, 1),
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_s_attempt_ends_by_two_clocks_or_ten_minutes() {
+    fn the_attempt_of_another_process_ends_after_ten_minutes() {
         let minutes = TimeDelta::minutes;
         let by = |wall, service: Option<i64>, monotonic| Moment {
             wall: at(0) + minutes(wall),
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_key_is_no_younger_after_the_clock_is_set_back() {
+    fn a_clock_set_back_makes_a_restored_key_no_younger() {
         let now = |wall, hours, service: Option<i64>| Moment {
             wall: at(wall),
             monotonic: Some(TimeDelta::hours(hours)),
@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_read_as_it_was_written() {
+    fn a_state_survives_a_round_trip() {
         let mut memory = Memory::default();
         begin(&mut memory, Moment { service: Some(at(2)), ..moment(1) });
         memory.end_attempt(in_doubt("ab"));

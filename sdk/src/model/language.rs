@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_heavier_language_wins_and_garbage_is_english() {
+    fn the_preferred_language_wins_and_the_default_is_english() {
         let table = [
             ("", Language::En),
             ("es", Language::Es),

@@ -80,8 +80,8 @@ macro_rules! wire_enum {
     };
 }
 
-/// The traits of a newtype around checked text but for reading it, with its pattern and an example for documents: it has
-/// `fn parse(&str) -> Result<Self, InvalidValue>` and `fn as_str(&self) -> &str`.
+/// The traits of a newtype around checked text but for reading it, with its pattern and an example for documents: it
+/// has `fn parse(&str) -> Result<Self, InvalidValue>` and `fn as_str(&self) -> &str`.
 macro_rules! text_traits {
     ($name:ident, $pattern:expr, $example:literal) => {
         impl std::fmt::Display for $name {

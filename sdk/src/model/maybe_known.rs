@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_even_a_text_is_kept_as_json() {
+    fn a_value_that_is_not_a_text_is_kept_as_json() {
         for odd in [Value::Null, 7.into(), serde_json::json!({"code": "EC"})] {
             let read: MaybeKnown<CountryCode> = serde_json::from_value(odd.clone()).unwrap();
             assert_eq!(read, MaybeKnown::Unknown(odd.to_string()));

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_cannot_leave_its_place() {
+    fn a_path_parameter_is_escaped() {
         for hostile in ["a/b", "a?b", "a#b", "a b", "ñ", "%2e"] {
             let path = Operation::GetTracking.path_of(hostile);
             assert!(

@@ -378,7 +378,7 @@ mod tests {
         "products":[{"description":"Shirt","quantity":1,"unitFobValue":19.99}]}"#;
 
     #[test]
-    fn an_order_reads_and_writes_the_same() {
+    fn an_order_survives_a_round_trip() {
         let order: OrderRequest = serde_json::from_str(ORDER).unwrap();
         let again: OrderRequest =
             serde_json::from_value(serde_json::to_value(&order).unwrap()).unwrap();
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_shows_nothing_personal() {
+    fn debug_output_has_no_personal_data() {
         let order: OrderRequest = serde_json::from_str(ORDER).unwrap();
         let shown =
             format!("{order:?}{:?}{:?}{:?}", order.sender, order.receiver, order.receiver.address);

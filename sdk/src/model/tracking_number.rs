@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_ordered_as_they_are_compared_whatever_their_case() {
+    fn numbers_are_ordered_and_compared_without_case() {
         let number = |text| TrackingNumber::parse(text).unwrap();
         let sorted =
             BTreeSet::from(["sb-success-0002", "SB-SUCCESS-0001", "SB-success-0002"].map(number));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_to_thirty_letters_digits_and_inner_hyphens() {
+    fn a_number_has_10_to_30_letters_digits_and_hyphens() {
         let good = ["EC7K2M9QX4T8WD0", "SB-SUCCESS-0001", "0123456789", &"A".repeat(30)];
         let bad = [
             "",

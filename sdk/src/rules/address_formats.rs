@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_missing_leaves_no_gap() {
+    fn a_missing_part_leaves_no_gap() {
         let table = [
             ("US", ["Town, R 1", "Town, R", "Town 1", "Town"]),
             ("CA", ["Town R 1", "Town R", "Town 1", "Town"]),

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_comes_out_typed() {
+    fn a_valid_key_request_is_typed() {
         let read = check_key(&key(), &Destinations::All).unwrap();
         assert_eq!((read.name.as_str(), read.account.as_str()), ("Warehouse", "default"));
         assert_eq!(
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_line_of_which_all_is_seen() {
+    fn a_name_is_one_line_of_visible_characters() {
         for name in ["a", " Ñandú & Cía. 王 ", &"ñ".repeat(100)] {
             assert_eq!(check_name(name).as_deref(), Ok(name.trim()), "{name:?}");
         }

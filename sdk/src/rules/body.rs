@@ -187,14 +187,14 @@ mod tests {
     use crate::model::FaultCode;
 
     #[test]
-    fn a_body_reads_as_it_was_written() {
+    fn a_body_is_read_unchanged() {
         let text = r#"{"a":[1,-2,2.5,1e2,true,false,null,"\u00e9",{}],"b":{"c":{"a":1}}}"#;
         let expected: Value = serde_json::from_str(text).unwrap();
         assert_eq!(parse_body(text.as_bytes()), Ok(expected));
     }
 
     #[test]
-    fn a_fault_is_named_on_its_own_line() {
+    fn a_fault_has_its_line_and_column() {
         let table = [
             ("{\n\"a\": 1\n\"b\": 2}", "line 3, column 1."),
             ("{\n\"a\": 1,\n\"b\": tru\n}", "line 3, column 9."),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_one_fault_of_the_body() {
+    fn invalid_json_is_a_single_fault_of_the_body() {
         let deep = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
         let table: &[&[u8]] = &[
             b"",
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fault_says_where_and_which() {
+    fn a_fault_of_the_body_has_its_position_or_member() {
         assert!(parse_body(b"{\n \"a\": x}").unwrap_err().message.contains("line 2, column 7"));
         assert!(parse_body(br#"{"ab":1,"ab":2}"#).unwrap_err().message.contains("`ab`"));
     }

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_request_comes_out_typed_in_its_order() {
+    fn a_valid_request_is_typed_in_its_order() {
         let body = json!({"events": (0..100).map(scan).collect::<Vec<_>>(), "unknown": 1});
         let events = check_carrier_events(&body, now()).unwrap().events;
         assert_eq!(events.len(), 100);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn from_1970_to_five_minutes_ahead_is_fine() {
+    fn times_from_1970_to_five_minutes_ahead_are_valid() {
         for time in [
             "2026-01-10T15:05:00Z",
             "2026-01-10T10:05:00.000-05:00",

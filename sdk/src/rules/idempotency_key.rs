@@ -106,7 +106,7 @@ mod tests {
     use crate::model::FaultCode;
 
     #[test]
-    fn either_spelling_or_both_alike() {
+    fn the_key_is_read_from_header_body_or_both() {
         let table = [
             (json!({FIELD: "order-0001"}), None),
             (json!({FIELD: "order-0001"}), Some("order-0001")),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_is_missing() {
+    fn a_null_empty_or_absent_key_is_missing() {
         for body in [json!({}), json!({FIELD: null}), json!({FIELD: ""}), json!(7)] {
             assert_eq!(read_key(&body, None), KeyReading::Missing, "{body}");
             assert_eq!(read_key(&body, Some("")), KeyReading::Missing, "{body}");

@@ -264,13 +264,13 @@ mod tests {
     }
 
     #[test]
-    fn a_country_s_usual_code_brings_its_code_of_iso() {
+    fn a_common_country_code_suggests_its_iso_code() {
         let rejected = check_list([("country".into(), "UK".into())]).unwrap_err();
         assert_eq!(rejected.faults[0].suggestion.as_deref(), Some("GB"));
     }
 
     #[test]
-    fn all_faults_come_at_once() {
+    fn all_faults_are_reported_at_once() {
         let query = [
             ("createdTo", "2026-01-10"),
             ("createdFrom", "2026-01-11"),

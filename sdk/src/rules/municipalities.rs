@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_whole_and_sorted() {
+    fn the_municipalities_are_complete_and_sorted() {
         let all = Municipalities::all();
         assert_eq!(all.list.len(), 1122);
         assert!(all.list.is_sorted_by(|a, b| a.code < b.code));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_city_by_all_its_names() {
+    fn a_city_is_found_by_all_its_names() {
         let table = [
             ("Bogotá, D.C.", "Bogotá, D.C."),
             ("bogota", "Bogotá, D.C."),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typo_finds_the_name_that_was_meant() {
+    fn a_typo_finds_the_intended_name() {
         let table = [
             ("Bogta", None, Some("Bogotá, D.C.")),
             ("Medelin", None, Some("Medellín")),

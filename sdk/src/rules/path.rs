@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_reads_as_on_the_wire() {
+    fn a_path_is_spelled_as_on_the_wire() {
         let products = Path::BODY.member("products");
         let item = products.item(3);
         assert_eq!(Path::BODY.to_string(), "body");

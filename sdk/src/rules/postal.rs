@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_are_those_of_the_country() {
+    fn postal_codes_have_the_form_of_their_country() {
         let table = [
             ("US", "33101", Some(true)),
             ("US", "33101-1234", Some(true)),

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_of_id_is_recognised_however_it_is_written() {
+    fn a_kind_of_id_is_recognised_in_any_spelling() {
         let table = [
             ("CEDULA", Some("cedula")),
             ("Cédula", Some("cedula")),

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn good_requests_come_out_typed_and_trimmed() {
+    fn valid_requests_are_typed_and_trimmed() {
         let key = json!({"idempotencyKey": "void-0001", "trackingNumbers": ["a", "B"], "reason": " x\ny "});
         let void = check_void(&key, None).unwrap();
         assert_eq!((void.tracking_numbers.len(), void.reason.as_deref()), (2, Some("x\ny")));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_come_as_one_pdf_or_one_zpl_file_and_each_number_once() {
+    fn a_label_batch_is_one_pdf_or_zpl_with_each_number_once() {
         let request = |format: Value| json!({"trackingNumbers": ["ab", "c"], "format": format});
         for (format, read) in [
             (json!(null), LabelFormat::Pdf),

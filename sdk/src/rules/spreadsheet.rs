@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cell_is_never_a_formula_and_is_read_as_it_was() {
+    fn a_cell_is_never_a_formula_and_survives_a_round_trip() {
         let table = [
             ("=HYPERLINK(\"https://evil.example\")", "'=HYPERLINK(\"https://evil.example\")"),
             ("+1", "'+1"),

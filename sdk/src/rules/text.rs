@@ -63,7 +63,7 @@ mod chinese {
     }
 
     #[test]
-    fn the_ideographs_are_sorted() {
+    fn the_list_of_ideographs_is_sorted() {
         assert_eq!(HAN.len(), 6763);
         assert!(HAN.is_sorted());
     }
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_are_sorted_and_apart() {
+    fn the_character_tables_are_sorted_and_disjoint() {
         for table in [PRINTABLE, INVISIBLE, HIDDEN] {
             assert!(table.iter().all(|(first, last)| first <= last));
             assert!(table.windows(2).all(|pair| pair[0].1 < pair[1].0), "{table:?}");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_label_shows() {
+    fn a_label_shows_only_printable_characters() {
         for c in "aZ~ ñÑéßŁőșẞαΩжЇ–—‘“…€₲№".chars().filter(|c| *c != '№')
         {
             assert!(is_printable(c), "{c}");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_accent_of_its_own_joins_its_letter() {
+    fn a_combining_accent_joins_its_letter() {
         assert!(is_all_printable("Mun\u{303}oz\u{200B}\n"));
         assert!(!is_all_printable("Mun\u{20DD}oz"));
     }

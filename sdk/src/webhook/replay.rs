@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_bounded_by_count_and_by_time() {
+    fn the_replay_cache_is_bounded_by_count_and_time() {
         let guard = ReplayGuard::new(2);
         assert!(guard.is_new([1; 32], 10, 0) && guard.is_new([2; 32], 10, 0));
         assert!(!guard.is_new([1; 32], 10, 0) && !guard.is_new([2; 32], 10, 10));

@@ -31,7 +31,7 @@ fn verify(headers: &[Named<'_>], now: i64) -> Result<String, WebhookError> {
 }
 
 #[test]
-fn the_two_vectors_are_signed_as_published() {
+fn published_test_vectors_have_the_published_signature() {
     let table = [
         (SECRET, EVENT, SENT, BODY, TAG),
         (
@@ -68,7 +68,7 @@ fn an_independent_implementation_agrees_in_both_directions() {
 }
 
 #[test]
-fn an_event_is_read_from_what_was_verified() {
+fn an_event_is_read_from_the_verified_body() {
     let webhook = Webhook::new([Secret::parse(SECRET).unwrap()]).unwrap();
     let verified = webhook.verify_at(&headers("1768057500", TAG)[..], BODY, at(SENT)).unwrap();
     let event = verified.event().unwrap();
@@ -79,7 +79,7 @@ fn an_event_is_read_from_what_was_verified() {
 }
 
 #[test]
-fn future_kinds_and_words_are_kept_and_nonsense_is_refused() {
+fn unknown_kinds_are_kept_and_invalid_events_refused() {
     let event = |kind: &str, data: &str| {
         let body = format!(
             r#"{{"event":"{kind}","environment":"production","timestamp":"2026-01-10T15:05:00.000Z","new":1,"data":{data}}}"#
@@ -127,7 +127,7 @@ fn a_message_is_fresh_for_five_minutes_both_ways() {
 }
 
 #[test]
-fn while_a_secret_is_replaced_both_are_believed() {
+fn during_a_rotation_both_secrets_are_accepted() {
     let old = Secret::parse(OTHER).unwrap().sign(EVENT, SENT, BODY.as_bytes());
     let both = format!("{TAG} {old}");
     let check = |secrets: &[&str], signature: &str| {
@@ -150,7 +150,7 @@ fn while_a_secret_is_replaced_both_are_believed() {
 }
 
 #[test]
-fn every_changed_byte_is_seen() {
+fn every_changed_byte_is_detected() {
     let webhook = Webhook::new([SECRET]).unwrap();
     let headers = headers("1768057500", TAG);
     for place in 0..BODY.len() {
@@ -194,7 +194,7 @@ fn hostile_headers_are_refused_by_name() {
 }
 
 #[test]
-fn a_copy_is_refused_and_a_new_attempt_is_not() {
+fn a_replayed_message_is_refused_but_a_new_attempt_is_not() {
     let webhook = Webhook::new([SECRET]).unwrap().reject_replays(1_000);
     let secret = Secret::parse(SECRET).unwrap();
     let attempt = |timestamp: i64, now: i64| {
@@ -211,7 +211,7 @@ fn a_copy_is_refused_and_a_new_attempt_is_not() {
 }
 
 #[test]
-fn a_secret_has_24_to_64_bytes_and_never_shows_itself() {
+fn a_secret_has_24_to_64_bytes_and_is_never_shown() {
     let secret = Secret::parse(SECRET).unwrap();
     assert_eq!(secret.expose(), SECRET);
     let webhook = Webhook::new([secret]).unwrap();
@@ -233,7 +233,7 @@ fn a_secret_has_24_to_64_bytes_and_never_shows_itself() {
 
 proptest! {
     #[test]
-    fn nothing_makes_it_panic_or_believe(
+    fn no_input_causes_a_panic_or_is_accepted(
         values in prop::collection::vec((0_usize..4, prop::collection::vec(any::<u8>(), 0..60)), 0..5),
         body in prop::collection::vec(any::<u8>(), 0..100),
         now in -8_000_000_000_000_i64..8_000_000_000_000,

@@ -1,4 +1,4 @@
-//! The content of an error: its kind, and the facts that are known in spite of it.
+//! The content of an error: its kind, and what is known of the answer in spite of the error.
 
 use std::time::Duration;
 
@@ -10,11 +10,13 @@ use parcelo::{
 };
 use serde_json::json;
 
-use crate::script::{RECORD, Script, Step, answer, key, number, order, refusal};
+use crate::scripted_transport::{
+    RECORD, ScriptedTransport, Step, answer, key, number, order, refusal,
+};
 
 #[tokio::test(start_paused = true)]
-async fn a_call_without_time_times_out_and_is_not_called_rate_limited() {
-    let (client, script) = Script::client([answer(200, RECORD)]);
+async fn a_call_without_time_left_is_a_timeout_not_a_rate_limit() {
+    let (client, script) = ScriptedTransport::client([answer(200, RECORD)]);
     let hasty = client.with_timeouts(Timeouts::default().total(Duration::ZERO));
     for place_in_line in 0..3 {
         let error = hasty.tracking().get(&number()).await.unwrap_err();
@@ -23,12 +25,13 @@ async fn a_call_without_time_times_out_and_is_not_called_rate_limited() {
         assert!(error.to_string().contains("nothing was sent"), "{error}");
         assert!(!error.may_have_executed() && error.retry_after().is_none());
     }
-    assert!(script.sent().is_empty());
+    assert!(script.sent_requests().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_longer_than_the_call_s_time_is_a_rate_limit() {
-    let client = Client::builder(key()).transport(Script::client([answer(200, RECORD)]).1);
+async fn a_queue_longer_than_the_timeout_is_a_rate_limit_error() {
+    let client =
+        Client::builder(key()).transport(ScriptedTransport::client([answer(200, RECORD)]).1);
     let client = client.rate_limit(RateLimit::adaptive().burst(1)).build().unwrap();
     let hasty = client.with_timeouts(Timeouts::default().total(Duration::from_millis(1)));
     hasty.tracking().get(&number()).await.unwrap();
@@ -38,7 +41,7 @@ async fn a_queue_longer_than_the_call_s_time_is_a_rate_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_was_sent_is_said_only_if_no_attempt_sent_anything() {
+async fn not_sent_is_claimed_only_if_no_attempt_was_sent() {
     for (earlier, said) in [
         (Step::Fail(Phase::NotSent), true),
         (Step::Fail(Phase::Untrusted), true),
@@ -46,25 +49,25 @@ async fn nothing_was_sent_is_said_only_if_no_attempt_sent_anything() {
         (answer(503, ""), false),
         (answer(429, ""), false),
     ] {
-        let (client, _) = Script::client([earlier.clone(), Step::Fail(Phase::NotSent)]);
+        let (client, _) = ScriptedTransport::client([earlier.clone(), Step::Fail(Phase::NotSent)]);
         let error = client.tracking().get(&number()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Network, "{earlier:?}");
         assert_eq!(error.to_string().contains("nothing was sent"), said, "{earlier:?}: {error}");
     }
     // If all attempts of a write were refused it cannot have been executed, but it was sent.
-    let (client, script) = Script::client([answer(429, ""), Step::Fail(Phase::NotSent)]);
+    let (client, script) = ScriptedTransport::client([answer(429, ""), Step::Fail(Phase::NotSent)]);
     let error = client.orders().create(&order()).await.unwrap_err();
-    assert!(!error.may_have_executed() && script.sent().len() > 1);
+    assert!(!error.may_have_executed() && script.sent_requests().len() > 1);
     assert!(!error.to_string().contains("nothing was sent"), "{error}");
 }
 
 /// Returns the error of a creation with this answer.
 async fn refused(step: Step) -> Error {
-    Script::client([step]).0.orders().create(&order()).await.unwrap_err()
+    ScriptedTransport::client([step]).0.orders().create(&order()).await.unwrap_err()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_is_not_the_service_s_is_unexpected() {
+async fn a_refusal_of_another_service_is_unexpected() {
     for status in [400, 404, 409, 413, 415, 422] {
         for body in ["<html>nginx</html>", "", r#"{"error": "no"}"#] {
             let error = refused(answer(status, body)).await;
@@ -98,7 +101,7 @@ async fn an_answer_that_is_too_large_keeps_its_status_and_request_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_compressed_answer_that_was_not_asked_for_is_named() {
+async fn an_unrequested_compressed_answer_is_a_named_error() {
     let step = answer(201, "\u{1f}\u{8}").with("content-encoding", "gzip");
     let error = refused(step).await;
     let cause = std::error::Error::source(&error).unwrap().to_string();
@@ -120,7 +123,7 @@ fn page(rows: &[serde_json::Value]) -> Step {
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_row_does_not_lose_the_found_parcels() {
     let rows = [parcel("SB-SUCCESS-0001"), json!({"new": 1}), parcel("SB-SUCCESS-0002")];
-    let (client, _) = Script::client([answer(503, ""), page(&rows)]);
+    let (client, _) = ScriptedTransport::client([answer(503, ""), page(&rows)]);
     let error = client.orders().find("1001").await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 2));
     assert_eq!(error.request_id().map(RequestId::as_str), Some("req_1"));
@@ -131,7 +134,7 @@ async fn an_unreadable_row_does_not_lose_the_found_parcels() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_link_to_a_label_is_text_and_debug_hides_its_signature() {
+async fn debug_output_hides_the_signature_of_a_label_link() {
     const LINK: &str = "http://h/files/SB-SUCCESS-0001.pdf?sig=CANARY";
     let id = || ParcelId::unchecked("par_1");
     let created = Parcel::new(id(), number(), LINK);

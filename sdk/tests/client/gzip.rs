@@ -4,7 +4,7 @@ use miniz_oxide::deflate::compress_to_vec;
 use parcelo::{Client, ClientBuilder, ErrorKind, LabelFormat, Retry};
 use wiremock::{Mock, MockServer, ResponseTemplate, matchers::any};
 
-use crate::script::{CREATED, key, number, order};
+use crate::scripted_transport::{CREATED, key, number, order};
 
 /// Compresses content as a gzip file (RFC 1952).
 fn gzip(content: &[u8]) -> Vec<u8> {
@@ -14,7 +14,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
     [&head, &compress_to_vec(content, 6)[..], &check, &length].concat()
 }
 
-async fn answering(status: u16, encoding: &str, body: Vec<u8>) -> MockServer {
+async fn start_answering(status: u16, encoding: &str, body: Vec<u8>) -> MockServer {
     let server = MockServer::start().await;
     let response = ResponseTemplate::new(status).insert_header("content-encoding", encoding);
     Mock::given(any()).respond_with(response.set_body_bytes(body)).mount(&server).await;
@@ -26,15 +26,15 @@ fn builder(server: &MockServer) -> ClientBuilder {
 }
 
 #[tokio::test]
-async fn who_asks_for_it_gets_it_unpacked() {
-    let server = answering(201, "gzip", gzip(CREATED.as_bytes())).await;
+async fn a_client_with_gzip_gets_answers_decompressed() {
+    let server = start_answering(201, "gzip", gzip(CREATED.as_bytes())).await;
     let client = builder(&server).gzip().build().unwrap();
     assert!(client.orders().create(&order()).await.is_ok());
     let sent = server.received_requests().await.unwrap();
     assert_eq!(sent[0].headers["accept-encoding"], "gzip");
 
     let label = b"%PDF-1.7 ".repeat(1000);
-    let server = answering(200, "gzip", gzip(&label)).await;
+    let server = start_answering(200, "gzip", gzip(&label)).await;
     let client = builder(&server).gzip().build().unwrap();
     let (folder, number) = (tempfile::tempdir().unwrap(), number());
     let download = client.labels().download(&number, LabelFormat::Pdf);
@@ -46,8 +46,8 @@ async fn who_asks_for_it_gets_it_unpacked() {
 }
 
 #[tokio::test]
-async fn who_does_not_is_neither_asked_nor_given_a_packed_label() {
-    let server = answering(200, "gzip", gzip(b"%PDF-")).await;
+async fn a_client_without_gzip_neither_asks_for_nor_accepts_it() {
+    let server = start_answering(200, "gzip", gzip(b"%PDF-")).await;
     let client = builder(&server).build().unwrap();
     let (folder, number) = (tempfile::tempdir().unwrap(), number());
     let download = client.labels().download(&number, LabelFormat::Pdf);
@@ -61,7 +61,7 @@ async fn who_does_not_is_neither_asked_nor_given_a_packed_label() {
 }
 
 #[tokio::test]
-async fn a_label_cut_short_anywhere_is_an_error() {
+async fn a_truncated_compressed_label_is_an_error() {
     let whole = gzip(&b"%PDF-1.7 ".repeat(40));
     let server = MockServer::start().await;
     let client = builder(&server).gzip().build().unwrap();
@@ -78,12 +78,12 @@ async fn a_label_cut_short_anywhere_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_does_not_unpack_is_an_error_that_leaves_doubt() {
+async fn an_invalid_gzip_answer_leaves_the_write_in_doubt() {
     let mut spoilt = gzip(CREATED.as_bytes());
     let last = spoilt.len() - 8;
     spoilt[last] ^= 1;
     for body in [b"no gzip".to_vec(), spoilt] {
-        let server = answering(201, "gzip", body).await;
+        let server = start_answering(201, "gzip", body).await;
         let client = builder(&server).gzip().build().unwrap();
         let error = client.orders().create(&order()).await.unwrap_err();
         assert!(error.may_have_executed(), "{error:?}");
@@ -91,8 +91,8 @@ async fn what_does_not_unpack_is_an_error_that_leaves_doubt() {
 }
 
 #[tokio::test]
-async fn what_unpacks_to_more_than_any_label_is_an_error() {
-    let server = answering(200, "gzip", gzip(&vec![b' '; 17 << 20])).await;
+async fn a_gzip_bomb_is_an_error() {
+    let server = start_answering(200, "gzip", gzip(&vec![b' '; 17 << 20])).await;
     let client = builder(&server).gzip().build().unwrap();
     let label = client.labels().download(&number(), LabelFormat::Pdf).bytes().await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The integrator's headers: sent with every request to the service, and with no request elsewhere.
+//! Headers that the integrator adds: sent with every request to the service, and with no request to another host.
 
 use std::sync::{
     Arc,
@@ -8,13 +8,13 @@ use std::sync::{
 use http::HeaderValue;
 use parcelo::{Client, ClientBuilder, transport::Phase};
 
-use crate::script::{CREATED, Script, Step, answer, key, order};
+use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, order};
 
 const AGENT: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
 
 /// Returns a client that adds headers, its requests, and the number of times that the computed one was computed for.
-fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Script, Arc<AtomicU32>) {
-    let (script, computed) = (Script::client(steps).1, Arc::<AtomicU32>::default());
+fn client(steps: impl IntoIterator<Item = Step>) -> (Client, ScriptedTransport, Arc<AtomicU32>) {
+    let (script, computed) = (ScriptedTransport::client(steps).1, Arc::<AtomicU32>::default());
     let count = Arc::clone(&computed);
     let number = move || Some(HeaderValue::from(count.fetch_add(1, Ordering::SeqCst) + 1));
     let add = |builder: ClientBuilder| {
@@ -30,12 +30,12 @@ fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Script, Arc<AtomicU
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_go_with_every_attempt_beside_the_client_s_own() {
+async fn custom_headers_are_sent_with_every_attempt() {
     let (client, script, computed) =
         client([Step::Fail(Phase::NotSent), answer(503, ""), answer(201, CREATED)]);
     client.orders().create(&order()).await.unwrap();
-    assert_eq!(script.sent().len(), 3);
-    for (sent, attempt) in script.sent().iter().zip(["1", "2", "3"]) {
+    assert_eq!(script.sent_requests().len(), 3);
+    for (sent, attempt) in script.sent_requests().iter().zip(["1", "2", "3"]) {
         let of = |name| sent.headers().get_all(name).iter().collect::<Vec<_>>();
         assert_eq!(of("x-gateway-token"), ["CANARY"]);
         assert_eq!(of("x-attempt"), [attempt], "one value for each attempt");
@@ -50,14 +50,14 @@ async fn they_go_with_every_attempt_beside_the_client_s_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_host_receives_none_of_them() {
+async fn custom_headers_are_not_sent_to_a_label_host() {
     let (client, script, computed) = client([answer(200, "%PDF-")]);
     for host in ["labels.parcelo.example", "api.parcelo.example:8443", "api.parcelo.example"] {
         let link = format!("https://{host}/files/a.pdf?sig=x");
         let Ok(label) = client.labels().download_link(&link) else { continue };
         label.bytes().await.unwrap();
     }
-    let sent = script.sent();
+    let sent = script.sent_requests();
     let (away, home) = (&sent[0], &sent[1]);
     assert_eq!(away.uri().host(), Some("labels.parcelo.example"));
     let names: Vec<_> = away.headers().keys().map(http::HeaderName::as_str).collect();

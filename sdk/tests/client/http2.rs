@@ -1,4 +1,4 @@
-//! HTTP/2: the same phases, the same doubts, and the same check of a label's length.
+//! HTTP/2: the same error phases and the same check of a label's length as over HTTP/1.1.
 
 use std::{
     error::Error,
@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    script::{CREATED, RECORD, key, number, order},
+    scripted_transport::{CREATED, RECORD, key, number, order},
     socket::peer,
 };
 
@@ -29,7 +29,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The fate of each request.
 #[derive(Debug, Clone, Copy)]
-enum End {
+enum ConnectionEnd {
     /// The connection is closed before anything is read.
     Closed,
     /// The request is read, then the connection is closed.
@@ -57,8 +57,8 @@ fn builder(address: &str) -> ClientBuilder {
         .reqwest(parcelo::reqwest::ClientBuilder::http2_prior_knowledge)
 }
 
-async fn serve(end: End) -> (String, JoinSet<()>) {
-    peer(move |socket| meet(socket, end)).await
+async fn serve(end: ConnectionEnd) -> (String, JoinSet<()>) {
+    peer(move |socket| serve_broken(socket, end)).await
 }
 
 /// Returns a frame: length, type, no flags, the stream 0.
@@ -80,17 +80,17 @@ fn has_ended(bytes: &[u8]) -> bool {
     false
 }
 
-async fn meet(mut socket: TcpStream, end: End) {
+async fn serve_broken(mut socket: TcpStream, end: ConnectionEnd) {
     match end {
-        End::Closed => {}
-        End::Babble(bytes) => {
+        ConnectionEnd::Closed => {}
+        ConnectionEnd::Babble(bytes) => {
             let mut head = [0; 4096];
             let _ = socket.read(&mut head).await;
             let _ = socket.write_all(bytes).await;
             let _ = socket.shutdown().await;
             while socket.read(&mut head).await.is_ok_and(|length| length > 0) {}
         }
-        End::Away => {
+        ConnectionEnd::Away => {
             let _ = socket.write_all(&frame(4, &[])).await;
             let mut request = Vec::new();
             while !has_ended(&request) {
@@ -106,25 +106,29 @@ async fn meet(mut socket: TcpStream, end: End) {
     }
 }
 
-async fn answer(socket: TcpStream, end: End) {
+async fn answer(socket: TcpStream, end: ConnectionEnd) {
     let Ok(mut connection) = h2::server::handshake(socket).await else { return };
     while let Some(Ok((request, respond))) = connection.accept().await {
         let body = request.into_body();
         match end {
-            End::Unanswered => return,
-            End::AwayAfter => connection.abrupt_shutdown(Reason::NO_ERROR),
+            ConnectionEnd::Unanswered => return,
+            ConnectionEnd::AwayAfter => connection.abrupt_shutdown(Reason::NO_ERROR),
             _ => drop(tokio::spawn(respond_with(respond, body, end))),
         }
     }
 }
 
-async fn respond_with(mut respond: SendResponse<Bytes>, mut body: h2::RecvStream, end: End) {
+async fn respond_with(
+    mut respond: SendResponse<Bytes>,
+    mut body: h2::RecvStream,
+    end: ConnectionEnd,
+) {
     while let Some(Ok(piece)) = body.data().await {
         let _ = body.flow_control().release_capacity(piece.len());
     }
     match end {
-        End::Reset(reason) => respond.send_reset(reason),
-        End::Body(promised, text, reset) => {
+        ConnectionEnd::Reset(reason) => respond.send_reset(reason),
+        ConnectionEnd::Body(promised, text, reset) => {
             let mut head = http::Response::builder().status(200);
             if let Some(promised) = promised {
                 head = head.header("content-length", promised);
@@ -153,43 +157,43 @@ fn phase(error: &parcelo::Error) -> Option<Phase> {
 }
 
 #[tokio::test]
-async fn an_answer_is_read_and_the_connection_used_again() {
+async fn an_answer_is_read_and_the_connection_reused() {
     let length = Some(RECORD.len());
-    let (address, _server) = serve(End::Body(length, RECORD, None)).await;
+    let (address, _server) = serve(ConnectionEnd::Body(length, RECORD, None)).await;
     let client = builder(&address).retry(Retry::none()).build().unwrap();
     let number = number();
     let calls = (0..8).map(|_| async { client.tracking().get(&number).await });
     for record in futures_util::future::join_all(calls).await {
         assert_eq!(record.unwrap().meta().attempts, 1);
     }
-    let (address, _server) = serve(End::Body(None, CREATED, None)).await;
+    let (address, _server) = serve(ConnectionEnd::Body(None, CREATED, None)).await;
     let client = builder(&address).build().unwrap();
     client.orders().create(&order()).await.unwrap();
 }
 
 #[tokio::test]
-async fn each_broken_peer_has_the_phase_that_it_has_without() {
+async fn each_broken_peer_has_the_same_phase_as_over_http_1() {
     let cut = r#"{"trackingNumber":"#;
     let table = [
-        (End::Closed, Phase::Stale),
-        (End::Unanswered, Phase::Stale),
-        (End::Away, Phase::Stale),
-        (End::AwayAfter, Phase::Stale),
-        (End::Reset(Reason::REFUSED_STREAM), Phase::Stale),
-        (End::Reset(Reason::INTERNAL_ERROR), Phase::MaybeSent),
-        (End::Reset(Reason::CANCEL), Phase::MaybeSent),
-        (End::Reset(Reason::HTTP_1_1_REQUIRED), Phase::MaybeSent),
-        (End::Silence, Phase::Timeout),
-        (End::Babble(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Phase::NotHttp),
-        (End::Babble(b"220 smtp.example ESMTP\r\n"), Phase::NotHttp),
-        (End::Body(Some(999), cut, None), Phase::MaybeSent),
-        (End::Body(None, cut, Some(Reason::INTERNAL_ERROR)), Phase::MaybeSent),
+        (ConnectionEnd::Closed, Phase::Stale),
+        (ConnectionEnd::Unanswered, Phase::Stale),
+        (ConnectionEnd::Away, Phase::Stale),
+        (ConnectionEnd::AwayAfter, Phase::Stale),
+        (ConnectionEnd::Reset(Reason::REFUSED_STREAM), Phase::Stale),
+        (ConnectionEnd::Reset(Reason::INTERNAL_ERROR), Phase::MaybeSent),
+        (ConnectionEnd::Reset(Reason::CANCEL), Phase::MaybeSent),
+        (ConnectionEnd::Reset(Reason::HTTP_1_1_REQUIRED), Phase::MaybeSent),
+        (ConnectionEnd::Silence, Phase::Timeout),
+        (ConnectionEnd::Babble(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Phase::NotHttp),
+        (ConnectionEnd::Babble(b"220 smtp.example ESMTP\r\n"), Phase::NotHttp),
+        (ConnectionEnd::Body(Some(999), cut, None), Phase::MaybeSent),
+        (ConnectionEnd::Body(None, cut, Some(Reason::INTERNAL_ERROR)), Phase::MaybeSent),
     ];
     for (end, expected) in table {
         let (address, _server) = serve(end).await;
         let timeouts = Timeouts::default().total(HOUR).attempt(HOUR).connect(HOUR);
         let client = builder(&address).retry(Retry::none()).timeouts(timeouts).build().unwrap();
-        let flies = matches!(end, End::Silence);
+        let flies = matches!(end, ConnectionEnd::Silence);
         let error = client.tracking().get(&number()).await.unwrap_err();
         if flies {
             tokio::time::resume();
@@ -215,8 +219,8 @@ async fn each_broken_peer_has_the_phase_that_it_has_without() {
 }
 
 #[tokio::test]
-async fn what_the_other_side_has_not_looked_at_is_sent_again_at_once() {
-    for end in [End::Reset(Reason::REFUSED_STREAM), End::Away] {
+async fn a_refused_stream_is_sent_again_at_once() {
+    for end in [ConnectionEnd::Reset(Reason::REFUSED_STREAM), ConnectionEnd::Away] {
         let (address, _server) = serve(end).await;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&seen);
@@ -236,13 +240,13 @@ async fn what_the_other_side_has_not_looked_at_is_sent_again_at_once() {
 }
 
 #[tokio::test]
-async fn a_label_cut_short_leaves_no_file() {
+async fn a_truncated_label_leaves_no_file() {
     let ends = [
-        End::Body(Some(99), "%PDF-", None),
-        End::Body(Some(2), "%PDF-", None),
-        End::Body(Some(99), "%PDF-", Some(Reason::CANCEL)),
-        End::Body(Some(99), "%PDF-", Some(Reason::NO_ERROR)),
-        End::Body(None, "%PDF-", Some(Reason::NO_ERROR)),
+        ConnectionEnd::Body(Some(99), "%PDF-", None),
+        ConnectionEnd::Body(Some(2), "%PDF-", None),
+        ConnectionEnd::Body(Some(99), "%PDF-", Some(Reason::CANCEL)),
+        ConnectionEnd::Body(Some(99), "%PDF-", Some(Reason::NO_ERROR)),
+        ConnectionEnd::Body(None, "%PDF-", Some(Reason::NO_ERROR)),
     ];
     for end in ends {
         let (address, _server) = serve(end).await;
@@ -253,7 +257,7 @@ async fn a_label_cut_short_leaves_no_file() {
         assert!(label.save_to(folder.path().join("label.pdf")).await.is_err(), "{end:?}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{end:?}");
     }
-    let (address, _server) = serve(End::Body(Some(5), "%PDF-", None)).await;
+    let (address, _server) = serve(ConnectionEnd::Body(Some(5), "%PDF-", None)).await;
     let client = builder(&address).build().unwrap();
     let label = client.labels().download(&number(), LabelFormat::Pdf).bytes().await;
     assert_eq!(&label.unwrap()[..], b"%PDF-");

@@ -1,4 +1,4 @@
-//! The life of an idempotency key: made with the request, sent for 24 hours, known in every outcome.
+//! The life of an idempotency key: created with its request, sent for 24 hours, and returned in every outcome.
 
 use std::time::Duration;
 
@@ -7,7 +7,9 @@ use parcelo::{
     VoidRequest, calls::StopReason, transport::Phase,
 };
 
-use crate::script::{CREATED, Script, Step, answer, key, number, order, refusal};
+use crate::scripted_transport::{
+    CREATED, ScriptedTransport, Step, answer, key, number, order, refusal,
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -17,8 +19,9 @@ async fn sleep(time: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_is_sent_until_ten_minutes_before_its_end() {
-    let (client, script) = Script::client([Step::Fail(Phase::MaybeSent), answer(201, CREATED)]);
+async fn a_key_is_sent_until_ten_minutes_before_it_expires() {
+    let (client, script) =
+        ScriptedTransport::client([Step::Fail(Phase::MaybeSent), answer(201, CREATED)]);
     let (order, client) = (order(), client.with_retry(Retry::none()));
     assert!(order.idempotency_key.first_sent().is_none());
     assert!(client.orders().create(&order).await.unwrap_err().may_have_executed());
@@ -34,7 +37,7 @@ async fn a_key_is_sent_until_ten_minutes_before_its_end() {
     assert_eq!((error.attempts(), error.may_have_executed()), (0, true));
     assert_eq!(error.idempotency_key(), Some(&order.idempotency_key));
     assert_eq!(order.idempotency_key.first_sent(), Some(first), "later attempts do not renew it");
-    assert_eq!(script.sent().len(), 2);
+    assert_eq!(script.sent_requests().len(), 2);
 
     let mut order = order;
     order.idempotency_key = IdempotencyKey::random();
@@ -43,7 +46,7 @@ async fn a_key_is_sent_until_ten_minutes_before_its_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_of_any_kind_is_not_sent_again_after_24_hours() {
-    let (client, script) = Script::client([Step::Fail(Phase::MaybeSent)]);
+    let (client, script) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent)]);
     let client = client.with_retry(Retry::none());
     let key = |name| IdempotencyKey::parse(name).unwrap();
     let awb = parcelo::Awb::parse("17612345675").unwrap();
@@ -60,7 +63,7 @@ async fn a_write_of_any_kind_is_not_sent_again_after_24_hours() {
     assert_eq!(outcomes().await, [ErrorKind::Network; 3]);
     sleep(24 * HOUR).await;
     assert_eq!(outcomes().await, [ErrorKind::KeyExpired; 3]);
-    assert_eq!(script.sent().len(), 3);
+    assert_eq!(script.sent_requests().len(), 3);
 }
 
 fn expired() -> (ErrorKind, Option<StopReason>) {
@@ -68,8 +71,8 @@ fn expired() -> (ErrorKind, Option<StopReason>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_goes_on_says_when_the_key_was_first_sent() {
-    let (client, script) = Script::client([answer(201, CREATED)]);
+async fn a_restored_key_needs_the_time_when_it_was_first_sent() {
+    let (client, script) = ScriptedTransport::client([answer(201, CREATED)]);
     for (hours, fine) in [(23, true), (25, false)] {
         let stored = order();
         client.orders().create(&stored).await.unwrap();
@@ -78,22 +81,22 @@ async fn a_process_that_goes_on_says_when_the_key_was_first_sent() {
         again.idempotency_key = again.idempotency_key.first_sent_at(ago);
         assert_eq!(client.orders().create(&again).await.is_ok(), fine, "{hours}");
     }
-    assert_eq!(script.sent().len(), 3);
+    assert_eq!(script.sent_requests().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_retry_outlives_its_key() {
     let patient = Retry::standard().attempts(1000).unbudgeted().max_retry_after(2 * HOUR);
     let timeouts = Timeouts::default().total(1000 * HOUR);
-    let (client, script) = Script::client([answer(503, "").with("retry-after", "3600")]);
+    let (client, script) = ScriptedTransport::client([answer(503, "").with("retry-after", "3600")]);
     let client = client.with_retry(patient).with_timeouts(timeouts);
     let error = client.orders().create(&order()).await.unwrap_err();
     assert_eq!(error.stop_reason(), Some(StopReason::KeyExpired));
-    assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Server, 24));
+    assert_eq!((error.kind(), script.sent_requests().len()), (ErrorKind::Server, 24));
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_write_tells_its_key_whatever_becomes_of_it() {
+async fn every_write_returns_its_key_in_every_outcome() {
     let steps = [
         answer(400, refusal("VALIDATION_FAILED")),
         answer(503, ""),
@@ -102,7 +105,7 @@ async fn every_write_tells_its_key_whatever_becomes_of_it() {
         Step::Hang,
     ];
     for step in steps {
-        let (client, _) = Script::client([step.clone()]);
+        let (client, _) = ScriptedTransport::client([step.clone()]);
         let key = IdempotencyKey::parse("write-0001").unwrap();
         let void = VoidRequest::new(key.clone(), &[number()]);
         let reprint = ReprintRequest::new(key.clone());
@@ -123,13 +126,13 @@ async fn every_write_tells_its_key_whatever_becomes_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_of_any_settings_is_one_client() {
-    let script = Script::client([answer(503, "")]).1;
+async fn a_client_has_one_type_for_all_settings() {
+    let script = ScriptedTransport::client([answer(503, "")]).1;
     let client = Client::builder(key()).transport(script.clone()).build().unwrap();
     for _ in 0..40 {
         let _ = client.with_timeouts(Timeouts::default()).health().await;
     }
-    let sent = script.sent().len();
+    let sent = script.sent_requests().len();
     assert!((40..90).contains(&sent), "{sent}");
     let twice = client.with_retry(Retry::standard().attempts(2));
     let mut stops = Vec::new();

@@ -1,11 +1,11 @@
-//! A label is whole, or it is an error.
+//! Downloads of labels: a saved label is complete, or the call is an error.
 
 use std::{path::Path, time::Duration};
 
 use bytes::Bytes;
 use parcelo::{Client, Error, ErrorKind, LabelFormat};
 
-use crate::script::{Piece, Script, Step, answer, key, number, refusal};
+use crate::scripted_transport::{Piece, ScriptedTransport, Step, answer, key, number, refusal};
 
 const LABEL: &[u8] = b"%PDF-1.7 label";
 
@@ -20,12 +20,12 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_is_saved_whole_in_place_of_an_older_one() {
+async fn a_saved_label_is_complete_and_replaces_an_older_one() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("label.pdf");
     std::fs::write(&path, "an older and much longer label").unwrap();
     let reader = std::fs::File::open(&path).unwrap();
-    let (client, script) = Script::client([label(14, &[&LABEL[..5], &LABEL[5..]])]);
+    let (client, script) = ScriptedTransport::client([label(14, &[&LABEL[..5], &LABEL[5..]])]);
     let length =
         client.labels().download(&number(), LabelFormat::Pdf).save_to(&path).await.unwrap();
     assert_eq!((length, std::fs::read(&path).unwrap()), (14, LABEL.to_vec()));
@@ -33,13 +33,13 @@ async fn a_label_is_saved_whole_in_place_of_an_older_one() {
     let still = std::io::read_to_string(reader).unwrap();
     assert_eq!(still, "an older and much longer label", "who reads the old file reads it whole");
     assert_eq!(
-        script.sent()[0].uri(),
+        script.sent_requests()[0].uri(),
         "http://localhost/api/v1/labels/SB-SUCCESS-0001/download?format=PDF"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_that_is_cut_short_leaves_only_the_old_file() {
+async fn a_truncated_label_leaves_the_old_file() {
     let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Break]);
     let silent = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL.into()), Piece::Silence]);
     let refused = answer(409, refusal("LABEL_VOIDED"));
@@ -60,7 +60,7 @@ async fn a_label_that_is_cut_short_leaves_only_the_old_file() {
         let old = directory.path().join("old.pdf");
         std::fs::write(&old, "old").unwrap();
         for path in [&old, &directory.path().join("new.pdf")] {
-            let (client, _) = Script::client([step.clone()]);
+            let (client, _) = ScriptedTransport::client([step.clone()]);
             let number = number();
             let download = client.labels().download(&number, LabelFormat::Pdf);
             assert_eq!(download.save_to(path).await.unwrap_err().kind(), kind, "{step:?}");
@@ -71,17 +71,17 @@ async fn a_label_that_is_cut_short_leaves_only_the_old_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_is_saved_under_the_longest_name_that_a_disk_takes() {
+async fn a_label_is_saved_under_the_longest_valid_file_name() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("n".repeat(255));
-    let (client, _) = Script::client([label(14, &[LABEL])]);
+    let (client, _) = ScriptedTransport::client([label(14, &[LABEL])]);
     let number = number();
     let saved = client.labels().download(&number, LabelFormat::Pdf).save_to(&path).await;
     assert_eq!((saved.unwrap(), std::fs::read(&path).unwrap()), (14, LABEL.to_vec()));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_or_json_in_the_place_of_a_label_is_not_saved_as_one() {
+async fn html_or_json_instead_of_a_label_is_not_saved() {
     let typed = |kind: &str| label(14, &[LABEL]).with("content-type", kind);
     let broken = Step::Answer(200, vec![], vec![Piece::Bytes(LABEL[..5].into()), Piece::Break]);
     let table = [
@@ -95,24 +95,24 @@ async fn a_page_or_json_in_the_place_of_a_label_is_not_saved_as_one() {
     ];
     for (steps, attempts) in table {
         let directory = tempfile::tempdir().unwrap();
-        let (client, number) = (Script::client(steps.clone()).0, number());
+        let (client, number) = (ScriptedTransport::client(steps.clone()).0, number());
         let download = client.labels().download(&number, LabelFormat::Pdf);
         let saved = download.save_in(&directory).await;
         let failed = saved.map_err(|error| (error.kind(), error.attempts())).err();
         assert_eq!(failed, attempts.map(|count| (ErrorKind::Decode, count)), "{steps:?}");
         assert_eq!(names(directory.path()).len(), usize::from(attempts.is_none()), "{steps:?}");
     }
-    let (client, _) = Script::client([typed("text/html")]);
+    let (client, _) = ScriptedTransport::client([typed("text/html")]);
     let number = number();
     let download = client.labels().download(&number, LabelFormat::Pdf);
     assert_eq!(download.bytes().await.unwrap_err().kind(), ErrorKind::Decode);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_is_streamed_to_disk_and_a_dropped_one_removed() {
+async fn a_label_is_streamed_to_disk_and_removed_if_dropped() {
     let slow = Piece::After(Duration::from_secs(9), Bytes::from_static(&LABEL[5..]));
     let pieces = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), slow];
-    let (client, _) = Script::client([Step::Answer(200, vec![], pieces)]);
+    let (client, _) = ScriptedTransport::client([Step::Answer(200, vec![], pieces)]);
     let directory = tempfile::tempdir().unwrap();
     let (path, number) = (directory.path().join("label.pdf"), number());
     std::fs::write(&path, "old").unwrap();
@@ -128,34 +128,36 @@ async fn a_label_is_streamed_to_disk_and_a_dropped_one_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_that_breaks_off_continues_on_disk() {
+async fn an_interrupted_label_continues_where_it_stopped() {
     let broken = vec![Piece::Bytes(Bytes::from_static(&LABEL[..5])), Piece::Break];
-    let (client, script) = Script::client([Step::Answer(200, vec![], broken), label(14, &[LABEL])]);
+    let (client, script) =
+        ScriptedTransport::client([Step::Answer(200, vec![], broken), label(14, &[LABEL])]);
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("label.pdf");
     let number = number();
     let save = client.labels().download(&number, LabelFormat::Pdf).save_to(&path);
-    assert_eq!((save.await.unwrap(), script.sent().len()), (14, 2));
+    assert_eq!((save.await.unwrap(), script.sent_requests().len()), (14, 2));
     assert_eq!(std::fs::read(&path).unwrap(), LABEL);
     assert_eq!(names(directory.path()), ["label.pdf"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_download_that_breaks_off_is_begun_again() {
-    let (client, script) = Script::client([label(14, &[&LABEL[..5]]), label(14, &[LABEL])]);
+async fn an_interrupted_download_is_retried() {
+    let (client, script) =
+        ScriptedTransport::client([label(14, &[&LABEL[..5]]), label(14, &[LABEL])]);
     let bytes = client.labels().download(&number(), LabelFormat::Png).bytes().await.unwrap();
-    assert_eq!((&bytes[..], script.sent().len()), (LABEL, 2));
+    assert_eq!((&bytes[..], script.sent_requests().len()), (LABEL, 2));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_cannot_be_written_is_an_error_and_leaves_nothing() {
+async fn an_unwritable_file_is_an_error_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let taken = directory.path().join("taken");
     std::fs::create_dir(&taken).unwrap();
     std::fs::write(taken.join("x"), "x").unwrap();
     let missing = directory.path().join("missing/label.pdf");
     for path in [taken.clone(), missing, "/".into(), "..".into()] {
-        let (client, _) = Script::client([label(14, &[LABEL])]);
+        let (client, _) = ScriptedTransport::client([label(14, &[LABEL])]);
         let number = number();
         let download = client.labels().download(&number, LabelFormat::Pdf);
         let error = download.save_to(&path).await.unwrap_err();
@@ -165,15 +167,15 @@ async fn a_file_that_cannot_be_written_is_an_error_and_leaves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_label_may_take_longer_than_any_other_call() {
+async fn a_slow_label_may_outlast_the_call_timeout() {
     let slow = vec![Piece::After(Duration::from_secs(9), LABEL.into()); 10];
-    let (client, _) = Script::client([Step::Answer(200, vec![], slow)]);
+    let (client, _) = ScriptedTransport::client([Step::Answer(200, vec![], slow)]);
     let bytes = client.labels().download(&number(), LabelFormat::Zpl).bytes().await.unwrap();
     assert_eq!(bytes.len(), 140);
 }
 
 /// Returns the pieces of a streamed label, and the error at its end.
-async fn streamed(client: &Client) -> (Vec<Bytes>, Option<Error>) {
+async fn read_stream(client: &Client) -> (Vec<Bytes>, Option<Error>) {
     let number = number();
     let mut stream = client.labels().download(&number, LabelFormat::Pdf).stream().await.unwrap();
     let mut pieces = Vec::new();
@@ -190,7 +192,7 @@ async fn streamed(client: &Client) -> (Vec<Bytes>, Option<Error>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_is_the_whole_file_however_often_it_breaks_off() {
+async fn a_stream_is_complete_despite_interruptions() {
     let broken = |pieces: &[&'static [u8]], end: Piece| {
         let pieces = pieces.iter().map(|piece| Piece::Bytes(Bytes::from_static(piece)));
         Step::Answer(200, vec![], pieces.chain([end]).collect())
@@ -206,10 +208,14 @@ async fn a_stream_is_the_whole_file_however_often_it_breaks_off() {
         (vec![broken(&[&LABEL[..9]], Piece::Break), answer(503, ""), whole()], 3),
     ];
     for (steps, requests) in table {
-        let (client, script) = Script::client(steps.clone());
-        let (pieces, error) = streamed(&client).await;
+        let (client, script) = ScriptedTransport::client(steps.clone());
+        let (pieces, error) = read_stream(&client).await;
         assert!(error.is_none(), "{steps:?}: {error:?}");
-        assert_eq!((&pieces.concat()[..], script.sent().len()), (LABEL, requests), "{steps:?}");
+        assert_eq!(
+            (&pieces.concat()[..], script.sent_requests().len()),
+            (LABEL, requests),
+            "{steps:?}"
+        );
     }
 }
 
@@ -226,28 +232,30 @@ async fn a_stream_that_cannot_be_completed_ends_with_an_error() {
         (vec![label(17 << 20, &[])], ErrorKind::Decode, 1),
     ];
     for (steps, kind, requests) in table {
-        let (client, script) = Script::client(steps.clone());
-        let (_, error) = streamed(&client).await;
+        let (client, script) = ScriptedTransport::client(steps.clone());
+        let (_, error) = read_stream(&client).await;
         let error = error.unwrap();
-        assert_eq!((error.kind(), script.sent().len()), (kind, requests), "{steps:?}");
+        assert_eq!((error.kind(), script.sent_requests().len()), (kind, requests), "{steps:?}");
         assert_eq!(error.attempts() as usize, requests, "{steps:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_may_take_longer_than_any_other_call_and_still_go_on() {
+async fn a_stream_may_outlast_the_call_timeout() {
     let slow = vec![Piece::After(Duration::from_secs(9), Bytes::from_static(b"0123456789")); 10];
     let broken = slow.iter().cloned().chain([Piece::Break]).collect();
-    let (client, _) =
-        Script::client([Step::Answer(200, vec![], broken), Step::Answer(200, vec![], slow)]);
-    let (pieces, error) = streamed(&client).await;
+    let (client, _) = ScriptedTransport::client([
+        Step::Answer(200, vec![], broken),
+        Step::Answer(200, vec![], slow),
+    ]);
+    let (pieces, error) = read_stream(&client).await;
     assert!(error.is_none() && pieces.concat().len() == 100, "{error:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_is_saved_under_a_harmless_name() {
+async fn a_label_is_saved_under_a_safe_file_name() {
     let directory = tempfile::tempdir().unwrap();
-    let (client, _) = Script::client([label(14, &[LABEL])]);
+    let (client, _) = ScriptedTransport::client([label(14, &[LABEL])]);
     let number = number();
     let download = client.labels().download(&number, LabelFormat::Zpl);
     let path = download.save_in(directory.path()).await.unwrap();
@@ -260,16 +268,16 @@ async fn a_label_is_saved_under_a_harmless_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_link_is_opened_without_the_key_and_only_where_labels_are() {
+async fn a_link_is_opened_without_the_key_on_label_hosts_only() {
     let open = async |base: &str, link: &str| {
-        let script = Script::client([label(14, &[LABEL])]).1;
+        let script = ScriptedTransport::client([label(14, &[LABEL])]).1;
         let builder = Client::builder(key()).base_url(base).unwrap().transport(script.clone());
         let client = builder.label_hosts(["labels.parcelo.example"]).build().unwrap();
         let fetched = match client.labels().download_link(link) {
             Ok(download) => download.bytes().await,
             Err(error) => Err(error),
         };
-        let sent = script.sent();
+        let sent = script.sent_requests();
         if let Ok(bytes) = &fetched {
             assert!(bytes == LABEL && sent[0].uri() == link && sent[0].method() == "GET");
             assert!(!sent[0].headers().contains_key("x-api-key"), "{link}");
@@ -308,13 +316,13 @@ async fn a_link_is_opened_without_the_key_and_only_where_labels_are() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_larger_than_any_honest_one_is_refused() {
+async fn an_oversized_label_is_refused() {
     let piece = Piece::Bytes(vec![b' '; 1 << 20].into());
     let endless = Step::Answer(200, vec![], vec![piece; 17]);
     for step in [endless, label((16 << 20) + 1, &[])] {
-        let (client, script) = Script::client([step]);
+        let (client, script) = ScriptedTransport::client([step]);
         let error =
             client.labels().download(&number(), LabelFormat::Png).bytes().await.unwrap_err();
-        assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Decode, 1));
+        assert_eq!((error.kind(), script.sent_requests().len()), (ErrorKind::Decode, 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Layers around the transport: they see the requests, can add to them, and can refuse them.
+//! Layers around the transport: they see the requests, can add headers to them, and can refuse them.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,19 +15,19 @@ use wiremock::{
     matchers::{any, header},
 };
 
-use crate::script::{CREATED, Script, Step, answer, key, number, order};
+use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, number, order};
 
 /// The requests that pass a layer, in order.
-type Seen = Arc<Mutex<Vec<(&'static str, Request<Bytes>)>>>;
+type SeenRequests = Arc<Mutex<Vec<(&'static str, Request<Bytes>)>>>;
 
 #[derive(Debug)]
-struct Seeing<T> {
+struct RecordingLayer<T> {
     inner: T,
     name: &'static str,
-    seen: Seen,
+    seen: SeenRequests,
 }
 
-impl<T: Transport> Transport for Seeing<T> {
+impl<T: Transport> Transport for RecordingLayer<T> {
     fn send(
         &self,
         mut request: Request<Bytes>,
@@ -39,9 +39,9 @@ impl<T: Transport> Transport for Seeing<T> {
 }
 
 #[derive(Debug)]
-struct Refusing(Phase);
+struct RefusingLayer(Phase);
 
-impl Transport for Refusing {
+impl Transport for RefusingLayer {
     fn send(
         &self,
         _: Request<Bytes>,
@@ -51,12 +51,12 @@ impl Transport for Refusing {
 }
 
 #[tokio::test(start_paused = true)]
-async fn they_see_each_attempt_as_it_is_sent_the_first_one_first() {
-    let script = Script::client([answer(503, ""), answer(201, CREATED)]).1;
-    let seen = Seen::default();
+async fn layers_see_each_attempt_and_the_first_layer_is_outermost() {
+    let script = ScriptedTransport::client([answer(503, ""), answer(201, CREATED)]).1;
+    let seen = SeenRequests::default();
     let layer = |name| {
         let seen = Arc::clone(&seen);
-        move |inner| Seeing { inner, name, seen: Arc::clone(&seen) }
+        move |inner| RecordingLayer { inner, name, seen: Arc::clone(&seen) }
     };
     let builder = Client::builder(key()).header("x-token", "CANARY").unwrap();
     let client = builder.layer(layer("outer")).layer(layer("inner")).transport(script.clone());
@@ -65,7 +65,7 @@ async fn they_see_each_attempt_as_it_is_sent_the_first_one_first() {
     let seen = seen.lock().unwrap();
     let names: Vec<_> = seen.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["outer", "inner", "outer", "inner"]);
-    for sent in script.sent() {
+    for sent in script.sent_requests() {
         let layers: Vec<_> = sent.headers().get_all("x-layers").iter().collect();
         assert_eq!(layers, ["outer", "inner"]);
         let (_, first) = &seen[0];
@@ -83,24 +83,24 @@ async fn they_see_each_attempt_as_it_is_sent_the_first_one_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_layer_refuses_was_not_sent() {
+async fn a_call_refused_by_a_layer_was_not_sent() {
     for (phase, attempts, class) in
         [(Phase::Refused, 1, FailureClass::Permanent), (Phase::NotSent, 4, FailureClass::NotSent)]
     {
-        let script = Script::client([answer(201, CREATED)]).1;
+        let script = ScriptedTransport::client([answer(201, CREATED)]).1;
         let failures = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&failures);
         let client = Client::builder(key())
             .transport(script.clone())
             .on_attempt(move |attempt| log.lock().unwrap().push(attempt.failure))
-            .layer(move |_| Refusing(phase))
+            .layer(move |_| RefusingLayer(phase))
             .build()
             .unwrap();
         let order = order();
         let error = client.orders().create(&order).await.unwrap_err();
         assert_eq!((error.may_have_executed(), error.attempts()), (false, attempts));
         assert_eq!(order.idempotency_key.first_sent(), None, "its 24 hours have not begun");
-        assert!(!order.idempotency_key.may_have_executed() && script.sent().is_empty());
+        assert!(!order.idempotency_key.may_have_executed() && script.sent_requests().is_empty());
         assert!(error.message(Language::En).ends_with("; nothing was sent."), "{error}");
         assert!(error.message(Language::Es).ends_with("; no se envió nada."), "{error}");
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "not on a Sunday");
@@ -117,11 +117,11 @@ async fn what_a_layer_refuses_was_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_settles_nothing_that_was_in_doubt_before() {
+async fn a_refusal_of_a_layer_does_not_settle_an_earlier_doubt() {
     #[derive(Debug)]
-    struct Once<T>(T, Mutex<bool>);
+    struct FailOnce<T>(T, Mutex<bool>);
 
-    impl<T: Transport> Transport for Once<T> {
+    impl<T: Transport> Transport for FailOnce<T> {
         fn send(
             &self,
             request: Request<Bytes>,
@@ -132,28 +132,28 @@ async fn a_refusal_settles_nothing_that_was_in_doubt_before() {
             self.0.send(request)
         }
     }
-    let script = Script::client([Step::Fail(Phase::MaybeSent)]).1;
+    let script = ScriptedTransport::client([Step::Fail(Phase::MaybeSent)]).1;
     let client = Client::builder(key()).transport(script.clone());
-    let client = client.layer(|inner| Once(inner, Mutex::default())).build().unwrap();
+    let client = client.layer(|inner| FailOnce(inner, Mutex::default())).build().unwrap();
     let error = client.orders().create(&order()).await.unwrap_err();
-    assert!(error.may_have_executed() && script.sent().len() == 1, "{error:?}");
+    assert!(error.may_have_executed() && script.sent_requests().len() == 1, "{error:?}");
     assert!(error.to_string().contains("may have been executed"), "{error}");
 }
 
 #[tokio::test]
-async fn what_a_layer_adds_goes_over_http() {
+async fn headers_added_by_a_layer_are_sent() {
     let server = MockServer::start().await;
     Mock::given(any())
         .and(header("x-layers", "outer"))
         .and(header("x-api-key", key().secret()))
-        .respond_with(ResponseTemplate::new(200).set_body_string(crate::script::RECORD))
+        .respond_with(ResponseTemplate::new(200).set_body_string(crate::scripted_transport::RECORD))
         .expect(1)
         .mount(&server)
         .await;
     let client = Client::builder(key())
         .base_url(&server.uri())
         .unwrap()
-        .layer(|inner| Seeing { inner, name: "outer", seen: Seen::default() })
+        .layer(|inner| RecordingLayer { inner, name: "outer", seen: SeenRequests::default() })
         .build()
         .unwrap();
     client.tracking().get(&number()).await.unwrap();

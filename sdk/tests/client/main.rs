@@ -8,30 +8,30 @@
     reason = "a test that cannot go on fails, and a table of cases is as long as it is"
 )]
 
-mod ages;
-mod doubt;
+mod call_loops;
 mod errors;
+mod guarantees;
 #[cfg(feature = "gzip")]
 mod gzip;
 mod headers;
-mod hook;
 #[cfg(feature = "http2")]
 mod http2;
+mod http_hook;
+mod key_age;
+mod key_state;
 mod keys;
 mod labels;
 mod layers;
-mod loops;
-mod memory;
 mod next_step;
 mod operations;
 mod outage;
 mod proxies;
 mod raw;
 mod retries;
-mod script;
-mod shapes;
+mod scripted_transport;
 mod ship;
 mod socket;
 mod spans;
 mod tls;
-mod words;
+mod unknown_values;
+mod write_outcomes;

@@ -16,9 +16,9 @@ use parcelo::{
 use serde_json::{Value, json};
 
 use crate::{
-    doubt::{Answered, End, Proof, ends},
-    script::{Piece, Step, answer, key, order, perform, refusal},
+    scripted_transport::{Piece, Step, answer, key, order, perform, refusal},
     ship::ship,
+    write_outcomes::{AnswerKind, ConnectionEnd, ExpectedOutcome, all_ends},
 };
 
 /// The state of a creation when it meets its end.
@@ -128,18 +128,18 @@ impl Service {
 }
 
 /// Returns the end as a step of the transport.
-fn step(end: End) -> Step {
+fn step(end: ConnectionEnd) -> Step {
     match end {
-        End::Closed | End::Unanswered => Step::Fail(Phase::Stale),
-        End::Cut => Step::Fail(Phase::MaybeSent),
-        End::Silence => Step::Hang,
-        End::Bytes(text) if text.contains("101 Switching") => answer(101, ""),
-        End::Bytes(text) if text.ends_with('{') => {
+        ConnectionEnd::Closed | ConnectionEnd::Unanswered => Step::Fail(Phase::Stale),
+        ConnectionEnd::Cut => Step::Fail(Phase::MaybeSent),
+        ConnectionEnd::Silence => Step::Hang,
+        ConnectionEnd::Bytes(text) if text.contains("101 Switching") => answer(101, ""),
+        ConnectionEnd::Bytes(text) if text.ends_with('{') => {
             Step::Answer(201, Vec::new(), vec![Piece::Bytes("{".into()), Piece::Break])
         }
-        End::Bytes(text) if text.starts_with("HTTP") => Step::Fail(Phase::MaybeSent),
-        End::Bytes(_) => Step::Fail(Phase::NotHttp),
-        End::Answer(status, said) => answer(status, said.body()),
+        ConnectionEnd::Bytes(text) if text.starts_with("HTTP") => Step::Fail(Phase::MaybeSent),
+        ConnectionEnd::Bytes(_) => Step::Fail(Phase::NotHttp),
+        ConnectionEnd::Answer(status, said) => answer(status, said.body()),
     }
 }
 
@@ -147,11 +147,13 @@ fn step(end: End) -> Step {
 fn all_planned() -> Vec<Planned> {
     let phases = [Phase::NotSent, Phase::Untrusted, Phase::Refused].map(Step::Fail);
     let mut all: Vec<_> = phases.map(|step| (step, Execution::NotExecuted)).into();
-    let settled = Answered::Body(r#"{"success":true,"new":1}"#);
-    all.push((step(End::Answer(201, settled)), Execution::Executed));
-    for (end, proof) in ends() {
+    let settled = AnswerKind::Body(r#"{"success":true,"new":1}"#);
+    all.push((step(ConnectionEnd::Answer(201, settled)), Execution::Executed));
+    for (end, proof) in all_ends() {
         all.push((step(end), Execution::NotExecuted));
-        if proof == Proof::None && !matches!(end, End::Closed | End::Cut) {
+        if proof == ExpectedOutcome::None
+            && !matches!(end, ConnectionEnd::Closed | ConnectionEnd::Cut)
+        {
             all.push((step(end), Execution::Executed));
             all.push((step(end), Execution::UnderWay));
         }
@@ -177,7 +179,7 @@ async fn follow(client: &Client, order: &mut OrderRequest) -> Vec<Result<String,
 /// Returns an end for each step that follows one, and for each state of the order.
 fn second_ends() -> [Planned; 10] {
     let lost = || Step::Fail(Phase::MaybeSent);
-    let faulty = Answered::Fault("receiver.phone").body();
+    let faulty = AnswerKind::Fault("receiver.phone").body();
     [
         (lost(), Execution::Executed),
         (lost(), Execution::UnderWay),
@@ -193,7 +195,7 @@ fn second_ends() -> [Planned; 10] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_follows_the_next_step_ships_once_whatever_two_calls_meet() {
+async fn following_the_next_step_ships_once_after_any_two_failures() {
     for first in all_planned() {
         for second in second_ends() {
             let (client, service) = Service::client([first.clone(), second.clone()], None);
@@ -208,7 +210,7 @@ async fn who_follows_the_next_step_ships_once_whatever_two_calls_meet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lasting_failure_ends_the_program_and_ships_at_most_once() {
+async fn a_lasting_failure_ends_and_ships_at_most_once() {
     for planned in all_planned() {
         let (client, service) = Service::client([], Some(planned.clone()));
         let mut order = identified();
@@ -227,7 +229,7 @@ async fn a_lasting_failure_ends_the_program_and_ships_at_most_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_under_way_at_expiry_gets_no_second_parcel() {
+async fn an_attempt_in_flight_at_expiry_creates_no_second_parcel() {
     for finishes in [true, false] {
         let lost = || (Step::Fail(Phase::MaybeSent), Execution::UnderWay);
         let (client, service) = Service::client([], Some(lost()));
@@ -267,7 +269,7 @@ async fn nothing_is_sent_again_after_it_was_executed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_order_corrected_while_in_doubt_is_not_shipped_twice() {
+async fn an_order_corrected_in_doubt_is_not_shipped_twice() {
     for execution in [Execution::Executed, Execution::UnderWay, Execution::NotExecuted] {
         let lost = (Step::Fail(Phase::MaybeSent), execution);
         let (client, service) = Service::client([lost], None);
@@ -281,7 +283,7 @@ async fn an_order_corrected_while_in_doubt_is_not_shipped_twice() {
 }
 
 #[test]
-fn the_function_that_is_driven_here_is_the_guide_s() {
+fn the_tested_function_is_the_one_in_the_guide() {
     let driven =
         include_str!("ship.rs").split_once("\n\n/// Returns the order's only parcel").unwrap().1;
     let driven = driven.replace("pub(crate) async fn", "async fn");

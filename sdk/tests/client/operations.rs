@@ -7,7 +7,7 @@ use parcelo::{
 };
 use serde_json::{Value, json};
 
-use crate::script::{RECORD, Script, Step, answer, number, refusal};
+use crate::scripted_transport::{RECORD, ScriptedTransport, Step, answer, number, refusal};
 
 fn data(data: &Value) -> String {
     json!({"success": true, "data": data, "meta": {"requestId": "req_1"}}).to_string()
@@ -41,8 +41,8 @@ fn numbers(count: usize) -> Vec<TrackingNumber> {
 }
 
 /// Returns method, path with query, and body of every request.
-fn requests(script: &Script) -> Vec<(String, String, Value)> {
-    let sent = script.sent();
+fn requests(script: &ScriptedTransport) -> Vec<(String, String, Value)> {
+    let sent = script.sent_requests();
     let summary = |request: &http::Request<bytes::Bytes>| {
         let address = request.uri().path_and_query().unwrap().to_string();
         let body = serde_json::from_slice(request.body()).unwrap_or(Value::Null);
@@ -52,7 +52,7 @@ fn requests(script: &Script) -> Vec<(String, String, Value)> {
     sent.iter().map(summary).collect()
 }
 
-fn only(script: &Script) -> (String, String, Value) {
+fn only_request(script: &ScriptedTransport) -> (String, String, Value) {
     let mut requests = requests(script);
     assert_eq!(requests.len(), 1);
     requests.remove(0)
@@ -68,13 +68,13 @@ fn get(path: &str) -> (String, String, Value) {
 
 #[tokio::test(start_paused = true)]
 async fn a_void_sends_its_key_and_reads_a_result_for_each_number() {
-    let (client, script) = Script::client([answer(200, data(&voided()))]);
+    let (client, script) = ScriptedTransport::client([answer(200, data(&voided()))]);
     let key = IdempotencyKey::parse("void-0001").unwrap();
     let request = VoidRequest::new(key.clone(), &numbers(2)).with_reason("Sold out");
     let reply = client.orders().void(&request).await.unwrap();
     let body = json!({"idempotencyKey": "void-0001", "reason": "Sold out",
         "trackingNumbers": ["SB-NUMBER-0000", "SB-NUMBER-0001"]});
-    assert_eq!(only(&script), post("/api/v1/orders/void", body));
+    assert_eq!(only_request(&script), post("/api/v1/orders/void", body));
     assert_eq!((reply.summary.voided, reply.summary.failed), (1, 1));
     let [Ok(voided), Ok(failed)] = &reply.results[..] else { panic!("{:?}", reply.results) };
     assert_eq!(voided.previous_status, Some(ParcelStatus::LabelGenerated));
@@ -87,10 +87,10 @@ async fn a_void_that_voided_nothing_says_why_for_each_number() {
     let details = json!({"results": [voided()["results"][1]]});
     let refused = json!({"success": false, "error": {"code": "PARCEL_NOT_FOUND", "message": "No.",
         "message_es": "No va.", "details": details}});
-    let (client, script) = Script::client([answer(404, refused.to_string())]);
+    let (client, script) = ScriptedTransport::client([answer(404, refused.to_string())]);
     let request = VoidRequest::new(IdempotencyKey::random(), &numbers(1));
     let error = client.orders().void(&request).await.unwrap_err();
-    assert_eq!((error.kind(), script.sent().len()), (ErrorKind::NotFound, 1));
+    assert_eq!((error.kind(), script.sent_requests().len()), (ErrorKind::NotFound, 1));
     let results = error.body().unwrap().void_results();
     assert_eq!(results[0].as_ref().unwrap().tracking_number, "SB-SUCCESS-0002");
 }
@@ -108,7 +108,7 @@ fn keys(request: &VoidManyRequest) -> Vec<&str> {
 }
 
 #[test]
-fn the_keys_of_a_void_of_many_follow_from_key_and_hundred() {
+fn the_keys_of_a_void_of_many_are_derived_by_hundred() {
     let (key, all) = (IdempotencyKey::parse("recall-0001").unwrap(), numbers(250));
     let request = VoidManyRequest::new(&key, &all);
     let first = keys(&request);
@@ -127,7 +127,7 @@ fn the_keys_of_a_void_of_many_follow_from_key_and_hundred() {
 }
 
 #[test]
-fn the_keys_of_a_void_of_many_remember_what_its_key_remembers() {
+fn the_derived_keys_of_a_void_share_the_state_of_its_key() {
     let at = "2026-01-10T15:05:00Z".parse().unwrap();
     let key = IdempotencyKey::parse("recall-0001").unwrap().first_sent_at(at);
     let request = VoidManyRequest::new(&key, &numbers(150));
@@ -141,12 +141,12 @@ fn the_keys_of_a_void_of_many_remember_what_its_key_remembers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_void_of_many_goes_by_the_hundred_and_has_a_result_for_each() {
+async fn a_void_of_many_is_sent_by_hundreds_with_every_result() {
     let none = json!({"results": vec![voided()["results"][1].clone(); 100]});
     let none = json!({"success": false, "error": {"code": "PARCEL_NOT_FOUND", "message": "No.",
         "message_es": "No va.", "details": none}});
     let (client, script) =
-        Script::client([all_voided(100), answer(404, none.to_string()), all_voided(50)]);
+        ScriptedTransport::client([all_voided(100), answer(404, none.to_string()), all_voided(50)]);
     let key = IdempotencyKey::random();
     let request = VoidManyRequest::new(&key, &numbers(250)).with_reason("Recalled");
     let voided = client.orders().void_many(&request).await.unwrap();
@@ -164,7 +164,7 @@ async fn a_void_of_many_that_fails_halfway_can_be_continued() {
     let lost = Step::Fail(Phase::MaybeSent);
     let refused = answer(401, refusal("AUTH_INVALID_API_KEY"));
     let steps = [all_voided(100), lost, all_voided(100), refused, all_voided(100)];
-    let (client, script) = Script::client(steps);
+    let (client, script) = ScriptedTransport::client(steps);
     let client = client.with_retry(Retry::none());
     let request = VoidManyRequest::new(&IdempotencyKey::random(), &numbers(200));
 
@@ -178,7 +178,7 @@ async fn a_void_of_many_that_fails_halfway_can_be_continued() {
     assert_eq!(error.voided().len(), 100);
 
     assert_eq!(client.orders().void_many(&request).await.unwrap().summary.voided, 200);
-    let bodies: Vec<_> = script.sent().iter().map(|sent| sent.body().clone()).collect();
+    let bodies: Vec<_> = script.sent_requests().iter().map(|sent| sent.body().clone()).collect();
     assert_eq!((&bodies[0], &bodies[1]), (&bodies[2], &bodies[3]), "the same writes");
 }
 
@@ -190,7 +190,7 @@ fn submission(key: &str) -> ManifestRequest {
 #[tokio::test(start_paused = true)]
 async fn a_manifest_keeps_its_key_through_retries() {
     let created = answer(201, data(&manifest()));
-    let (client, script) = Script::client([Step::Fail(Phase::MaybeSent), created]);
+    let (client, script) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent), created]);
     let reply = client.manifests().submit(&submission("man-00001")).await.unwrap();
     assert_eq!(reply.meta().idempotency_key.as_ref().unwrap().as_str(), "man-00001");
     let body = json!({"idempotencyKey": "man-00001", "awbNumber": "176-12345675",
@@ -202,8 +202,8 @@ async fn a_manifest_keeps_its_key_through_retries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manifest_read_without_a_key_gets_one_from_its_content() {
-    let (client, script) = Script::client([answer(200, data(&manifest()))]);
+async fn a_manifest_without_a_key_derives_one_from_its_content() {
+    let (client, script) = ScriptedTransport::client([answer(200, data(&manifest()))]);
     let read = |flight: &str| -> ManifestRequest {
         let read = json!({"awbNumber": "17612345675", "trackingNumbers": ["SB-NUMBER-0000"],
             "flightNumber": flight});
@@ -221,7 +221,7 @@ async fn a_manifest_read_without_a_key_gets_one_from_its_content() {
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_keeps_the_key_and_everything_that_is_given() {
-    let (client, script) = Script::client([answer(200, data(&manifest()))]);
+    let (client, script) = ScriptedTransport::client([answer(200, data(&manifest()))]);
     let request = submission("man-00001")
         .with_flight_number("EK213")
         .with_departure_date("2026-01-11".parse().unwrap())
@@ -233,7 +233,7 @@ async fn a_manifest_keeps_the_key_and_everything_that_is_given() {
         "trackingNumbers": ["SB-NUMBER-0000"], "flightNumber": "EK213",
         "departureDate": "2026-01-11", "originAirport": "MIA", "destinationAirport": "UIO",
         "reference": "PO-77"});
-    assert_eq!(only(&script).2, body);
+    assert_eq!(only_request(&script).2, body);
     assert_eq!(reply.outcome(), Outcome::Replayed, "200 is the manifest that existed already");
 }
 
@@ -243,7 +243,7 @@ async fn a_rejected_manifest_names_its_parcels() {
         "message": "No.", "message_es": "No va.", "details": {"errors": [{"field": "trackingNumbers[0]",
         "trackingNumber": "SB-NUMBER-0000", "status": "VOIDED", "code": "PARCEL_NOT_MANIFESTABLE",
         "message": "No.", "message_es": "No va."}]}}});
-    let (client, _) = Script::client([answer(409, refused.to_string())]);
+    let (client, _) = ScriptedTransport::client([answer(409, refused.to_string())]);
     let request = submission("man-00001");
     let error = client.manifests().submit(&request).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
@@ -254,19 +254,19 @@ async fn a_rejected_manifest_names_its_parcels() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manifest_is_read_by_its_id_which_cannot_leave_its_place() {
+async fn the_id_of_a_manifest_is_escaped_in_its_path() {
     for (id, path) in [("man_1", "man_1"), ("../health", "..%2Fhealth")] {
-        let (client, script) = Script::client([answer(200, data(&manifest()))]);
+        let (client, script) = ScriptedTransport::client([answer(200, data(&manifest()))]);
         assert_eq!(
             client.manifests().get(&ManifestId::unchecked(id)).await.unwrap().manifest_id,
             "man_1"
         );
-        assert_eq!(only(&script), get(&format!("/api/v1/manifests/{path}")));
+        assert_eq!(only_request(&script), get(&format!("/api/v1/manifests/{path}")));
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_asks_by_the_hundred_and_keeps_the_order() {
+async fn a_batch_is_sent_by_hundreds_and_keeps_its_order() {
     for (count, sizes) in [(0, vec![]), (1, vec![1]), (100, vec![100]), (201, vec![100, 100, 1])] {
         let batch = |size: usize| {
             let record: Value = serde_json::from_str(RECORD).unwrap();
@@ -280,7 +280,7 @@ async fn a_batch_asks_by_the_hundred_and_keeps_the_order() {
             let summary = json!({"requested": size, "found": 1, "notFound": size - 1});
             answer(200, data(&json!({"summary": summary, "results": results})))
         };
-        let (client, script) = Script::client(sizes.iter().map(|size| batch(*size)));
+        let (client, script) = ScriptedTransport::client(sizes.iter().map(|size| batch(*size)));
         let requested = numbers(count);
         let results = client.tracking().batch(&requested).history(true).await.unwrap();
         assert_eq!(results.len(), count);
@@ -296,7 +296,7 @@ async fn a_batch_asks_by_the_hundred_and_keeps_the_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_fails_halfway_keeps_what_it_had() {
+async fn a_batch_that_fails_halfway_keeps_its_results() {
     let requested = numbers(250);
     let answered = |numbers: &[TrackingNumber]| {
         let unknown = |number| {
@@ -309,7 +309,7 @@ async fn a_batch_that_fails_halfway_keeps_what_it_had() {
     };
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "100");
     let steps = [answered(&requested[..100]), answered(&requested[100..200]), limited];
-    let (client, _) = Script::client(steps);
+    let (client, _) = ScriptedTransport::client(steps);
     let error = client.tracking().batch(&requested).await.unwrap_err();
     assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::RateLimited, false));
     let kept: Vec<_> =
@@ -319,13 +319,14 @@ async fn a_batch_that_fails_halfway_keeps_what_it_had() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_s_metadata_is_read_and_made_anew() {
-    let (client, script) = Script::client([answer(200, data(&label()))]);
+async fn label_metadata_and_reprints_are_requested_and_read() {
+    let (client, script) = ScriptedTransport::client([answer(200, data(&label()))]);
     let read = client.labels().metadata(&number()).await.unwrap();
     assert_eq!((read.version, read.label_url.as_ref()), (2, None));
-    assert_eq!(only(&script), get("/api/v1/labels/SB-SUCCESS-0001"));
+    assert_eq!(only_request(&script), get("/api/v1/labels/SB-SUCCESS-0001"));
 
-    let (client, script) = Script::client([answer(503, ""), answer(200, data(&label()))]);
+    let (client, script) =
+        ScriptedTransport::client([answer(503, ""), answer(200, data(&label()))]);
     let request =
         ReprintRequest::new(IdempotencyKey::parse("reprint-1").unwrap()).with_reason("Label torn");
     let reply = client.labels().reprint(&number(), &request).await.unwrap();
@@ -336,13 +337,13 @@ async fn a_label_s_metadata_is_read_and_made_anew() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_is_asked_for_as_it_was_narrowed_down() {
+async fn a_page_is_requested_with_its_filters() {
     let parcel = json!({"id": "par_1", "trackingNumber": "SB-SUCCESS-0001", "status": "VOIDED",
         "statusName": "Voided", "destinationCountry": "EC", "createdAt": "2026-01-10T15:05:00.000Z",
         "updatedAt": "2026-01-10T15:05:00.000Z"});
     let meta = json!({"requestId": "req_1", "page": 2, "limit": 1, "total": 3, "totalPages": 3});
     let body = json!({"success": true, "data": [parcel], "meta": meta}).to_string();
-    let (client, script) = Script::client([answer(200, body)]);
+    let (client, script) = ScriptedTransport::client([answer(200, body)]);
     let parcels = client.parcels();
     let page = parcels.list().await.unwrap();
     assert_eq!((page.parcels.len(), page.meta.total), (1, 3));
@@ -360,16 +361,16 @@ async fn a_page_is_asked_for_as_it_was_narrowed_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reset_is_sent_once_unless_it_surely_was_not_executed() {
+async fn a_reset_is_retried_only_if_it_was_not_executed() {
     let deleted = json!({"parcels": 3, "labels": 3, "manifests": 1, "trackingEvents": 7,
         "idempotencyKeys": 3, "webhookDeliveries": 0});
     let done = || {
         let reset = json!({"deleted": deleted, "resetAt": "2026-01-10T15:05:00.000Z"});
         answer(200, data(&reset))
     };
-    let (client, script) = Script::client([done()]);
+    let (client, script) = ScriptedTransport::client([done()]);
     assert_eq!(client.sandbox().reset().await.unwrap().deleted.tracking_events, 7);
-    assert_eq!(only(&script), post("/api/v1/sandbox/reset", Value::Null));
+    assert_eq!(only_request(&script), post("/api/v1/sandbox/reset", Value::Null));
 
     for (step, executed) in [
         (Step::Hang, true),
@@ -377,11 +378,15 @@ async fn a_reset_is_sent_once_unless_it_surely_was_not_executed() {
         (answer(502, ""), true),
         (answer(403, refusal("SANDBOX_ONLY")), false),
     ] {
-        let (client, script) = Script::client([step.clone(), done()]);
+        let (client, script) = ScriptedTransport::client([step.clone(), done()]);
         let error = client.sandbox().reset().await.unwrap_err();
-        assert_eq!((error.may_have_executed(), script.sent().len()), (executed, 1), "{step:?}");
+        assert_eq!(
+            (error.may_have_executed(), script.sent_requests().len()),
+            (executed, 1),
+            "{step:?}"
+        );
     }
-    let (client, script) = Script::client([Step::Fail(Phase::NotSent), done()]);
+    let (client, script) = ScriptedTransport::client([Step::Fail(Phase::NotSent), done()]);
     assert!(client.sandbox().reset().await.is_ok());
-    assert_eq!(script.sent().len(), 2);
+    assert_eq!(script.sent_requests().len(), 2);
 }

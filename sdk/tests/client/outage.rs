@@ -1,4 +1,4 @@
-//! The number of requests during a minute in which the service is down, beside the usual middleware.
+//! The number of requests during an outage of a minute, compared with the usual middleware.
 
 use std::{
     sync::{
@@ -19,12 +19,14 @@ use reqwest_middleware::{ClientBuilder, ClientWithMiddleware, Next};
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::task::JoinSet;
 
-use crate::script::{CREATED, RECORD, Script, Step, answer, key, number, order, perform, refusal};
+use crate::scripted_transport::{
+    CREATED, RECORD, ScriptedTransport, Step, answer, key, number, order, perform, refusal,
+};
 
 const CALLS: usize = 60 * 50;
 
 /// Makes fifty calls a second for a minute; returns when all have ended.
-async fn a_minute<F: Future<Output = ()> + Send + 'static>(call: impl Fn() -> F) {
+async fn call_for_a_minute<F: Future<Output = ()> + Send + 'static>(call: impl Fn() -> F) {
     let mut calls = JoinSet::new();
     for _ in 0..CALLS {
         calls.spawn(call());
@@ -34,31 +36,31 @@ async fn a_minute<F: Future<Output = ()> + Send + 'static>(call: impl Fn() -> F)
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outage_costs_hardly_more_requests_than_calls() {
+async fn an_outage_costs_little_more_requests_than_calls() {
     let down = answer(503, refusal("SERVICE_UNAVAILABLE"));
     // Like a process that crashes behind a load balancer: connections are accepted and closed without an answer.
     for outage in [down, Step::Fail(Phase::Stale), Step::Fail(Phase::NotSent)] {
         // After a minute without failures, and as the client starts.
         for well in [CALLS, 0] {
             let up = std::iter::repeat_n(answer(200, RECORD), well);
-            let (client, script) = Script::client(up.chain([outage.clone()]));
+            let (client, script) = ScriptedTransport::client(up.chain([outage.clone()]));
             for _ in 0..=well / CALLS {
-                a_minute(|| {
+                call_for_a_minute(|| {
                     let client = client.clone();
                     async move { drop(client.tracking().get(&number()).await) }
                 })
                 .await;
             }
-            let ours = per_call(script.sent().len() - well);
+            let ours = per_call(script.sent_requests().len() - well);
             assert!((1.0..=1.05).contains(&ours), "{ours} a call after {well}, {outage:?}");
         }
     }
 
     let requests = Arc::new(AtomicUsize::new(0));
-    let usual = usual(&requests);
-    a_minute(|| {
-        let usual = usual.clone();
-        async move { drop(usual.get("http://localhost/").send().await) }
+    let client_with_middleware = client_with_middleware(&requests);
+    call_for_a_minute(|| {
+        let client_with_middleware = client_with_middleware.clone();
+        async move { drop(client_with_middleware.get("http://localhost/").send().await) }
     })
     .await;
     let theirs = per_call(requests.load(Ordering::Relaxed));
@@ -74,7 +76,7 @@ fn per_call(attempts: usize) -> f64 {
 type Answered<'a> = BoxFuture<'a, reqwest_middleware::Result<reqwest::Response>>;
 
 /// Returns a client with the usual middleware whose service is down. It has no socket, so that time can be moved.
-fn usual(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
+fn client_with_middleware(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
     fn down<F>(down: F) -> F
     where
         F: for<'a> Fn(reqwest::Request, &'a mut http::Extensions, Next<'a>) -> Answered<'a>,
@@ -95,9 +97,9 @@ fn usual(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
 
 /// A working service that has closed this many connections while they were idle.
 #[derive(Debug)]
-struct Pool(Arc<AtomicUsize>);
+struct StalePool(Arc<AtomicUsize>);
 
-impl Transport for Pool {
+impl Transport for StalePool {
     fn send(
         &self,
         _: http::Request<Bytes>,
@@ -112,7 +114,7 @@ impl Transport for Pool {
 }
 
 /// Makes this many calls at once. Returns the number of failures.
-async fn failures_at_once(client: &Client, calls: usize) -> usize {
+async fn count_concurrent_failures(client: &Client, calls: usize) -> usize {
     let mut all = JoinSet::new();
     for _ in 0..calls {
         let client = client.clone();
@@ -125,22 +127,22 @@ async fn failures_at_once(client: &Client, calls: usize) -> usize {
 async fn a_pool_of_closed_idle_connections_is_replaced() {
     const POOL: usize = 64;
     let closed = Arc::new(AtomicUsize::new(0));
-    let builder = Client::builder(key()).transport(Pool(Arc::clone(&closed)));
+    let builder = Client::builder(key()).transport(StalePool(Arc::clone(&closed)));
     let client = builder.rate_limit(RateLimit::off()).build().unwrap();
-    assert_eq!(failures_at_once(&client, POOL).await, 0);
+    assert_eq!(count_concurrent_failures(&client, POOL).await, 0);
     // Twice in succession, as in a rolling restart of two servers.
     for _ in 0..2 {
         closed.store(POOL, Ordering::Relaxed);
-        assert_eq!(failures_at_once(&client, POOL).await, 0);
+        assert_eq!(count_concurrent_failures(&client, POOL).await, 0);
         assert_eq!(closed.load(Ordering::Relaxed), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_an_outage_retries_are_there_again() {
+async fn after_an_outage_the_retry_budget_refills() {
     let down = (0..100).map(|_| answer(503, ""));
     let up = [answer(200, RECORD), answer(503, ""), answer(200, RECORD)];
-    let (client, _) = Script::client(down.chain(up));
+    let (client, _) = ScriptedTransport::client(down.chain(up));
     let mut spent = 0;
     loop {
         match client.tracking().get(&number()).await {
@@ -160,7 +162,7 @@ async fn an_observer_sees_each_attempt_and_no_personal_data() {
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "2");
     let created = answer(201, CREATED).with("x-request-id", "req_1");
     let steps = [limited, Step::Hang, created, answer(404, ""), answer(200, "?")];
-    let script = Script::client(steps).1;
+    let script = ScriptedTransport::client(steps).1;
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
     let builder =
@@ -214,7 +216,7 @@ async fn an_observer_sees_queue_times_and_unsent_calls() {
     let builder = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
     let builder = builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()));
     let steps = [answer(200, RECORD), answer(200, RECORD), answer(200, RECORD), answer(503, "")];
-    let script = Script::client(steps).1;
+    let script = ScriptedTransport::client(steps).1;
     let client = builder.transport(script.clone()).build().unwrap();
     let number = number();
     client.tracking().get(&number).await.unwrap();
@@ -248,5 +250,5 @@ async fn an_observer_sees_queue_times_and_unsent_calls() {
     let queued = attempts[1].queued;
     assert!(queued > Duration::from_millis(9) && queued < Duration::from_millis(12), "{queued:?}");
     assert!(attempts[1].took < Duration::from_millis(1), "without the wait");
-    assert_eq!(script.sent().len(), 4);
+    assert_eq!(script.sent_requests().len(), 4);
 }

@@ -1,4 +1,4 @@
-//! The client's trust in answers that a proxy in front of the service may have given.
+//! Answers that a proxy in front of the service may have given, and how far the client trusts them.
 
 use std::time::Duration;
 
@@ -6,34 +6,34 @@ use parcelo::{Client, ErrorKind, RateLimit, Retry, calls::StopReason};
 
 use crate::{
     retries::now,
-    script::{RECORD, Script, Step, answer, key, number, refusal},
+    scripted_transport::{RECORD, ScriptedTransport, Step, answer, key, number, refusal},
 };
 
 /// A request id as proxies add it.
-const ITS_OWN_ID: (&str, &str) = ("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
-const OF_THE_SERVICE: (&str, &str) = ("x-request-id", "req_1");
+const PROXY_REQUEST_ID: (&str, &str) = ("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
+const SERVICE_REQUEST_ID: (&str, &str) = ("x-request-id", "req_1");
 
-fn by(step: Step, (name, id): (&'static str, &str)) -> Step {
+fn with_request_id(step: Step, (name, id): (&'static str, &str)) -> Step {
     step.with(name, id)
 }
 
-fn throttled(seconds: &str) -> Step {
+fn throttled_answer(seconds: &str) -> Step {
     answer(429, "").with("retry-after", seconds)
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_429_of_the_service_delays_all_calls() {
+async fn only_a_429_of_the_service_delays_other_calls() {
     let table = [
-        (throttled("20"), false),
-        (by(throttled("20"), ITS_OWN_ID), false),
-        (by(throttled("20"), OF_THE_SERVICE), true),
+        (throttled_answer("20"), false),
+        (with_request_id(throttled_answer("20"), PROXY_REQUEST_ID), false),
+        (with_request_id(throttled_answer("20"), SERVICE_REQUEST_ID), true),
     ];
     for (refused, delays_all) in table {
-        let (client, script) = Script::client([refused.clone(), answer(200, RECORD)]);
+        let (client, script) = ScriptedTransport::client([refused.clone(), answer(200, RECORD)]);
         let began = now();
         let number = number();
         let other = async {
-            while script.sent().is_empty() {
+            while script.sent_requests().is_empty() {
                 tokio::task::yield_now().await;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -49,16 +49,16 @@ async fn only_a_429_of_the_service_delays_all_calls() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_rate_limit_of_a_proxy_is_not_that_of_the_key() {
+async fn rate_limit_headers_of_a_proxy_are_ignored() {
     let full = |id| {
         let step = answer(200, RECORD)
             .with("x-ratelimit-limit", "1")
             .with("x-ratelimit-remaining", "0")
             .with("x-ratelimit-reset", "1768057501");
-        by(step, id)
+        with_request_id(step, id)
     };
-    for (id, is_believed) in [(ITS_OWN_ID, false), (OF_THE_SERVICE, true)] {
-        let (client, _) = Script::client([full(id), answer(200, RECORD)]);
+    for (id, is_believed) in [(PROXY_REQUEST_ID, false), (SERVICE_REQUEST_ID, true)] {
+        let (client, _) = ScriptedTransport::client([full(id), answer(200, RECORD)]);
         let began = now();
         let first = client.tracking().get(&number()).await.unwrap();
         assert_eq!(first.meta().rate_limit.is_some(), is_believed);
@@ -69,17 +69,25 @@ async fn the_rate_limit_of_a_proxy_is_not_that_of_the_key() {
     let refused = answer(429, "")
         .with("date", "Sat, 10 Jan 2026 15:05:00 GMT")
         .with("x-ratelimit-reset", "1768057600");
-    for (id, attempts) in [(ITS_OWN_ID, 2), (OF_THE_SERVICE, 1)] {
-        let (client, script) = Script::client([by(refused.clone(), id), answer(200, RECORD)]);
+    for (id, attempts) in [(PROXY_REQUEST_ID, 2), (SERVICE_REQUEST_ID, 1)] {
+        let (client, script) =
+            ScriptedTransport::client([with_request_id(refused.clone(), id), answer(200, RECORD)]);
         let ended = client.tracking().get(&number()).await;
-        assert_eq!((ended.is_ok(), script.sent().len()), (attempts == 2, attempts), "{id:?}");
+        assert_eq!(
+            (ended.is_ok(), script.sent_requests().len()),
+            (attempts == 2, attempts),
+            "{id:?}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
     let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
-    let (client, script) = Script::client([by(banned, OF_THE_SERVICE), answer(200, RECORD)]);
+    let (client, script) = ScriptedTransport::client([
+        with_request_id(banned, SERVICE_REQUEST_ID),
+        answer(200, RECORD),
+    ]);
     let (began, number) = (now(), number());
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..200 {
@@ -89,7 +97,7 @@ async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
     // Requests that were sent before the ban was known are answered; the others end when it becomes known.
     let failed: Vec<_> = calls.join_all().await.into_iter().filter_map(Result::err).collect();
     assert!(began.elapsed() <= Duration::from_secs(1), "{:?}", began.elapsed());
-    let sent = script.sent().len();
+    let sent = script.sent_requests().len();
     for error in &failed {
         assert_eq!(error.kind(), ErrorKind::RateLimited);
         assert_eq!(error.stop_reason(), Some(StopReason::RetryAfterTooLong));
@@ -102,7 +110,7 @@ async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimited, 0));
     let left = error.retry_after().unwrap();
     assert!(left > Duration::from_secs(33) && left <= Duration::from_secs(35), "{left:?}");
-    assert_eq!(script.sent().len(), sent);
+    assert_eq!(script.sent_requests().len(), sent);
     // A call that may wait so long does, and any other does once the rest is short enough.
     let patient = client.with_retry(Retry::standard().max_retry_after(Duration::from_secs(60)));
     patient.tracking().get(&number).await.unwrap();
@@ -115,14 +123,18 @@ async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
 #[tokio::test(start_paused = true)]
 async fn a_client_without_pacing_also_stops_during_a_long_ban() {
     let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
-    let script = Script::client([by(banned, OF_THE_SERVICE), answer(200, RECORD)]).1;
+    let script = ScriptedTransport::client([
+        with_request_id(banned, SERVICE_REQUEST_ID),
+        answer(200, RECORD),
+    ])
+    .1;
     let client = Client::builder(key()).rate_limit(RateLimit::off()).transport(script.clone());
     let client = client.build().unwrap();
     for _ in 0..2 {
         let error = client.tracking().get(&number()).await.unwrap_err();
         assert_eq!(error.stop_reason(), Some(StopReason::RetryAfterTooLong));
     }
-    assert_eq!(script.sent().len(), 1);
+    assert_eq!(script.sent_requests().len(), 1);
     tokio::time::advance(Duration::from_secs(16)).await;
     client.tracking().get(&number()).await.unwrap();
 }

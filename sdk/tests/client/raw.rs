@@ -1,19 +1,19 @@
-//! Calls by method and path: with the key, at the client's address, repeated only if that is safe.
+//! Raw calls by method and path: sent with the key to the client's address, and retried only where that is safe.
 
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use parcelo::{Client, ErrorKind, Operation, Outcome, transport::Phase};
 
-use crate::script::{Script, Step, answer, key};
+use crate::scripted_transport::{ScriptedTransport, Step, answer, key};
 
 const BODY: Bytes = Bytes::from_static(br#"{"idempotencyKey":"order-0001"}"#);
 
 #[tokio::test(start_paused = true)]
-async fn a_raw_call_is_sent_as_it_is_written_and_answered_as_it_came() {
+async fn a_raw_call_and_its_answer_are_passed_on_unchanged() {
     let step = answer(200, "no json").with("content-type", "text/plain");
     let step = step.with("date", "Mon, 05 Jan 2026 08:00:00 GMT").with("x-request-id", "req_1");
-    let (client, script) = Script::client([step]);
+    let (client, script) = ScriptedTransport::client([step]);
     let reply = client.raw("POST", "/api/v1/orders/create?a=b", Some(BODY)).await.unwrap();
     assert_eq!((reply.status, &reply.body[..]), (200, &b"no json"[..]));
     assert_eq!(reply.content_type.as_deref(), Some("text/plain"));
@@ -21,7 +21,7 @@ async fn a_raw_call_is_sent_as_it_is_written_and_answered_as_it_came() {
     assert_eq!(reply.meta().idempotency_key.as_ref().unwrap().as_str(), "order-0001");
     assert_eq!(reply.meta().date.unwrap().to_rfc3339(), "2026-01-05T08:00:00+00:00");
     assert_eq!(reply.meta().request_id.as_ref().unwrap().as_str(), "req_1");
-    let sent = &script.sent()[0];
+    let sent = &script.sent_requests()[0];
     assert_eq!(sent.uri(), "http://localhost/api/v1/orders/create?a=b");
     assert_eq!((sent.method().as_str(), sent.body()), ("POST", &BODY));
     assert_eq!(sent.headers()["content-type"], "application/json");
@@ -29,7 +29,7 @@ async fn a_raw_call_is_sent_as_it_is_written_and_answered_as_it_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_is_repeated_only_where_that_changes_nothing() {
+async fn a_raw_call_is_retried_only_where_that_is_safe() {
     let table = [
         ("GET", "/api/v1/health", 4, false),
         ("GET", "/unknown/path", 4, false),
@@ -44,15 +44,15 @@ async fn it_is_repeated_only_where_that_changes_nothing() {
         ("DELETE", "/api/v1/orders/create", 1, true),
     ];
     for (method, path, attempts, may_have_executed) in table {
-        let (client, script) = Script::client([Step::Fail(Phase::MaybeSent)]);
+        let (client, script) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent)]);
         let error = client.raw(method, path, None).await.unwrap_err();
-        assert_eq!(script.sent().len(), attempts, "{method} {path}");
+        assert_eq!(script.sent_requests().len(), attempts, "{method} {path}");
         assert_eq!(error.may_have_executed(), may_have_executed, "{method} {path}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_leads_elsewhere_is_not_sent() {
+async fn a_raw_call_to_another_host_is_not_sent() {
     for (method, path) in [
         ("", "/"),
         ("G ET", "/"),
@@ -64,16 +64,20 @@ async fn what_leads_elsewhere_is_not_sent() {
         ("GET", "/a\r\nx: y"),
         ("GET", "/../x"),
     ] {
-        let (client, script) = Script::client([answer(200, "")]);
+        let (client, script) = ScriptedTransport::client([answer(200, "")]);
         let error = client.raw(method, path, None).await.unwrap_err();
-        assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Config, 0), "{method} {path}");
+        assert_eq!(
+            (error.kind(), script.sent_requests().len()),
+            (ErrorKind::Config, 0),
+            "{method} {path}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_sees_operations_only() {
+async fn an_observer_sees_no_path_of_a_raw_call() {
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let (script, log) = (Script::client([answer(200, "{}")]).1, Arc::clone(&seen));
+    let (script, log) = (ScriptedTransport::client([answer(200, "{}")]).1, Arc::clone(&seen));
     let client = Client::builder(key())
         .transport(script)
         .on_attempt(move |attempt| log.lock().unwrap().push(attempt.operation))

@@ -1,4 +1,4 @@
-//! Retries: the calls, the moments, and the caller's view of them.
+//! Retries: which calls are retried, when, and what the caller sees of it.
 
 use std::time::Duration;
 
@@ -8,7 +8,9 @@ use parcelo::{
 };
 use tokio::time::Instant;
 
-use crate::script::{CREATED, Piece, RECORD, Script, Step, answer, key, number, order, refusal};
+use crate::scripted_transport::{
+    CREATED, Piece, RECORD, ScriptedTransport, Step, answer, key, number, order, refusal,
+};
 
 #[expect(clippy::disallowed_methods, reason = "the paused clock of the test")]
 pub(crate) fn now() -> Instant {
@@ -16,13 +18,13 @@ pub(crate) fn now() -> Instant {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_retried_creation_is_byte_identical_and_waits_as_asked() {
+async fn a_retried_creation_is_identical_and_honours_retry_after() {
     let busy = answer(503, refusal("SERVICE_UNAVAILABLE")).with("retry-after", "2");
-    let (client, script) = Script::client([busy.clone(), busy, answer(201, CREATED)]);
+    let (client, script) = ScriptedTransport::client([busy.clone(), busy, answer(201, CREATED)]);
     let start = now();
     let created = client.orders().create(&order()).await.unwrap();
 
-    let sent = script.sent();
+    let sent = script.sent_requests();
     assert_eq!((sent.len(), created.meta().attempts), (3, 3));
     for request in &sent {
         assert_eq!(request.body(), sent[0].body());
@@ -36,7 +38,7 @@ async fn a_retried_creation_is_byte_identical_and_waits_as_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_answer_is_retried_exactly_when_that_helps() {
+async fn each_answer_is_retried_only_when_that_helps() {
     let table = [
         (answer(400, refusal("VALIDATION_FAILED")), 1),
         (answer(401, refusal("AUTH_INVALID_API_KEY")), 1),
@@ -67,29 +69,29 @@ async fn each_answer_is_retried_exactly_when_that_helps() {
         (Step::Answer(503, vec![], vec![Piece::Silence]), 4),
     ];
     for (step, attempts) in table {
-        let (client, script) = Script::client([step.clone()]);
+        let (client, script) = ScriptedTransport::client([step.clone()]);
         let error = client.orders().create(&order()).await.unwrap_err();
-        assert_eq!(script.sent().len(), attempts, "{step:?}");
+        assert_eq!(script.sent_requests().len(), attempts, "{step:?}");
         assert_eq!(error.attempts() as usize, attempts, "{step:?}");
         assert_eq!(error.idempotency_key(), Some(&order().idempotency_key), "{step:?}");
-        let (client, script) = Script::client([step.clone()]);
+        let (client, script) = ScriptedTransport::client([step.clone()]);
         let error = client.tracking().get(&number()).await.unwrap_err();
-        assert_eq!(script.sent().len(), attempts, "{step:?}");
+        assert_eq!(script.sent_requests().len(), attempts, "{step:?}");
         assert!(!error.may_have_executed() && error.idempotency_key().is_none(), "{step:?}");
     }
 }
 
 /// Returns the attempts of a read, a write with a key, a read by POST, and the one write without a key.
-async fn attempts(step: &Step) -> [usize; 4] {
-    let (reads, read) = Script::client([step.clone()]);
+async fn count_attempts(step: &Step) -> [usize; 4] {
+    let (reads, read) = ScriptedTransport::client([step.clone()]);
     reads.tracking().get(&number()).await.unwrap_err();
-    let (writes, keyed) = Script::client([step.clone()]);
+    let (writes, keyed) = ScriptedTransport::client([step.clone()]);
     writes.orders().create(&order()).await.unwrap_err();
-    let (batches, batch) = Script::client([step.clone()]);
+    let (batches, batch) = ScriptedTransport::client([step.clone()]);
     batches.tracking().batch(&[number()]).await.unwrap_err();
-    let (resets, reset) = Script::client([step.clone()]);
+    let (resets, reset) = ScriptedTransport::client([step.clone()]);
     resets.sandbox().reset().await.unwrap_err();
-    [read, keyed, batch, reset].map(|script| script.sent().len())
+    [read, keyed, batch, reset].map(|script| script.sent_requests().len())
 }
 
 #[tokio::test(start_paused = true)]
@@ -118,12 +120,12 @@ async fn every_signal_is_retried_for_the_operations_that_allow_it() {
         statuses.iter().map(|code| (answer(*code, ""), *expected))
     });
     for (step, expected) in signals.into_iter().chain(answers) {
-        assert_eq!(attempts(&step).await, expected, "{step:?}");
+        assert_eq!(count_attempts(&step).await, expected, "{step:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_caller_knows_whether_it_may_have_happened() {
+async fn an_error_says_whether_the_write_may_have_been_executed() {
     let validation = || answer(400, refusal("VALIDATION_FAILED"));
     let table = [
         (vec![validation()], false),
@@ -137,18 +139,18 @@ async fn the_caller_knows_whether_it_may_have_happened() {
         (vec![Step::Fail(Phase::NotSent), validation()], false),
     ];
     for (steps, expected) in table {
-        let (client, _) = Script::client(steps.clone());
+        let (client, _) = ScriptedTransport::client(steps.clone());
         let error = client.orders().create(&order()).await.unwrap_err();
         assert_eq!(error.may_have_executed(), expected, "{steps:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_error_tells_what_happened_and_what_to_quote() {
+async fn an_error_has_its_code_message_and_request_id() {
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED"))
         .with("retry-after", "45")
         .with("x-request-id", "req_head");
-    let (client, _) = Script::client([limited]);
+    let (client, _) = ScriptedTransport::client([limited]);
     let start = now();
     let error = client.orders().create(&order()).await.unwrap_err();
     assert_eq!(start.elapsed(), Duration::ZERO, "more patience is asked than there is");
@@ -162,8 +164,8 @@ async fn an_error_tells_what_happened_and_what_to_quote() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_body_names_the_request_when_the_head_does_not() {
-    let (client, _) = Script::client([answer(404, refusal("PARCEL_NOT_FOUND"))]);
+async fn the_request_id_of_the_body_is_used_without_a_header() {
+    let (client, _) = ScriptedTransport::client([answer(404, refusal("PARCEL_NOT_FOUND"))]);
     let error = client.tracking().get(&number()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(error.request_id().unwrap().as_str(), "req_body");
@@ -171,16 +173,16 @@ async fn the_body_names_the_request_when_the_head_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_never_answers_costs_a_minute_at_most() {
-    let (client, script) = Script::client([Step::Hang]);
+async fn a_service_that_never_answers_times_out_after_a_minute() {
+    let (client, script) = ScriptedTransport::client([Step::Hang]);
     let start = now();
     let error = client.orders().create(&order()).await.unwrap_err();
     let waited = start.elapsed();
-    assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Timeout, 4));
+    assert_eq!((error.kind(), script.sent_requests().len()), (ErrorKind::Timeout, 4));
     assert!(Duration::from_secs(45) < waited && waited <= Duration::from_secs(60), "{waited:?}");
 
     let timeouts = Timeouts::default().total(Duration::from_secs(3));
-    let script = Script::client([Step::Hang]).1;
+    let script = ScriptedTransport::client([Step::Hang]).1;
     let client = Client::builder(key()).timeouts(timeouts).transport(script).build().unwrap();
     let start = now();
     let error = client.orders().create(&order()).await.unwrap_err();
@@ -189,28 +191,31 @@ async fn a_service_that_never_answers_costs_a_minute_at_most() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stale_connection_is_replaced_without_a_pause() {
-    let (client, _) = Script::client([Step::Fail(Phase::Stale), answer(201, CREATED)]);
+async fn a_stale_connection_is_replaced_without_a_delay() {
+    let (client, _) = ScriptedTransport::client([Step::Fail(Phase::Stale), answer(201, CREATED)]);
     let start = now();
     let created = client.orders().create(&order()).await.unwrap();
     assert_eq!((created.meta().attempts, start.elapsed()), (2, Duration::ZERO));
 
-    let (client, _) = Script::client([Step::Fail(Phase::Stale)]);
+    let (client, _) = ScriptedTransport::client([Step::Fail(Phase::Stale)]);
     client.health().await.unwrap_err();
     assert!(start.elapsed() > Duration::ZERO, "only the first is replaced without a pause");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_shall_not_retry_does_not() {
-    let script = Script::client([answer(503, "")]).1;
+async fn a_client_without_retries_makes_one_attempt() {
+    let script = ScriptedTransport::client([answer(503, "")]).1;
     let client =
         Client::builder(key()).retry(Retry::none()).transport(script.clone()).build().unwrap();
     let error = client.health().await.unwrap_err();
-    assert_eq!((error.stop_reason(), script.sent().len()), (Some(StopReason::Attempts), 1));
+    assert_eq!(
+        (error.stop_reason(), script.sent_requests().len()),
+        (Some(StopReason::Attempts), 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reply_tells_first_from_repeated_and_has_metadata() {
+async fn a_reply_says_whether_it_is_a_repeat_and_has_metadata() {
     let table = [
         (answer(201, CREATED), Outcome::Created),
         (answer(200, CREATED), Outcome::Replayed),
@@ -222,7 +227,7 @@ async fn a_reply_tells_first_from_repeated_and_has_metadata() {
             .with("x-ratelimit-limit", "100")
             .with("x-ratelimit-remaining", "99")
             .with("x-ratelimit-reset", "1768057503");
-        let (client, _) = Script::client([step]);
+        let (client, _) = ScriptedTransport::client([step]);
         let reply = client.orders().create(&order()).await.unwrap();
         assert_eq!(reply.outcome(), outcome);
         assert_eq!(reply.meta().request_id.as_ref().unwrap().as_str(), "req_1");
@@ -234,18 +239,18 @@ async fn a_reply_tells_first_from_repeated_and_has_metadata() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn newer_services_are_understood() {
-    let (client, script) = Script::client([answer(200, RECORD)]);
+async fn answers_of_newer_services_are_read() {
+    let (client, script) = ScriptedTransport::client([answer(200, RECORD)]);
     let record = client.tracking().get(&number()).history(true).await.unwrap();
     assert_eq!(record.status.code(), "LOST_AT_SEA");
     assert_eq!(
-        script.sent()[0].uri(),
+        script.sent_requests()[0].uri(),
         "http://localhost/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn garbage_is_an_error_and_never_a_panic() {
+async fn an_unreadable_answer_is_an_error_and_never_a_panic() {
     let bodies =
         ["", "\u{0}", "null", "[]", "{", "\"", "{\"success\":true}", "9".repeat(400).leak()];
     let heads = ["", "\u{ff}", "-1", "99999999999999999999", "NaN", "; , ="];
@@ -255,7 +260,7 @@ async fn garbage_is_an_error_and_never_a_panic() {
                 ["retry-after", "date", "x-request-id", "x-ratelimit-limit", "idempotent-replayed"]
                     .into_iter()
                     .fold(answer(status, *body), |step, name| step.with(name, head));
-            let (client, _) = Script::client([step]);
+            let (client, _) = ScriptedTransport::client([step]);
             let error = client.orders().create(&order()).await.unwrap_err();
             assert!(!error.to_string().contains('\n') && error.status() == Some(status), "{error}");
         }
@@ -263,34 +268,34 @@ async fn garbage_is_an_error_and_never_a_panic() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_endless_answer_is_cut_off() {
+async fn an_endless_answer_is_an_error() {
     let piece = || Piece::Bytes(vec![b' '; 1 << 20].into());
     let endless = Step::Answer(200, vec![], (0..9).map(|_| piece()).collect());
-    let (client, script) = Script::client([endless]);
+    let (client, script) = ScriptedTransport::client([endless]);
     let error = client.health().await.unwrap_err();
-    assert_eq!((error.kind(), script.sent().len()), (ErrorKind::Decode, 1));
+    assert_eq!((error.kind(), script.sent_requests().len()), (ErrorKind::Decode, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_personal_and_no_key_is_shown() {
+async fn debug_output_shows_no_personal_data_and_no_key() {
     let fault = r#"{"success":false,"error":{"code":"VALIDATION_FAILED","message":"The request is not valid.",
         "details":{"errors":[{"field":"receiver.nationalId","code":"INVALID_FORMAT","message":"CANARY"}]}}}"#;
     for step in [answer(400, fault), answer(200, r#"{"success":"CANARY"}"#), Step::Hang] {
-        let (client, script) = Script::client([step]);
+        let (client, script) = ScriptedTransport::client([step]);
         let error = client.orders().create(&order()).await.unwrap_err();
         let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |e| e.source());
         let causes: Vec<_> = causes.map(|cause| format!("{cause} {cause:?}")).collect();
-        let shown = format!("{causes:?} {client:?} {:?}", script.sent()[0].headers());
+        let shown = format!("{causes:?} {client:?} {:?}", script.sent_requests()[0].headers());
         assert!(!shown.contains("CANARY") && !shown.contains(key().secret()), "{shown}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_run_on_other_tasks_and_may_be_dropped() {
-    let (client, script) = Script::client([Step::Hang, answer(201, CREATED)]);
+async fn calls_can_be_spawned_and_dropped() {
+    let (client, script) = ScriptedTransport::client([Step::Hang, answer(201, CREATED)]);
     let other = client.clone();
     let dropped = tokio::spawn(async move { other.orders().create(&order()).await });
-    while script.sent().is_empty() {
+    while script.sent_requests().is_empty() {
         tokio::task::yield_now().await;
     }
     dropped.abort();

@@ -1,4 +1,4 @@
-//! Real sockets: the bytes on the wire, and the effects of broken peers.
+//! Real sockets: the bytes of a request, and the errors that broken peers cause.
 
 use std::error::Error;
 
@@ -15,7 +15,7 @@ use wiremock::{
     matchers::{any, body_partial_json, header, method, path},
 };
 
-use crate::script::{CREATED, RECORD, key, number, order};
+use crate::scripted_transport::{CREATED, RECORD, key, number, order};
 
 fn builder(address: &str) -> ClientBuilder {
     Client::builder(key()).base_url(address).unwrap()
@@ -49,7 +49,7 @@ async fn a_creation_has_its_path_headers_and_body() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_not_followed_and_the_key_stays_home() {
+async fn a_redirect_is_not_followed_and_gets_no_key() {
     let elsewhere = MockServer::start().await;
     Mock::given(any()).respond_with(ResponseTemplate::new(200)).expect(0).mount(&elsewhere).await;
     let server = MockServer::start().await;
@@ -77,7 +77,7 @@ async fn a_redirect_is_not_followed_and_the_key_stays_home() {
 }
 
 #[tokio::test]
-async fn a_refused_connection_was_not_sent_and_is_tried_again() {
+async fn a_refused_connection_is_not_sent_and_is_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -128,7 +128,7 @@ async fn each_broken_peer_has_a_phase_and_no_error_an_address() {
 }
 
 #[tokio::test]
-async fn an_answer_with_too_many_headers_is_http_all_the_same() {
+async fn an_answer_with_too_many_headers_is_still_http() {
     let (address, _peer) = peer(async |mut socket| {
         read_request(&mut socket).await;
         let huge = format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(1 << 20));
@@ -161,7 +161,7 @@ async fn a_peer_without_http_is_reported_after_one_attempt() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_fails_for_a_moment_is_tried_again() {
+async fn a_handshake_that_fails_once_is_retried() {
     // A load balancer that is being reloaded sends an alert: handshake_failure, internal_error. The last peer speaks no
     // TLS.
     let alerts: [&[u8]; 3] = [
@@ -183,7 +183,7 @@ async fn a_handshake_that_fails_for_a_moment_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_connection_that_died_in_the_pool_is_replaced() {
+async fn a_dead_pooled_connection_is_replaced() {
     // Each connection gets one answer; its second request finds it closed.
     let (address, _peer) = peer(async |mut socket| {
         read_request(&mut socket).await;
@@ -199,7 +199,7 @@ async fn a_connection_that_died_in_the_pool_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_label_cut_short_on_the_wire_leaves_no_file() {
+async fn a_label_truncated_on_the_wire_leaves_no_file() {
     let (address, _peer) = peer(async |mut socket| {
         read_request(&mut socket).await;
         socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n%PDF").await.unwrap();

@@ -1,4 +1,4 @@
-//! The spans that a collector sees: OpenTelemetry's names for HTTP, and no personal data.
+//! The tracing spans of a call, with OpenTelemetry's names for HTTP and without personal data.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,7 +15,9 @@ use tracing::{
     subscriber::Interest,
 };
 
-use crate::script::{CREATED, RECORD, Script, Step, answer, key, number, order, refusal};
+use crate::scripted_transport::{
+    CREATED, RECORD, ScriptedTransport, Step, answer, key, number, order, refusal,
+};
 
 thread_local! {
     /// Every span and event of this test's thread as text, one line for each.
@@ -47,7 +49,7 @@ fn begin(metadata: &Metadata<'_>, visit: impl FnOnce(&mut dyn Visit)) -> u64 {
 }
 
 /// Returns the lines about a name.
-fn of(lines: &[String], name: &str) -> Vec<String> {
+fn lines_of(lines: &[String], name: &str) -> Vec<String> {
     lines.iter().filter(|line| line.starts_with(name)).cloned().collect()
 }
 
@@ -85,9 +87,9 @@ fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
     let collected = collect(async {
         let busy = answer(503, refusal("SERVICE_UNAVAILABLE")).with("x-request-id", "req_1");
         let created = answer(201, CREATED).with("x-request-id", "req_2");
-        let (client, _) = Script::client([busy, created]);
+        let (client, _) = ScriptedTransport::client([busy, created]);
         client.orders().create(&order()).await.unwrap();
-        let (client, _) = Script::client([Step::Fail(Phase::Untrusted)]);
+        let (client, _) = ScriptedTransport::client([Step::Fail(Phase::Untrusted)]);
         client.tracking().get(&number()).await.unwrap_err();
     });
     let path = "/api/v1/orders/create";
@@ -106,19 +108,19 @@ fn an_attempt_is_a_span_with_the_names_of_opentelemetry() {
             r#"parcelo.attempt otel.name=GET {tracking} otel.kind="client" http.request.method="GET" url.template="{tracking}" server.address="localhost" server.port=80 http.request.resend_count=0 queued_ms=0 error.type="Untrusted""#
         ),
     ];
-    assert_eq!(of(&collected, "parcelo.attempt"), expected);
+    assert_eq!(lines_of(&collected, "parcelo.attempt"), expected);
 }
 
 /// Returns the fields of the last span of a call.
 fn call(collected: &[String]) -> BTreeMap<String, String> {
-    let line = of(collected, "parcelo.call").pop().unwrap();
+    let line = lines_of(collected, "parcelo.call").pop().unwrap();
     // A later value of a field replaces an earlier one.
     let fields = line.split(' ').filter_map(|field| field.split_once('='));
     fields.map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned())).collect()
 }
 
 #[test]
-fn the_span_of_a_call_has_what_support_asks_for() {
+fn the_span_of_a_call_has_the_fields_for_support() {
     let created = || answer(201, CREATED).with("x-request-id", "req_1");
     let replayed = || created().with("idempotent-replayed", "true");
     let unreadable = || answer(201, r#"{"success":true}"#).with("x-request-id", "req_1");
@@ -134,7 +136,7 @@ fn the_span_of_a_call_has_what_support_asks_for() {
     ];
     for (step, expected) in table {
         let fields = call(&collect(async {
-            let (client, _) = Script::client([step.clone()]);
+            let (client, _) = ScriptedTransport::client([step.clone()]);
             let _ = client.with_retry(Retry::none()).orders().create(&order()).await;
         }));
         let field = |name: &str| fields.get(name).map_or("-", String::as_str);
@@ -144,7 +146,7 @@ fn the_span_of_a_call_has_what_support_asks_for() {
     }
     // A read has no outcome and a refused call no attempt; both have their time in the queue.
     let fields = call(&collect(async {
-        let script = Script::client([answer(200, RECORD)]).1;
+        let script = ScriptedTransport::client([answer(200, RECORD)]).1;
         let rate = RateLimit::adaptive().burst(1);
         let client = Client::builder(key()).transport(script).rate_limit(rate).build().unwrap();
         let _ = client.tracking().get(&number()).await;
@@ -153,7 +155,7 @@ fn the_span_of_a_call_has_what_support_asks_for() {
     assert!(!fields.contains_key("outcome") && !fields.contains_key("error.type"), "{fields:?}");
     assert_eq!((&*fields["queued_ms"], &*fields["attempts"]), ("11", "1"), "{fields:?}");
     let fields = call(&collect(async {
-        let script = Script::client([answer(200, RECORD)]).1;
+        let script = ScriptedTransport::client([answer(200, RECORD)]).1;
         let rate = RateLimit::adaptive().burst(1).fail_fast();
         let client = Client::builder(key()).transport(script).rate_limit(rate).build().unwrap();
         let _ = client.tracking().get(&number()).await;
@@ -164,9 +166,9 @@ fn the_span_of_a_call_has_what_support_asks_for() {
 }
 
 #[test]
-fn a_call_is_shown_at_info_and_its_attempts_at_debug() {
+fn a_call_is_logged_at_info_and_its_attempts_at_debug() {
     let collected = collect(async {
-        let (client, _) = Script::client([answer(503, ""), answer(201, CREATED)]);
+        let (client, _) = ScriptedTransport::client([answer(503, ""), answer(201, CREATED)]);
         client.orders().create(&order()).await.unwrap();
     });
     for (name, level) in [("parcelo.call", "INFO"), ("parcelo.attempt", "DEBUG")] {
@@ -176,7 +178,7 @@ fn a_call_is_shown_at_info_and_its_attempts_at_debug() {
 }
 
 #[test]
-fn no_error_and_no_span_shows_the_key_or_anything_personal() {
+fn no_error_or_span_shows_a_key_or_personal_data() {
     let fault = r#"{"success":false,"error":{"code":"VALIDATION_FAILED","message":"The request is not valid.",
         "message_es":"La solicitud no es válida.","requestId":"req_1","retryAfter":1,"details":{"CANARY":"CANARY",
         "errors":[{"field":"receiver.nationalId","code":"INVALID_FORMAT","message":"CANARY","message_es":"CANARY",
@@ -198,7 +200,7 @@ fn no_error_and_no_span_shows_the_key_or_anything_personal() {
     let mut kinds = std::collections::HashSet::new();
     let collected = collect(async {
         for step in refusals.into_iter().chain(failures).chain(others) {
-            let (client, script) = Script::client([step.clone()]);
+            let (client, script) = ScriptedTransport::client([step.clone()]);
             let link = "http://localhost/files/CANARY.pdf?sig=CANARY";
             let errors = [
                 client.orders().create(&order()).await.err(),
@@ -218,7 +220,11 @@ fn no_error_and_no_span_shows_the_key_or_anything_personal() {
                 causes.for_each(|cause| assert_harmless(&format!("{cause} {cause:?}")));
                 assert_harmless(&error.message(Language::Es));
             }
-            assert_harmless(&format!("{client:?} {:?} {:?}", order(), script.sent()[0].headers()));
+            assert_harmless(&format!(
+                "{client:?} {:?} {:?}",
+                order(),
+                script.sent_requests()[0].headers()
+            ));
         }
     });
     assert!(kinds.len() >= 11, "{kinds:?}");

@@ -25,23 +25,23 @@ use parcelo_server::mock::MockServer;
 use tokio::runtime::Runtime;
 
 use crate::{
-    conformance::keyed,
-    script::{key, number},
+    conformance::order_with_key,
+    scripted_transport::{key, number},
 };
 
 /// Starts a server on its own threads, which a blocked caller does not block.
 fn server() -> MockServer {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
-    let (sender, started) = mpsc::channel();
+    let (sender, start) = mpsc::channel();
     RUNTIME.spawn(async move { sender.send(MockServer::start().await) });
-    started.recv().unwrap()
+    start.recv().unwrap()
 }
 
 fn builder(server: &MockServer) -> parcelo::ClientBuilder {
     parcelo::Client::builder(server.key().issue()).base_url(server.url()).unwrap()
 }
 
-fn started() -> (MockServer, Client) {
+fn start() -> (MockServer, Client) {
     let server = server();
     let client = builder(&server).build_blocking().unwrap();
     (server, client)
@@ -53,9 +53,9 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// A service that hangs. Once it has a request, the clock of the waiting client advances to the moment that the client
 /// waits for, independently of the machine's clock.
 #[derive(Debug)]
-struct Hanging;
+struct HangingTransport;
 
-impl Transport for Hanging {
+impl Transport for HangingTransport {
     fn send(
         &self,
         _: http::Request<Bytes>,
@@ -69,13 +69,13 @@ impl Transport for Hanging {
 
 /// Does everything that a client can do, once.
 fn everything() {
-    let (server, client) = started();
+    let (server, client) = start();
     let client = client.with_timeouts(Timeouts::default().total(HOUR));
     assert_eq!(client.health().unwrap().meta().attempts, 1);
     let health = client.get::<serde_json::Value>("/api/v1/health").unwrap();
     assert_eq!(health["status"], "ok");
 
-    let order = |key| keyed(key).with_external_order_id("1001");
+    let order = |key| order_with_key(key).with_external_order_id("1001");
     let create = |key| client.orders().create(&order(key)).unwrap();
     let [created, again, other] = ["order-0001", "order-0001", "order-0002"].map(create);
     assert_eq!((created.outcome(), created.meta().attempts), (Outcome::Created, 1));
@@ -149,17 +149,17 @@ fn lists(client: &Client, both: &[TrackingNumber; 2]) {
 }
 
 #[test]
-fn everything_works_in_a_plain_thread() {
+fn every_call_works_in_a_plain_thread() {
     everything();
 }
 
 #[tokio::test]
-async fn everything_works_inside_a_single_threaded_runtime() {
+async fn every_call_works_inside_a_single_threaded_runtime() {
     everything();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everything_works_inside_a_runtime_of_many_threads() {
+async fn every_call_works_inside_a_multi_threaded_runtime() {
     let tasks = [(); 2].map(|()| tokio::spawn(async { everything() }));
     tokio::task::spawn_blocking(everything).await.unwrap();
     for task in tasks {
@@ -168,8 +168,8 @@ async fn everything_works_inside_a_runtime_of_many_threads() {
 }
 
 #[tokio::test]
-async fn a_client_may_be_made_outside_a_runtime_and_end_inside() {
-    let (server, client) = thread::spawn(started).join().unwrap();
+async fn a_client_may_be_dropped_inside_another_runtime() {
+    let (server, client) = thread::spawn(start).join().unwrap();
     assert_eq!(client.health().unwrap().meta().attempts, 1);
     let clone = client.clone();
     drop(client);
@@ -180,9 +180,10 @@ async fn a_client_may_be_made_outside_a_runtime_and_end_inside() {
 
 #[test]
 fn sixteen_threads_share_a_client() {
-    let (_server, client) = started();
+    let (_server, client) = start();
     let client = client.with_rate_limit(RateLimit::off());
-    let create = |number| client.orders().create(&keyed(&format!("order-{number:04}"))).unwrap();
+    let create =
+        |number| client.orders().create(&order_with_key(&format!("order-{number:04}"))).unwrap();
     thread::scope(|scope| {
         for thread in 0..16 {
             scope.spawn(move || (thread * 5..thread * 5 + 5).map(create).for_each(drop));
@@ -192,11 +193,11 @@ fn sixteen_threads_share_a_client() {
 }
 
 #[test]
-fn a_dropped_import_run_again_creates_everything_once() {
-    let (server, client) = started();
+fn a_dropped_import_that_is_rerun_creates_each_order_once() {
+    let (server, client) = start();
     // An iterator may borrow the data from which it makes orders.
     let rows: Vec<_> = (0..30).map(|number| format!("order-{number:04}")).collect();
-    let orders = || rows.iter().map(|row| keyed(row));
+    let orders = || rows.iter().map(|row| order_with_key(row));
     let mut creations = client.orders().create_many(orders()).concurrency(4);
     for _ in 0..3 {
         creations.next().unwrap().1.unwrap();
@@ -217,10 +218,10 @@ fn a_dropped_import_run_again_creates_everything_once() {
 }
 
 #[test]
-fn each_order_s_label_is_saved_where_its_order_is_created() {
-    let (_server, client) = started();
+fn labels_can_be_saved_in_the_loop_that_creates_orders() {
+    let (_server, client) = start();
     let folder = tempfile::tempdir().unwrap();
-    let order = |place| keyed(&format!("order-{place:04}"));
+    let order = |place| order_with_key(&format!("order-{place:04}"));
     for (place, created) in client.orders().create_many((0..20).map(order)).concurrency(4) {
         let number = created.unwrap().into_inner().parcel.tracking_number;
         client.labels().download(&number, LabelFormat::Zpl).save_in(folder.path()).unwrap();
@@ -234,21 +235,21 @@ fn each_order_s_label_is_saved_where_its_order_is_created() {
 }
 
 #[test]
-fn a_service_that_hangs_is_waited_for_no_longer_than_allowed() {
+fn a_service_that_hangs_times_out() {
     let client = || {
-        let builder = parcelo::Client::builder(key()).transport(Hanging);
+        let builder = parcelo::Client::builder(key()).transport(HangingTransport);
         builder.retry(Retry::none()).timeouts(Timeouts::default().total(HOUR).attempt(HOUR / 2))
     };
     let error = client().build_blocking().unwrap().health().unwrap_err();
     assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Timeout, false));
     let whole = client().timeouts(Timeouts::default().total(HOUR / 2).attempt(HOUR));
-    let order = keyed("order-0001");
+    let order = order_with_key("order-0001");
     let error = whole.build_blocking().unwrap().orders().create(&order).unwrap_err();
     assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Timeout, true));
 }
 
 #[test]
-fn a_creation_whose_answer_was_lost_is_sent_again_and_replayed() {
+fn a_creation_whose_answer_was_lost_is_repeated() {
     let server = server();
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&attempts);
@@ -258,13 +259,13 @@ fn a_creation_whose_answer_was_lost_is_sent_again_and_replayed() {
     let client = builder(&server).on_attempt(count).build_blocking().unwrap();
     client.health().unwrap();
     server.faults().on(Operation::CreateOrder).nth(1).after_commit().reset_connection();
-    let created = client.orders().create(&keyed("order-0001")).unwrap();
+    let created = client.orders().create(&order_with_key("order-0001")).unwrap();
     assert_eq!((created.outcome(), created.meta().attempts), (Outcome::Replayed, 2));
     assert_eq!(client.parcels().list().iter().count(), 1);
     assert_eq!(attempts.load(Ordering::Relaxed), 4);
 
     server.faults().on(Operation::CreateOrder).nth(1).after_commit().reset_connection();
-    let order = keyed("order-0002");
+    let order = order_with_key("order-0002");
     let error = client.with_retry(Retry::none()).orders().create(&order).unwrap_err();
     assert!(error.may_have_executed());
     assert_eq!(error.idempotency_key(), Some(&order.idempotency_key));
@@ -272,9 +273,9 @@ fn a_creation_whose_answer_was_lost_is_sent_again_and_replayed() {
 }
 
 #[test]
-fn a_label_that_breaks_off_is_the_client_s_error() {
-    let (server, client) = started();
-    let number = client.orders().create(&keyed("order-0001")).unwrap();
+fn an_interrupted_label_is_an_error_of_the_client() {
+    let (server, client) = start();
+    let number = client.orders().create(&order_with_key("order-0001")).unwrap();
     let number = &number.parcel.tracking_number;
     let read = |client: &Client| {
         server.faults().on(Operation::DownloadLabel).nth(1).truncated_body();
@@ -290,10 +291,10 @@ fn a_label_that_breaks_off_is_the_client_s_error() {
 }
 
 #[test]
-fn it_may_be_shared_and_sent() {
+fn the_client_is_send_and_sync() {
     fn shared<T: Clone + Send + Sync + 'static>() {}
     shared::<Client>();
-    let shown = format!("{:?}", started().1.clone());
+    let shown = format!("{:?}", start().1.clone());
     assert!(shown.starts_with("Client { base_url: \"http://127.0.0.1:"), "{shown}");
     let _: fn() -> Result<blocking::Client, Error> = Client::from_env;
 }

@@ -1,4 +1,4 @@
-//! Clocks: a client of the embedded server uses the server's time for dates, and tokio's for waiting.
+//! Clocks: a client of the embedded server takes dates from the server's clock, and waits by tokio's.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn clients(server: &MockServer) -> [Client; 2] {
 }
 
 #[tokio::test]
-async fn a_key_expires_only_when_the_server_s_clock_is_moved() {
+async fn a_key_expires_only_if_the_clock_of_the_server_moves() {
     for (way, number) in [(0, "SB-SUCCESS-0001"), (1, "SB-SUCCESS-0002")] {
         let server = MockServer::start().await;
         let client = clients(&server)[way].clone();
@@ -40,7 +40,7 @@ async fn a_key_expires_only_when_the_server_s_clock_is_moved() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_test_that_sleeps_for_a_week_makes_no_key_older() {
+async fn sleeping_in_a_test_makes_no_key_older() {
     let server = MockServer::start().await;
     let client = server.in_memory_client(&server.key().issue());
     let (order, before) = (order(), server.clock().now());
@@ -51,7 +51,7 @@ async fn a_test_that_sleeps_for_a_week_makes_no_key_older() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_goes_back_takes_the_key_s_age_along() {
+async fn a_clock_set_back_makes_a_key_younger_too() {
     let server = MockServer::start().await;
     let client = server.in_memory_client(&server.key().issue());
     let (order, before) = (order(), server.snapshot().await);
@@ -63,7 +63,7 @@ async fn a_clock_that_goes_back_takes_the_key_s_age_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_ends_although_a_frozen_window_never_does() {
+async fn a_call_ends_even_in_a_frozen_rate_limit_window() {
     let server = MockServer::start().await;
     let client = server.in_memory_client(&server.key().rate_limit(1).issue());
     let before = server.clock().now();
@@ -76,7 +76,7 @@ async fn a_call_ends_although_a_frozen_window_never_does() {
 }
 
 #[tokio::test]
-async fn a_client_outlives_its_server_and_knows_the_time() {
+async fn a_client_keeps_the_clock_of_a_dropped_server() {
     let server = MockServer::start().await;
     let (client, order) = (server.in_memory_client(&server.key().issue()), order());
     drop(server);
@@ -84,7 +84,7 @@ async fn a_client_outlives_its_server_and_knows_the_time() {
 }
 
 #[tokio::test]
-async fn a_receiver_verifies_webhooks_in_the_server_s_time() {
+async fn a_receiver_verifies_webhooks_by_the_clock_of_the_server() {
     use parcelo::webhook::{ID, SIGNATURE, TIMESTAMP, WebhookError};
     let server = MockServer::builder().clock(Clock::frozen("2031-01-05T08:00:00Z")).start().await;
     let secret = server.webhook_inbox().send_to("http://127.0.0.1:9/");

@@ -10,17 +10,18 @@ use parcelo::{
 };
 use parcelo_server::mock::{self, Fault, MockServer};
 
-use crate::script::order;
+use crate::scripted_transport::order;
 
 /// A way from the SDK to the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum TransportKind {
     InMemory,
     Http,
     Wiremock,
 }
 
-pub(crate) const WAYS: [Way; 3] = [Way::InMemory, Way::Http, Way::Wiremock];
+pub(crate) const TRANSPORTS: [TransportKind; 3] =
+    [TransportKind::InMemory, TransportKind::Http, TransportKind::Wiremock];
 
 /// A service and its client. A server of stubs may be between them.
 pub(crate) struct Session {
@@ -30,15 +31,15 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) async fn start(way: Way, retry: Retry) -> Self {
+    pub(crate) async fn start(transport: TransportKind, retry: Retry) -> Self {
         let server = MockServer::builder().seed(3).start().await;
         let key = server.key().issue();
-        let stubs = match way {
-            Way::InMemory | Way::Http => None,
-            Way::Wiremock => Some(stubs(&server).await),
+        let stubs = match transport {
+            TransportKind::InMemory | TransportKind::Http => None,
+            TransportKind::Wiremock => Some(stubs(&server).await),
         };
-        let builder = match (way, &stubs) {
-            (Way::InMemory, _) => server.in_memory_builder(&key),
+        let builder = match (transport, &stubs) {
+            (TransportKind::InMemory, _) => server.in_memory_builder(&key),
             (_, None) => Client::builder(key).base_url(server.url()).unwrap(),
             (_, Some(stubs)) => Client::builder(key).base_url(&stubs.uri()).unwrap(),
         };
@@ -55,19 +56,22 @@ async fn stubs(server: &MockServer) -> wiremock::MockServer {
 }
 
 /// Returns an order with this key.
-pub(crate) fn keyed(key: &str) -> OrderRequest {
-    real(IdempotencyKey::parse(key).unwrap())
+pub(crate) fn order_with_key(key: &str) -> OrderRequest {
+    valid_order(IdempotencyKey::parse(key).unwrap())
 }
 
 /// Returns an order that the service accepts.
-pub(crate) fn real(key: IdempotencyKey) -> OrderRequest {
+pub(crate) fn valid_order(key: IdempotencyKey) -> OrderRequest {
     let mut order = order().with_idempotency_key(key);
     order.receiver.national_id = Some("1714307103".into());
     order
 }
 
 /// Describes an answer as the caller sees it.
-fn seen<T>(reply: Result<Reply<T>, Error>, describe: impl FnOnce(&T) -> String) -> String {
+fn describe_reply<T>(
+    reply: Result<Reply<T>, Error>,
+    describe: impl FnOnce(&T) -> String,
+) -> String {
     match reply {
         Ok(reply) => {
             let meta = reply.meta();
@@ -76,35 +80,35 @@ fn seen<T>(reply: Result<Reply<T>, Error>, describe: impl FnOnce(&T) -> String) 
             let (outcome, attempts) = (reply.outcome(), meta.attempts);
             format!("{outcome:?} in {attempts}, {id} {rates:?}: {}", describe(&reply))
         }
-        Err(error) => failed(&error),
+        Err(error) => describe_error(&error),
     }
 }
 
-fn failed(error: &Error) -> String {
+fn describe_error(error: &Error) -> String {
     let (kind, code, attempts) = (error.kind(), error.code(), error.attempts());
     let (executed, reason) = (error.may_have_executed(), error.stop_reason());
     format!("{kind:?} {code:?} in {attempts}, executed: {executed}, {reason:?}")
 }
 
 /// Runs a caller's day and describes everything that the suite compares.
-async fn day(client: &Client) -> Vec<String> {
-    let orders = ["order-0001", "order-0002", "order-0003"].map(keyed);
+async fn run_session(client: &Client) -> Vec<String> {
+    let orders = ["order-0001", "order-0002", "order-0003"].map(order_with_key);
     let mut seen_all = Vec::new();
     let mut numbers = Vec::new();
     for order in orders.iter().chain([&orders[0]]) {
         let reply = client.orders().create(order).await;
         numbers.push(reply.as_ref().unwrap().parcel.tracking_number.clone());
-        seen_all.push(seen(reply, |created| created.parcel.tracking_number.to_string()));
+        seen_all.push(describe_reply(reply, |created| created.parcel.tracking_number.to_string()));
     }
     assert_eq!(numbers[0], numbers[3]);
-    let mut nameless = keyed("order-0004");
+    let mut nameless = order_with_key("order-0004");
     nameless.receiver.full_name = String::new();
-    seen_all.push(seen(client.orders().create(&nameless).await, |_| String::new()));
+    seen_all.push(describe_reply(client.orders().create(&nameless).await, |_| String::new()));
     let mut other = orders[0].clone();
     other.receiver.full_name = "Another".into();
-    seen_all.push(seen(client.orders().create(&other).await, |_| String::new()));
+    seen_all.push(describe_reply(client.orders().create(&other).await, |_| String::new()));
     let unknown = TrackingNumber::parse("SB-UNKNOWN-0001").unwrap();
-    seen_all.push(seen(client.tracking().get(&unknown).await, |_| String::new()));
+    seen_all.push(describe_reply(client.tracking().get(&unknown).await, |_| String::new()));
     let all: Vec<_> = numbers[..3].iter().chain([&unknown]).cloned().collect();
     seen_all.push(format!("{:?}", client.tracking().batch(&all).await.unwrap()));
     for format in [LabelFormat::Pdf, LabelFormat::Png, LabelFormat::Zpl] {
@@ -114,24 +118,24 @@ async fn day(client: &Client) -> Vec<String> {
     let void = VoidRequest::new(IdempotencyKey::parse("void-0001").unwrap(), &numbers[..1]);
     for _ in 0..2 {
         let reply = client.orders().void(&void).await;
-        seen_all.push(seen(reply, |voided| format!("{:?}", voided.summary)));
+        seen_all.push(describe_reply(reply, |voided| format!("{:?}", voided.summary)));
     }
     let awb = Awb::parse("17612345675").unwrap();
     let key = IdempotencyKey::parse("manifest-0001").unwrap();
     let manifest = ManifestRequest::new(key, awb, &numbers[1..3]);
     let reply = client.manifests().submit(&manifest).await;
-    seen_all.push(seen(reply, |manifest| {
+    seen_all.push(describe_reply(reply, |manifest| {
         format!("{} {}", manifest.manifest_id, manifest.parcel_count)
     }));
     seen_all
 }
 
 #[tokio::test]
-async fn a_day_looks_the_same_on_every_way() {
+async fn a_session_is_the_same_over_every_transport() {
     let mut days = Vec::new();
-    for way in WAYS {
-        let session = Session::start(way, Retry::standard()).await;
-        days.push(day(&session.client).await);
+    for transport in TRANSPORTS {
+        let session = Session::start(transport, Retry::standard()).await;
+        days.push(run_session(&session.client).await);
     }
     let [in_memory, http, wiremock] = &days[..] else { panic!("three ways") };
     assert_eq!(in_memory, http);
@@ -170,15 +174,20 @@ pub(crate) fn plan(fault: Fault<'_>, after: bool, planned: Planned) {
 }
 
 /// Describes one faulty creation as its caller sees it.
-async fn faulty_creation(way: Way, retry: Retry, after: bool, planned: Planned) -> String {
-    let session = Session::start(way, retry).await;
+async fn faulty_creation(
+    transport: TransportKind,
+    retry: Retry,
+    after: bool,
+    planned: Planned,
+) -> String {
+    let session = Session::start(transport, retry).await;
     let create = session.server.faults().on(Operation::CreateOrder).nth(1);
     plan(create, after, planned);
-    let reply = session.client.orders().create(&keyed("order-0001")).await;
-    assert!(session.server.faults().unused().is_empty(), "{way:?} {}", planned.0);
+    let reply = session.client.orders().create(&order_with_key("order-0001")).await;
+    assert!(session.server.faults().unused().is_empty(), "{transport:?} {}", planned.0);
     match reply {
         Ok(reply) => format!("{:?} in {}", reply.outcome(), reply.meta().attempts),
-        Err(error) => failed(&error),
+        Err(error) => describe_error(&error),
     }
 }
 
@@ -186,15 +195,16 @@ async fn faulty_creation(way: Way, retry: Retry, after: bool, planned: Planned) 
 async fn faulty_creations(retry: &Retry) -> Vec<(&'static str, bool, [String; 3])> {
     let all = FAULTS.into_iter().flat_map(|planned| [(planned, false), (planned, true)]);
     join_all(all.map(async |(planned, after)| {
-        let one = |way| tokio::spawn(faulty_creation(way, retry.clone(), after, planned));
-        let outcomes = join_all(WAYS.map(one)).await.into_iter().map(Result::unwrap);
+        let one =
+            |transport| tokio::spawn(faulty_creation(transport, retry.clone(), after, planned));
+        let outcomes = join_all(TRANSPORTS.map(one)).await.into_iter().map(Result::unwrap);
         (planned.0, after, outcomes.collect::<Vec<_>>().try_into().unwrap())
     }))
     .await
 }
 
 #[tokio::test]
-async fn each_fault_has_the_same_outcome_on_every_way() {
+async fn each_fault_has_the_same_outcome_over_every_transport() {
     for (fault, after, outcomes) in faulty_creations(&Retry::standard()).await {
         let expected = match fault {
             "latency" | "slow" => "Created in 1",
@@ -208,7 +218,7 @@ async fn each_fault_has_the_same_outcome_on_every_way() {
 }
 
 #[tokio::test]
-async fn each_fault_fails_the_same_way_when_nothing_is_tried_again() {
+async fn each_fault_without_retries_is_the_same_over_every_transport() {
     for (fault, after, outcomes) in faulty_creations(&Retry::none()).await {
         let expected = match fault {
             "latency" | "slow" => "Created in 1",
@@ -226,10 +236,10 @@ async fn each_fault_fails_the_same_way_when_nothing_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_missing_answer_ends_with_the_attempt_on_every_way() {
+async fn a_missing_answer_times_out_over_every_transport() {
     let hour = Duration::from_secs(3_600);
-    for way in WAYS {
-        let session = Session::start(way, Retry::standard()).await;
+    for transport in TRANSPORTS {
+        let session = Session::start(transport, Retry::standard()).await;
         let create = session.server.faults().on(Operation::CreateOrder).nth(1);
         create.after_commit().reply(mock::Reply::hang());
         let client =
@@ -243,20 +253,24 @@ async fn a_missing_answer_ends_with_the_attempt_on_every_way() {
             tokio::time::advance(hour / 2).await;
             tokio::time::resume();
         };
-        let order = keyed("order-0001");
+        let order = order_with_key("order-0001");
         let (reply, ()) = tokio::join!(client.orders().create(&order).into_future(), pass);
         let reply = reply.unwrap();
-        assert_eq!((reply.outcome(), reply.meta().attempts), (Outcome::Replayed, 2), "{way:?}");
+        assert_eq!(
+            (reply.outcome(), reply.meta().attempts),
+            (Outcome::Replayed, 2),
+            "{transport:?}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_memory_hours_of_latency_pass_at_once_as_timeouts() {
-    let session = Session::start(Way::InMemory, Retry::standard()).await;
+async fn in_memory_latencies_time_out_without_waiting() {
+    let session = Session::start(TransportKind::InMemory, Retry::standard()).await;
     let create = || session.server.faults().on(Operation::CreateOrder);
     create().nth(1).latency(Duration::from_secs(3_600));
     create().nth(2).after_commit().latency(Duration::from_secs(3_600));
-    let reply = session.client.orders().create(&keyed("order-0001")).await.unwrap();
+    let reply = session.client.orders().create(&order_with_key("order-0001")).await.unwrap();
     assert_eq!((reply.outcome(), reply.meta().attempts), (Outcome::Replayed, 3));
     session.server.requests().of(Operation::CreateOrder).assert_count(3);
 }

@@ -1,4 +1,4 @@
-//! The rate limit: kept against the real service, in virtual time and over a socket, and against a model of the service
+//! The rate limit: kept against the real service in virtual time and over a socket, and against a model of the service
 //! with latencies.
 
 use std::{
@@ -22,7 +22,7 @@ use parcelo_server::internals::{Admission, Millis, Windows};
 use parcelo_server::mock::{Clock, MockServer};
 use tokio::time::{Instant, sleep};
 
-use crate::script::{CREATED, Script, answer, key, order, refusal};
+use crate::scripted_transport::{CREATED, ScriptedTransport, answer, key, order, refusal};
 
 #[expect(clippy::disallowed_methods, reason = "the clock of the test, paused or not")]
 pub(crate) fn now() -> Instant {
@@ -31,7 +31,7 @@ pub(crate) fn now() -> Instant {
 
 /// The service's rate limit, on a clock that moves with tokio's.
 #[derive(Debug, Clone)]
-struct Limited {
+struct LimitedService {
     limit: u32,
     began: Instant,
     /// Milliseconds between a whole second and the start.
@@ -41,7 +41,7 @@ struct Limited {
     refused: Arc<AtomicUsize>,
 }
 
-impl Limited {
+impl LimitedService {
     fn new(limit: u32, phase: u64, latency: Duration) -> Self {
         let (window, refused) = (Arc::default(), Arc::default());
         Self { limit, began: now(), phase, latency, window, refused }
@@ -50,7 +50,7 @@ impl Limited {
     fn take(&self) -> (u16, parcelo_server::internals::Quota) {
         let millis = self.phase + u64::try_from(self.began.elapsed().as_millis()).unwrap();
         let at = Millis(1_768_057_500_000 + i64::try_from(millis).unwrap());
-        match self.window.lock().unwrap().take((), self.limit, at) {
+        match self.window.lock().unwrap().admit((), self.limit, at) {
             Admission::Granted(quota) => (201, quota),
             Admission::Refused(quota) => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
@@ -60,7 +60,7 @@ impl Limited {
     }
 }
 
-impl Transport for Limited {
+impl Transport for LimitedService {
     fn send(
         &self,
         _: http::Request<Bytes>,
@@ -97,7 +97,7 @@ async fn the_limit_is_used_without_refusals_at_any_latency() {
         (Environment::Production, 500, 30, 1000),
     ] {
         let limit = environment.requests_per_second();
-        let service = Limited::new(limit, phase, Duration::from_millis(latency));
+        let service = LimitedService::new(limit, phase, Duration::from_millis(latency));
         let key = ApiKey::from_random(environment, &[7; 32]);
         let client = Client::builder(key).transport(service.clone()).build().unwrap();
         let mut created = client.orders().create_many(orders(count)).concurrency(16);
@@ -125,7 +125,7 @@ async fn ten_thousand_creations_use_the_limit_without_refusals() {
 
 /// Creates orders on a service that accepts them. Returns the share of the limit that was used.
 async fn share_of(limit: u32, count: u32, client: &Client) -> f64 {
-    let orders = orders(count).map(|order| crate::conformance::real(order.idempotency_key));
+    let orders = orders(count).map(|order| crate::conformance::valid_order(order.idempotency_key));
     let mut created = client.orders().create_many(orders).concurrency(16);
     let began = now();
     while let Some((_, created)) = created.next().await {
@@ -160,7 +160,7 @@ async fn ten_thousand_creations_over_a_socket_use_the_limit() {
     let requests = server.requests().of(Operation::CreateOrder).all();
     let created = requests.iter().filter(|request| request.status == Some(201)).count();
     assert_eq!((created, requests.len()), (COUNT, COUNT + refused), "each was created once");
-    let windows = windows(requests.iter().map(|request| request.at.timestamp()));
+    let windows = count_by_window(requests.iter().map(|request| request.at.timestamp()));
     println!("{share:.3} of the limit; windows: {windows:?}");
     // Other programs can delay single windows, but a client that is too slow has no full one.
     let full = windows[windows.len() / 4];
@@ -168,7 +168,7 @@ async fn ten_thousand_creations_over_a_socket_use_the_limit() {
 }
 
 /// Returns the number of requests in each second, the largest first.
-fn windows(seconds: impl Iterator<Item = i64>) -> Vec<u32> {
+fn count_by_window(seconds: impl Iterator<Item = i64>) -> Vec<u32> {
     let mut windows = BTreeMap::new();
     seconds.for_each(|second| *windows.entry(second).or_insert(0) += 1);
     let mut windows: Vec<_> = windows.into_values().collect();
@@ -177,8 +177,8 @@ fn windows(seconds: impl Iterator<Item = i64>) -> Vec<u32> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_clients_with_one_key_share_its_limit_with_few_refusals() {
-    let service = Limited::new(100, 250, Duration::from_millis(10));
+async fn two_clients_with_one_key_share_its_rate_limit() {
+    let service = LimitedService::new(100, 250, Duration::from_millis(10));
     let began = now();
     let mut loads = tokio::task::JoinSet::new();
     for _ in 0..2 {
@@ -195,7 +195,7 @@ async fn two_clients_with_one_key_share_its_limit_with_few_refusals() {
 }
 
 /// Makes calls of one client at the same time and checks that none was refused.
-async fn all_at_once(client: &Client, count: u32) {
+async fn create_concurrently(client: &Client, count: u32) {
     let mut calls = tokio::task::JoinSet::new();
     for order in orders(count) {
         let client = client.clone();
@@ -205,34 +205,34 @@ async fn all_at_once(client: &Client, count: u32) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_client_sends_at_once_what_the_window_admits() {
+async fn an_idle_client_sends_a_full_window_at_once() {
     for (phase, at_once) in [(0, 8), (0, 49), (970, 49), (500, 30)] {
-        let service = Limited::new(50, phase, Duration::from_millis(30));
+        let service = LimitedService::new(50, phase, Duration::from_millis(30));
         let key = ApiKey::from_random(Environment::Production, &[7; 32]);
         let client = Client::builder(key).transport(service.clone()).build().unwrap();
         // A few as it starts, and all after a pause: of seconds, or as short as possible.
         for (pause, calls) in [(0, 10), (5000, at_once), (1200, at_once), (3700, at_once)] {
             sleep(Duration::from_millis(pause)).await;
             let began = now();
-            all_at_once(&client, calls).await;
+            create_concurrently(&client, calls).await;
             assert_eq!(began.elapsed(), service.latency, "{calls} after {pause} ms");
         }
         // The calls that follow at once are paced so that no window overflows.
-        all_at_once(&client, 200).await;
+        create_concurrently(&client, 200).await;
         assert_eq!(service.refused.load(Ordering::Relaxed), 0, "{phase} {at_once}");
     }
 }
 
 /// Returns a client that never sends two requests at once.
-fn even() -> (Client, Script) {
-    let script = Script::client([answer(201, CREATED)]).1;
+fn evenly_paced_client() -> (Client, ScriptedTransport) {
+    let script = ScriptedTransport::client([answer(201, CREATED)]).1;
     let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
     (client.transport(script.clone()).build().unwrap(), script)
 }
 
 #[tokio::test(start_paused = true)]
-async fn processes_with_a_share_each_use_the_limit_without_a_refusal() {
-    let service = Limited::new(100, 250, Duration::from_millis(10));
+async fn processes_with_a_share_each_get_no_refusal() {
+    let service = LimitedService::new(100, 250, Duration::from_millis(10));
     let began = now();
     let mut loads = tokio::task::JoinSet::new();
     for _ in 0..4 {
@@ -251,7 +251,7 @@ async fn processes_with_a_share_each_use_the_limit_without_a_refusal() {
 
 #[tokio::test(start_paused = true)]
 async fn clones_take_turns() {
-    let (client, script) = even();
+    let (client, script) = evenly_paced_client();
     let began = now();
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..50 {
@@ -261,15 +261,15 @@ async fn clones_take_turns() {
     calls.join_all().await;
     let took = began.elapsed();
     assert!(took > Duration::from_millis(490) && took < Duration::from_millis(510), "{took:?}");
-    assert_eq!(script.sent().len(), 50);
+    assert_eq!(script.sent_requests().len(), 50);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_must_not_wait_fails_at_once_with_a_time() {
-    let script = Script::client([answer(200, crate::script::RECORD)]).1;
+    let script = ScriptedTransport::client([answer(200, crate::scripted_transport::RECORD)]).1;
     let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1).fail_fast());
     let client = client.transport(script.clone()).build().unwrap();
-    let number = crate::script::number();
+    let number = crate::scripted_transport::number();
     assert!(client.tracking().get(&number).await.is_ok());
     let began = now();
     let error = client.tracking().get(&number).await.unwrap_err();
@@ -277,7 +277,7 @@ async fn a_call_that_must_not_wait_fails_at_once_with_a_time() {
     assert_eq!(error.stop_reason(), Some(StopReason::RateLimit));
     let wait = error.retry_after().unwrap();
     assert!(wait > Duration::from_millis(9) && wait < Duration::from_millis(11), "{wait:?}");
-    assert_eq!((began.elapsed(), script.sent().len()), (Duration::ZERO, 1));
+    assert_eq!((began.elapsed(), script.sent_requests().len()), (Duration::ZERO, 1));
     assert!(!error.may_have_executed() && !error.to_string().is_empty());
     assert!(client.with_rate_limit(RateLimit::adaptive()).tracking().get(&number).await.is_ok());
     tokio::time::advance(Duration::from_millis(11)).await;
@@ -286,7 +286,7 @@ async fn a_call_that_must_not_wait_fails_at_once_with_a_time() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_limiter_nothing_waits_and_the_service_refuses() {
-    let service = Limited::new(100, 0, Duration::ZERO);
+    let service = LimitedService::new(100, 0, Duration::ZERO);
     let builder = Client::builder(key()).rate_limit(RateLimit::off()).retry(Retry::none());
     let client = builder.transport(service.clone()).build().unwrap();
     for _ in 0..120 {
@@ -295,7 +295,7 @@ async fn without_a_limiter_nothing_waits_and_the_service_refuses() {
     assert_eq!(service.refused.load(Ordering::Relaxed), 20);
     assert_eq!(service.began.elapsed().as_millis() / 100, 0);
 
-    let service = Limited::new(100, 0, Duration::ZERO);
+    let service = LimitedService::new(100, 0, Duration::ZERO);
     let client = Client::builder(key()).transport(service.clone()).build().unwrap();
     for _ in 0..10 {
         let one = client.with_rate_limit(RateLimit::off());
@@ -305,8 +305,8 @@ async fn without_a_limiter_nothing_waits_and_the_service_refuses() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_for_a_turn_is_part_of_a_call_s_time() {
-    let (client, script) = even();
+async fn waiting_in_the_queue_counts_towards_the_timeout() {
+    let (client, script) = evenly_paced_client();
     let client = client.with_timeouts(Timeouts::default().total(Duration::from_millis(105)));
     let began = now();
     let mut calls = tokio::task::JoinSet::new();
@@ -317,7 +317,7 @@ async fn waiting_for_a_turn_is_part_of_a_call_s_time() {
     let ended = calls.join_all().await;
     assert!(began.elapsed() <= Duration::from_millis(105), "{:?}", began.elapsed());
     let late: Vec<_> = ended.into_iter().filter_map(Result::err).collect();
-    assert_eq!((script.sent().len(), late.len()), (11, 39));
+    assert_eq!((script.sent_requests().len(), late.len()), (11, 39));
     for error in late {
         assert_eq!(error.stop_reason(), Some(StopReason::Deadline));
         assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimited, 0));
@@ -327,13 +327,13 @@ async fn waiting_for_a_turn_is_part_of_a_call_s_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_used_up_window_keeps_everybody_out_until_it_ends() {
+async fn a_used_up_window_delays_all_calls_until_it_ends() {
     let full = answer(201, CREATED)
         .with("x-request-id", "req_1")
         .with("x-ratelimit-limit", "100")
         .with("x-ratelimit-remaining", "0")
         .with("x-ratelimit-reset", "1768057501");
-    let (client, _) = Script::client([full, answer(201, CREATED)]);
+    let (client, _) = ScriptedTransport::client([full, answer(201, CREATED)]);
     let began = now();
     client.orders().create(&order()).await.unwrap();
     client.clone().orders().create(&order()).await.unwrap();
@@ -341,9 +341,9 @@ async fn a_used_up_window_keeps_everybody_out_until_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_slows_down_all_that_follows() {
+async fn a_refusal_delays_all_later_calls() {
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("x-request-id", "req_1");
-    let (client, _) = Script::client([limited, answer(201, CREATED)]);
+    let (client, _) = ScriptedTransport::client([limited, answer(201, CREATED)]);
     client.with_retry(Retry::none()).orders().create(&order()).await.unwrap_err();
     let began = now();
     for _ in 0..8 {
@@ -354,8 +354,8 @@ async fn a_refusal_slows_down_all_that_follows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_in_the_queue_delays_no_others() {
-    let (client, _) = even();
+async fn a_call_dropped_in_the_queue_delays_no_others() {
+    let (client, _) = evenly_paced_client();
     let began = now();
     client.orders().create(&order()).await.unwrap();
     for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! The client's promises with the real service, embedded.
+//! The client's promises with the real service, which runs embedded.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,12 +8,12 @@
 )]
 
 mod blocking;
+mod bulk;
 mod clock;
 mod conformance;
+mod fault_sweep;
 mod find;
 mod limits;
-mod many;
 #[expect(dead_code, reason = "the tests of the client alone break more connections")]
-#[path = "../client/script.rs"]
-mod script;
-mod sweep;
+#[path = "../client/scripted_transport.rs"]
+mod scripted_transport;

@@ -1,5 +1,5 @@
-//! The figures and how they are counted: by valgrind in a separate process, by the allocator, or by the length of the
-//! log.
+//! The figures and how they are counted: instructions by valgrind in a separate process, allocations by the allocator,
+//! and pages by the length of the write-ahead log.
 
 use std::{
     fmt::{self, Display},
@@ -9,20 +9,20 @@ use std::{
 };
 
 use crate::{
-    subject::{self, Subject},
+    measured_server::{self, MeasuredServer},
     work::{self, Work},
 };
 
-/// The argument with which this program only works, to be counted.
-pub(crate) const COUNT: &str = "count";
+/// Argument with which this program only does the work that valgrind counts.
+pub(crate) const COUNT_COMMAND: &str = "count";
 /// The function in which `SQLite` does all work of a statement. Instructions within it count as SQL.
-const STATEMENTS: &str = "sqlite3_step";
-/// Bytes of a page in the log: the page of the file, and its header.
-const LOG_PAGE: f64 = 4096.0 + 24.0;
+const SQLITE_STEP: &str = "sqlite3_step";
+/// Bytes of a page in the write-ahead log: the page of the file, and its header.
+const WAL_PAGE_BYTES: f64 = 4096.0 + 24.0;
 /// Number of orders that are written to a log before a new one is begun. It is far below the number that starts a
-/// checkpoint, after which a log is written from its beginning again.
-const ORDERS_A_LOG: usize = 64;
-const LOGS: usize = 8;
+/// checkpoint, after which the log is overwritten from its beginning.
+const ORDERS_PER_WAL: usize = 64;
+const WAL_COUNT: usize = 8;
 
 /// The cost of one answer or one order, by its unit.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ pub(crate) enum Figure {
     /// Allocations on the thread that answers.
     Allocations(Work),
     /// Pages that an order writes to the log, in groups of this many orders.
-    LogPages(usize),
+    WalPages(usize),
 }
 
 impl Figure {
@@ -43,7 +43,7 @@ impl Figure {
         instructions
             .chain(groups.map(|orders| Self::Sql(Work::Group(orders))))
             .chain([Self::Sql(Work::InMemory)])
-            .chain(groups.map(Self::LogPages))
+            .chain(groups.map(Self::WalPages))
             .chain([Work::Create, Work::Repeat, Work::Tracking].map(Self::Allocations))
     }
 
@@ -51,13 +51,13 @@ impl Figure {
         match self {
             // Each run creates the same orders before them.
             Self::Instructions(Work::Webhook) => {
-                instructions(Work::Webhook, None, database)
-                    - instructions(Work::Create, None, database)
+                instructions_per_answer(Work::Webhook, None, database)
+                    - instructions_per_answer(Work::Create, None, database)
             }
-            Self::Instructions(work) => instructions(work, None, database),
-            Self::Sql(work) => instructions(work, Some(STATEMENTS), database),
-            Self::Allocations(work) => allocations(work, database),
-            Self::LogPages(orders) => log_pages(orders, database),
+            Self::Instructions(work) => instructions_per_answer(work, None, database),
+            Self::Sql(work) => instructions_per_answer(work, Some(SQLITE_STEP), database),
+            Self::Allocations(work) => count_allocations(work, database),
+            Self::WalPages(orders) => count_wal_pages(orders, database),
         }
     }
 }
@@ -68,30 +68,31 @@ impl Display for Figure {
             Self::Instructions(work) => write!(f, "instructions of {work}"),
             Self::Sql(work) => write!(f, "instructions of SQL of {work}"),
             Self::Allocations(work) => write!(f, "allocations of {work}"),
-            Self::LogPages(orders) => write!(f, "pages of the log of {}", Work::Group(*orders)),
+            Self::WalPages(orders) => write!(f, "pages of the log of {}", Work::Group(*orders)),
         }
     }
 }
 
-/// Returns the instructions of one more answer, only those within a function if one is named.
-fn instructions(work: Work, within: Option<&str>, database: &Path) -> f64 {
-    let times = work.times();
-    // The two run at once, which does not change their figures.
+/// Returns the instructions of one answer, only those within a function if one is named: the difference between two
+/// runs.
+fn instructions_per_answer(work: Work, within: Option<&str>, database: &Path) -> f64 {
+    let times = work.repetitions();
+    // Both run at once, which does not change their figures.
     let (fewer, more) = thread::scope(|scope| {
-        let fewer = scope.spawn(|| counted(work, times, within, database));
-        let more = counted(work, 2 * times, within, database);
+        let fewer = scope.spawn(|| count_in_valgrind(work, times, within, database));
+        let more = count_in_valgrind(work, 2 * times, within, database);
         (fewer.join().unwrap(), more)
     });
-    (more - fewer) / (times * work.orders()) as f64
+    (more - fewer) / (times * work.orders_per_repetition()) as f64
 }
 
-/// Returns the instructions of a process that does the work.
-fn counted(work: Work, times: usize, within: Option<&str>, database: &Path) -> f64 {
-    let (copy, _folder) = subject::copy(database);
+/// Runs valgrind on a process that does the work, and returns its instructions.
+fn count_in_valgrind(work: Work, times: usize, within: Option<&str>, database: &Path) -> f64 {
+    let (copy, _folder) = measured_server::copy_database(database);
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
     command.args(within.map(|function| format!("--toggle-collect={function}")));
-    command.arg(std::env::current_exe().unwrap()).arg(COUNT);
+    command.arg(std::env::current_exe().unwrap()).arg(COUNT_COMMAND);
     command.args([work.to_string(), times.to_string()]).arg(copy).stdout(Stdio::null());
     let output = command.output().unwrap_or_else(|error| panic!("valgrind is to count: {error}"));
     let text = String::from_utf8_lossy(&output.stderr);
@@ -100,31 +101,31 @@ fn counted(work: Work, times: usize, within: Option<&str>, database: &Path) -> f
     count.trim().replace(',', "").parse().unwrap()
 }
 
-fn allocations(work: Work, database: &Path) -> f64 {
-    let (copy, _folder) = subject::copy(database);
-    let subject = Subject::start(&copy);
-    let times = work.times();
-    let mut worker = work::Worker::new(subject);
+fn count_allocations(work: Work, database: &Path) -> f64 {
+    let (copy, _folder) = measured_server::copy_database(database);
+    let server = MeasuredServer::start(&copy);
+    let times = work.repetitions();
+    let mut worker = work::Worker::new(server);
     // The first work includes things that are created only once.
-    worker.work(work, times);
-    let found = allocation_counter::measure(|| worker.work(work, times));
+    worker.perform(work, times);
+    let found = allocation_counter::measure(|| worker.perform(work, times));
     worker.finish();
     found.count_total as f64 / times as f64
 }
 
-fn log_pages(orders: usize, database: &Path) -> f64 {
-    let groups = (ORDERS_A_LOG / orders).max(1);
-    let bytes: u64 = (0..LOGS)
+fn count_wal_pages(orders: usize, database: &Path) -> f64 {
+    let groups = (ORDERS_PER_WAL / orders).max(1);
+    let bytes: u64 = (0..WAL_COUNT)
         .map(|_| {
-            let (copy, _folder) = subject::copy(database);
+            let (copy, _folder) = measured_server::copy_database(database);
             let log = copy.with_extension("db-wal");
-            let mut worker = work::Worker::new(Subject::start(&copy));
+            let mut worker = work::Worker::new(MeasuredServer::start(&copy));
             let before = log.metadata().unwrap().len();
-            worker.work(Work::Group(orders), groups);
+            worker.perform(Work::Group(orders), groups);
             let written = log.metadata().unwrap().len() - before;
             worker.finish();
             written
         })
         .sum();
-    bytes as f64 / LOG_PAGE / (LOGS * groups * orders) as f64
+    bytes as f64 / WAL_PAGE_BYTES / (WAL_COUNT * groups * orders) as f64
 }

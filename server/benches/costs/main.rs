@@ -10,12 +10,12 @@
 //! `callgrind_annotate` shows why a figure has grown: `valgrind --tool=callgrind PROGRAM count WHAT 200 DATABASE`,
 //! whose program and database the run names when it fails.
 //!
-//! The server runs in this process, on one thread beside the store's, with a clock that stands still and a seed for its
-//! ids. The figures of a whole server process varied by a twentieth because of its periodic jobs, which follow the
-//! clock while valgrind runs fifty times slower, and of its runtime's worker threads, which wake one another at random.
+//! The server runs in this process, on one thread beside the store's, with a frozen clock and ids from a seed. The
+//! figures of a whole server process varied by 5 %. Its periodic jobs follow the clock, while valgrind runs fifty times
+//! slower; and the worker threads of its runtime wake one another at random.
 //! A figure is the difference between a run with some number of answers and one with twice as many, divided by that
-//! number, so that starts cost nothing. The database has 20,000 parcels with random keys and numbers: in a small one
-//! every random leaf is shared, and a random index looks free.
+//! number, so that the cost of a start drops out. The database has 20,000 parcels with random keys and numbers: in a
+//! small one every random leaf is shared, and a random index looks free.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -29,23 +29,23 @@
 
 mod bounds;
 mod counts;
-mod subject;
+mod measured_server;
 mod work;
 
 use std::{path::Path, process::ExitCode};
 
 use bounds::Bounds;
-use counts::{COUNT, Figure};
+use counts::{COUNT_COMMAND, Figure};
 
 /// Number of parcels in the database.
 const PARCELS: usize = 20_000;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [COUNT, what, times, database] =
+    if let [COUNT_COMMAND, name, times, database] =
         arguments.iter().map(String::as_str).collect::<Vec<_>>()[..]
     {
-        work::run(what.parse().unwrap(), times.parse().unwrap(), Path::new(database));
+        work::run(name.parse().unwrap(), times.parse().unwrap(), Path::new(database));
         return ExitCode::SUCCESS;
     }
     let value = |name: &str| {
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 fn measure(only: &str, parcels: usize) -> ExitCode {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("parcelo.db");
-    subject::prepare(&database, parcels);
+    measured_server::prepare_database(&database, parcels);
     let mut bounds = Bounds::read();
     println!("| what | counted | at most |\n|---|---|---|");
     for figure in Figure::all().filter(|figure| figure.to_string().contains(only)) {

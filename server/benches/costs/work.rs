@@ -1,4 +1,4 @@
-//! The kinds of work that are counted.
+//! The kinds of work whose costs are counted: creates, reads, labels and webhooks.
 
 use std::{
     fmt::{self, Display},
@@ -6,9 +6,9 @@ use std::{
     str::FromStr,
 };
 
-use crate::subject::Subject;
+use crate::measured_server::MeasuredServer;
 
-/// A kind of work, which is repeated.
+/// A kind of work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
     /// An order under a random key; each is a separate commit.
@@ -63,7 +63,7 @@ impl Work {
     ];
 
     /// Returns the number of repetitions that makes the figure steady and the run short.
-    pub(crate) const fn times(self) -> usize {
+    pub(crate) const fn repetitions(self) -> usize {
         match self {
             Self::Create
             | Self::CreateWithMail
@@ -77,7 +77,7 @@ impl Work {
     }
 
     /// Returns the number of orders that each repetition makes.
-    pub(crate) const fn orders(self) -> usize {
+    pub(crate) const fn orders_per_repetition(self) -> usize {
         match self {
             Self::Group(orders) => orders,
             _ => 1,
@@ -115,45 +115,47 @@ impl FromStr for Work {
 
 /// Does the work on the database and ends.
 pub(crate) fn run(work: Work, times: usize, database: &Path) {
-    let subject = match work {
-        Work::InMemory => Subject::start_in_memory(database),
-        _ => Subject::start(database),
+    let server = match work {
+        Work::InMemory => MeasuredServer::start_in_memory(database),
+        _ => MeasuredServer::start(database),
     };
     if work == Work::CreateWithMail {
-        subject.switch_mails_on();
+        server.enable_mails();
     }
-    let mut worker = Worker::new(subject);
-    worker.work(work, times);
+    let mut worker = Worker::new(server);
+    worker.perform(work, times);
     worker.finish();
 }
 
-/// A client that has a server do the work.
+/// A client that makes the server work.
 pub(crate) struct Worker {
-    subject: Subject,
-    /// The index of the next of the known parcels.
+    server: MeasuredServer,
+    /// The index of the next sampled parcel.
     next: usize,
 }
 
 impl Worker {
-    pub(crate) const fn new(subject: Subject) -> Self {
-        Self { subject, next: 0 }
+    pub(crate) const fn new(server: MeasuredServer) -> Self {
+        Self { server, next: 0 }
     }
 
-    pub(crate) fn work(&mut self, work: Work, times: usize) {
+    pub(crate) fn perform(&mut self, work: Work, times: usize) {
         match work {
-            Work::Webhook => return self.subject.deliver(times),
-            Work::Group(orders) => return (0..times).for_each(|_| self.subject.group(orders)),
-            Work::InMemory => return (0..times).for_each(|_| self.subject.create_without_socket()),
+            Work::Webhook => return self.server.create_and_deliver(times),
+            Work::Group(orders) => {
+                return (0..times).for_each(|_| self.server.create_group(orders));
+            }
+            Work::InMemory => return (0..times).for_each(|_| self.server.create_without_socket()),
             _ => {}
         }
         for _ in 0..times {
             self.next += 1;
             match work {
-                Work::Create => self.subject.create(),
-                Work::CreateWithMail => self.subject.create_with_addresses(),
-                Work::Repeat => self.subject.repeat(self.next),
-                Work::List => self.subject.get("parcels"),
-                Work::ListByStatus => self.subject.get("parcels?status=LABEL_GENERATED"),
+                Work::Create => self.server.create(),
+                Work::CreateWithMail => self.server.create_with_emails(),
+                Work::Repeat => self.server.repeat_order(self.next),
+                Work::List => self.server.get("parcels"),
+                Work::ListByStatus => self.server.get("parcels?status=LABEL_GENERATED"),
                 Work::Tracking => self.get("tracking/NUMBER"),
                 Work::LabelPdf => self.get("labels/NUMBER/download?format=pdf"),
                 Work::LabelPng => self.get("labels/NUMBER/download?format=png"),
@@ -164,11 +166,11 @@ impl Worker {
     }
 
     fn get(&mut self, path: &str) {
-        let path = path.replace("NUMBER", self.subject.number(self.next));
-        self.subject.get(&path);
+        let path = path.replace("NUMBER", self.server.tracking_number(self.next));
+        self.server.get(&path);
     }
 
     pub(crate) fn finish(self) {
-        self.subject.finish();
+        self.server.finish();
     }
 }

@@ -1,4 +1,5 @@
-//! Connections that send requests one at a time. Each order has its own idempotency key.
+//! The clients of the load test: connections that send one request after the other. Each order has its own idempotency
+//! key.
 
 use std::{
     net::SocketAddr,
@@ -16,11 +17,11 @@ use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, task::JoinSet};
 
 pub(crate) const ORDER: &str = r#"{"idempotencyKey":"KEY","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
-pub(crate) const ORDERS: &str = "/api/v1/orders/create";
-/// Number of connections that fill a database.
-const LOADERS: usize = 64;
-/// Interval between created parcels that are remembered for later requests.
-const REMEMBERED: usize = 20;
+pub(crate) const CREATE_PATH: &str = "/api/v1/orders/create";
+/// Number of connections over which parcels are created before the measurement.
+const FILL_CONNECTIONS: usize = 64;
+/// Number of created parcels of which one is remembered for later requests.
+const SAMPLE_INTERVAL: usize = 20;
 
 /// An address to send to, and the key to send with.
 #[derive(Clone)]
@@ -30,34 +31,35 @@ pub(crate) struct Target {
 }
 
 /// The idempotency keys of stored orders, with their tracking numbers.
-pub(crate) type Known = Vec<(String, String)>;
+pub(crate) type StoredOrders = Vec<(String, String)>;
 
-/// A kind of request that a row measures: its name, method, path and expected status.
+/// A kind of request to measure: its name, method, path and expected status. `KEY` and `NUMBER` stand for those of a
+/// stored order.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ask(pub(crate) &'static str, &'static str, &'static str, u16);
+pub(crate) struct RequestKind(pub(crate) &'static str, &'static str, &'static str, u16);
 
 /// An order with a random key, for which the service generates the tracking number.
-pub(crate) const CREATE: Ask = Ask("creates", "POST", ORDERS, 201);
-const LIST: &str = "/api/v1/parcels";
+pub(crate) const CREATE: RequestKind = RequestKind("creates", "POST", CREATE_PATH, 201);
+const LIST_PATH: &str = "/api/v1/parcels";
 /// The requests to measure. Creates come last, because they change the number of parcels that reads are measured with.
-pub(crate) const ASKS: [Ask; 6] = [
-    Ask("repeats of a key", "POST", ORDERS, 200),
-    Ask("tracking records", "GET", "/api/v1/tracking/NUMBER", 200),
-    Ask("lists, page 1", "GET", LIST, 200),
-    Ask("lists by status, page 1", "GET", "/api/v1/parcels?status=LABEL_GENERATED", 200),
-    Ask("labels, PDF", "GET", "/api/v1/labels/NUMBER/download", 200),
+pub(crate) const REQUEST_KINDS: [RequestKind; 6] = [
+    RequestKind("repeats of a key", "POST", CREATE_PATH, 200),
+    RequestKind("tracking records", "GET", "/api/v1/tracking/NUMBER", 200),
+    RequestKind("lists, page 1", "GET", LIST_PATH, 200),
+    RequestKind("lists by status, page 1", "GET", "/api/v1/parcels?status=LABEL_GENERATED", 200),
+    RequestKind("labels, PDF", "GET", "/api/v1/labels/NUMBER/download", 200),
     CREATE,
 ];
 
-impl Ask {
-    /// Returns `true` if the server answers this many connections: it refuses more than 64 waiting lists of one tenant.
+impl RequestKind {
+    /// Returns `true` if this many connections get answers: the server refuses more than 64 waiting lists of a tenant.
     pub(crate) fn is_answered_over(self, connections: usize) -> bool {
-        !self.2.starts_with(LIST) || connections <= 64
+        !self.2.starts_with(LIST_PATH) || connections <= 64
     }
 }
 
 /// Runs the same work on this many connections at once.
-pub(crate) async fn over<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+pub(crate) async fn run_connections<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     (target, connections): (&Target, usize),
     work: impl Fn(Connection) -> F,
 ) -> Vec<T> {
@@ -68,41 +70,45 @@ pub(crate) async fn over<T: Send + 'static, F: Future<Output = T> + Send + 'stat
     tasks.join_all().await
 }
 
-/// Creates this many parcels and returns some of them.
-pub(crate) async fn fill(target: &Target, parcels: usize) -> Known {
+/// Creates this many parcels and returns a sample of them.
+pub(crate) async fn create_parcels(target: &Target, parcels: usize) -> StoredOrders {
     let (left, less) = (Arc::new(AtomicUsize::new(parcels)), |left: usize| left.checked_sub(1));
-    let is_more = move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
-    load((target, LOADERS.min(parcels)), CREATE, &Arc::default(), is_more).await.1
+    let has_more = move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok();
+    send_repeatedly((target, FILL_CONNECTIONS.min(parcels)), CREATE, &Arc::default(), has_more)
+        .await
+        .1
 }
 
-/// Sends a request again and again while `is_more`. Returns the latencies in ms, and some of the created parcels.
-pub(crate) async fn load(
+/// Sends requests of a kind while `has_more`. Returns the latencies in ms, and a sample of the created parcels.
+pub(crate) async fn send_repeatedly(
     at: (&Target, usize),
-    ask: Ask,
-    known: &Arc<Known>,
-    is_more: impl Fn() -> bool + Clone + Send + 'static,
-) -> (Vec<f64>, Known) {
-    let each = over(at, |mut connection| {
-        let (known, is_more) = (Arc::clone(known), is_more.clone());
+    kind: RequestKind,
+    stored_orders: &Arc<StoredOrders>,
+    has_more: impl Fn() -> bool + Clone + Send + 'static,
+) -> (Vec<f64>, StoredOrders) {
+    let each = run_connections(at, |mut connection| {
+        let (stored_orders, has_more) = (Arc::clone(stored_orders), has_more.clone());
         async move {
-            let (mut took, mut made) = (Vec::new(), Known::new());
-            while is_more() {
-                let known = fastrand::choice(known.iter()).filter(|_| ask != CREATE);
-                let (key, number) = known.cloned().unwrap_or_else(|| (random_key(), String::new()));
+            let (mut latencies, mut created) = (Vec::new(), StoredOrders::new());
+            while has_more() {
+                let stored_orders =
+                    fastrand::choice(stored_orders.iter()).filter(|_| kind != CREATE);
+                let (key, number) =
+                    stored_orders.cloned().unwrap_or_else(|| (random_key(), String::new()));
                 let begun = Instant::now();
-                let answer = connection.ask(ask, &key, &number).await;
-                took.push(millis_since(begun));
-                if ask == CREATE && took.len() % REMEMBERED == 1 {
+                let answer = connection.request(kind, &key, &number).await;
+                latencies.push(millis_since(begun));
+                if kind == CREATE && latencies.len() % SAMPLE_INTERVAL == 1 {
                     let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
                     let number = answer["parcel"]["trackingNumber"].as_str().unwrap_or_default();
-                    made.push((key, number.to_owned()));
+                    created.push((key, number.to_owned()));
                 }
             }
-            (took, made)
+            (latencies, created)
         }
     });
-    let (took, made): (Vec<_>, Vec<_>) = each.await.into_iter().unzip();
-    (took.concat(), made.concat())
+    let (latencies, created): (Vec<_>, Vec<_>) = each.await.into_iter().unzip();
+    (latencies.concat(), created.concat())
 }
 
 pub(crate) fn millis_since(begun: Instant) -> f64 {
@@ -127,7 +133,12 @@ impl Connection {
         Self { sender, key: Arc::clone(&target.key) }
     }
 
-    async fn ask(&mut self, Ask(_, method, path, expected): Ask, key: &str, number: &str) -> Bytes {
+    async fn request(
+        &mut self,
+        RequestKind(_, method, path, expected): RequestKind,
+        key: &str,
+        number: &str,
+    ) -> Bytes {
         let body = if method == "POST" { ORDER.replace("KEY", key) } else { String::new() };
         let (status, answer) = self.send(method, &path.replace("NUMBER", number), body).await;
         assert_eq!(status, expected, "{path}");

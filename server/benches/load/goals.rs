@@ -1,6 +1,6 @@
 //! The goals of goals.tsv, with the measured figures and whether they are met.
 
-use crate::row::{COLUMNS, CPU, POSTGRES_CPU, Row};
+use crate::row::{COLUMNS, POSTGRES_CPU, Row, SERVER_CPU};
 
 const GOALS: &str = include_str!("goals.tsv");
 
@@ -9,7 +9,7 @@ pub(crate) fn print(rows: &[Row]) {
     println!("\n| goal | wanted | measured | |\n|---|---|---|---|");
     for line in GOALS.lines().skip(1) {
         let cells: Vec<&str> = line.split('\t').collect();
-        let find = |name: &&str| figure(rows.iter().find(|row| name_of(row) == *name)?, cells[2]);
+        let find = |name: &&str| figure(rows.iter().find(|row| row_name(row) == *name)?, cells[2]);
         let whole = cells.get(4).map_or(Some(1.0), find);
         if let Some((part, whole)) = find(&cells[3]).zip(whole) {
             let measured = part / whole;
@@ -25,14 +25,14 @@ pub(crate) fn print(rows: &[Row]) {
     }
 }
 
-fn name_of(row: &Row) -> String {
+fn row_name(row: &Row) -> String {
     let parcels = row.parcels.map_or("-".to_owned(), |parcels| parcels.to_string());
-    format!("{}, {parcels}, {}", row.what, row.connections)
+    format!("{}, {parcels}, {}", row.name, row.connections)
 }
 
 fn figure(row: &Row, name: &str) -> Option<f64> {
     if name == "CPU" {
-        return Some(row.figures[CPU]? + row.figures[POSTGRES_CPU].unwrap_or_default());
+        return Some(row.figures[SERVER_CPU]? + row.figures[POSTGRES_CPU].unwrap_or_default());
     }
     row.figures[COLUMNS.iter().position(|(column, _)| *column == name).unwrap()]
 }

@@ -22,9 +22,9 @@
 mod client;
 mod goals;
 mod neighbours;
-mod peer;
 mod postgres;
 mod row;
+mod server_process;
 
 use std::{
     path::Path,
@@ -34,16 +34,17 @@ use std::{
 
 use clap::{Parser, ValueEnum};
 
-use client::{ASKS, CREATE, Known, millis_since};
-use peer::Peer;
+use client::{CREATE, REQUEST_KINDS, StoredOrders, millis_since};
 use postgres::Database;
-use row::{RESIDENT, Row};
+use row::{RESIDENT_MIB, Row};
+use server_process::ServerProcess;
 
+/// Number of new servers whose start is measured.
 const STARTS: usize = 21;
 
 /// Measures the service under load.
 #[derive(Parser)]
-struct Plan {
+struct Args {
     #[arg(value_enum, default_value = "file")]
     mode: Mode,
     /// Seconds that each row takes
@@ -60,7 +61,7 @@ struct Plan {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Mode {
-    /// A file compared with its peers, and its growth
+    /// A file compared with other programs, and its growth
     File,
     /// Creates on PostgreSQL with one and two servers, compared with bare statements and a file
     Servers,
@@ -78,75 +79,86 @@ enum Mode {
 async fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, first, _, ready] = &arguments[..]
-        && first == peer::STATIC
+        && first == server_process::STATIC_ARGUMENT
     {
-        return peer::serve_static(ready).await;
+        return server_process::serve_static(ready).await;
     }
-    let (plan, folder) = (Plan::parse(), tempfile::tempdir().unwrap());
+    let (args, folder) = (Args::parse(), tempfile::tempdir().unwrap());
     let folder = folder.path();
-    match plan.mode {
-        Mode::File => goals::print(&on_a_file(folder, &plan).await),
-        Mode::Servers => goals::print(&postgres::measure(folder, &plan).await),
+    match args.mode {
+        Mode::File => goals::print(&measure_file(folder, &args).await),
+        Mode::Servers => goals::print(&postgres::measure(folder, &args).await),
         Mode::Growth => {
             Row::print_heading();
-            goals::print(&grow(folder, &Database::on_postgres(), &plan).await);
+            goals::print(&measure_growth(folder, &Database::start_postgres(), &args).await);
         }
-        Mode::Starts => drop(starts().await),
+        Mode::Starts => drop(measure_starts().await),
         Mode::Neighbour => {
-            neighbours::measure(folder, &Database::on_a_file(folder), plan.time()).await;
+            neighbours::measure(folder, &Database::new_sqlite(folder), args.time()).await;
         }
-        Mode::Edges => neighbours::measure(folder, &Database::on_postgres(), plan.time()).await,
+        Mode::Edges => neighbours::measure(folder, &Database::start_postgres(), args.time()).await,
     }
 }
 
-impl Plan {
+impl Args {
     const fn time(&self) -> Duration {
         Duration::from_secs(self.seconds)
     }
 }
 
-async fn on_a_file(folder: &Path, plan: &Plan) -> Vec<Row> {
+async fn measure_file(folder: &Path, args: &Args) -> Vec<Row> {
     Row::print_heading();
-    let mut rows = vec![row::bare_writes(folder, plan.time()).print()];
-    let known = Arc::new(Known::new());
-    for &connections in &plan.connections {
-        let mut measure = async |what: &str, peer| {
-            let (peers, load) = ([peer], (connections, plan.time()));
-            rows.push(Row::measure(what, (&peers, None), (CREATE, &known), load).await.print());
+    let mut rows = vec![row::measure_disk_writes(folder, args.time()).print()];
+    let stored_orders = Arc::new(StoredOrders::new());
+    for &connections in &args.connections {
+        let mut measure = async |name: &str, server| {
+            let (servers, load) = ([server], (connections, args.time()));
+            rows.push(
+                Row::measure(name, (&servers, None), (CREATE, &stored_orders), load).await.print(),
+            );
         };
-        measure("a static axum handler", Peer::start_static(folder)).await;
-        if let Some(prism) = Peer::start_prism(folder).await {
+        measure("a static axum handler", ServerProcess::start_static(folder)).await;
+        if let Some(prism) = ServerProcess::start_prism(folder).await {
             measure("prism", prism).await;
         }
-        measure("the mock server, in memory", Peer::start_mock(folder)).await;
+        measure("the mock server, in memory", ServerProcess::start_mock(folder)).await;
     }
-    rows.extend(grow(folder, &Database::on_a_file(folder), plan).await);
-    rows.push(starts().await);
+    rows.extend(measure_growth(folder, &Database::new_sqlite(folder), args).await);
+    rows.push(measure_starts().await);
     rows
 }
 
 /// Measures every kind of request with each number of parcels.
-async fn grow(folder: &Path, database: &Database, plan: &Plan) -> Vec<Row> {
-    let (mut rows, mut key, mut known, mut held) = (Vec::new(), None, Known::new(), 0);
-    for &parcels in &plan.parcels {
-        let peer = Peer::start_server(folder, &database.url, &mut key);
-        known.extend(client::fill(&peer.target, parcels.saturating_sub(held)).await);
-        held = held.max(parcels);
-        peer.stop();
-        postgres::spread(database).await;
-        let sample = Arc::new(known.clone());
+async fn measure_growth(folder: &Path, database: &Database, args: &Args) -> Vec<Row> {
+    let (mut rows, mut key, mut stored_orders, mut stored) =
+        (Vec::new(), None, StoredOrders::new(), 0);
+    for &parcels in &args.parcels {
+        let server = ServerProcess::start_server(folder, &database.url, &mut key);
+        stored_orders
+            .extend(client::create_parcels(&server.target, parcels.saturating_sub(stored)).await);
+        stored = stored.max(parcels);
+        server.stop();
+        postgres::spread_dates(database).await;
+        let sample = Arc::new(stored_orders.clone());
         let begun = Instant::now();
-        let peer = Peer::start_server(folder, &database.url, &mut key);
-        let start =
-            Row::timed("a start with these parcels", vec![millis_since(begun)], begun.elapsed());
+        let server = ServerProcess::start_server(folder, &database.url, &mut key);
+        let start = Row::from_latencies(
+            "a start with these parcels",
+            vec![millis_since(begun)],
+            begun.elapsed(),
+        );
         rows.push(Row { parcels: Some(parcels), ..start }.print());
-        drop(peer);
-        let all = ASKS.iter().flat_map(|ask| plan.connections.iter().map(|over| (*ask, *over)));
-        for (ask, connections) in all.filter(|(ask, over)| ask.is_answered_over(*over)) {
-            let peers = [Peer::start_server(folder, &database.url, &mut key)];
-            let at = (&peers[..], database.postmaster());
-            let row = Row::measure(ask.0, at, (ask, &sample), (connections, plan.time())).await;
-            held += if ask == CREATE { row.answers } else { 0 };
+        drop(server);
+        let all = REQUEST_KINDS
+            .iter()
+            .flat_map(|kind| args.connections.iter().map(|connections| (*kind, *connections)));
+        for (kind, connections) in
+            all.filter(|(kind, connections)| kind.is_answered_over(*connections))
+        {
+            let servers = [ServerProcess::start_server(folder, &database.url, &mut key)];
+            let at = (&servers[..], database.postmaster());
+            let row = Row::measure(kind.0, at, (kind, &sample), (connections, args.time())).await;
+            stored += if kind == CREATE { row.answers } else { 0 };
             rows.push(Row { parcels: Some(parcels), ..row }.print());
         }
     }
@@ -154,19 +166,19 @@ async fn grow(folder: &Path, database: &Database, plan: &Plan) -> Vec<Row> {
 }
 
 /// Measures how long new servers with new databases take until each has answered its first order.
-async fn starts() -> Row {
+async fn measure_starts() -> Row {
     let (mut millis, mut resident, all) = (Vec::new(), 0.0, Instant::now());
     for _ in 0..STARTS {
         let (folder, begun) = (tempfile::tempdir().unwrap(), Instant::now());
         let url = format!("sqlite:{}/new.db", folder.path().display());
-        let peer = Peer::start_server(folder.path(), &url, &mut None);
-        client::fill(&peer.target, 1).await;
+        let server = ServerProcess::start_server(folder.path(), &url, &mut None);
+        client::create_parcels(&server.target, 1).await;
         millis.push(millis_since(begun));
-        resident = peer.resident_mib();
+        resident = server.resident_mib();
     }
     let least = millis.iter().copied().fold(f64::MAX, f64::min);
     println!("the quickest of {STARTS} new servers: {least:.1} ms");
-    let mut row = Row::timed("a new server, to its first order", millis, all.elapsed());
-    row.figures[RESIDENT] = Some(resident);
+    let mut row = Row::from_latencies("a new server, to its first order", millis, all.elapsed());
+    row.figures[RESIDENT_MIB] = Some(resident);
     row.print()
 }

@@ -15,22 +15,26 @@ use tokio::time::sleep;
 use tokio_postgres::Client;
 
 use crate::{
-    client::{self, CREATE, ORDER, ORDERS, Target, millis_since, over, random_key},
-    peer::Peer,
+    client::{self, CREATE, CREATE_PATH, ORDER, Target, millis_since, random_key, run_connections},
     postgres::Database,
     row::{P50, Row},
+    server_process::ServerProcess,
 };
 
+/// Number of the other tenant's parcels.
 const PARCELS: usize = 300_000;
-const CREATORS: usize = 4;
+/// Number of connections over which the measured tenant creates orders.
+const CREATE_CONNECTIONS: usize = 4;
+/// Number of measurements, each once without lists and once during them.
 const PAIRS: usize = 5;
-const LOCKED: Duration = Duration::from_secs(40);
+/// Time for which a row stays locked.
+const LOCK_DURATION: Duration = Duration::from_secs(40);
 
 /// Measures creates while lists run, at the rate limit of a key on a file and without a pause on PostgreSQL.
 pub(crate) async fn measure(folder: &Path, database: &Database, time: Duration) {
-    let peer = Peer::start_server(folder, &database.url, &mut None);
-    let (other, begun) = (peer.another_account(&database.url), Utc::now());
-    client::fill(&other, PARCELS).await;
+    let server = ServerProcess::start_server(folder, &database.url, &mut None);
+    let (other, begun) = (server.create_account(&database.url), Utc::now());
+    client::create_parcels(&other, PARCELS).await;
     let half_way = begun + (Utc::now() - begun) / 2;
     let half_way = half_way.format("%Y-%m-%dT%H:%M:%SZ");
     let queries = [
@@ -45,39 +49,49 @@ pub(crate) async fn measure(folder: &Path, database: &Database, time: Duration) 
     let mut ratios = Vec::new();
     Row::print_heading();
     for _ in 0..PAIRS {
-        let alone = beside("nothing", &peer.target, sleep(time)).await;
-        let lists = lists((&other, clients), &queries, (pause, time));
-        ratios.push(beside("lists", &peer.target, lists).await / alone);
+        let alone = measure_creates_during("nothing", &server.target, sleep(time)).await;
+        let lists = run_lists((&other, clients), &queries, (pause, time));
+        ratios.push(measure_creates_during("lists", &server.target, lists).await / alone);
     }
     if let Some(client) = &client {
-        beside("a locked row of another tenant", &peer.target, lock(client, &other)).await;
+        measure_creates_during(
+            "a locked row of another tenant",
+            &server.target,
+            hold_locked_row(client, &other),
+        )
+        .await;
     }
-    let reset = reset(&other, client.as_ref(), folder);
-    beside("10 resets of another sandbox", &peer.target, reset).await;
+    let reset = reset_sandbox(&other, client.as_ref(), folder);
+    measure_creates_during("10 resets of another sandbox", &server.target, reset).await;
     ratios.sort_unstable_by(f64::total_cmp);
     println!("\np50 beside lists, times that beside nothing: {ratios:.2?}");
 }
 
-/// Measures creates until `other` is done, prints the row, and returns their median latency.
-async fn beside(what: &str, target: &Target, other: impl Future<Output = ()>) -> f64 {
+/// Measures creates until `other` is done, prints the row, and returns the median latency in ms.
+async fn measure_creates_during(
+    name: &str,
+    target: &Target,
+    other: impl Future<Output = ()>,
+) -> f64 {
     let (is_done, begun) = (Arc::new(AtomicBool::new(false)), Instant::now());
     let other = async {
         other.await;
         is_done.store(true, Ordering::Relaxed);
     };
     let is_done = Arc::clone(&is_done);
-    let is_more = move || !is_done.load(Ordering::Relaxed);
-    let known = Arc::default();
-    let creates = client::load((target, CREATORS), CREATE, &known, is_more);
+    let has_more = move || !is_done.load(Ordering::Relaxed);
+    let stored_orders = Arc::default();
+    let creates =
+        client::send_repeatedly((target, CREATE_CONNECTIONS), CREATE, &stored_orders, has_more);
     let ((millis, _), ()) = tokio::join!(creates, other);
-    let row = Row::timed(&format!("creates beside {what}"), millis, begun.elapsed());
-    Row { connections: CREATORS, ..row }.print().figures[P50].unwrap()
+    let row = Row::from_latencies(&format!("creates beside {name}"), millis, begun.elapsed());
+    Row { connections: CREATE_CONNECTIONS, ..row }.print().figures[P50].unwrap()
 }
 
-/// Lists on this many connections, each of which sends one request per pause.
-async fn lists(at: (&Target, usize), queries: &[String], (pause, time): (Duration, Duration)) {
+/// Lists parcels over this many connections, each of which sends one request per pause.
+async fn run_lists(at: (&Target, usize), queries: &[String], (pause, time): (Duration, Duration)) {
     let all = Instant::now();
-    let millis = over(at, |mut connection| {
+    let millis = run_connections(at, |mut connection| {
         let queries = queries.to_vec();
         async move {
             // Spread the first requests over the pause.
@@ -98,43 +112,43 @@ async fn lists(at: (&Target, usize), queries: &[String], (pause, time): (Duratio
             millis
         }
     });
-    let row = Row::timed("lists", millis.await.concat(), all.elapsed());
+    let row = Row::from_latencies("lists", millis.await.concat(), all.elapsed());
     Row { connections: at.1, ..row }.print();
 }
 
 /// Locks the row of a tenant's webhook, so that the tenant's creates have to wait.
-async fn lock(client: &Client, tenant: &Target) {
+async fn hold_locked_row(client: &Client, tenant: &Target) {
     let endpoint = "INSERT INTO webhook_endpoints (tenant, url, kinds, secret, enabled, created_at) \
          SELECT max(tenant), 'https://shop.example/', 0, decode(repeat('00', 32), 'hex'), true, 0 \
          FROM api_keys";
     for sql in [endpoint, "BEGIN; SELECT FROM webhook_endpoints FOR UPDATE"] {
         client.batch_execute(sql).await.unwrap();
     }
-    let held_up = over((tenant, 20), |mut connection| async move {
+    let blocked_creates = run_connections((tenant, 20), |mut connection| async move {
         let order = ORDER.replace("KEY", &random_key());
-        while connection.send("POST", ORDERS, order.clone()).await.0 > 201 {}
+        while connection.send("POST", CREATE_PATH, order.clone()).await.0 > 201 {}
     });
     let unlock = async {
-        sleep(LOCKED).await;
+        sleep(LOCK_DURATION).await;
         client.batch_execute("COMMIT").await.unwrap();
     };
-    tokio::join!(held_up, unlock);
+    tokio::join!(blocked_creates, unlock);
 }
 
 /// Resets a tenant's sandbox with ten concurrent requests, and waits until everything is erased.
-async fn reset(tenant: &Target, postgres: Option<&Client>, folder: &Path) {
-    const IS_UNDER_WAY: &str = "SELECT EXISTS (SELECT 1 FROM ended_generations)";
+async fn reset_sandbox(tenant: &Target, postgres: Option<&Client>, folder: &Path) {
+    const HAS_UNERASED_DATA: &str = "SELECT EXISTS (SELECT 1 FROM ended_generations)";
     let begun = Instant::now();
-    over((tenant, 10), |mut connection| async move {
+    run_connections((tenant, 10), |mut connection| async move {
         while connection.send("POST", "/api/v1/sandbox/reset", "{}".to_owned()).await.0 != 200 {}
     })
     .await;
     let answered = begun.elapsed();
     while match postgres {
-        Some(client) => client.query_one(IS_UNDER_WAY, &[]).await.unwrap().get(0),
+        Some(client) => client.query_one(HAS_UNERASED_DATA, &[]).await.unwrap().get(0),
         None => rusqlite::Connection::open(folder.join("parcelo.db"))
             .unwrap()
-            .query_row(IS_UNDER_WAY, [], |row| row.get(0))
+            .query_row(HAS_UNERASED_DATA, [], |row| row.get(0))
             .unwrap(),
     } {
         sleep(Duration::from_secs(1)).await;

@@ -14,18 +14,19 @@ use tokio_postgres::{Client, NoTls, Statement, types::ToSql};
 use ulid::Ulid;
 
 use crate::{
-    Plan,
-    client::{CREATE, Known, ORDER, millis_since},
-    peer::{Peer, cpu_micros},
-    row::{GROUPS, POSTGRES_CPU, RATE, Row},
+    Args,
+    client::{CREATE, ORDER, StoredOrders, millis_since},
+    row::{ANSWERS_PER_SECOND, ORDERS_PER_COMMIT, POSTGRES_CPU, Row},
+    server_process::{ServerProcess, cpu_micros},
 };
 
 #[path = "../../tests/cluster/mod.rs"]
-mod shared;
-use shared::Cluster;
+mod cluster;
+use cluster::Cluster;
 
-/// Sizes of bare groups: as many orders as 32 connections can have waiting, and a size beyond which little is gained.
-const BARE_GROUPS: [usize; 2] = [32, 128];
+/// Numbers of orders in a transaction that is sent without the service: as many as 32 connections can have waiting, and
+/// a number beyond which little is gained.
+const BARE_GROUP_SIZES: [usize; 2] = [32, 128];
 
 /// A new database, in a file or on PostgreSQL with the default settings of `initdb`.
 pub(crate) struct Database {
@@ -34,11 +35,11 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    pub(crate) fn on_a_file(folder: &Path) -> Self {
+    pub(crate) fn new_sqlite(folder: &Path) -> Self {
         Self { url: format!("sqlite:{}/parcelo.db", folder.display()), cluster: None }
     }
 
-    pub(crate) fn on_postgres() -> Self {
+    pub(crate) fn start_postgres() -> Self {
         let cluster = Cluster::start(&[]).expect("PostgreSQL is installed");
         let name = cluster.create_database();
         Self { url: cluster.url(&name), cluster: Some((cluster, name)) }
@@ -54,39 +55,41 @@ impl Database {
     /// Connects to PostgreSQL.
     pub(crate) async fn connect(&self) -> Option<Client> {
         let (cluster, name) = self.cluster.as_ref()?;
-        let given = format!("host={} user=parcelo dbname={name}", cluster.folder());
-        let (client, connection) = tokio_postgres::connect(&given, NoTls).await.unwrap();
+        let parameters = format!("host={} user=parcelo dbname={name}", cluster.folder());
+        let (client, connection) = tokio_postgres::connect(&parameters, NoTls).await.unwrap();
         tokio::spawn(connection);
         Some(client)
     }
 }
 
-pub(crate) async fn measure(folder: &Path, plan: &Plan) -> Vec<Row> {
-    let (file, postgres) = (Database::on_a_file(folder), Database::on_postgres());
-    let (known, mut keys, mut rows) = (Arc::new(Known::new()), [None, None], Vec::new());
+/// Measures creates on `SQLite`, and on PostgreSQL with one server and with two.
+pub(crate) async fn measure(folder: &Path, args: &Args) -> Vec<Row> {
+    let (file, postgres) = (Database::new_sqlite(folder), Database::start_postgres());
+    let (stored_orders, mut keys, mut rows) =
+        (Arc::new(StoredOrders::new()), [None, None], Vec::new());
     let kinds = [
         ("SQLite", 1, &file, 0),
         ("PostgreSQL, one server", 1, &postgres, 1),
         ("PostgreSQL, two servers", 2, &postgres, 1),
     ];
     Row::print_heading();
-    for &connections in &plan.connections {
-        for (what, count, database, key) in kinds {
-            let start = |_| Peer::start_server(folder, &database.url, &mut keys[key]);
-            let peers: Vec<Peer> = (0..count).map(start).collect();
-            let (at, load) = ((&peers[..], database.postmaster()), (connections, plan.time()));
-            rows.push(Row::measure(what, at, (CREATE, &known), load).await.print());
+    for &connections in &args.connections {
+        for (name, count, database, key) in kinds {
+            let start = |_| ServerProcess::start_server(folder, &database.url, &mut keys[key]);
+            let servers: Vec<ServerProcess> = (0..count).map(start).collect();
+            let (at, load) = ((&servers[..], database.postmaster()), (connections, args.time()));
+            rows.push(Row::measure(name, at, (CREATE, &stored_orders), load).await.print());
         }
     }
-    for orders in BARE_GROUPS {
-        rows.push(bare(&postgres, orders, plan.time()).await.print());
+    for orders in BARE_GROUP_SIZES {
+        rows.push(measure_bare_statements(&postgres, orders, args.time()).await.print());
     }
     rows
 }
 
-/// Spreads a database's parcels over the last year and its idempotency keys over the last 20 hours, like those of a
-/// service that has run for long.
-pub(crate) async fn spread(database: &Database) {
+/// Spreads the dates of a database's parcels over the last year and those of its idempotency keys over the last 20
+/// hours, as in a service that has run for long.
+pub(crate) async fn spread_dates(database: &Database) {
     let Some(client) = database.connect().await else { return };
     let spread = "UPDATE parcels SET \
            created_at = (extract(epoch FROM now()) * 1000 - random() * 31536000000)::bigint, \
@@ -102,26 +105,26 @@ pub(crate) async fn spread(database: &Database) {
     }
 }
 
-/// Creates groups of orders for a while, without the service: all statements of a group are sent at once.
-async fn bare(database: &Database, orders: usize, time: Duration) -> Row {
+/// Measures groups of orders whose statements are sent to PostgreSQL at once, without the service.
+async fn measure_bare_statements(database: &Database, orders: usize, time: Duration) -> Row {
     let (client, postmaster) = database.connect().await.zip(database.postmaster()).unwrap();
     let statements = try_join_all(CREATE_STATEMENTS.map(|sql| client.prepare(sql))).await.unwrap();
     let (cpu, begun, mut millis) = (cpu_micros(postmaster), Instant::now(), Vec::new());
     while begun.elapsed() < time {
         let group = Instant::now();
-        create(&client, &statements, orders).await;
+        create_group(&client, &statements, orders).await;
         millis.push(millis_since(group));
     }
-    let (made, over) = ((millis.len() * orders) as f64, begun.elapsed());
-    let what = format!("the same statements bare, {orders} a group");
-    let mut row = Row::timed(&what, millis, over);
-    row.figures[RATE] = Some(made / over.as_secs_f64());
-    row.figures[POSTGRES_CPU] = Some((cpu_micros(postmaster) - cpu) / made);
-    row.figures[GROUPS] = Some(orders as f64);
+    let (created, elapsed) = ((millis.len() * orders) as f64, begun.elapsed());
+    let name = format!("the same statements bare, {orders} a group");
+    let mut row = Row::from_latencies(&name, millis, elapsed);
+    row.figures[ANSWERS_PER_SECOND] = Some(created / elapsed.as_secs_f64());
+    row.figures[POSTGRES_CPU] = Some((cpu_micros(postmaster) - cpu) / created);
+    row.figures[ORDERS_PER_COMMIT] = Some(orders as f64);
     row
 }
 
-async fn create(client: &Client, statements: &[Statement], orders: usize) {
+async fn create_group(client: &Client, statements: &[Statement], orders: usize) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
     let random = || (0..orders).map(|_| fastrand::u128(..).to_be_bytes().to_vec()).collect();
     let (mut keys, public_ids): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (random(), random());
@@ -133,22 +136,43 @@ async fn create(client: &Client, statements: &[Statement], orders: usize) {
     keys.sort_unstable();
     numbers.sort_unstable();
     /// Builds a column of the group, with the same value in every row.
-    macro_rules! all {
+    macro_rules! repeated {
         ($value:expr) => {
             &vec![$value; orders] as &(dyn ToSql + Sync)
         };
     }
     let (answer, print, tenant, state) = (vec![b'a'; 400], vec![7_u8; 32], 999_i64, 2_i16);
     let (place, day) = ("Quito, EC", now / 86_400_000);
-    let key = [&keys, all!(tenant), all!(now), all!(print), all!(answer), &86_400_000_i64];
-    let parcel = [all!(tenant), all!(1_i16), &numbers, &public_ids, all!(now), all!(place)];
-    let course = [all!(place), all!("EC"), all!(20_500), all!(Some(0_i16)), all!(Some(now))];
-    let order: [&(dyn ToSql + Sync); 3] = [all!(None::<&str>), all!(ORDER), &state];
+    let key = [
+        &keys,
+        repeated!(tenant),
+        repeated!(now),
+        repeated!(print),
+        repeated!(answer),
+        &86_400_000_i64,
+    ];
+    let parcel = [
+        repeated!(tenant),
+        repeated!(1_i16),
+        &numbers,
+        &public_ids,
+        repeated!(now),
+        repeated!(place),
+    ];
+    let course = [
+        repeated!(place),
+        repeated!("EC"),
+        repeated!(20_500),
+        repeated!(Some(0_i16)),
+        repeated!(Some(now)),
+    ];
+    let order: [&(dyn ToSql + Sync); 3] = [repeated!(None::<&str>), repeated!(ORDER), &state];
     let (parcel, total) = ([&parcel[..], &course, &order].concat(), vec![orders as i64]);
     let count: [&(dyn ToSql + Sync); 5] =
         [&vec![tenant], &vec![day], &vec![state], &vec!["EC"], &total];
-    let given = [&key[..], &parcel, &count];
-    let all = statements.iter().zip(given).map(|(sql, given)| client.execute(sql, given));
+    let parameters = [&key[..], &parcel, &count];
+    let all =
+        statements.iter().zip(parameters).map(|(sql, parameters)| client.execute(sql, parameters));
     let (begin, commit) = (client.batch_execute("BEGIN"), client.batch_execute("COMMIT"));
     let ((), written, ()) = tokio::try_join!(begin, try_join_all(all), commit).unwrap();
     assert_eq!(written, [orders as u64, orders as u64, 1]);

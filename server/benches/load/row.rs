@@ -1,4 +1,4 @@
-//! Rows of the tables, and the measurement of a load.
+//! A row of the printed table: what was measured, with its latencies, CPU time and memory.
 
 use std::{
     fmt,
@@ -12,8 +12,8 @@ use std::{
 use futures_util::future::join_all;
 
 use crate::{
-    client::{self, Ask, CREATE, Known, millis_since},
-    peer::{Peer, cpu_micros},
+    client::{self, CREATE, RequestKind, StoredOrders, millis_since},
+    server_process::{ServerProcess, cpu_micros},
 };
 
 /// The columns of figures, each with its decimals.
@@ -27,15 +27,17 @@ pub(crate) const COLUMNS: [(&str, usize); 8] = [
     ("MiB resident", 1),
     ("orders a commit", 1),
 ];
-pub(crate) const RATE: usize = 0;
+// The indexes of columns.
+pub(crate) const ANSWERS_PER_SECOND: usize = 0;
 pub(crate) const P50: usize = 1;
-pub(crate) const CPU: usize = 4;
+pub(crate) const SERVER_CPU: usize = 4;
 pub(crate) const POSTGRES_CPU: usize = 5;
-pub(crate) const RESIDENT: usize = 6;
-pub(crate) const GROUPS: usize = 7;
+pub(crate) const RESIDENT_MIB: usize = 6;
+pub(crate) const ORDERS_PER_COMMIT: usize = 7;
 
+/// A row of the table.
 pub(crate) struct Row {
-    pub(crate) what: String,
+    pub(crate) name: String,
     /// `None` if no parcels are stored or their number does not matter.
     pub(crate) parcels: Option<usize>,
     pub(crate) connections: usize,
@@ -59,39 +61,39 @@ impl Row {
     }
 
     /// Creates a row from the latencies of the answers given in a period.
-    pub(crate) fn timed(what: &str, mut millis: Vec<f64>, over: Duration) -> Self {
+    pub(crate) fn from_latencies(name: &str, mut millis: Vec<f64>, period: Duration) -> Self {
         millis.sort_unstable_by(f64::total_cmp);
         let answers = millis.len();
         let at = |share: f64| Some(millis[((answers as f64 * share) as usize).min(answers - 1)]);
-        let rate = Some(answers as f64 / over.as_secs_f64());
+        let rate = Some(answers as f64 / period.as_secs_f64());
         let figures = [rate, at(0.5), at(0.99), at(0.999), None, None, None, None];
-        Self { what: what.to_owned(), parcels: None, connections: 1, answers, figures }
+        Self { name: name.to_owned(), parcels: None, connections: 1, answers, figures }
     }
 
     /// Measures servers that share a load, and PostgreSQL if its main process, the `postmaster`, is passed.
     pub(crate) async fn measure(
-        what: &str,
-        (peers, postmaster): (&[Peer], Option<u32>),
-        (ask, known): (Ask, &Arc<Known>),
+        name: &str,
+        (servers, postmaster): (&[ServerProcess], Option<u32>),
+        (kind, stored_orders): (RequestKind, &Arc<StoredOrders>),
         (connections, time): (usize, Duration),
     ) -> Self {
-        let cpu = || peers.iter().map(|peer| cpu_micros(peer.id())).sum::<f64>();
+        let cpu = || servers.iter().map(|server| cpu_micros(server.id())).sum::<f64>();
         let before = (cpu(), postmaster.map(cpu_micros));
-        let (begun, count) = (Instant::now(), peers.len());
-        let loads = peers.iter().enumerate().map(|(nth, peer)| {
-            let at = (&peer.target, (connections + count - 1 - nth) / count);
-            client::load(at, ask, known, move || begun.elapsed() < time)
+        let (begun, count) = (Instant::now(), servers.len());
+        let loads = servers.iter().enumerate().map(|(nth, server)| {
+            let at = (&server.target, (connections + count - 1 - nth) / count);
+            client::send_repeatedly(at, kind, stored_orders, move || begun.elapsed() < time)
         });
         let millis = join_all(loads).await.into_iter().flat_map(|(millis, _)| millis).collect();
-        let mut row = Self::timed(what, millis, begun.elapsed());
-        let an_answer = |micros: f64| micros / row.answers as f64;
-        row.figures[CPU] = Some(an_answer(cpu() - before.0));
+        let mut row = Self::from_latencies(name, millis, begun.elapsed());
+        let per_answer = |micros: f64| micros / row.answers as f64;
+        row.figures[SERVER_CPU] = Some(per_answer(cpu() - before.0));
         let postgres = postmaster.map(cpu_micros).zip(before.1);
-        row.figures[POSTGRES_CPU] = postgres.map(|(after, before)| an_answer(after - before));
-        row.figures[RESIDENT] = Some(peers.iter().map(Peer::resident_mib).sum());
-        if ask == CREATE {
-            let groups = join_all(peers.iter().map(Peer::writes_a_commit)).await;
-            row.figures[GROUPS] = groups.into_iter().flatten().reduce(f64::max);
+        row.figures[POSTGRES_CPU] = postgres.map(|(after, before)| per_answer(after - before));
+        row.figures[RESIDENT_MIB] = Some(servers.iter().map(ServerProcess::resident_mib).sum());
+        if kind == CREATE {
+            let groups = join_all(servers.iter().map(ServerProcess::writes_per_commit)).await;
+            row.figures[ORDERS_PER_COMMIT] = groups.into_iter().flatten().reduce(f64::max);
         }
         Self { connections, ..row }
     }
@@ -100,7 +102,7 @@ impl Row {
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parcels = self.parcels.map_or("-".to_owned(), |parcels| parcels.to_string());
-        write!(f, "| {} | {parcels} | {} |", self.what, self.connections)?;
+        write!(f, "| {} | {parcels} | {} |", self.name, self.connections)?;
         for (figure, (_, decimals)) in self.figures.iter().zip(COLUMNS) {
             match figure {
                 Some(figure) => write!(f, " {figure:.decimals$} |")?,
@@ -111,8 +113,8 @@ impl fmt::Display for Row {
     }
 }
 
-/// Measures the lower bound of a commit: a bare write of about a group's size, and its fdatasync.
-pub(crate) fn bare_writes(folder: &Path, time: Duration) -> Row {
+/// Measures the lower bound of a commit's duration: a write of the size of a group commit, and its fdatasync.
+pub(crate) fn measure_disk_writes(folder: &Path, time: Duration) -> Row {
     let mut file = File::create(folder.join("bare")).unwrap();
     let (block, mut millis, begun) = (vec![7; 32 * 1024], Vec::new(), Instant::now());
     while begun.elapsed() < time {
@@ -121,5 +123,5 @@ pub(crate) fn bare_writes(folder: &Path, time: Duration) -> Row {
         file.sync_data().unwrap();
         millis.push(millis_since(write));
     }
-    Row::timed("a bare write and its fdatasync", millis, begun.elapsed())
+    Row::from_latencies("a bare write and its fdatasync", millis, begun.elapsed())
 }

@@ -29,7 +29,7 @@ impl Reading {
     }
 
     /// Returns the milliseconds by which the wall clock of a later reading is ahead of [`Self::wall_at`] its time.
-    fn drift_to(self, later: Self) -> i64 {
+    fn drift_until(self, later: Self) -> i64 {
         later.wall.0.saturating_sub(self.wall_at(later.monotonic).0)
     }
 }
@@ -40,7 +40,7 @@ pub(crate) struct JumpGuard {
     /// The latest reading.
     last: Reading,
     /// While the clock is in doubt, the reading from before a jump that gives the earliest time.
-    before: Option<Reading>,
+    before_jump: Option<Reading>,
     /// The end of the doubt, in monotonic time.
     doubted_until: Duration,
 }
@@ -49,7 +49,7 @@ impl JumpGuard {
     /// Creates a guard at the start of the process. The clock is in doubt, as after a jump, because it may have been
     /// wrong before the start.
     pub(crate) fn starting_at(first: Reading) -> Self {
-        Self { last: first, before: None, doubted_until: first.monotonic + DOUBT_PERIOD }
+        Self { last: first, before_jump: None, doubted_until: first.monotonic + DOUBT_PERIOD }
     }
 
     /// Checks the clock. Returns the jump since the last check in milliseconds, or `None` if there was none.
@@ -57,10 +57,10 @@ impl JumpGuard {
         if reading.monotonic < self.last.monotonic {
             return None;
         }
-        let drift = self.last.drift_to(reading);
+        let drift = self.last.drift_until(reading);
         let has_jumped = drift.saturating_abs() > MAX_DRIFT_MILLIS;
         if has_jumped {
-            self.before = Some(self.earliest(reading.monotonic));
+            self.before_jump = Some(self.earliest_reading(reading.monotonic));
             self.doubted_until = reading.monotonic + DOUBT_PERIOD;
         }
         self.last = reading;
@@ -70,9 +70,9 @@ impl JumpGuard {
     /// Returns the time by which something may expire. While the clock is in doubt, it is the earlier of the time shown
     /// and the time without the jump, because an early expiry loses data and a late one does not.
     pub(crate) fn expiry(&self, reading: Reading) -> Millis {
-        let has_jumped = self.last.drift_to(reading).saturating_abs() > MAX_DRIFT_MILLIS;
-        if has_jumped || self.is_doubted(reading.monotonic) {
-            reading.wall.min(self.earliest(reading.monotonic).wall_at(reading.monotonic))
+        let has_jumped = self.last.drift_until(reading).saturating_abs() > MAX_DRIFT_MILLIS;
+        if has_jumped || self.is_in_doubt(reading.monotonic) {
+            reading.wall.min(self.earliest_reading(reading.monotonic).wall_at(reading.monotonic))
         } else {
             reading.wall
         }
@@ -80,17 +80,17 @@ impl JumpGuard {
 
     /// Returns `true` if old data may be deleted: never while the clock is in doubt, because deletion is final.
     pub(crate) fn may_purge(&self, reading: Reading) -> bool {
-        !self.is_doubted(reading.monotonic)
-            && self.last.drift_to(reading).saturating_abs() <= MAX_DRIFT_MILLIS
+        !self.is_in_doubt(reading.monotonic)
+            && self.last.drift_until(reading).saturating_abs() <= MAX_DRIFT_MILLIS
     }
 
-    fn is_doubted(&self, monotonic: Duration) -> bool {
+    fn is_in_doubt(&self, monotonic: Duration) -> bool {
         monotonic < self.doubted_until
     }
 
     /// Returns the reading that gives the earliest of the possible times.
-    fn earliest(&self, monotonic: Duration) -> Reading {
-        let before = self.before.filter(|_| self.is_doubted(monotonic)).unwrap_or(self.last);
+    fn earliest_reading(&self, monotonic: Duration) -> Reading {
+        let before = self.before_jump.filter(|_| self.is_in_doubt(monotonic)).unwrap_or(self.last);
         if before.wall_at(monotonic) < self.last.wall_at(monotonic) { before } else { self.last }
     }
 }

@@ -9,34 +9,35 @@ use std::{
     time::Duration,
 };
 
-use super::{MachineClocks, Millis, Reading, TwoClocks, stopwatch};
+use super::{ClockSource, MachineClocks, Millis, Reading, stopwatch};
 
 /// Minimum skew of the machine's clock that is logged.
-const NOTABLE: i64 = Millis::SECOND;
-const TOO_FAR: i64 = 10 * Millis::SECOND;
+const MIN_LOGGED_SKEW: i64 = Millis::SECOND;
+/// Maximum skew with which the server may be used.
+const MAX_SKEW: i64 = 10 * Millis::SECOND;
 
 /// The order of magnitude of the skew between the machine's clock and the database's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Distance {
-    Near,
-    Notable,
-    TooFar,
+enum SkewLevel {
+    Negligible,
+    Logged,
+    Excessive,
 }
 
 /// The last measurement of the database's clock.
 #[derive(Debug, Default)]
-struct Known {
+struct Measurement {
     /// The database's time when the machine's monotonic time was zero; `None` before the first measurement.
     offset: Option<i64>,
     /// The milliseconds by which the machine's clock is ahead of the database's.
     ahead: i64,
-    distance: Option<Distance>,
+    level: Option<SkewLevel>,
 }
 
 /// The database's clock as this machine knows it.
 pub(crate) struct SharedClock {
-    machine: Box<dyn TwoClocks>,
-    known: Mutex<Known>,
+    machine: Box<dyn ClockSource>,
+    measurement: Mutex<Measurement>,
 }
 
 /// The milliseconds by which the machine's clock is ahead of the database's, or behind if negative.
@@ -51,8 +52,8 @@ impl Default for SharedClock {
 
 impl SharedClock {
     /// Creates the clock of a database, measured against these machine clocks.
-    pub(crate) fn with_machine_clocks(machine: impl TwoClocks + 'static) -> Self {
-        Self { machine: Box::new(machine), known: Mutex::default() }
+    pub(crate) fn with_machine_clocks(machine: impl ClockSource + 'static) -> Self {
+        Self { machine: Box::new(machine), measurement: Mutex::default() }
     }
 
     /// Reads the machine's clocks for a measurement.
@@ -68,50 +69,50 @@ impl SharedClock {
         shown: Millis,
         received: Reading,
     ) -> Option<Skew> {
-        let mut known = self.known();
+        let mut measurement = self.measurement();
         let [earliest, latest] =
             [received, sent].map(|reading| shown.0.saturating_sub(millis(reading.monotonic)));
         // Keep the offset as long as the measurement allows it, so that slow answers do not make the clock jump. The
         // first offset is the earliest possible, so that anything due by this clock is also due by the database's.
-        let offset = known.offset.unwrap_or(earliest).clamp(earliest, latest.max(earliest));
+        let offset = measurement.offset.unwrap_or(earliest).clamp(earliest, latest.max(earliest));
         let ahead = received.wall.0 - offset.saturating_add(millis(received.monotonic));
-        let distance = distance(ahead, known.distance.unwrap_or(Distance::Near));
-        let has_changed = known.distance.unwrap_or(Distance::Near) != distance;
-        *known = Known { offset: Some(offset), ahead, distance: Some(distance) };
+        let level = skew_level(ahead, measurement.level.unwrap_or(SkewLevel::Negligible));
+        let has_changed = measurement.level.unwrap_or(SkewLevel::Negligible) != level;
+        *measurement = Measurement { offset: Some(offset), ahead, level: Some(level) };
         has_changed.then_some(Skew(ahead))
     }
 
     /// Returns the skew if it is so large that the server must not be used, because one of the clocks is wrong.
-    pub(crate) fn too_far(&self) -> Option<Skew> {
-        let known = self.known();
-        (known.distance == Some(Distance::TooFar)).then_some(Skew(known.ahead))
+    pub(crate) fn excessive_skew(&self) -> Option<Skew> {
+        let measurement = self.measurement();
+        (measurement.level == Some(SkewLevel::Excessive)).then_some(Skew(measurement.ahead))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn measurement(&self) -> MutexGuard<'_, Measurement> {
+        self.measurement.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl TwoClocks for std::sync::Arc<SharedClock> {
+impl ClockSource for std::sync::Arc<SharedClock> {
     fn read(&self) -> Reading {
         let Reading { wall, monotonic } = self.machine.read();
-        let offset = self.known().offset;
+        let offset = self.measurement().offset;
         let wall = offset.map_or(wall, |offset| Millis(offset).plus(millis(monotonic)));
         Reading { wall, monotonic }
     }
 }
 
 /// Classifies a skew. It returns to a lower class only at half the limit, so that a clock at the limit is logged once.
-fn distance(ahead: i64, before: Distance) -> Distance {
-    let is_beyond = |limit: i64, distance: Distance| {
-        ahead.saturating_abs() > if before >= distance { limit / 2 } else { limit }
+fn skew_level(ahead: i64, previous: SkewLevel) -> SkewLevel {
+    let exceeds = |limit: i64, level: SkewLevel| {
+        ahead.saturating_abs() > if previous >= level { limit / 2 } else { limit }
     };
-    if is_beyond(TOO_FAR, Distance::TooFar) {
-        Distance::TooFar
-    } else if is_beyond(NOTABLE, Distance::Notable) {
-        Distance::Notable
+    if exceeds(MAX_SKEW, SkewLevel::Excessive) {
+        SkewLevel::Excessive
+    } else if exceeds(MIN_LOGGED_SKEW, SkewLevel::Logged) {
+        SkewLevel::Logged
     } else {
-        Distance::Near
+        SkewLevel::Negligible
     }
 }
 
@@ -121,7 +122,9 @@ fn millis(monotonic: Duration) -> i64 {
 
 impl fmt::Debug for SharedClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedClock").field("known", &*self.known()).finish_non_exhaustive()
+        f.debug_struct("SharedClock")
+            .field("measurement", &*self.measurement())
+            .finish_non_exhaustive()
     }
 }
 
@@ -143,7 +146,7 @@ mod tests {
     #[derive(Debug, Clone)]
     struct Machine(Arc<Mutex<Reading>>);
 
-    impl TwoClocks for Machine {
+    impl ClockSource for Machine {
         fn read(&self) -> Reading {
             *self.0.lock().unwrap()
         }
@@ -186,7 +189,7 @@ mod tests {
         ];
         for (sent, shown, received, expected) in table {
             clock.record_measurement(reading(sent, 0), Millis(START + shown), reading(received, 0));
-            assert_eq!(clock.known().offset, Some(START + expected), "{shown}");
+            assert_eq!(clock.measurement().offset, Some(START + expected), "{shown}");
         }
     }
 
@@ -212,7 +215,7 @@ mod tests {
             let moment = reading(5, ahead);
             let news = clock.record_measurement(moment, Millis(START + 5), moment);
             assert_eq!(news, is_news.then_some(Skew(ahead)), "{ahead}");
-            assert_eq!(clock.too_far().is_none(), is_usable, "{ahead}");
+            assert_eq!(clock.excessive_skew().is_none(), is_usable, "{ahead}");
         }
     }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{clock::Millis, ids::named};
 
-pub(super) fn wire(at: Millis) -> String {
+pub(super) fn timestamp(at: Millis) -> String {
     model::time::to_text(at.to_utc())
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct AccountView {
 impl From<&AccountRecord> for AccountView {
     fn from(record: &AccountRecord) -> Self {
         let (account_id, name) = (record.id.clone(), record.name.clone());
-        Self { account_id, name, created_at: wire(record.created_at) }
+        Self { account_id, name, created_at: timestamp(record.created_at) }
     }
 }
 
@@ -80,8 +80,8 @@ impl WebhookView {
             events: endpoint.kinds.to_wire(),
             enabled: endpoint.disabled.is_none(),
             disabled_by: endpoint.disabled.map(DisabledBy::code),
-            created_at: wire(endpoint.created_at),
-            old_secret_until: endpoint.old.first().map(|(_, until)| wire(*until)),
+            created_at: timestamp(endpoint.created_at),
+            old_secret_until: endpoint.old.first().map(|(_, until)| timestamp(*until)),
             secret: None,
         }
     }
@@ -107,7 +107,7 @@ pub(crate) struct NewSecret {
 impl NewSecret {
     /// Creates the view of a secret; `old_until` is the end of the previous one.
     pub(crate) fn new(secret: &parcelo::webhook::Secret, old_until: Millis) -> Self {
-        Self { secret: secret.expose(), old_secret_until: wire(old_until) }
+        Self { secret: secret.expose(), old_secret_until: timestamp(old_until) }
     }
 }
 
@@ -169,8 +169,8 @@ impl From<&LoggedDelivery> for DeliveryView {
             event: logged.kind.to_wire(),
             tracking_number: logged.tracking_number.clone(),
             status: logged.delivery_status.code(),
-            created_at: wire(logged.created_at),
-            next_attempt_at: logged.due.map(wire),
+            created_at: timestamp(logged.created_at),
+            next_attempt_at: logged.due.map(timestamp),
             attempts: logged.attempts.iter().map(AttemptView::from).collect(),
         }
     }
@@ -180,7 +180,7 @@ impl From<&LoggedAttempt> for AttemptView {
     fn from(attempt: &LoggedAttempt) -> Self {
         Self {
             attempt: attempt.number,
-            at: wire(attempt.at),
+            at: timestamp(attempt.at),
             milliseconds: attempt.millis,
             http_status: attempt.status,
             error: attempt.error.clone(),
@@ -220,11 +220,11 @@ impl From<&LoggedException> for ExceptionView {
             event_id: event_id.clone(),
             from: exception.from.into(),
             to: scan.state.into(),
-            occurred_at: wire(scan.at),
+            occurred_at: timestamp(scan.at),
             location: scan.location.clone(),
             description: scan.description.clone(),
             carrier_code: code.clone(),
-            refused_at: wire(exception.refused_at),
+            refused_at: timestamp(exception.refused_at),
         }
     }
 }

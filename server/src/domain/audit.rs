@@ -142,12 +142,12 @@ pub(crate) struct AuditedChange {
 
 impl AuditedChange {
     /// Creates a change of an object that is unique in its account.
-    pub(crate) const fn of_account(account: AccountRowId, action: AuditAction) -> Self {
+    pub(crate) const fn for_account(account: AccountRowId, action: AuditAction) -> Self {
         Self { account: Some(account), action, subject: String::new() }
     }
 
     /// Creates a change of a tenant's webhook.
-    pub(crate) fn of_webhook(tenant: Tenant, action: AuditAction) -> Self {
+    pub(crate) fn for_webhook(tenant: Tenant, action: AuditAction) -> Self {
         let subject = tenant.environment.code().to_owned();
         Self { account: Some(tenant.account), action, subject }
     }

@@ -11,7 +11,7 @@ use crate::clock::Millis;
 
 /// The effect of a scan on a parcel.
 #[derive(Debug, Clone)]
-pub(crate) enum Judgement {
+pub(crate) enum ScanOutcome {
     /// The parcel moves.
     Applied(Vec<Op>),
     /// The scan joins the history, and the parcel's state stays.
@@ -31,44 +31,44 @@ pub struct IllegalTransition {
 
 impl From<IllegalTransition> for Refusal {
     fn from(illegal: IllegalTransition) -> Self {
-        Self::transition(illegal.from, illegal.to)
+        Self::illegal_transition(illegal.from, illegal.to)
     }
 }
 
 /// Judges a scan. A scan that is older than the newest event, or repeats its state, only joins the history. Otherwise
 /// the table decides. A state that carriers cannot cause is always rejected.
-pub(crate) fn judge_scan(parcel: &ParcelRow, scan: Scan) -> Judgement {
+pub(crate) fn evaluate_scan(parcel: &ParcelRow, scan: Scan) -> ScanOutcome {
     let illegal = IllegalTransition { from: parcel.state, to: scan.state };
     if !Cause::Carrier.allows(scan.state) {
-        return Judgement::Rejected(illegal);
+        return ScanOutcome::Rejected(illegal);
     }
     let is_late = scan.at < parcel.updated_at;
     let is_same = scan.state == parcel.state;
     let event = event(parcel, scan);
     if is_late || is_same {
-        Judgement::Recorded(vec![Op::AddEvent { parcel: parcel.key, event }])
+        ScanOutcome::Recorded(vec![Op::AddEvent { parcel: parcel.key, event }])
     } else if illegal.from.can_become(illegal.to) {
-        Judgement::Applied(vec![Op::Move { parcel: parcel.key, event }])
+        ScanOutcome::Applied(vec![Op::Move { parcel: parcel.key, event }])
     } else {
-        Judgement::Rejected(illegal)
+        ScanOutcome::Rejected(illegal)
     }
 }
 
 /// Decides on a report: returns the carrier's result and the changes. Because scans come out of order, a refused event
 /// is not marked as accepted, so that it is judged again when it is sent again.
-pub(crate) fn take(
+pub(crate) fn evaluate_report(
     parcel: &ParcelRow,
     report: CarrierReport,
     now: Millis,
 ) -> (Result<CarrierOutcome, Refusal>, Changes) {
-    let (result, ops) = match judge_scan(parcel, report.scan.clone()) {
-        Judgement::Applied(ops) => {
-            (Ok(CarrierOutcome::Applied), with_acceptance(ops, parcel, report))
+    let (result, ops) = match evaluate_scan(parcel, report.scan.clone()) {
+        ScanOutcome::Applied(ops) => {
+            (Ok(CarrierOutcome::Applied), prepend_acceptance(ops, parcel, report))
         }
-        Judgement::Recorded(ops) => {
-            (Ok(CarrierOutcome::Recorded), with_acceptance(ops, parcel, report))
+        ScanOutcome::Recorded(ops) => {
+            (Ok(CarrierOutcome::Recorded), prepend_acceptance(ops, parcel, report))
         }
-        Judgement::Rejected(illegal) => {
+        ScanOutcome::Rejected(illegal) => {
             let exception = CarrierException {
                 tenant: parcel.tenant,
                 parcel: parcel.key,
@@ -86,7 +86,7 @@ pub(crate) fn take(
 }
 
 /// Prepends the operation that marks the event as accepted, so that a repeat is refused before anything is written.
-fn with_acceptance(ops: Vec<Op>, parcel: &ParcelRow, report: CarrierReport) -> Vec<Op> {
+fn prepend_acceptance(ops: Vec<Op>, parcel: &ParcelRow, report: CarrierReport) -> Vec<Op> {
     let CarrierReport { carrier, event_id, code, scan: _ } = report;
     let sequence = parcel.last_sequence + 1;
     let parcel = parcel.key;
@@ -153,17 +153,17 @@ mod tests {
     }
 
     /// Returns `APPLIED`, `RECORDED` or `REJECTED`.
-    fn word(judgement: &Judgement) -> &'static str {
+    fn word(judgement: &ScanOutcome) -> &'static str {
         match judgement {
-            Judgement::Applied(ops) => {
+            ScanOutcome::Applied(ops) => {
                 assert!(matches!(ops.as_slice(), [Op::Move { .. }]));
                 "APPLIED"
             }
-            Judgement::Recorded(ops) => {
+            ScanOutcome::Recorded(ops) => {
                 assert!(matches!(ops.as_slice(), [Op::AddEvent { .. }]));
                 "RECORDED"
             }
-            Judgement::Rejected(_) => "REJECTED",
+            ScanOutcome::Rejected(_) => "REJECTED",
         }
     }
 
@@ -179,7 +179,7 @@ mod tests {
                 };
                 let older = if ours { "RECORDED" } else { "REJECTED" };
                 let judge =
-                    |minutes| word(&judge_scan(&parcel("SB-A-000001", from), scan(to, minutes)));
+                    |minutes| word(&evaluate_scan(&parcel("SB-A-000001", from), scan(to, minutes)));
                 assert_eq!(
                     (judge(0), judge(1), judge(-1)),
                     (newer, newer, older),
@@ -259,9 +259,9 @@ mod tests {
                 match kind {
                     0 => kept.try_move(Cause::Void, State::Voided, now),
                     1 => kept.try_move(Cause::Manifest, State::ManifestSubmitted, now),
-                    _ => match judge_scan(&kept.row, Scan { at: now.plus(ago * Millis::MINUTE), ..scan(state, 0) }) {
-                        Judgement::Applied(ops) | Judgement::Recorded(ops) => kept.apply(ops),
-                        Judgement::Rejected(_) => {}
+                    _ => match evaluate_scan(&kept.row, Scan { at: now.plus(ago * Millis::MINUTE), ..scan(state, 0) }) {
+                        ScanOutcome::Applied(ops) | ScanOutcome::Recorded(ops) => kept.apply(ops),
+                        ScanOutcome::Rejected(_) => {}
                     },
                 }
             }

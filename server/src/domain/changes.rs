@@ -6,7 +6,7 @@ use ulid::Ulid;
 use super::{
     IdempotencyRecord, Tenant,
     carrier_event::{AcceptedCarrierEvent, CarrierException},
-    mail::{NewMail, mails_of},
+    mail::{NewMail, triggered_mails},
     parcel::{Event, ParcelRowId, Step, Version},
     tracking_numbers::Redraws,
 };
@@ -43,7 +43,8 @@ impl Changes {
             Op::Move { parcel, event } => Some((*parcel, event)),
             _ => None,
         });
-        let mails: Vec<_> = moves.flat_map(|(parcel, event)| mails_of(parcel, event, at)).collect();
+        let mails: Vec<_> =
+            moves.flat_map(|(parcel, event)| triggered_mails(parcel, event, at)).collect();
         self.ops.extend(mails.into_iter().map(Op::InsertMail));
     }
 }

@@ -9,13 +9,13 @@ use serde::Serialize;
 
 use super::{
     AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord,
-    admin::wire,
+    admin::timestamp,
     credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, Scope},
 };
 use crate::clock::Millis;
 
 /// A kind of credential that is shown to operators.
-pub(crate) trait ShownScope: Scope {
+pub(crate) trait ViewableScope: Scope {
     /// The credential without its secret.
     type View: Serialize;
     /// A new credential with its secret.
@@ -27,7 +27,7 @@ pub(crate) trait ShownScope: Scope {
     fn created(secret: &Self::Secret, record: &Credential<Self>) -> Self::Created;
 }
 
-impl ShownScope for ApiKeyScope {
+impl ViewableScope for ApiKeyScope {
     type View = ApiKeyView;
     type Created = NewApiKey;
 
@@ -40,9 +40,9 @@ impl ShownScope for ApiKeyScope {
             name: record.name.clone(),
             allowed_countries: record.scope.countries.to_wire(),
             ip_whitelist: record.scope.ip_list.iter().map(ToString::to_string).collect(),
-            created_at: wire(record.created_at),
-            revoked_at: record.revoked_at.map(wire),
-            old_secret_until: record.old_secret_until(now).map(wire),
+            created_at: timestamp(record.created_at),
+            revoked_at: record.revoked_at.map(timestamp),
+            old_secret_until: record.old_secret_until(now).map(timestamp),
         }
     }
 
@@ -58,7 +58,7 @@ impl ShownScope for ApiKeyScope {
     }
 }
 
-impl ShownScope for CarrierScope {
+impl ViewableScope for CarrierScope {
     type View = CarrierKeyView;
     type Created = NewCarrierKeyView;
 
@@ -68,8 +68,8 @@ impl ShownScope for CarrierScope {
             last4: record.last4.clone(),
             environment: record.scope.environment,
             name: record.name.clone(),
-            created_at: wire(record.created_at),
-            revoked_at: record.revoked_at.map(wire),
+            created_at: timestamp(record.created_at),
+            revoked_at: record.revoked_at.map(timestamp),
         }
     }
 
@@ -83,7 +83,7 @@ impl ShownScope for CarrierScope {
     }
 }
 
-impl ShownScope for AdminScope {
+impl ViewableScope for AdminScope {
     type View = TokenView;
     type Created = NewTokenView;
 
@@ -92,8 +92,8 @@ impl ShownScope for AdminScope {
             token_id: record.id.clone(),
             last4: record.last4.clone(),
             name: record.name.clone(),
-            created_at: wire(record.created_at),
-            revoked_at: record.revoked_at.map(wire),
+            created_at: timestamp(record.created_at),
+            revoked_at: record.revoked_at.map(timestamp),
         }
     }
 
@@ -136,7 +136,7 @@ impl RotatedApiKey {
         Self {
             key_id: record.id.clone(),
             key: key.secret().to_owned(),
-            old_secret_until: record.old_secret_until(now).map(wire),
+            old_secret_until: record.old_secret_until(now).map(timestamp),
         }
     }
 }

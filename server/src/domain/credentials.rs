@@ -192,7 +192,7 @@ pub struct NewSecret {
 
 impl<S> Credential<S> {
     /// Returns `true` if the secret with this hash is valid now.
-    pub fn is_opened_by(&self, hash: &[u8; 32], now: Millis) -> bool {
+    pub fn accepts_secret(&self, hash: &[u8; 32], now: Millis) -> bool {
         let is_old = |old: &OldSecret| old.hash == *hash && now < old.until;
         self.revoked_at.is_none() && (self.hash == *hash || self.old_secrets.iter().any(is_old))
     }
@@ -278,13 +278,13 @@ mod tests {
         let key = record(vec![old(1, 20), old(2, 10)], None);
         let table = [(0, 99, true), (1, 19, true), (1, 20, false), (2, 9, true), (2, 10, false)];
         for (hash, now, opens) in table {
-            assert_eq!(key.is_opened_by(&[hash; 32], Millis(now)), opens, "{hash} at {now}");
+            assert_eq!(key.accepts_secret(&[hash; 32], Millis(now)), opens, "{hash} at {now}");
         }
-        assert!(!key.is_opened_by(&[9; 32], Millis(0)));
+        assert!(!key.accepts_secret(&[9; 32], Millis(0)));
         assert_eq!(key.old_secret_until(Millis(5)), Some(Millis(20)));
         assert_eq!(key.old_secret_until(Millis(20)), None);
         let revoked = record(key.old_secrets, Some(Millis(3)));
-        assert!(!(0..3).any(|hash| revoked.is_opened_by(&[hash; 32], Millis(4))));
+        assert!(!(0..3).any(|hash| revoked.accepts_secret(&[hash; 32], Millis(4))));
         assert_eq!(revoked.old_secret_until(Millis(5)), None);
         assert!(!format!("{revoked:?}").contains("hash"), "{revoked:?}");
     }

@@ -30,26 +30,26 @@ const DESTINATIONS: [Destination; 6] = [
     Destination("CA", 6, 0, Zones { dates: 8, last: 8 }),
 ];
 /// Any other destination: dates are in UTC, and a day is over once it is over everywhere on Earth.
-const ELSEWHERE: Destination = Destination("", 12, 0, Zones { dates: 0, last: 12 });
+const DEFAULT_DESTINATION: Destination = Destination("", 12, 0, Zones { dates: 0, last: 12 });
 
 /// Returns the promised day at the destination, in days since 1970-01-01: the local date of the order plus
 /// the days in transit.
 pub(crate) fn promised_day(country: CountryCode, created: Millis) -> i32 {
     let destination = destination(country);
-    (date_in(destination.2, created) + Days::new(destination.1)).to_epoch_days()
+    (local_date(destination.2, created) + Days::new(destination.1)).to_epoch_days()
 }
 
 /// Returns the end of a promised day, with the destination's offset.
 pub(crate) fn estimated_delivery(country: CountryCode, day: i32) -> DateTime<FixedOffset> {
     let last_second = NaiveDate::from_epoch_days(day).and_then(|date| date.and_hms_opt(23, 59, 59));
-    behind_utc(destination(country).2)
+    offset_behind_utc(destination(country).2)
         .from_local_datetime(&last_second.unwrap_or_default())
         .earliest()
         .unwrap_or_default()
 }
 
 fn destination(country: CountryCode) -> &'static Destination {
-    DESTINATIONS.iter().find(|known| known.0 == country.as_str()).unwrap_or(&ELSEWHERE)
+    DESTINATIONS.iter().find(|known| known.0 == country.as_str()).unwrap_or(&DEFAULT_DESTINATION)
 }
 
 /// Returns the zones that determine the date at a destination, and whether a day has passed.
@@ -60,20 +60,20 @@ pub(crate) fn zones(country: CountryCode) -> Zones {
 impl Zones {
     /// Returns the date of a time.
     pub(crate) fn date_of(self, at: Millis) -> NaiveDate {
-        date_in(self.dates, at)
+        local_date(self.dates, at)
     }
 
     /// Returns the earliest date anywhere in the country.
     pub(crate) fn earliest_date(self, now: Millis) -> NaiveDate {
-        date_in(self.last, now)
+        local_date(self.last, now)
     }
 }
 
-fn date_in(hours: i32, at: Millis) -> NaiveDate {
-    at.to_utc().with_timezone(&behind_utc(hours)).date_naive()
+fn local_date(hours: i32, at: Millis) -> NaiveDate {
+    at.to_utc().with_timezone(&offset_behind_utc(hours)).date_naive()
 }
 
-fn behind_utc(hours: i32) -> FixedOffset {
+fn offset_behind_utc(hours: i32) -> FixedOffset {
     FixedOffset::west_opt(hours * 3_600).unwrap_or(Utc.fix())
 }
 

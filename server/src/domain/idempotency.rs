@@ -77,7 +77,7 @@ pub(crate) const fn is_alive(first_seen: Millis, now: Millis) -> bool {
 }
 
 /// Decides on a request by the record that was found under its key, if there is one.
-pub(crate) fn judge(
+pub(crate) fn decide_replay(
     found: Option<IdempotencyRecord>,
     fingerprint: &Fingerprint,
     now: Millis,
@@ -111,10 +111,13 @@ mod tests {
     #[test]
     fn a_key_replays_conflicts_and_is_forgotten_after_24_hours() {
         let last = Millis(1_000 + LIFETIME - 1);
-        assert_eq!(judge(None, &[7; 32], last), ReplayDecision::Fresh);
-        assert_eq!(judge(Some(record()), &[7; 32], last), ReplayDecision::Replay(record()));
-        assert_eq!(judge(Some(record()), &[8; 32], last), ReplayDecision::Conflict(record()));
-        assert_eq!(judge(Some(record()), &[7; 32], last.plus(1)), ReplayDecision::Fresh);
+        assert_eq!(decide_replay(None, &[7; 32], last), ReplayDecision::Fresh);
+        assert_eq!(decide_replay(Some(record()), &[7; 32], last), ReplayDecision::Replay(record()));
+        assert_eq!(
+            decide_replay(Some(record()), &[8; 32], last),
+            ReplayDecision::Conflict(record())
+        );
+        assert_eq!(decide_replay(Some(record()), &[7; 32], last.plus(1)), ReplayDecision::Fresh);
     }
 
     #[test]

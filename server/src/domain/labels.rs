@@ -38,7 +38,7 @@ pub(crate) fn metadata(
 }
 
 /// Refuses a parcel whose state means that it has no usable label.
-pub(crate) fn check_alive(state: State) -> Result<(), Refusal> {
+pub(crate) fn check_label_usable(state: State) -> Result<(), Refusal> {
     if state == State::Ordered {
         return Err(ErrorCode::LabelNotFound.into());
     }
@@ -50,10 +50,10 @@ pub(crate) fn check_alive(state: State) -> Result<(), Refusal> {
 
 /// Returns the parcel after a reprint of its label, unless its journey has ended.
 pub(crate) fn reprint(parcel: &ParcelRow, now: Millis) -> Result<ParcelRow, Refusal> {
-    check_alive(parcel.state)?;
+    check_label_usable(parcel.state)?;
     match parcel.state {
         State::Delivered | State::ReturnToSender => {
-            Err(Refusal::status(ErrorCode::LabelNotReprintable, parcel.state))
+            Err(Refusal::for_status(ErrorCode::LabelNotReprintable, parcel.state))
         }
         State::Ordered
         | State::Voided

@@ -77,31 +77,31 @@ pub const FIELDS: &[(&str, &str)] = &[
 ];
 
 /// Legacy names for further fields of `/api/v1`, which appear in faults but have no legacy field.
-const FURTHER: &[(&str, &str)] =
+const ALIASES: &[(&str, &str)] =
     &[("X-Idempotency-Key", "idempotencyKey"), ("receiver_province", "receiver.address.state")];
 
 /// Converts a legacy body to an order without an idempotency key.
-pub(crate) fn order(body: &Value) -> Value {
+pub(crate) fn to_order(body: &Value) -> Value {
     let mut order =
         json!({ "sender": { "address": {} }, "receiver": { "address": {} }, "parcelDetails": {} });
     for (legacy, path) in FIELDS {
         let value = body.get(legacy).filter(|value| !value.is_null());
         if let Some(value) = value {
-            put(&mut order, path, value.clone());
+            set_at_path(&mut order, path, value.clone());
         }
     }
     order
 }
 
 /// Derives the idempotency key from the reference, if there is one: the same reference means the same order.
-pub(crate) fn key_of_reference(body: &Value) -> Option<String> {
+pub(crate) fn idempotency_key_from_reference(body: &Value) -> Option<String> {
     let reference = body.get("reference")?.as_str()?.trim();
     let hash = Sha256::digest(reference);
     let hex: Vec<_> = hash.iter().take(20).map(|byte| format!("{byte:02x}")).collect();
     (!reference.is_empty()).then(|| format!("legacy-{}", hex.concat()))
 }
 
-fn put(order: &mut Value, path: &str, value: Value) {
+fn set_at_path(order: &mut Value, path: &str, value: Value) {
     let mut place = order;
     for name in path.split('.') {
         if !place.is_object() {
@@ -114,8 +114,8 @@ fn put(order: &mut Value, path: &str, value: Value) {
 }
 
 /// Returns the legacy name of a field of `/api/v1`, or the same name if it has none.
-fn name_of(path: &str) -> &str {
-    let known = FIELDS.iter().chain(FURTHER).find(|(_, known)| *known == path);
+fn legacy_name(path: &str) -> &str {
+    let known = FIELDS.iter().chain(ALIASES).find(|(_, known)| *known == path);
     known.map_or(path, |(legacy, _)| legacy)
 }
 
@@ -140,14 +140,14 @@ fn fields(faults: &[FieldFault], language: Language) -> Value {
     let mut fields = Map::new();
     for fault in faults {
         let text = language.pick(&fault.message, &fault.message_es);
-        fields.entry(name_of(&fault.field)).or_insert_with(|| json!(in_legacy_words(text)));
+        fields.entry(legacy_name(&fault.field)).or_insert_with(|| json!(replace_field_names(text)));
     }
     Value::Object(fields)
 }
 
 /// Replaces the names of fields in a text by their legacy names.
-fn in_legacy_words(text: &str) -> String {
-    FIELDS.iter().fold(text.to_owned(), |text, (legacy, path)| match unmistakable(path) {
+fn replace_field_names(text: &str) -> String {
+    FIELDS.iter().fold(text.to_owned(), |text, (legacy, path)| match unambiguous_name(path) {
         Some(name) => text.replace(name, legacy),
         None => text,
     })
@@ -155,14 +155,14 @@ fn in_legacy_words(text: &str) -> String {
 
 /// Returns the last name in a path if it cannot mean anything else in a sentence: the name is in camelCase, so it is
 /// not a word, and no other field has it.
-fn unmistakable(path: &str) -> Option<&str> {
+fn unambiguous_name(path: &str) -> Option<&str> {
     let name = path.rsplit('.').next()?;
     let bearers = FIELDS.iter().filter(|(_, other)| other.ends_with(name)).count();
     (bearers == 1 && name.contains(char::is_uppercase)).then_some(name)
 }
 
 /// Converts a created order to the legacy format.
-pub(crate) fn created(order: &CreatedOrder) -> Value {
+pub(crate) fn created_order(order: &CreatedOrder) -> Value {
     let parcel = &order.parcel;
     json!({
         "ok": true,
@@ -174,7 +174,7 @@ pub(crate) fn created(order: &CreatedOrder) -> Value {
 }
 
 /// Converts tracking records to the legacy format.
-pub(crate) fn tracked(batch: &BatchTracking) -> Value {
+pub(crate) fn tracking_results(batch: &BatchTracking) -> Value {
     let results = batch.results.iter().map(|result| match result {
         BatchResult::Found { tracking, .. } => record(tracking),
         BatchResult::NotFound { tracking_number, error, .. } => {
@@ -222,11 +222,11 @@ mod tests {
 
     #[test]
     fn every_legacy_field_arrives_in_its_place() {
-        let order = order(&body());
+        let order = to_order(&body());
         for (legacy, path) in FIELDS {
             let pointer = format!("/{}", path.replace('.', "/"));
             assert_eq!(order.pointer(&pointer), body().get(legacy), "{legacy}");
-            assert_eq!(name_of(path), *legacy);
+            assert_eq!(legacy_name(path), *legacy);
         }
         let destinations = rules::Destinations::All;
         let context = rules::OrderContext::new(&destinations)
@@ -248,7 +248,7 @@ mod tests {
             .with_environment(Environment::Sandbox)
             .with_header_key(Some("legacy-0001"));
         for country in ["EC", "MX", "CO", "US"] {
-            let order = order(&json!({ "receiver_country": country }));
+            let order = to_order(&json!({ "receiver_country": country }));
             let faults = rules::check_order(&order, &context).unwrap_err().faults;
             assert!(faults.len() > 8);
             let Value::Object(fields) = fields(&faults, Language::Es) else { panic!() };
@@ -281,7 +281,7 @@ mod tests {
                 body["weight_lb"] = Value::Null;
             }
             body[field] = value;
-            let faults = rules::check_order(&order(&body), &context).unwrap_err().faults;
+            let faults = rules::check_order(&to_order(&body), &context).unwrap_err().faults;
             let english = fields(&faults, Language::En);
             assert!(english[field].as_str().is_some_and(|text| text.contains(says)), "{english}");
             let spanish = fields(&faults, Language::Es).to_string();
@@ -291,7 +291,8 @@ mod tests {
 
     #[test]
     fn the_key_of_a_reference_is_unique_and_valid() {
-        let key = |reference: Value| key_of_reference(&json!({ "reference": reference }));
+        let key =
+            |reference: Value| idempotency_key_from_reference(&json!({ "reference": reference }));
         let made = key(json!("PO-77")).unwrap();
         assert!(parcelo::IdempotencyKey::parse(&made).is_ok());
         assert_eq!(key(json!(" PO-77 ")), Some(made.clone()));

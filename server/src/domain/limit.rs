@@ -21,7 +21,7 @@ pub struct Quota {
 
 impl Quota {
     /// Returns the full quota, for a caller that is not limited.
-    pub const fn whole(limit: u32, now: Millis) -> Self {
+    pub const fn full(limit: u32, now: Millis) -> Self {
         Self { limit, remaining: limit, reset: now.second() + 1 }
     }
 
@@ -56,9 +56,9 @@ impl<K> Default for Windows<K> {
 
 impl<K: Eq + Hash> Windows<K> {
     /// Counts a request against `limit`, unless the caller's window is used up.
-    pub fn take(&mut self, who: K, limit: u32, now: Millis) -> Admission {
-        self.turn_to(now.second());
-        let used = self.used.entry(who).or_default();
+    pub fn admit(&mut self, key: K, limit: u32, now: Millis) -> Admission {
+        self.advance_to(now.second());
+        let used = self.used.entry(key).or_default();
         if *used >= limit {
             return Admission::Refused(quota(limit, *used, self.second));
         }
@@ -67,8 +67,8 @@ impl<K: Eq + Hash> Windows<K> {
     }
 
     /// Returns the quota without counting a request.
-    pub fn quota(&self, who: &K, limit: u32, now: Millis) -> Quota {
-        let used = if self.second == now.second() { self.used.get(who) } else { None };
+    pub fn quota(&self, key: &K, limit: u32, now: Millis) -> Quota {
+        let used = if self.second == now.second() { self.used.get(key) } else { None };
         quota(limit, used.copied().unwrap_or(0), now.second())
     }
 
@@ -77,7 +77,7 @@ impl<K: Eq + Hash> Windows<K> {
         *self = Self::default();
     }
 
-    fn turn_to(&mut self, second: i64) {
+    fn advance_to(&mut self, second: i64) {
         // Requests overtake each other: a request from just before the end of a second counts in the next second, and
         // does not reset its counts. A clock that was set back starts a new window.
         if second == self.second || second.checked_add(1) == Some(self.second) {
@@ -104,39 +104,39 @@ mod tests {
         let now = Millis(1_700_000_000_400);
         for left in (0..50).rev() {
             let quota = Quota { limit: 50, remaining: left, reset: 1_700_000_001 };
-            assert_eq!(windows.take("a", 50, now), Admission::Granted(quota));
+            assert_eq!(windows.admit("a", 50, now), Admission::Granted(quota));
             assert_eq!(windows.quota(&"a", 50, now), quota);
         }
         let empty = Quota { limit: 50, remaining: 0, reset: 1_700_000_001 };
-        assert_eq!(windows.take("a", 50, now.plus(599)), Admission::Refused(empty));
-        assert!(matches!(windows.take("b", 50, now.plus(599)), Admission::Granted(_)));
+        assert_eq!(windows.admit("a", 50, now.plus(599)), Admission::Refused(empty));
+        assert!(matches!(windows.admit("b", 50, now.plus(599)), Admission::Granted(_)));
         assert_eq!(windows.quota(&"a", 50, now.plus(600)).remaining, 50);
-        assert!(matches!(windows.take("a", 50, now.plus(600)), Admission::Granted(_)));
+        assert!(matches!(windows.admit("a", 50, now.plus(600)), Admission::Granted(_)));
     }
 
     #[test]
     fn a_clock_that_jumps_back_starts_a_window() {
         let mut windows = Windows::default();
-        assert!(matches!(windows.take("a", 1, Millis(9_000)), Admission::Granted(_)));
-        assert!(matches!(windows.take("a", 1, Millis(5_000)), Admission::Granted(_)));
-        assert!(matches!(windows.take("a", 1, Millis(5_000)), Admission::Refused(_)));
+        assert!(matches!(windows.admit("a", 1, Millis(9_000)), Admission::Granted(_)));
+        assert!(matches!(windows.admit("a", 1, Millis(5_000)), Admission::Granted(_)));
+        assert!(matches!(windows.admit("a", 1, Millis(5_000)), Admission::Refused(_)));
     }
 
     #[test]
     fn an_overtaken_request_does_not_reset_the_counts() {
         let mut windows = Windows::default();
-        assert!(matches!(windows.take("a", 1, Millis(6_000)), Admission::Granted(_)));
-        assert!(matches!(windows.take("b", 1, Millis(5_999)), Admission::Granted(_)));
-        assert!(matches!(windows.take("a", 1, Millis(6_001)), Admission::Refused(_)));
+        assert!(matches!(windows.admit("a", 1, Millis(6_000)), Admission::Granted(_)));
+        assert!(matches!(windows.admit("b", 1, Millis(5_999)), Admission::Granted(_)));
+        assert!(matches!(windows.admit("a", 1, Millis(6_001)), Admission::Refused(_)));
     }
 
     #[test]
     fn callers_of_an_earlier_second_are_forgotten() {
         let mut windows = Windows::default();
         for caller in 0..100_000 {
-            windows.take(caller, 1, Millis(1_000));
+            windows.admit(caller, 1, Millis(1_000));
         }
-        windows.take(0, 1, Millis(2_000));
+        windows.admit(0, 1, Millis(2_000));
         assert_eq!(windows.used.len(), 1);
         assert!(windows.used.capacity() <= 2 * MAX_WINDOWS, "{}", windows.used.capacity());
     }

@@ -32,7 +32,8 @@ const NETWORK: Pauses = Pauses { free: 5, first: Millis::MINUTE, longest: 15 * M
 const ACCOUNT: Pauses = Pauses { free: 10, first: Millis::MINUTE, longest: 15 * Millis::MINUTE };
 // A neighbour behind the same router must neither lock the owner out nor guess without limit. At one
 // attempt in five seconds, a password of twelve characters cannot be guessed in a lifetime.
-const KNOWN: Pauses = Pauses { free: 5, first: Millis::SECOND, longest: 5 * Millis::SECOND };
+const KNOWN_NETWORK: Pauses =
+    Pauses { free: 5, first: Millis::SECOND, longest: 5 * Millis::SECOND };
 
 /// An attempt to sign in.
 #[derive(Debug, Clone, Copy)]
@@ -47,11 +48,11 @@ pub struct LoginAttempt<'a> {
 
 /// A key under which failures are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum CountedBy {
+pub(crate) enum FailureKey {
     Network(IpAddr),
     Account(String),
     /// An account, and a network that has signed in to it.
-    Known(String, IpAddr),
+    KnownNetwork(String, IpAddr),
 }
 
 /// The number of failed attempts, and the time of the last.
@@ -64,52 +65,52 @@ pub(crate) struct Failures {
 /// An admitted attempt, which counts as a failure until it is taken back.
 #[derive(Debug)]
 #[must_use = "an attempt that did not fail has to be taken back"]
-pub struct BegunLogin(pub(crate) Vec<CountedBy>);
+pub struct PendingLogin(pub(crate) Vec<FailureKey>);
 
 impl LoginAttempt<'_> {
     /// Returns the key for the account and the network together.
-    pub(crate) fn known(self) -> CountedBy {
-        let (account, network) = known(self);
-        CountedBy::Known(account, network)
+    pub(crate) fn known_network_key(self) -> FailureKey {
+        let (account, network) = account_and_network(self);
+        FailureKey::KnownNetwork(account, network)
     }
 
     /// Returns the keys under which it is counted. `is_known` means that its network has signed in to its account.
-    pub(crate) fn counted_by(self, is_known: bool) -> Vec<CountedBy> {
+    pub(crate) fn failure_keys(self, is_known: bool) -> Vec<FailureKey> {
         if is_known || self.is_signed_in {
-            return vec![self.known()];
+            return vec![self.known_network_key()];
         }
-        let (account, network) = known(self);
-        vec![CountedBy::Network(network), CountedBy::Account(account)]
+        let (account, network) = account_and_network(self);
+        vec![FailureKey::Network(network), FailureKey::Account(account)]
     }
 }
 
-impl CountedBy {
+impl FailureKey {
     /// Returns how many milliseconds the next attempt has to wait after these failures.
     fn wait(&self, failures: Failures, now: Millis) -> i64 {
         let pauses = match self {
             Self::Network(_) => NETWORK,
             Self::Account(_) => ACCOUNT,
-            Self::Known(..) => KNOWN,
+            Self::KnownNetwork(..) => KNOWN_NETWORK,
         };
         let passed = now.0 - failures.last.0;
         // A clock that was set back must not lock anyone out.
-        if passed < 0 { 0 } else { pauses.after(failures.count) - passed }
+        if passed < 0 { 0 } else { pauses.pause_after(failures.count) - passed }
     }
 }
 
 /// Returns the failures including one more attempt, or how many seconds that attempt has to wait.
 pub(crate) fn count_attempt(
-    so_far: &[(&CountedBy, Option<Failures>)],
+    previous: &[(&FailureKey, Option<Failures>)],
     now: Millis,
 ) -> Result<Vec<Failures>, u32> {
-    let waits = so_far.iter().filter_map(|(by, failures)| Some(by.wait((*failures)?, now)));
+    let waits = previous.iter().filter_map(|(by, failures)| Some(by.wait((*failures)?, now)));
     let wait = waits.max().unwrap_or(0);
     if wait > 0 {
         let seconds = (wait + Millis::SECOND - 1) / Millis::SECOND;
         return Err(u32::try_from(seconds).unwrap_or(u32::MAX));
     }
-    let counted = so_far.iter().map(|(_, failures)| {
-        let before = failures.filter(|failures| !failures.are_forgotten(now));
+    let counted = previous.iter().map(|(_, failures)| {
+        let before = failures.filter(|failures| !failures.have_expired(now));
         let count = before.map_or(0, |failures| failures.count).saturating_add(1);
         Failures { count, last: now }
     });
@@ -119,13 +120,13 @@ pub(crate) fn count_attempt(
 /// The failures and the known networks of a single server. Several servers keep them in their database.
 #[derive(Debug)]
 pub(crate) struct LoginThrottle {
-    failures: LruCache<CountedBy, Failures>,
-    known: LruCache<(String, IpAddr), ()>,
+    failures: LruCache<FailureKey, Failures>,
+    known_networks: LruCache<(String, IpAddr), ()>,
 }
 
 impl Default for LoginThrottle {
     fn default() -> Self {
-        Self { failures: LruCache::new(MAX_COUNTS), known: LruCache::new(MAX_COUNTS) }
+        Self { failures: LruCache::new(MAX_COUNTS), known_networks: LruCache::new(MAX_COUNTS) }
     }
 }
 
@@ -136,21 +137,21 @@ impl LoginThrottle {
         &mut self,
         attempt: LoginAttempt<'_>,
         now: Millis,
-    ) -> Result<BegunLogin, u32> {
+    ) -> Result<PendingLogin, u32> {
         // `get` marks it as recently used.
-        let is_known = self.known.get(&known(attempt)).is_some();
-        let counted = attempt.counted_by(is_known);
-        let so_far: Vec<_> =
+        let is_known = self.known_networks.get(&account_and_network(attempt)).is_some();
+        let counted = attempt.failure_keys(is_known);
+        let previous: Vec<_> =
             counted.iter().map(|by| (by, self.failures.peek(by).copied())).collect();
-        let failures = count_attempt(&so_far, now)?;
+        let failures = count_attempt(&previous, now)?;
         for (by, failures) in counted.iter().zip(failures) {
             self.failures.insert(by.clone(), failures);
         }
-        Ok(BegunLogin(counted))
+        Ok(PendingLogin(counted))
     }
 
     /// Takes back the failure of an attempt that succeeded, or whose outcome is unknown.
-    pub(crate) fn take_back(&mut self, BegunLogin(counted): BegunLogin) {
+    pub(crate) fn take_back(&mut self, PendingLogin(counted): PendingLogin) {
         for by in counted {
             if let Some(failures) = self.failures.get_mut(&by) {
                 failures.count = failures.count.saturating_sub(1);
@@ -159,13 +160,13 @@ impl LoginThrottle {
     }
 
     /// Remembers the network of a successful sign-in, whose further attempts are counted separately.
-    pub(crate) fn has_signed_in(&mut self, attempt: LoginAttempt<'_>) {
-        self.known.insert(known(attempt), ());
+    pub(crate) fn record_sign_in(&mut self, attempt: LoginAttempt<'_>) {
+        self.known_networks.insert(account_and_network(attempt), ());
     }
 }
 
 impl Pauses {
-    fn after(&self, failures: u32) -> i64 {
+    fn pause_after(&self, failures: u32) -> i64 {
         let Some(further) = failures.checked_sub(self.free) else { return 0 };
         let doubled = 1_i64.checked_shl(further).filter(|factor| *factor > 0);
         doubled.map_or(self.longest, |factor| self.first.saturating_mul(factor)).min(self.longest)
@@ -173,12 +174,12 @@ impl Pauses {
 }
 
 impl Failures {
-    fn are_forgotten(&self, now: Millis) -> bool {
+    fn have_expired(&self, now: Millis) -> bool {
         now.0 - self.last.0 >= FAILURE_LIFETIME
     }
 }
 
-fn known(attempt: LoginAttempt<'_>) -> (String, IpAddr) {
+fn account_and_network(attempt: LoginAttempt<'_>) -> (String, IpAddr) {
     (attempt.account.chars().take(MAX_NAME_CHARS).collect(), client_network(attempt.client))
 }
 
@@ -234,7 +235,7 @@ mod tests {
         let owner = from("shop", "2001:db8:1:2::1");
         let begun = throttle.begin(owner, Millis(0)).unwrap();
         throttle.take_back(begun);
-        throttle.has_signed_in(owner);
+        throttle.record_sign_in(owner);
         let member = LoginAttempt { is_signed_in: true, ..from("shop", "203.0.113.200") };
         for client in 0..100 {
             fail(&mut throttle, from("shop", &format!("203.0.113.{client}")), 0);
@@ -263,7 +264,7 @@ mod tests {
         for account in 0..5 {
             fail(&mut throttle, from(&account.to_string(), "203.0.113.7"), 0);
         }
-        throttle.has_signed_in(from("mine", "203.0.113.7"));
+        throttle.record_sign_in(from("mine", "203.0.113.7"));
         assert_eq!(fail(&mut throttle, from("mine", "203.0.113.7"), 0), 0);
         assert_eq!(fail(&mut throttle, from("other", "203.0.113.7"), 0), 60);
     }
@@ -289,7 +290,7 @@ mod tests {
     fn the_memory_is_bounded() {
         let mut throttle = LoginThrottle::default();
         let long = "ñ".repeat(10_000);
-        assert!(known(from(&long, "::1")).0.len() <= 4 * MAX_NAME_CHARS);
+        assert!(account_and_network(from(&long, "::1")).0.len() <= 4 * MAX_NAME_CHARS);
         for number in 0..30_000_u32 {
             let account = number.to_string();
             fail(
@@ -297,8 +298,11 @@ mod tests {
                 from(&account, &format!("2001:db8:0:{number:x}::1", number = number % 65_536)),
                 0,
             );
-            throttle.has_signed_in(from(&account, "::1"));
+            throttle.record_sign_in(from(&account, "::1"));
         }
-        assert_eq!((throttle.failures.len(), throttle.known.len()), (MAX_COUNTS, MAX_COUNTS));
+        assert_eq!(
+            (throttle.failures.len(), throttle.known_networks.len()),
+            (MAX_COUNTS, MAX_COUNTS)
+        );
     }
 }

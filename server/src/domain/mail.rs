@@ -10,15 +10,15 @@ use super::{
 use crate::clock::Millis;
 
 /// Time that an e-mail waits for its parcel's next event. A burst of events sends one e-mail: the last.
-pub(crate) const BURST: i64 = 60 * Millis::SECOND;
+pub(crate) const BURST_DELAY: i64 = 60 * Millis::SECOND;
 /// Time that an e-mail is leased to one server for an attempt; longer than any attempt takes.
 pub(crate) const LEASE: i64 = 2 * Millis::MINUTE;
 /// Time that the result of an e-mail is kept, as with webhooks.
 pub(crate) const RETENTION: i64 = 30 * Millis::DAY;
 /// Maximum number of e-mails from a tenant to an address in a day. A parcel has at most six.
-pub(crate) const MAX_TO_ADDRESS_A_DAY: u32 = 30;
+pub(crate) const MAX_DAILY_PER_ADDRESS: u32 = 30;
 /// Maximum number of e-mails from a tenant in an hour.
-pub(crate) const MAX_OF_TENANT_AN_HOUR: u32 = 10_000;
+pub(crate) const MAX_HOURLY_PER_TENANT: u32 = 10_000;
 
 /// The pauses after attempts that failed temporarily. After the last attempt, about two days later, the e-mail is given
 /// up; a relay that is down can be repaired in that time.
@@ -64,7 +64,7 @@ use MailKind::{Delivered, Failed, Held, OnItsWay, OutForDelivery, Returning};
 use MailRecipient::{Receiver, Sender};
 
 /// Each state with the e-mails that it triggers.
-const MAILS: [(State, MailKind, &[MailRecipient]); 8] = [
+const MAILS_BY_STATE: [(State, MailKind, &[MailRecipient]); 8] = [
     (State::PickedUp, OnItsWay, &[Receiver]),
     (State::InTransit, OnItsWay, &[Receiver]),
     (State::CustomsHold, Held, &[Receiver, Sender]),
@@ -126,9 +126,9 @@ impl MailKind {
 
 /// The kinds of e-mails that an account has switched off.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MailsOff(u8);
+pub struct DisabledMailKinds(u8);
 
-impl MailsOff {
+impl DisabledMailKinds {
     /// Reads the number in the database. Unknown bits are ignored.
     pub(crate) const fn from_number(number: u8) -> Self {
         Self(number & 0b11_1111)
@@ -166,14 +166,14 @@ pub struct NewMail {
 }
 
 /// Returns the e-mails that a move of a parcel triggers.
-pub(super) fn mails_of(
+pub(super) fn triggered_mails(
     parcel: ParcelRowId,
     event: &Event,
     at: Millis,
 ) -> impl Iterator<Item = NewMail> {
     let (state, sequence) = (event.state, event.sequence);
-    let brought = MAILS.into_iter().filter(move |(brings, ..)| *brings == state);
-    brought.flat_map(move |(_, kind, recipients)| {
+    let triggered = MAILS_BY_STATE.into_iter().filter(move |(trigger, ..)| *trigger == state);
+    triggered.flat_map(move |(_, kind, recipients)| {
         recipients.iter().map(move |&recipient| NewMail { parcel, sequence, recipient, kind, at })
     })
 }
@@ -201,7 +201,7 @@ pub struct MailLease {
 
 /// A reason not to send an e-mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dropped {
+pub enum DropReason {
     /// The parcel has moved on, or a later e-mail says more.
     Superseded,
     /// The parcel was created before e-mails were switched on.
@@ -230,7 +230,7 @@ pub(crate) enum MailOutcome {
     /// It failed temporarily, or the outcome is unknown.
     Failed,
     /// It was not sent, for this reason.
-    Dropped(Dropped),
+    Dropped(DropReason),
 }
 
 /// The status of an e-mail.
@@ -245,7 +245,7 @@ pub enum MailStatus {
     /// It was refused permanently, or given up.
     GivenUp,
     /// It was not sent, for this reason.
-    Dropped(Dropped),
+    Dropped(DropReason),
 }
 
 impl MailStatus {
@@ -254,13 +254,13 @@ impl MailStatus {
         (Self::Sent, 1),
         (Self::Bounced, 2),
         (Self::GivenUp, 3),
-        (Self::Dropped(Dropped::Superseded), 10),
-        (Self::Dropped(Dropped::Older), 11),
-        (Self::Dropped(Dropped::NoAddress), 12),
-        (Self::Dropped(Dropped::OptedOut), 13),
-        (Self::Dropped(Dropped::SwitchedOff), 14),
-        (Self::Dropped(Dropped::NotAllowed), 15),
-        (Self::Dropped(Dropped::TooMany), 16),
+        (Self::Dropped(DropReason::Superseded), 10),
+        (Self::Dropped(DropReason::Older), 11),
+        (Self::Dropped(DropReason::NoAddress), 12),
+        (Self::Dropped(DropReason::OptedOut), 13),
+        (Self::Dropped(DropReason::SwitchedOff), 14),
+        (Self::Dropped(DropReason::NotAllowed), 15),
+        (Self::Dropped(DropReason::TooMany), 16),
     ];
 
     /// Returns the number in the database.
@@ -279,13 +279,13 @@ impl MailStatus {
             Self::Sent => "sent",
             Self::Bounced => "bounced",
             Self::GivenUp => "given-up",
-            Self::Dropped(Dropped::Superseded) => "superseded",
-            Self::Dropped(Dropped::Older) => "older-than-e-mail",
-            Self::Dropped(Dropped::NoAddress) => "no-address",
-            Self::Dropped(Dropped::OptedOut) => "unsubscribed",
-            Self::Dropped(Dropped::SwitchedOff) => "switched-off",
-            Self::Dropped(Dropped::NotAllowed) => "not-allowed",
-            Self::Dropped(Dropped::TooMany) => "too-many",
+            Self::Dropped(DropReason::Superseded) => "superseded",
+            Self::Dropped(DropReason::Older) => "older-than-e-mail",
+            Self::Dropped(DropReason::NoAddress) => "no-address",
+            Self::Dropped(DropReason::OptedOut) => "unsubscribed",
+            Self::Dropped(DropReason::SwitchedOff) => "switched-off",
+            Self::Dropped(DropReason::NotAllowed) => "not-allowed",
+            Self::Dropped(DropReason::TooMany) => "too-many",
         }
     }
 }
@@ -294,7 +294,7 @@ impl MailStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailDecision {
     /// The e-mail is tried again at this time.
-    Again(Millis),
+    Retry(Millis),
     /// The e-mail has this final status.
     Done(MailStatus),
 }
@@ -303,7 +303,7 @@ impl MailDecision {
     /// Returns the name in the metrics.
     pub(crate) const fn code(self) -> &'static str {
         match self {
-            Self::Again(_) => "failed",
+            Self::Retry(_) => "failed",
             Self::Done(status) => status.code(),
         }
     }
@@ -315,11 +315,11 @@ pub(crate) fn decide(attempt: u32, outcome: MailOutcome, now: Millis) -> MailDec
         MailOutcome::Sent => MailStatus::Sent,
         MailOutcome::Bounced => MailStatus::Bounced,
         MailOutcome::Refused => MailStatus::GivenUp,
-        MailOutcome::Dropped(why) => MailStatus::Dropped(why),
+        MailOutcome::Dropped(reason) => MailStatus::Dropped(reason),
         MailOutcome::Failed => {
             let place = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
             match PAUSES.get(place) {
-                Some(pause) => return MailDecision::Again(now.plus(*pause)),
+                Some(pause) => return MailDecision::Retry(now.plus(*pause)),
                 None => MailStatus::GivenUp,
             }
         }
@@ -331,16 +331,16 @@ pub(crate) fn reason_to_drop(
     mail: &MailLease,
     parcel: &ParcelRow,
     since: Millis,
-) -> Option<Dropped> {
+) -> Option<DropReason> {
     if parcel.created_at < since {
-        return Some(Dropped::Older);
+        return Some(DropReason::Older);
     }
-    let brings =
+    let is_current =
         |(state, kind, _): &(State, MailKind, _)| *state == parcel.state && *kind == mail.kind;
     // A parcel in customs clearance is still on its way, and there is no e-mail about clearance.
-    let is_still_true = MAILS.iter().any(brings)
+    let is_still_true = MAILS_BY_STATE.iter().any(is_current)
         || (mail.kind == OnItsWay && parcel.state == State::CustomsClearance);
-    (!is_still_true).then_some(Dropped::Superseded)
+    (!is_still_true).then_some(DropReason::Superseded)
 }
 
 /// One of a parcel's e-mails.
@@ -375,8 +375,8 @@ impl OptOut {
 }
 
 /// Returns `true` if an e-mail is within the limits. Both numbers include it.
-pub(crate) const fn is_within_limits(to_address: u32, of_tenant: u32) -> bool {
-    to_address <= MAX_TO_ADDRESS_A_DAY && of_tenant <= MAX_OF_TENANT_AN_HOUR
+pub(crate) const fn is_within_limits(daily_to_address: u32, hourly_from_tenant: u32) -> bool {
+    daily_to_address <= MAX_DAILY_PER_ADDRESS && hourly_from_tenant <= MAX_HOURLY_PER_TENANT
 }
 
 #[cfg(test)]
@@ -433,7 +433,7 @@ mod tests {
                 location: String::new(),
                 description: None,
             };
-            let found: Vec<_> = mails_of(ParcelRowId(1), &event, Millis(9)).collect();
+            let found: Vec<_> = triggered_mails(ParcelRowId(1), &event, Millis(9)).collect();
             let short: Vec<_> = found.iter().map(|mail| (mail.recipient, mail.kind)).collect();
             assert_eq!(short, expected, "{state:?}");
             assert!(found.iter().all(|mail| (mail.sequence, mail.at) == (3, Millis(9))));
@@ -446,7 +446,7 @@ mod tests {
         let now = Millis(0);
         let mut waited = 0;
         for attempt in 1..=9 {
-            let MailDecision::Again(due) = decide(attempt, MailOutcome::Failed, now) else {
+            let MailDecision::Retry(due) = decide(attempt, MailOutcome::Failed, now) else {
                 panic!("attempt {attempt} is the last")
             };
             waited += due.0;
@@ -458,7 +458,7 @@ mod tests {
             (MailOutcome::Sent, MailStatus::Sent),
             (MailOutcome::Bounced, MailStatus::Bounced),
             (MailOutcome::Refused, MailStatus::GivenUp),
-            (MailOutcome::Dropped(Dropped::TooMany), MailStatus::Dropped(Dropped::TooMany)),
+            (MailOutcome::Dropped(DropReason::TooMany), MailStatus::Dropped(DropReason::TooMany)),
         ] {
             assert_eq!(decide(1, outcome, now), MailDecision::Done(status));
         }
@@ -479,13 +479,13 @@ mod tests {
         let table = [
             (OnItsWay, State::InTransit, None),
             (OnItsWay, State::CustomsClearance, None),
-            (OnItsWay, State::OutForDelivery, Some(Dropped::Superseded)),
+            (OnItsWay, State::OutForDelivery, Some(DropReason::Superseded)),
             (Held, State::CustomsHold, None),
-            (Held, State::CustomsClearance, Some(Dropped::Superseded)),
+            (Held, State::CustomsClearance, Some(DropReason::Superseded)),
             (Failed, State::DeliveryAttempted, None),
             (Failed, State::DeliveryFailed, None),
             (Delivered, State::Delivered, None),
-            (Delivered, State::Voided, Some(Dropped::Superseded)),
+            (Delivered, State::Voided, Some(DropReason::Superseded)),
         ];
         for (kind, state, expected) in table {
             let parcel = parcel(state);
@@ -496,7 +496,7 @@ mod tests {
                 "{kind:?} {state:?}"
             );
             let older = reason_to_drop(&lease(kind), &parcel, since.plus(1));
-            assert_eq!(older, Some(Dropped::Older));
+            assert_eq!(older, Some(DropReason::Older));
         }
     }
 
@@ -504,10 +504,10 @@ mod tests {
     fn numbers_are_read_as_they_were_written() {
         for kind in MailKind::ALL {
             assert_eq!(MailKind::from_number(kind.number()), Some(kind));
-            assert!(MailsOff::default().with(kind).contains(kind));
+            assert!(DisabledMailKinds::default().with(kind).contains(kind));
             let others = MailKind::ALL.into_iter().filter(|other| *other != kind);
-            let others = others.fold(MailsOff::default(), MailsOff::with);
-            assert!(!MailsOff::from_number(others.number()).contains(kind));
+            let others = others.fold(DisabledMailKinds::default(), DisabledMailKinds::with);
+            assert!(!DisabledMailKinds::from_number(others.number()).contains(kind));
         }
         for (status, number) in MailStatus::ALL {
             assert_eq!((MailStatus::from_number(number), status.number()), (Some(status), number));
@@ -515,13 +515,13 @@ mod tests {
         for recipient in [Receiver, Sender] {
             assert_eq!(MailRecipient::from_number(recipient.number()), Some(recipient));
         }
-        assert_eq!(MailsOff::from_number(0xff).number(), 0b11_1111);
+        assert_eq!(DisabledMailKinds::from_number(0xff).number(), 0b11_1111);
     }
 
     #[test]
     fn the_limits_are_reached_and_not_passed() {
-        assert!(is_within_limits(MAX_TO_ADDRESS_A_DAY, MAX_OF_TENANT_AN_HOUR));
-        assert!(!is_within_limits(MAX_TO_ADDRESS_A_DAY + 1, 1));
-        assert!(!is_within_limits(1, MAX_OF_TENANT_AN_HOUR + 1));
+        assert!(is_within_limits(MAX_DAILY_PER_ADDRESS, MAX_HOURLY_PER_TENANT));
+        assert!(!is_within_limits(MAX_DAILY_PER_ADDRESS + 1, 1));
+        assert!(!is_within_limits(1, MAX_HOURLY_PER_TENANT + 1));
     }
 }

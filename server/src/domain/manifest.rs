@@ -48,11 +48,11 @@ pub(crate) struct Submission<'a> {
 
 /// The result of a submission that is not refused.
 #[derive(Debug)]
-pub(crate) enum Submitted {
+pub(crate) enum SubmissionOutcome {
     /// The same manifest was submitted before; there is nothing to do.
-    Before(Manifest),
+    AlreadySubmitted(Manifest),
     /// It is submitted now.
-    Now {
+    New {
         /// The manifest.
         manifest: Manifest,
         /// The parcels that the decision read, at the versions that it saw.
@@ -67,21 +67,22 @@ pub(crate) fn submit(
     submission: Submission<'_>,
     id: Ulid,
     now: Millis,
-) -> Result<Submitted, Refusal> {
+) -> Result<SubmissionOutcome, Refusal> {
     let Submission { tenant, request, known, found } = submission;
     if let Some(known) = known {
         return if is_same_set(request, &known) {
-            Ok(Submitted::Before(known))
+            Ok(SubmissionOutcome::AlreadySubmitted(known))
         } else {
             let details = json!({ "manifestId": known.manifest_id });
             Err(Refusal::from(ErrorCode::ManifestAlreadySubmitted).with_details(details))
         };
     }
     let requested = request.tracking_numbers.iter().zip(found).enumerate();
-    let offenders: Vec<_> =
-        requested.filter_map(|(place, (number, found))| offender(place, number, found)).collect();
-    if !offenders.is_empty() {
-        let details = json!({ "errors": offenders });
+    let rejected: Vec<_> = requested
+        .filter_map(|(index, (number, candidate))| check_candidate(index, number, candidate))
+        .collect();
+    if !rejected.is_empty() {
+        let details = json!({ "errors": rejected });
         return Err(Refusal::from(ErrorCode::ManifestParcelsRejected).with_details(details));
     }
     let candidates: Vec<_> = found.iter().flatten().collect();
@@ -97,23 +98,23 @@ pub(crate) fn submit(
     let parcels = || candidates.iter().map(|candidate| &candidate.parcel);
     let expect = parcels().map(|parcel| (parcel.key, parcel.version)).collect();
     let mut ops = vec![Op::InsertManifest(Box::new(new))];
-    ops.extend(parcels().map(|parcel| moved(parcel, now)));
-    Ok(Submitted::Now { manifest, expect, ops })
+    ops.extend(parcels().map(|parcel| move_to_manifest(parcel, now)));
+    Ok(SubmissionOutcome::New { manifest, expect, ops })
 }
 
 /// Returns `true` if the manifest has exactly the requested parcels, regardless of order and case.
 fn is_same_set(request: &ManifestRequest, known: &Manifest) -> bool {
     let requested: HashSet<_> =
         request.tracking_numbers.iter().map(|number| number.to_ascii_uppercase()).collect();
-    let has: HashSet<_> =
+    let submitted: HashSet<_> =
         known.tracking_numbers.iter().map(|number| number.as_str().to_ascii_uppercase()).collect();
-    requested == has
+    requested == submitted
 }
 
 /// A parcel that prevents the submission of the manifest.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Offender<'a> {
+struct RejectedParcel<'a> {
     field: String,
     tracking_number: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,11 +123,11 @@ struct Offender<'a> {
     error: ItemError,
 }
 
-fn offender<'a>(
-    place: usize,
+fn check_candidate<'a>(
+    index: usize,
     number: &'a str,
     found: &Result<Candidate, Refusal>,
-) -> Option<Offender<'a>> {
+) -> Option<RejectedParcel<'a>> {
     let refusal = match found {
         Err(refusal) => refusal.clone(),
         Ok(Candidate { manifest: Some(manifest), .. }) => {
@@ -136,11 +137,11 @@ fn offender<'a>(
             return None;
         }
         Ok(Candidate { parcel, .. }) => {
-            Refusal::status(ErrorCode::ParcelNotManifestable, parcel.state)
+            Refusal::for_status(ErrorCode::ParcelNotManifestable, parcel.state)
         }
     };
-    Some(Offender {
-        field: format!("{NUMBERS}[{place}]"),
+    Some(RejectedParcel {
+        field: format!("{NUMBERS}[{index}]"),
         tracking_number: number,
         status: found.as_ref().ok().map(|candidate| candidate.parcel.state.into()),
         error: refusal.to_item(),
@@ -151,7 +152,7 @@ fn can_be_added(state: State) -> bool {
     state.can_become_by(Cause::Manifest, State::ManifestSubmitted)
 }
 
-fn moved(parcel: &ParcelRow, now: Millis) -> Op {
+fn move_to_manifest(parcel: &ParcelRow, now: Millis) -> Op {
     let event = Event {
         sequence: parcel.last_sequence + 1,
         state: State::ManifestSubmitted,

@@ -36,8 +36,8 @@ impl Refusal {
     }
 
     /// Refuses a key of the other environment, and names that environment's address if it is known.
-    pub fn other_environment(of_key: Environment, address: Option<&str>) -> Self {
-        let spanish = in_spanish(of_key);
+    pub fn wrong_environment(of_key: Environment, address: Option<&str>) -> Self {
+        let spanish = spanish_name(of_key);
         let (place, place_es) =
             (format!("the {of_key} address"), format!("la dirección de {spanish}"));
         let hint = (
@@ -48,13 +48,13 @@ impl Refusal {
     }
 
     /// Refuses a client whose address is not in the key's list.
-    pub fn address(client: IpAddr) -> Self {
+    pub fn ip_not_allowed(client: IpAddr) -> Self {
         let details = json!({ "clientIp": client.to_string() });
         Self { details: Some(details), ..ErrorCode::AuthIpNotAllowed.into() }
     }
 
     /// Refuses a country to which the key may not ship.
-    pub fn country(country: CountryCode, allowed: &[CountryCode]) -> Self {
+    pub fn country_not_allowed(country: CountryCode, allowed: &[CountryCode]) -> Self {
         Self {
             values: vec![("country", country.to_string())],
             details: Some(json!({ "country": country, "allowedCountries": allowed })),
@@ -72,11 +72,11 @@ impl Refusal {
     }
 
     /// Refuses a key that was used with another request. If that request created an order, its parcel is named.
-    pub fn conflict(record: &IdempotencyRecord) -> Self {
+    pub fn idempotency_conflict(record: &IdempotencyRecord) -> Self {
         let answer: Value = serde_json::from_slice(&record.body).unwrap_or_default();
         let mut details = serde_json::Map::from_iter([
-            ("firstSeenAt".to_owned(), json!(wire(record.first_seen))),
-            ("expiresAt".to_owned(), json!(wire(record.expires()))),
+            ("firstSeenAt".to_owned(), json!(timestamp(record.first_seen))),
+            ("expiresAt".to_owned(), json!(timestamp(record.expires()))),
         ]);
         if let Some(number) = answer.pointer("/parcel/trackingNumber") {
             details.insert("trackingNumber".to_owned(), number.clone());
@@ -85,7 +85,7 @@ impl Refusal {
     }
 
     /// Refuses a repeated request while the first with the key is running.
-    pub fn in_progress() -> Self {
+    pub fn idempotency_in_progress() -> Self {
         Self { retry_after: Some(1), ..ErrorCode::IdempotencyInProgress.into() }
     }
 
@@ -104,17 +104,17 @@ impl Refusal {
     }
 
     /// Returns `true` if the server is at fault, not the request.
-    pub fn is_the_servers_fault(&self) -> bool {
+    pub fn is_server_error(&self) -> bool {
         self.code.status() >= 500
     }
 
     /// Refuses a request because of the parcel's status. The text of `code` has a `{status}`.
-    pub fn status(code: ErrorCode, state: State) -> Self {
-        Self::from_status(code, parcelo::ParcelStatus::from(state).code())
+    pub fn for_status(code: ErrorCode, state: State) -> Self {
+        Self::for_statuses(code, parcelo::ParcelStatus::from(state).code())
     }
 
     /// Refuses a request because of the statuses of several parcels.
-    pub fn from_status(code: ErrorCode, status: &str) -> Self {
+    pub fn for_statuses(code: ErrorCode, status: &str) -> Self {
         Self { values: vec![("status", status.to_owned())], ..code.into() }
     }
 
@@ -142,7 +142,7 @@ impl Refusal {
     }
 
     /// Refuses a state that cannot follow the parcel's present one.
-    pub fn transition(from: State, to: State) -> Self {
+    pub fn illegal_transition(from: State, to: State) -> Self {
         let word = |state| parcelo::ParcelStatus::from(state).to_string();
         let values = vec![("from", word(from)), ("to", word(to))];
         Self { values, ..ErrorCode::IllegalTransition.into() }
@@ -152,13 +152,17 @@ impl Refusal {
     pub fn example(code: ErrorCode) -> Self {
         match code {
             ErrorCode::ValidationFailed => Self::invalid(&[]),
-            ErrorCode::AuthCountryNotAllowed => Self::country(CountryCode::MX, &[CountryCode::EC]),
+            ErrorCode::AuthCountryNotAllowed => {
+                Self::country_not_allowed(CountryCode::MX, &[CountryCode::EC])
+            }
             ErrorCode::RateLimitExceeded => Self::rate_limited(1),
-            ErrorCode::IdempotencyInProgress => Self::in_progress(),
+            ErrorCode::IdempotencyInProgress => Self::idempotency_in_progress(),
             ErrorCode::ServiceUnavailable => Self::unavailable(),
             ErrorCode::ParcelAlreadyManifested => Self::already_manifested("man_1"),
-            ErrorCode::IllegalTransition => Self::transition(State::Delivered, State::InTransit),
-            code => Self::status(code, State::Delivered),
+            ErrorCode::IllegalTransition => {
+                Self::illegal_transition(State::Delivered, State::InTransit)
+            }
+            code => Self::for_status(code, State::Delivered),
         }
     }
 
@@ -187,14 +191,14 @@ impl Refusal {
     }
 }
 
-fn in_spanish(environment: Environment) -> &'static str {
+fn spanish_name(environment: Environment) -> &'static str {
     match environment {
         Environment::Production => "producción",
         Environment::Sandbox => "pruebas",
     }
 }
 
-fn wire(time: Millis) -> String {
+fn timestamp(time: Millis) -> String {
     parcelo::model::time::to_text(time.to_utc())
 }
 
@@ -205,13 +209,13 @@ mod tests {
     #[test]
     fn every_placeholder_of_a_refusal_is_filled() {
         let refusals = [
-            Refusal::country(CountryCode::EC, &[CountryCode::MX]),
+            Refusal::country_not_allowed(CountryCode::EC, &[CountryCode::MX]),
             Refusal::rate_limited(3),
-            Refusal::status(ErrorCode::LabelNotReprintable, State::Delivered),
-            Refusal::transition(State::Delivered, State::InTransit),
+            Refusal::for_status(ErrorCode::LabelNotReprintable, State::Delivered),
+            Refusal::illegal_transition(State::Delivered, State::InTransit),
             Refusal::already_manifested("man_1"),
-            Refusal::other_environment(Environment::Sandbox, Some("http://sandbox.example")),
-            Refusal::other_environment(Environment::Production, None),
+            Refusal::wrong_environment(Environment::Sandbox, Some("http://sandbox.example")),
+            Refusal::wrong_environment(Environment::Production, None),
         ];
         for refusal in refusals {
             let error = refusal.to_envelope("req_1").error;
@@ -222,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_hint_names_an_unknown_address_in_the_language_of_its_text() {
-        let refusal = Refusal::other_environment(Environment::Production, None);
+        let refusal = Refusal::wrong_environment(Environment::Production, None);
         let error = refusal.to_envelope("req_1").error;
         assert!(error.message.ends_with("use it at the production address."), "{error:?}");
         assert!(error.message_es.ends_with("úsela en la dirección de producción."), "{error:?}");

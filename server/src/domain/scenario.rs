@@ -9,7 +9,7 @@ use super::State::{
 };
 use super::{
     Op, ParcelRow, Scan, Step,
-    carrier::{self, Judgement},
+    carrier::{self, ScanOutcome},
 };
 use crate::clock::Millis;
 
@@ -63,15 +63,15 @@ pub(crate) fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
     let Some((_, state)) = scenario.steps.get(usize::from(step.index)) else { return vec![end] };
     let location = parcel.destination.clone();
     let scan = Scan { state: *state, at: step.due, location, description: None };
-    match carrier::judge_scan(parcel, scan) {
-        Judgement::Applied(mut ops) | Judgement::Recorded(mut ops) => {
+    match carrier::evaluate_scan(parcel, scan) {
+        ScanOutcome::Applied(mut ops) | ScanOutcome::Recorded(mut ops) => {
             ops.push(match scenario.step(step.index + 1, parcel.created_at) {
                 Some(step) => Op::Schedule { parcel: parcel.key, step },
                 None => end,
             });
             ops
         }
-        Judgement::Rejected(_) => vec![end],
+        ScanOutcome::Rejected(_) => vec![end],
     }
 }
 

@@ -16,45 +16,45 @@ use fold::{fold, fold_code};
 mod fold;
 
 /// Minimum length of a suffix that is searched for.
-const MIN_ENDING: usize = 4;
+const MIN_SUFFIX: usize = 4;
 /// Maximum length of a term in characters, without its kind: the same as for a reference.
-const MAX_TERM: usize = ListQuery::MAX_SEARCH;
+const MAX_TERM_CHARS: usize = ListQuery::MAX_SEARCH;
 /// Number of digits in an air waybill.
 const AWB_DIGITS: usize = 11;
 /// Maximum number of words in a name that are indexed.
 const MAX_WORDS: usize = 16;
 /// A terminator for terms that are searched for as a whole. No term contains it; the store appends it to its entries.
-pub(crate) const END: &str = "\0";
+pub(crate) const TERM_END: &str = "\0";
 
 /// The field that a term comes from. The first letter of a term tells its kind.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum TermKind {
     Number,
-    NumberEnd,
+    NumberSuffix,
     Reference,
-    ReferenceEnd,
+    ReferenceSuffix,
     Name,
 }
 
-impl Kind {
-    const fn letter(self) -> char {
+impl TermKind {
+    const fn tag(self) -> char {
         match self {
             Self::Number => 'n',
-            Self::NumberEnd => 'o',
+            Self::NumberSuffix => 'o',
             Self::Reference => 'r',
-            Self::ReferenceEnd => 's',
+            Self::ReferenceSuffix => 's',
             Self::Name => 'w',
         }
     }
 
     fn term(self, text: impl Iterator<Item = char>) -> String {
-        std::iter::once(self.letter()).chain(text.take(MAX_TERM)).collect()
+        std::iter::once(self.tag()).chain(text.take(MAX_TERM_CHARS)).collect()
     }
 }
 
 /// The fields of a parcel that are searched.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Findable<'a> {
+pub(crate) struct SearchableFields<'a> {
     /// Its tracking number.
     pub(crate) number: &'a str,
     /// The customer's reference, and the order's id in the caller's system.
@@ -66,53 +66,57 @@ pub(crate) struct Findable<'a> {
 /// The fields of a stored order that are searched.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct FindableOrder {
+pub(crate) struct SearchableOrder {
     customer_reference: Option<String>,
     external_order_id: Option<String>,
-    receiver: FindableReceiver,
+    receiver: SearchableReceiver,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct FindableReceiver {
+struct SearchableReceiver {
     full_name: String,
 }
 
-impl FindableOrder {
+impl SearchableOrder {
     /// Adds the tracking number of the order's parcel.
-    pub(crate) fn findable<'a>(&'a self, number: &'a str) -> Findable<'a> {
+    pub(crate) fn searchable_fields<'a>(&'a self, number: &'a str) -> SearchableFields<'a> {
         let references = [self.customer_reference.as_deref(), self.external_order_id.as_deref()];
-        Findable { number, references, receiver: &self.receiver.full_name }
+        SearchableFields { number, references, receiver: &self.receiver.full_name }
     }
 }
 
-impl Findable<'_> {
+impl SearchableFields<'_> {
     /// Returns the terms under which the store keeps the parcel, sorted and without duplicates.
     pub(crate) fn terms(&self) -> Vec<String> {
         let mut terms = BTreeSet::new();
         let number = fold_code(self.number);
-        push_code(&mut terms, &number, [Kind::Number, Kind::NumberEnd]);
+        push_code(&mut terms, &number, [TermKind::Number, TermKind::NumberSuffix]);
         for reference in self.references.iter().flatten() {
-            push_code(&mut terms, &fold_code(reference), [Kind::Reference, Kind::ReferenceEnd]);
+            push_code(
+                &mut terms,
+                &fold_code(reference),
+                [TermKind::Reference, TermKind::ReferenceSuffix],
+            );
         }
         let name = fold(self.receiver);
         terms.extend(
             name.split(' ')
                 .take(MAX_WORDS)
                 .filter(|word| !word.is_empty())
-                .map(|word| Kind::Name.term(word.chars())),
+                .map(|word| TermKind::Name.term(word.chars())),
         );
         terms.into_iter().collect()
     }
 }
 
-fn push_code(terms: &mut BTreeSet<String>, code: &str, [beginning, ending]: [Kind; 2]) {
+fn push_code(terms: &mut BTreeSet<String>, code: &str, [prefix, suffix]: [TermKind; 2]) {
     if code.is_empty() {
         return;
     }
-    terms.insert(beginning.term(code.chars()));
-    if code.chars().count() >= MIN_ENDING {
-        terms.insert(ending.term(code.chars().rev()));
+    terms.insert(prefix.term(code.chars()));
+    if code.chars().count() >= MIN_SUFFIX {
+        terms.insert(suffix.term(code.chars().rev()));
     }
 }
 
@@ -150,8 +154,8 @@ impl Search {
         if query.search.is_none() && query.reference.is_none() {
             return None;
         }
-        let is_whole = query.search.as_deref().and_then(ListQuery::quoted).is_some();
-        let is_whole_reference = query.reference.as_deref().and_then(ListQuery::quoted).is_some();
+        let is_exact = query.search.as_deref().and_then(ListQuery::quoted).is_some();
+        let is_exact_reference = query.reference.as_deref().and_then(ListQuery::quoted).is_some();
         let text = query.search.as_deref().map(fold);
         let reference = query.reference.as_deref().map(fold_code);
         if [&text, &reference].into_iter().flatten().any(String::is_empty) {
@@ -163,16 +167,17 @@ impl Search {
         // Longer words are rarer, so they are looked up first.
         words.sort_by_key(|word| (Reverse(word.len()), *word));
         words.dedup();
-        let mut alternatives = vec![words.iter().copied().map(Word::anywhere).collect::<Vec<_>>()];
+        let mut alternatives =
+            vec![words.iter().copied().map(Word::name_or_code).collect::<Vec<_>>()];
         if text.contains(' ') {
             // A number written with spaces between its parts.
             alternatives.push(vec![Word::code(&fold_code(&text))]);
         }
-        if is_whole {
-            alternatives = alternatives.into_iter().map(whole_words).collect();
+        if is_exact {
+            alternatives = alternatives.into_iter().map(exact_words).collect();
         }
         let reference = reference.as_deref().map(Word::reference);
-        let reference = if is_whole_reference { reference.map(Word::whole) } else { reference };
+        let reference = if is_exact_reference { reference.map(Word::exact) } else { reference };
         for words in &mut alternatives {
             words.extend(reference.clone());
         }
@@ -181,46 +186,49 @@ impl Search {
 }
 
 impl Word {
-    fn anywhere(word: &str) -> Self {
-        let mut found = Self::code(word);
-        found.terms.push(Kind::Name.term(word.chars()));
-        found
+    fn name_or_code(word: &str) -> Self {
+        let mut either = Self::code(word);
+        either.terms.push(TermKind::Name.term(word.chars()));
+        either
     }
 
     fn code(code: &str) -> Self {
-        let mut terms = beginnings(code, [Kind::Number, Kind::NumberEnd]);
-        terms.extend(beginnings(code, [Kind::Reference, Kind::ReferenceEnd]));
+        let mut terms = code_terms(code, [TermKind::Number, TermKind::NumberSuffix]);
+        terms.extend(code_terms(code, [TermKind::Reference, TermKind::ReferenceSuffix]));
         let is_awb = code.len() <= AWB_DIGITS && code.bytes().all(|b| b.is_ascii_digit());
         Self { terms, awb: is_awb.then(|| code.to_owned()) }
     }
 
     fn reference(code: &str) -> Self {
-        Self { terms: beginnings(code, [Kind::Reference, Kind::ReferenceEnd]), awb: None }
+        Self {
+            terms: code_terms(code, [TermKind::Reference, TermKind::ReferenceSuffix]),
+            awb: None,
+        }
     }
 
     /// Limits the word to whole terms and numbers, not their prefixes or suffixes.
-    fn whole(self) -> Self {
-        let terms = self.terms.into_iter().map(|term| term + END);
+    fn exact(self) -> Self {
+        let terms = self.terms.into_iter().map(|term| term + TERM_END);
         Self { terms: terms.collect(), awb: self.awb.filter(|awb| awb.len() == AWB_DIGITS) }
     }
 
     /// Returns `true` if the word matches a parcel with these terms and this air waybill.
     pub(crate) fn matches(&self, terms: &[String], awb: Option<&str>) -> bool {
         let has = |wanted: &String| {
-            if let Some(whole) = wanted.strip_suffix(END) {
+            if let Some(whole) = wanted.strip_suffix(TERM_END) {
                 return terms.binary_search_by(|term| term.as_str().cmp(whole)).is_ok();
             }
             let first = terms.partition_point(|term| term < wanted);
             terms.get(first).is_some_and(|term| term.starts_with(wanted.as_str()))
         };
-        self.terms.iter().any(has) || awb.is_some_and(|awb| self.is_of_awb(awb))
+        self.terms.iter().any(has) || awb.is_some_and(|awb| self.matches_awb(awb))
     }
 
-    fn is_of_awb(&self, awb: &str) -> bool {
+    fn matches_awb(&self, awb: &str) -> bool {
         let Some(wanted) = &self.awb else { return false };
         let digits = awb.replace('-', "");
         digits.starts_with(wanted.as_str())
-            || (wanted.len() >= MIN_ENDING && digits.ends_with(wanted.as_str()))
+            || (wanted.len() >= MIN_SUFFIX && digits.ends_with(wanted.as_str()))
     }
 
     /// Returns the ranges that match it in the store's indexes of air waybills.
@@ -232,20 +240,20 @@ impl Word {
         };
         // In ASCII, the colon follows the digit nine.
         let to = format!("{from}:");
-        let last = digits.len().checked_sub(MIN_ENDING).and_then(|at| digits.get(at..));
+        let last = digits.len().checked_sub(MIN_SUFFIX).and_then(|at| digits.get(at..));
         let last = last.map(str::to_owned);
         Some(AwbBounds { from, to, last, digits })
     }
 }
 
-fn whole_words(words: Vec<Word>) -> Vec<Word> {
-    words.into_iter().map(Word::whole).collect()
+fn exact_words(words: Vec<Word>) -> Vec<Word> {
+    words.into_iter().map(Word::exact).collect()
 }
 
-fn beginnings(code: &str, [beginning, ending]: [Kind; 2]) -> Vec<String> {
-    let mut terms = vec![beginning.term(code.chars())];
-    if code.chars().count() >= MIN_ENDING {
-        terms.push(ending.term(code.chars().rev()));
+fn code_terms(code: &str, [prefix, suffix]: [TermKind; 2]) -> Vec<String> {
+    let mut terms = vec![prefix.term(code.chars())];
+    if code.chars().count() >= MIN_SUFFIX {
+        terms.push(suffix.term(code.chars().rev()));
     }
     terms
 }
@@ -256,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_parcel_has_few_terms_and_each_once() {
-        let parcel = Findable {
+        let parcel = SearchableFields {
             number: "SB-AB12",
             references: [Some("PO 7"), Some("po-7")],
             receiver: "Ana de la Ana",
@@ -264,13 +272,15 @@ mod tests {
         let terms = ["nsbab12", "o21babs", "rpo7", "wana", "wde", "wla"];
         assert_eq!(parcel.terms(), terms, "PO7 is too short to be found by its ending");
         let hostile = "é ".repeat(1_000) + &"x".repeat(1_000);
-        let parcel = Findable { number: "SB-AB12", references: [None; 2], receiver: &hostile };
+        let parcel =
+            SearchableFields { number: "SB-AB12", references: [None; 2], receiver: &hostile };
         assert_eq!(parcel.terms(), ["nsbab12", "o21babs", "we"], "the first words");
-        let parcel = Findable { number: "SB-AB12", references: [Some("--"); 2], receiver: "-" };
+        let parcel =
+            SearchableFields { number: "SB-AB12", references: [Some("--"); 2], receiver: "-" };
         assert_eq!(parcel.terms(), ["nsbab12", "o21babs"]);
         let long = "x".repeat(1_000);
-        let parcel = Findable { number: "SB-AB12", references: [None; 2], receiver: &long };
-        assert_eq!(parcel.terms()[2].len(), 1 + MAX_TERM);
+        let parcel = SearchableFields { number: "SB-AB12", references: [None; 2], receiver: &long };
+        assert_eq!(parcel.terms()[2].len(), 1 + MAX_TERM_CHARS);
     }
 
     fn search(text: Option<&str>, reference: Option<&str>) -> Option<Search> {
@@ -297,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_quoted_text_matches_as_a_whole() {
-        let parcel = Findable {
+        let parcel = SearchableFields {
             number: "EC7K2M9QX4T8WD0",
             references: [Some("PO-1001"), Some("1001 b")],
             receiver: "Ana Ruiz",

@@ -14,22 +14,22 @@ use ulid::Ulid;
 use super::tenant::{AccountRowId, Tenant};
 
 /// HMAC-SHA256 with its key already set, which is half the cost of a signature: a page of parcels has many.
-type Keyed = Hmac<Sha256>;
+type HmacSha256 = Hmac<Sha256>;
 
 /// The keys that derive from the database's secret.
 #[derive(Clone)]
 pub struct Secrets {
-    api_keys: Keyed,
-    carrier_keys: Keyed,
-    admin_tokens: Keyed,
-    label_links: Keyed,
-    sessions: Keyed,
-    forms: Keyed,
-    mail_addresses: Keyed,
-    message_ids: Keyed,
-    unsubscribe_links: Keyed,
+    api_keys: HmacSha256,
+    carrier_keys: HmacSha256,
+    admin_tokens: HmacSha256,
+    label_links: HmacSha256,
+    sessions: HmacSha256,
+    forms: HmacSha256,
+    mail_addresses: HmacSha256,
+    message_ids: HmacSha256,
+    unsubscribe_links: HmacSha256,
     #[cfg(feature = "server")]
-    new_keys: Keyed,
+    new_keys: HmacSha256,
 }
 
 impl std::fmt::Debug for Secrets {
@@ -41,8 +41,8 @@ impl std::fmt::Debug for Secrets {
 impl Secrets {
     /// Derives the keys from the secret.
     pub fn derive(secret: &[u8; 32]) -> Self {
-        let secret = keyed(secret);
-        let derived = |purpose: &[u8]| keyed(&mac(&secret, &[purpose]));
+        let secret = new_hmac(secret);
+        let derived = |purpose: &[u8]| new_hmac(&mac(&secret, &[purpose]));
         Self {
             api_keys: derived(b"api keys"),
             carrier_keys: derived(b"carrier keys"),
@@ -59,12 +59,12 @@ impl Secrets {
     }
 
     /// Returns the hash under which an API key, a carrier key or an admin token is stored.
-    pub fn hash_of<K: HashedKey>(&self, key: &K) -> [u8; 32] {
+    pub fn hash_credential<K: HashedKey>(&self, key: &K) -> [u8; 32] {
         mac(K::hash_key(self), &[key.text().as_bytes()])
     }
 
     /// Returns the hash under which a session of the dashboard is stored.
-    pub fn hash_of_session(&self, token: &str) -> [u8; 32] {
+    pub fn hash_session_token(&self, token: &str) -> [u8; 32] {
         mac(&self.sessions, &[token.as_bytes()])
     }
 
@@ -98,17 +98,13 @@ impl Secrets {
 
     /// Returns the hash under which an address opts out of an account's e-mails, so that no address is stored. Case
     /// does not matter in domains and, in practice, in mailboxes.
-    pub(crate) fn hash_of_mail_address(&self, account: AccountRowId, address: &str) -> [u8; 32] {
+    pub(crate) fn hash_mail_address(&self, account: AccountRowId, address: &str) -> [u8; 32] {
         let address = address.trim().to_lowercase();
         mac(&self.mail_addresses, &[b"address", &account.0.to_be_bytes(), address.as_bytes()])
     }
 
     /// Returns the hash under which a tenant's e-mails are counted: in total, or to an address, passed as its hash.
-    pub(crate) fn hash_of_mail_count(
-        &self,
-        tenant: Tenant,
-        address: Option<&[u8; 32]>,
-    ) -> [u8; 32] {
+    pub(crate) fn mail_count_key(&self, tenant: Tenant, address: Option<&[u8; 32]>) -> [u8; 32] {
         let address = address.map_or(&[][..], <[u8; 32]>::as_slice);
         mac(&self.mail_addresses, &[b"count", &tenant.number().to_be_bytes(), address])
     }
@@ -127,28 +123,28 @@ impl Secrets {
     }
 
     /// Compares signatures in constant time.
-    pub fn is_same(expected: &str, given: &str) -> bool {
+    pub fn is_equal_in_constant_time(expected: &str, given: &str) -> bool {
         expected.as_bytes().ct_eq(given.as_bytes()).into()
     }
 }
 
 /// Returns the hash under which servers count failed sign-ins, so that neither address nor name is stored.
 #[cfg(feature = "postgres")]
-pub(crate) fn hash_of_login(secret: &[u8; 32], parts: [&str; 3]) -> [u8; 32] {
-    let key = mac(&keyed(secret), &[b"failures to sign in"]);
-    mac(&keyed(&key), &parts.map(str::as_bytes))
+pub(crate) fn hash_login_failure(secret: &[u8; 32], parts: [&str; 3]) -> [u8; 32] {
+    let key = mac(&new_hmac(secret), &[b"failures to sign in"]);
+    mac(&new_hmac(&key), &parts.map(str::as_bytes))
 }
 
-fn keyed(key: &[u8; 32]) -> Keyed {
+fn new_hmac(key: &[u8; 32]) -> HmacSha256 {
     // By the definition of HMAC, a key shorter than the hash's block is padded with zeros.
     let mut block = [0; 64];
     block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
-    Keyed::new(&block.into())
+    HmacSha256::new(&block.into())
 }
 
 /// Computes the code over parts whose lengths are included, so that they cannot run into each other.
-fn mac(keyed: &Keyed, parts: &[&[u8]]) -> [u8; 32] {
-    let mut mac = keyed.clone();
+fn mac(hmac: &HmacSha256, parts: &[&[u8]]) -> [u8; 32] {
+    let mut mac = hmac.clone();
     for part in parts {
         mac.update(&(part.len() as u64).to_be_bytes());
         mac.update(part);
@@ -161,7 +157,7 @@ pub trait HashedKey: Send {
     /// Returns the whole secret.
     fn text(&self) -> &str;
     /// Returns the key that hashes secrets of its kind.
-    fn hash_key(secrets: &Secrets) -> &Keyed;
+    fn hash_key(secrets: &Secrets) -> &HmacSha256;
 }
 
 macro_rules! hashed_keys {
@@ -171,7 +167,7 @@ macro_rules! hashed_keys {
                 self.secret()
             }
 
-            fn hash_key(secrets: &Secrets) -> &Keyed {
+            fn hash_key(secrets: &Secrets) -> &HmacSha256 {
                 &secrets.$hash_key
             }
         }
@@ -201,7 +197,10 @@ mod tests {
         let (live, test) = (Environment::Production, Environment::Sandbox);
         let signature = secrets.link_signature(live, &number, Ulid::nil());
         assert_eq!(signature.len(), 22, "128 bits");
-        assert!(Secrets::is_same(&signature, &secrets.link_signature(live, &number, Ulid::nil())));
+        assert!(Secrets::is_equal_in_constant_time(
+            &signature,
+            &secrets.link_signature(live, &number, Ulid::nil())
+        ));
         for wrong in [
             secrets.link_signature(test, &number, Ulid::nil()),
             secrets.link_signature(live, &other, Ulid::nil()),
@@ -209,7 +208,7 @@ mod tests {
             Secrets::derive(&[2; 32]).link_signature(live, &number, Ulid::nil()),
             String::new(),
         ] {
-            assert!(!Secrets::is_same(&signature, &wrong), "{wrong}");
+            assert!(!Secrets::is_equal_in_constant_time(&signature, &wrong), "{wrong}");
         }
     }
 }

@@ -52,7 +52,7 @@ impl Session {
 }
 
 /// Returns `true` if a text can be a password: long enough to be hard to guess, one line, and not blank.
-pub(crate) fn is_password(text: &str) -> bool {
+pub(crate) fn is_valid_password(text: &str) -> bool {
     let is_blank = text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c));
     let is_line = !text.contains(['\n', '\r']);
     (MIN_PASSWORD_CHARS..=MAX_PASSWORD_CHARS).contains(&text.chars().count())
@@ -66,11 +66,11 @@ mod tests {
 
     #[test]
     fn a_password_is_one_line_of_12_to_200_characters() {
-        assert!(is_password("ñandú en Quito") && is_password(&"a".repeat(200)));
+        assert!(is_valid_password("ñandú en Quito") && is_valid_password(&"a".repeat(200)));
         let long = "a".repeat(201);
         let blank = [" ".repeat(12), "\u{A0}\t\u{200B}".repeat(4)];
         for bad in ["", "eleven char", "twelve chars\nand more", &long, &blank[0], &blank[1]] {
-            assert!(!is_password(bad), "{bad:?}");
+            assert!(!is_valid_password(bad), "{bad:?}");
         }
     }
 }

@@ -20,7 +20,7 @@ use super::limit::{Admission, Quota};
 use crate::clock::Millis;
 
 /// The divisor for the part of a limit that the other servers together may hold unused, or admit without a claim.
-const LEEWAY: u32 = 10;
+const LEEWAY_DIVISOR: u32 = 10;
 
 /// A key whose requests are counted across all servers, by its row id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,21 +87,21 @@ struct Share {
 
 impl Share {
     /// Returns how many requests one server may hold unused.
-    fn spare(self) -> u32 {
+    fn max_unused(self) -> u32 {
         match self.servers.checked_sub(1) {
             None | Some(0) => 0,
-            Some(others) => self.limit / LEEWAY / others,
+            Some(others) => self.limit / LEEWAY_DIVISOR / others,
         }
     }
 
     /// Returns how many requests a server may admit in a second without a claim. At least one, so that a key that is
     /// seldom used never waits, however many servers there are.
-    fn without_claim(self) -> u32 {
-        if self.servers <= 1 { self.limit } else { self.spare().max(1).min(self.limit) }
+    fn unclaimed_limit(self) -> u32 {
+        if self.servers <= 1 { self.limit } else { self.max_unused().max(1).min(self.limit) }
     }
 
     /// Returns the limit of a server that cannot reach the database.
-    fn alone(self) -> u32 {
+    fn offline_limit(self) -> u32 {
         (self.limit / self.servers.max(1)).max(1).min(self.limit)
     }
 }
@@ -133,12 +133,12 @@ struct Usage {
 
 impl Usage {
     /// Counts a request if it is admitted. Returns `None` if that needs a claim.
-    fn take(&mut self, share: Share) -> Option<bool> {
+    fn admit(&mut self, share: Share) -> Option<bool> {
         let is_admitted = self.admitted < self.taken
             || match self.pool {
                 Pool::Empty => false,
-                Pool::Unreachable => self.admitted < share.alone(),
-                Pool::Open if self.admitted < share.without_claim() => true,
+                Pool::Unreachable => self.admitted < share.offline_limit(),
+                Pool::Open if self.admitted < share.unclaimed_limit() => true,
                 Pool::Open if share.servers <= 1 => false,
                 Pool::Open => return None,
             };
@@ -149,17 +149,17 @@ impl Usage {
     }
 
     /// Returns how many requests are taken and not used yet.
-    fn in_hand(&self) -> u32 {
+    fn unused(&self) -> u32 {
         self.taken.saturating_sub(self.admitted)
     }
 
     /// Returns `true` if it is time to claim more, so that the next requests need not wait.
     fn is_low(&self, share: Share) -> bool {
-        let left = self.taken.max(share.without_claim()).saturating_sub(self.admitted);
+        let left = self.taken.max(share.unclaimed_limit()).saturating_sub(self.admitted);
         self.pool == Pool::Open
             && !self.is_claiming
-            && share.spare() > 0
-            && left <= share.spare() / 2
+            && share.max_unused() > 0
+            && left <= share.max_unused() / 2
     }
 
     fn settle(&mut self, claim: Claim, grant: Option<Grant>) {
@@ -194,10 +194,10 @@ pub(crate) struct SharedWindows<T> {
     second: i64,
     usage: HashMap<SharedKey, Usage>,
     /// The use of the previous second: a request that is still waiting when the second ends counts in it.
-    before: HashMap<SharedKey, Usage>,
+    previous: HashMap<SharedKey, Usage>,
     servers: u32,
     /// The milliseconds by which the database's clock is ahead of ours. All servers count seconds by that clock.
-    ahead: i64,
+    clock_offset: i64,
     waiting: Vec<Waiting<T>>,
     /// Keys that are about to run out, with their limits.
     low: Vec<(SharedKey, u32)>,
@@ -209,9 +209,9 @@ impl<T> Default for SharedWindows<T> {
         Self {
             second: i64::MIN,
             usage: HashMap::new(),
-            before: HashMap::new(),
+            previous: HashMap::new(),
             servers: 1,
-            ahead: 0,
+            clock_offset: 0,
             waiting: Vec::new(),
             low: Vec::new(),
             is_in_flight: false,
@@ -221,11 +221,11 @@ impl<T> Default for SharedWindows<T> {
 
 impl<T> SharedWindows<T> {
     /// Counts a request against `limit`. Returns `None` if it needs a claim: it must then [wait](Self::wait).
-    pub(crate) fn take(&mut self, key: SharedKey, limit: u32, now: Millis) -> Option<Admission> {
-        self.turn_to(now.plus(self.ahead).second());
+    pub(crate) fn admit(&mut self, key: SharedKey, limit: u32, now: Millis) -> Option<Admission> {
+        self.advance_to(now.plus(self.clock_offset).second());
         let share = self.share(limit);
         let usage = self.usage.entry(key).or_default();
-        let is_admitted = usage.take(share);
+        let is_admitted = usage.admit(share);
         if usage.is_low(share) {
             usage.is_claiming = true;
             self.low.push((key, limit));
@@ -236,13 +236,13 @@ impl<T> SharedWindows<T> {
     /// Counts `more` for an admitted request that stands for several. It may exceed the limit, so that a limit below
     /// its size does not refuse it for ever. It is refused if the limit is already exceeded, so that concurrent
     /// requests exceed it only once.
-    pub(crate) fn take_more(
+    pub(crate) fn admit_more(
         &mut self,
         key: SharedKey,
         (limit, more): (u32, u32),
         now: Millis,
     ) -> Admission {
-        self.turn_to(now.plus(self.ahead).second());
+        self.advance_to(now.plus(self.clock_offset).second());
         let usage = self.usage.entry(key).or_default();
         let is_admitted = usage.others.saturating_add(usage.admitted) <= limit;
         if is_admitted {
@@ -258,7 +258,7 @@ impl<T> SharedWindows<T> {
 
     /// Returns the quota without counting a request.
     pub(crate) fn quota(&self, key: SharedKey, limit: u32, now: Millis) -> Quota {
-        let second = now.plus(self.ahead).second();
+        let second = now.plus(self.clock_offset).second();
         let usage = self.usage.get(&key).filter(|_| second == self.second);
         usage.map_or(Quota { limit, remaining: limit, reset: second + 1 }, |usage| {
             usage.quota(limit, second)
@@ -294,12 +294,12 @@ impl<T> SharedWindows<T> {
     }
 
     fn claim(&mut self, (second, key): (i64, SharedKey), limit: u32, waiting: u32) -> Claim {
-        let spare = self.share(limit).spare();
+        let spare = self.share(limit).max_unused();
         let (mut admitted, mut wanted) = (0, waiting);
-        if let Some(usage) = self.usage_of(second, key) {
+        if let Some(usage) = self.usage_mut(second, key) {
             usage.is_claiming = true;
             admitted = usage.admitted.saturating_sub(usage.taken);
-            wanted = waiting.saturating_add(spare).saturating_sub(usage.in_hand());
+            wanted = waiting.saturating_add(spare).saturating_sub(usage.unused());
         }
         Claim { second, key, limit, admitted, wanted }
     }
@@ -317,11 +317,11 @@ impl<T> SharedWindows<T> {
         for ((claim, tickets), grant) in batch.claims.into_iter().zip(batch.tickets).zip(grants) {
             let share = self.share(claim.limit);
             let mut forgotten = Usage::default();
-            let usage = self.usage_of(claim.second, claim.key).unwrap_or(&mut forgotten);
+            let usage = self.usage_mut(claim.second, claim.key).unwrap_or(&mut forgotten);
             usage.settle(claim, grant);
             for ticket in tickets {
                 // The grant covers all waiting requests, or the pool is empty: none needs another claim.
-                let is_admitted = usage.take(share).unwrap_or(false);
+                let is_admitted = usage.admit(share).unwrap_or(false);
                 let quota = usage.quota(claim.limit, claim.second);
                 answered.push((ticket, admission(is_admitted, quota)));
             }
@@ -329,11 +329,11 @@ impl<T> SharedWindows<T> {
         answered
     }
 
-    fn usage_of(&mut self, second: i64, key: SharedKey) -> Option<&mut Usage> {
+    fn usage_mut(&mut self, second: i64, key: SharedKey) -> Option<&mut Usage> {
         if second == self.second {
             self.usage.get_mut(&key)
         } else if second.checked_add(1) == Some(self.second) {
-            self.before.get_mut(&key)
+            self.previous.get_mut(&key)
         } else {
             None
         }
@@ -343,14 +343,14 @@ impl<T> SharedWindows<T> {
     pub(crate) fn set_servers(&mut self, count: ServerCount, at: Millis) {
         self.servers = count.servers.max(1);
         // A single server uses its own clock, like a server on a database file.
-        self.ahead = if self.servers > 1 { count.now.0 - at.0 } else { 0 };
+        self.clock_offset = if self.servers > 1 { count.now.0 - at.0 } else { 0 };
     }
 
     /// Forgets all counts.
     pub(crate) fn clear(&mut self) {
         self.second = i64::MIN;
         self.usage.clear();
-        self.before.clear();
+        self.previous.clear();
         self.low.clear();
     }
 
@@ -358,14 +358,14 @@ impl<T> SharedWindows<T> {
         Share { limit, servers: self.servers }
     }
 
-    fn turn_to(&mut self, second: i64) {
+    fn advance_to(&mut self, second: i64) {
         // As in `Windows`: a request from just before the end of a second counts in the next one.
         if second == self.second || second.checked_add(1) == Some(self.second) {
             return;
         }
-        std::mem::swap(&mut self.usage, &mut self.before);
+        std::mem::swap(&mut self.usage, &mut self.previous);
         if self.second.checked_add(1) != Some(second) {
-            self.before.clear();
+            self.previous.clear();
         }
         self.second = second;
         self.usage.clear();

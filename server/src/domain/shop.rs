@@ -62,7 +62,7 @@ impl Shop {
 
     /// Returns the name and the contact as they are stored and as forms show them.
     pub(crate) fn to_stored(&self) -> (String, String) {
-        let contact = self.contact.as_ref().map(Contact::as_typed);
+        let contact = self.contact.as_ref().map(Contact::form_value);
         (self.name.clone().unwrap_or_default(), contact.unwrap_or_default())
     }
 }
@@ -74,17 +74,17 @@ impl Contact {
         if !fits || text.chars().any(char::is_control) {
             return None;
         }
-        if let Some(address) = without_scheme(text, "mailto:") {
-            return mail(address);
+        if let Some(address) = strip_scheme(text, "mailto:") {
+            return parse_mail(address);
         }
-        if let Some(number) = without_scheme(text, "tel:") {
-            return phone(number);
+        if let Some(number) = strip_scheme(text, "tel:") {
+            return parse_phone(number);
         }
-        page(text).or_else(|| mail(text)).or_else(|| phone(text))
+        parse_page(text).or_else(|| parse_mail(text)).or_else(|| parse_phone(text))
     }
 
     /// Returns the contact as people type it.
-    fn as_typed(&self) -> String {
+    fn form_value(&self) -> String {
         match self {
             Self::Page(url) => url.to_string(),
             Self::Mail(text) | Self::Phone(text) => text.clone(),
@@ -131,13 +131,13 @@ impl ShopFault {
     }
 }
 
-fn without_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
+fn strip_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
     let head = text.get(..scheme.len())?;
     head.eq_ignore_ascii_case(scheme).then(|| text.get(scheme.len()..)).flatten()
 }
 
 /// Accepts a page under a domain name, without credentials: they would become public, and an IP address has no owner.
-fn page(text: &str) -> Option<Contact> {
+fn parse_page(text: &str) -> Option<Contact> {
     let url = Url::parse(text).ok()?;
     let is_plain = url.scheme() == "https"
         && url.domain().is_some_and(|name| name.contains('.'))
@@ -147,12 +147,12 @@ fn page(text: &str) -> Option<Contact> {
 }
 
 /// Accepts an address alone: `?bcc=` or `?body=` in a link would add text that the reader did not write.
-fn mail(text: &str) -> Option<Contact> {
+fn parse_mail(text: &str) -> Option<Contact> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "@.+-_".contains(c);
     (is_email(text) && text.chars().all(is_plain)).then(|| Contact::Mail(text.to_owned()))
 }
 
-fn phone(text: &str) -> Option<Contact> {
+fn parse_phone(text: &str) -> Option<Contact> {
     let rest = text.strip_prefix('+')?;
     let digits = rest.chars().filter(char::is_ascii_digit).count();
     let is_number = rest.chars().all(|c| c.is_ascii_digit() || " ().-".contains(c));

@@ -51,10 +51,10 @@ impl Site {
 
     /// Returns the same site under another URL.
     #[must_use]
-    pub fn at(&self, base_url: &str) -> Self {
-        let beyond = self.labels_base_url.strip_prefix(self.base_url());
+    pub fn with_base_url(&self, base_url: &str) -> Self {
+        let path = self.labels_base_url.strip_prefix(self.base_url());
         let labels_base_url =
-            beyond.map_or_else(|| self.labels_base_url.clone(), |path| format!("{base_url}{path}"));
+            path.map_or_else(|| self.labels_base_url.clone(), |path| format!("{base_url}{path}"));
         Self { environment: self.environment, base_url: Some(base_url.to_owned()), labels_base_url }
     }
 
@@ -115,10 +115,10 @@ mod tests {
 
     #[test]
     fn label_files_move_with_their_site_unless_on_another_host() {
-        let moved = site("http://127.0.0.1:1").at("http://mock:8080");
+        let moved = site("http://127.0.0.1:1").with_base_url("http://mock:8080");
         assert_eq!(moved.labels_base_url, "http://mock:8080/files");
         let apart =
             Site { labels_base_url: "https://labels.test".to_owned(), ..site("http://a.test") };
-        assert_eq!(apart.at("http://b.test").labels_base_url, "https://labels.test");
+        assert_eq!(apart.with_base_url("http://b.test").labels_base_url, "https://labels.test");
     }
 }

@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn states_and_wire_statuses_are_the_same_thirteen() {
-        let of_states: Vec<_> = TRANSITIONS.iter().map(|(s, _)| ParcelStatus::from(*s)).collect();
-        assert_eq!(of_states.len(), ParcelStatus::KNOWN.len());
-        assert!(ParcelStatus::KNOWN.iter().all(|status| of_states.contains(status)));
+        let states: Vec<_> = TRANSITIONS.iter().map(|(s, _)| ParcelStatus::from(*s)).collect();
+        assert_eq!(states.len(), ParcelStatus::KNOWN.len());
+        assert!(ParcelStatus::KNOWN.iter().all(|status| states.contains(status)));
         for (state, _) in TRANSITIONS {
             assert_eq!(State::from_status(&ParcelStatus::from(state)), Some(state));
         }

@@ -47,7 +47,7 @@ pub struct StoredOrder {
 /// The order with a further member for the layout, which older servers ignore.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct OrderJson<'a> {
     #[serde(flatten)]
     order: &'a OrderRequest,
     label_layout: u8,
@@ -55,7 +55,7 @@ struct Written<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct WrittenLayout {
+struct LayoutJson {
     #[serde(default)]
     label_layout: u8,
 }
@@ -67,13 +67,13 @@ impl StoredOrder {
             clippy::expect_used,
             reason = "orders are structs of text and numbers, with text as keys"
         )]
-        serde_json::to_string(&Written { order, label_layout: Layout::NEWEST.number() })
+        serde_json::to_string(&OrderJson { order, label_layout: Layout::NEWEST.number() })
             .expect("an order can be written as JSON")
     }
 
     /// Reads the JSON that [`Self::to_json`] or an older server wrote.
     pub(crate) fn from_json(text: &str) -> serde_json::Result<Self> {
-        let WrittenLayout { label_layout } = serde_json::from_str(text)?;
+        let LayoutJson { label_layout } = serde_json::from_str(text)?;
         let order = serde_json::from_str(text)?;
         Ok(Self { order, layout: Layout::from_number(label_layout) })
     }

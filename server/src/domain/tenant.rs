@@ -31,7 +31,7 @@ pub struct Tenant {
 }
 
 /// The bits of a tenant's number that identify the tenant. The bits above them count the resets of a sandbox.
-const HOME: i64 = 0xFFFF_FFFF;
+const IDENTITY_MASK: i64 = 0xFFFF_FFFF;
 
 impl Tenant {
     /// Returns the tenant's number before any reset. Rows that a reset keeps have this number for ever.
@@ -47,7 +47,7 @@ impl Tenant {
     pub const fn from_number(number: i64) -> Self {
         let environment =
             if number % 2 == 0 { Environment::Production } else { Environment::Sandbox };
-        Self { account: AccountRowId((number & HOME) / 2), environment }
+        Self { account: AccountRowId((number & IDENTITY_MASK) / 2), environment }
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     fn a_tenant_is_one_number() {
         for number in 0..10 {
             assert_eq!(Tenant::from_number(number).number(), number);
-            let after_resets = number + 7 * (HOME + 1);
+            let after_resets = number + 7 * (IDENTITY_MASK + 1);
             assert_eq!(Tenant::from_number(after_resets).number(), number);
         }
     }

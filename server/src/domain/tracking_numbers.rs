@@ -34,8 +34,8 @@ impl NumberSource {
     }
 
     /// Draws a number for a parcel that is created now.
-    pub(crate) fn draw(&self, place: (Environment, CountryCode), now: Millis) -> TrackingNumber {
-        generated(place, now, (self.random)())
+    pub(crate) fn draw(&self, origin: (Environment, CountryCode), now: Millis) -> TrackingNumber {
+        build_number(origin, now, (self.random)())
     }
 }
 
@@ -65,7 +65,7 @@ impl Redraws {
 }
 
 /// Builds a number from the second and the random bytes. Sandbox numbers start with `SB`, production numbers never do.
-fn generated(
+fn build_number(
     (environment, country): (Environment, CountryCode),
     now: Millis,
     random: [u8; RANDOM_BYTES],
@@ -93,8 +93,8 @@ mod tests {
     use super::*;
 
     fn number(environment: Environment, country: &str, millis: i64, random: [u8; 5]) -> String {
-        let place = (environment, CountryCode::parse(country).unwrap());
-        generated(place, Millis(millis), random).to_string()
+        let origin = (environment, CountryCode::parse(country).unwrap());
+        build_number(origin, Millis(millis), random).to_string()
     }
 
     #[test]

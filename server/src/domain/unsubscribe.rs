@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq;
 use super::{Secrets, Site};
 
 /// The path of the page, which the token follows.
-pub(crate) const FOLDER: &str = "/unsubscribe";
+pub(crate) const PATH: &str = "/unsubscribe";
 
 const HASH_BYTES: usize = 32;
 const SIGNATURE_BYTES: usize = 16;
@@ -32,7 +32,7 @@ pub(crate) fn read_token(secrets: &Secrets, token: &str) -> Option<[u8; HASH_BYT
 
 /// Returns the page's public URL.
 pub(crate) fn url(site: &Site, secrets: &Secrets, hash: &[u8; HASH_BYTES]) -> String {
-    format!("{}{FOLDER}/{}", site.base_url(), token(secrets, hash))
+    format!("{}{PATH}/{}", site.base_url(), token(secrets, hash))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::clock::Millis;
 
 /// The changes of a void, and the body of its answer.
 #[derive(Debug)]
-pub(crate) struct Voiding {
+pub(crate) struct VoidChanges {
     /// The body of the answer.
     pub body: Vec<u8>,
     /// The parcels that the decision read, at the versions that it saw.
@@ -27,28 +27,29 @@ pub(crate) fn void(
     found: &[Result<ParcelRow, Refusal>],
     request_id: &str,
     now: Millis,
-) -> Result<Voiding, Refusal> {
+) -> Result<VoidChanges, Refusal> {
     let (mut expect, mut ops) = (Vec::new(), Vec::new());
     for parcel in found.iter().flatten().filter(|parcel| can_be_voided(parcel.state)) {
         expect.push((parcel.key, parcel.version));
-        ops.extend(moves(parcel, request.reason.clone(), now));
+        ops.extend(void_ops(parcel, request.reason.clone(), now));
     }
     let requested = request.tracking_numbers.iter().zip(found);
-    let results: Vec<_> = requested.map(|(number, parcel)| result(number, parcel, now)).collect();
+    let results: Vec<_> =
+        requested.map(|(number, parcel)| void_result(number, parcel, now)).collect();
     if !results.iter().any(|result| result.voided) {
-        return Err(nothing_voided(&results));
+        return Err(common_refusal(&results));
     }
     let voided = VoidedOrders::new(results.into_iter().map(Ok).collect());
     let body = to_body(&Envelope::new(voided, Meta::new(RequestId::unchecked(request_id))));
-    Ok(Voiding { body, expect, ops })
+    Ok(VoidChanges { body, expect, ops })
 }
 
 /// Returns the operations that void a parcel for the owner of its account, or no operations if it is already void.
 pub(crate) fn void_one(parcel: &ParcelRow, now: Millis) -> Result<Vec<Op>, Refusal> {
     match parcel.state {
         State::Voided => Ok(Vec::new()),
-        state if can_be_voided(state) => Ok(moves(parcel, None, now)),
-        state => Err(Refusal::status(ErrorCode::ParcelNotVoidable, state)),
+        state if can_be_voided(state) => Ok(void_ops(parcel, None, now)),
+        state => Err(Refusal::for_status(ErrorCode::ParcelNotVoidable, state)),
     }
 }
 
@@ -57,7 +58,7 @@ pub(crate) fn can_be_voided(state: State) -> bool {
     state.can_become_by(Cause::Void, State::Voided)
 }
 
-fn moves(parcel: &ParcelRow, reason: Option<String>, now: Millis) -> Vec<Op> {
+fn void_ops(parcel: &ParcelRow, reason: Option<String>, now: Millis) -> Vec<Op> {
     let event = Event {
         sequence: parcel.last_sequence + 1,
         state: State::Voided,
@@ -70,28 +71,28 @@ fn moves(parcel: &ParcelRow, reason: Option<String>, now: Millis) -> Vec<Op> {
     ops
 }
 
-fn result(number: &str, parcel: &Result<ParcelRow, Refusal>, now: Millis) -> VoidResult {
+fn void_result(number: &str, parcel: &Result<ParcelRow, Refusal>, now: Millis) -> VoidResult {
     let parcel = match parcel {
         Ok(parcel) => parcel,
-        Err(refusal) => return failed(number, None, refusal),
+        Err(refusal) => return failed_result(number, None, refusal),
     };
     let is_void = parcel.state == State::Voided;
     if !is_void && !can_be_voided(parcel.state) {
-        let refusal = Refusal::status(ErrorCode::ParcelNotVoidable, parcel.state);
-        return failed(number, Some(parcel.state), &refusal);
+        let refusal = Refusal::for_status(ErrorCode::ParcelNotVoidable, parcel.state);
+        return failed_result(number, Some(parcel.state), &refusal);
     }
     let at = if is_void { parcel.updated_at } else { now };
     VoidResult::voided(number, parcel.state.into(), at.to_utc()).with_already_voided(is_void)
 }
 
-fn failed(number: &str, state: Option<State>, refusal: &Refusal) -> VoidResult {
+fn failed_result(number: &str, state: Option<State>, refusal: &Refusal) -> VoidResult {
     let mut failed = VoidResult::failed(number, refusal.to_item());
     failed.status = state.map(Into::into);
     failed
 }
 
 /// Returns the error if nothing was voided: the error that all items share, or a general error.
-fn nothing_voided(results: &[VoidResult]) -> Refusal {
+fn common_refusal(results: &[VoidResult]) -> Refusal {
     let all = |code: ErrorCode| {
         results
             .iter()
@@ -103,7 +104,7 @@ fn nothing_voided(results: &[VoidResult]) -> Refusal {
     } else if all(ErrorCode::ParcelNotVoidable) {
         let mut names: Vec<_> = states.iter().map(|state| state.code()).collect();
         names.dedup();
-        Refusal::from_status(ErrorCode::ParcelNotVoidable, &names.join(", "))
+        Refusal::for_statuses(ErrorCode::ParcelNotVoidable, &names.join(", "))
     } else {
         ErrorCode::VoidFailed.into()
     };

@@ -24,29 +24,29 @@ pub(super) struct RequestId(pub(super) String);
 
 /// A refusal as a response; the middleware adds the request's id and writes the body.
 #[derive(Debug, Clone)]
-pub(crate) struct Refused(pub(crate) Refusal);
+pub(crate) struct HttpRefusal(pub(crate) Refusal);
 
-impl<T: Into<Refusal>> From<T> for Refused {
+impl<T: Into<Refusal>> From<T> for HttpRefusal {
     fn from(refusal: T) -> Self {
         Self(refusal.into())
     }
 }
 
-impl IntoResponse for Refused {
+impl IntoResponse for HttpRefusal {
     fn into_response(self) -> Response {
-        let mut response = status_of(self.0.code).into_response();
+        let mut response = http_status(self.0.code).into_response();
         response.extensions_mut().insert(self);
         response
     }
 }
 
-pub(super) fn status_of(code: ErrorCode) -> StatusCode {
+pub(super) fn http_status(code: ErrorCode) -> StatusCode {
     StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// Writes the body of a refusal, which needs the request's id. Other responses are returned unchanged.
 pub(super) fn render_refusal(response: Response, request_id: &str) -> Response {
-    let Some(Refused(refusal)) = response.extensions().get::<Refused>().cloned() else {
+    let Some(HttpRefusal(refusal)) = response.extensions().get::<HttpRefusal>().cloned() else {
         return response;
     };
     let body = to_body(&refusal.to_envelope(request_id));
@@ -55,7 +55,7 @@ pub(super) fn render_refusal(response: Response, request_id: &str) -> Response {
 
 /// Returns a refusal with this body.
 pub(super) fn refusal_response(response: &Response, refusal: &Refusal, body: Vec<u8>) -> Response {
-    let mut rendered = json(status_of(refusal.code), body);
+    let mut rendered = json(http_status(refusal.code), body);
     // Headers that the router has set, such as the allowed methods, are kept.
     for (name, value) in response.headers() {
         if name != header::CONTENT_LENGTH {

@@ -1,5 +1,5 @@
 //! An area of a listener: routes with one policy. The policy names the callers, the limit and the form of responses.
-//! It also applies to paths in the area's folders that have no route.
+//! It also applies to paths under the area's prefixes that have no route.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use axum::{
 };
 use parcelo::{ErrorCode, Operation, model::Method};
 
-use super::{Api, Refused};
+use super::{Api, HttpRefusal};
 use crate::{clock::Millis, domain::Refusal, service::Caller};
 
 /// The middleware's rules for requests to an area.
@@ -137,6 +137,6 @@ impl Area {
 }
 
 /// Answers a path that has no route.
-pub(super) async fn not_found() -> Refused {
+pub(super) async fn not_found() -> HttpRefusal {
     ErrorCode::NotFound.into()
 }

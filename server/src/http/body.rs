@@ -22,7 +22,7 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
 }
 
 /// Reads the JSON object in a body of any content type; an empty object if there is no body. For calls made by hand.
-pub(crate) async fn any_json_object(request: Request) -> Result<Value, Refusal> {
+pub(crate) async fn json_object_of_any_type(request: Request) -> Result<Value, Refusal> {
     let bytes = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     if bytes.is_empty() {
         return Ok(json!({}));
@@ -38,21 +38,21 @@ pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
 }
 
 /// Parses the JSON object in a body; its texts borrow from the bytes.
-pub(super) fn borrowed_object(bytes: &[u8]) -> Result<Json<'_>, Refusal> {
+pub(super) fn parse_borrowed_object(bytes: &[u8]) -> Result<Json<'_>, Refusal> {
     rules::parse_json(bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
 impl From<BodyError> for Refusal {
-    fn from(unread: BodyError) -> Self {
-        match unread {
+    fn from(error: BodyError) -> Self {
+        match error {
             BodyError::TooLarge => ErrorCode::PayloadTooLarge.into(),
-            BodyError::Incomplete => Self::invalid(&[broken_off()]),
+            BodyError::Incomplete => Self::invalid(&[incomplete_body_fault()]),
         }
     }
 }
 
 /// Returns the fault of an incomplete body. Only a proxy in between can still read this answer.
-fn broken_off() -> FieldFault {
+fn incomplete_body_fault() -> FieldFault {
     FieldFault::new(
         "body",
         FaultCode::MalformedJson,
@@ -64,8 +64,8 @@ fn broken_off() -> FieldFault {
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let kind = given.unwrap_or_default().split(';').next().unwrap_or_default();
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let kind = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
     kind.trim().eq_ignore_ascii_case("application/json")
 }
 
@@ -79,18 +79,18 @@ pub(super) fn language(headers: &HeaderMap) -> Language {
 /// or without, and blanks inside quotes are part of the key. Two different keys are joined with a comma, which makes
 /// an invalid key.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
-    let own = header_text(headers, names::IDEMPOTENCY_KEY);
+    let custom = header_text(headers, names::IDEMPOTENCY_KEY);
     let standard = header_text(headers, names::STANDARD_IDEMPOTENCY_KEY);
-    let own = own.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
-    let standard = standard.map(|key| unquoted(key.trim()).to_owned());
-    match (own, standard.filter(|key| !key.is_empty())) {
+    let custom = custom.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
+    let standard = standard.map(|key| strip_quotes(key.trim()).to_owned());
+    match (custom, standard.filter(|key| !key.is_empty())) {
         (Some(one), Some(other)) if one != other => Some(format!("{one},{other}")),
         (one, other) => one.or(other),
     }
 }
 
 /// Returns a text without its surrounding quotes, if it has them.
-fn unquoted(text: &str) -> &str {
+fn strip_quotes(text: &str) -> &str {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     inner.unwrap_or(text)
 }
@@ -115,8 +115,8 @@ pub(crate) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
 }
 
 /// Returns a query parameter that must be true or false; false if it is absent.
-pub(super) fn flag(given: Option<&str>, name: &str) -> Result<bool, FieldFault> {
-    match given {
+pub(super) fn parse_bool(text: Option<&str>, name: &str) -> Result<bool, FieldFault> {
+    match text {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
         Some(_) => Err(FieldFault::new(

@@ -8,7 +8,7 @@ use axum::{
 use parcelo::model::{Envelope, Meta};
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     answer::{self, RequestId},
     body,
 };
@@ -19,7 +19,7 @@ pub(super) async fn push(
     Extension(carrier): Extension<Carrier>,
     Extension(id): Extension<RequestId>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let data = api.service.push_carrier_events(&carrier, &body).await?;
     Ok(answer::json_ok(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))))
@@ -35,13 +35,13 @@ pub(super) mod description {
 
     use crate::{
         domain::sample,
-        http::openapi::{call::Call, described::Answer},
+        http::openapi::{call::Call, operation_doc::Answer},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         let call = Call::new(Operation::PushCarrierEvents, "Report a carrier's scans")
-            .takes::<CarrierEvents>(sample::carrier_events())
-            .answers(Answer::data::<CarrierResults>("200", "The result of each event."));
+            .with_body::<CarrierEvents>(sample::carrier_events())
+            .with_answer(Answer::data::<CarrierResults>("200", "The result of each event."));
         vec![call]
     }
 }

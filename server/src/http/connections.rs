@@ -63,7 +63,7 @@ impl OpenConnections {
         let mut open = self.open();
         let count = open.entry(address).or_default();
         if *count >= limits.per_address {
-            limits.metrics.connection_refused(limits.listener);
+            limits.metrics.count_refused_connection(limits.listener);
             return None;
         }
         *count += 1;
@@ -77,12 +77,12 @@ impl OpenConnections {
             BadHead::TooLarge
         } else if fault.is_parse() {
             BadHead::Malformed
-        } else if fault.is_timeout() && state.has_begun() {
+        } else if fault.is_timeout() && state.has_head_begun() {
             BadHead::TooSlow
         } else {
             return;
         };
-        limits.metrics.bad_head(limits.listener, bad);
+        limits.metrics.count_bad_head(limits.listener, bad);
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<IpAddr, u32>> {

@@ -5,7 +5,7 @@ use askama::Template;
 use axum::{extract, response::Response};
 use parcelo::{Environment, ErrorCode, Language, Operation, ParcelStatus};
 
-use super::{Api, Refused, body, docs::html_page, openapi::group_of, public};
+use super::{Api, HttpRefusal, body, docs::html_page, openapi::operation_group, public};
 use crate::domain::{State, scenario::SCENARIOS};
 
 /// The first order in Rust, copied from the SDK's guide, where it is compiled.
@@ -84,9 +84,9 @@ struct CallView {
 pub(super) async fn page(
     extract::State(api): extract::State<Api>,
     request: extract::Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let chosen = body::query(request.uri().query(), "lang");
-    let chosen = chosen.and_then(|tag| public::language_of(&tag));
+    let chosen = chosen.and_then(|tag| public::parse_language(&tag));
     let language = chosen.unwrap_or_else(|| body::language(request.headers()));
     let sandbox = api.service.site(Environment::Sandbox).base_url().to_owned();
     let page = Guide::new(language, sandbox).render();
@@ -105,26 +105,26 @@ impl Guide {
             other: other.code(),
             sandbox,
             rust: FIRST_ORDER.trim_end(),
-            scenarios: SCENARIOS.iter().map(|it| (it.prefix, steps(it.steps))).collect(),
-            groups: GROUPS.iter().map(|group| view(group, language)).collect(),
+            scenarios: SCENARIOS.iter().map(|it| (it.prefix, steps_text(it.steps))).collect(),
+            groups: GROUPS.iter().map(|group| group_view(group, language)).collect(),
             version: env!("CARGO_PKG_VERSION"),
         }
     }
 }
 
 /// Returns steps as text, such as `IN_TRANSIT 5, DELIVERED 20`.
-fn steps(steps: &[(i64, State)]) -> String {
+fn steps_text(steps: &[(i64, State)]) -> String {
     let words =
         steps.iter().map(|(minutes, state)| format!("{} {minutes}", ParcelStatus::from(*state)));
     words.collect::<Vec<_>>().join(", ")
 }
 
-fn view((en, es, calls): &Group, language: Language) -> GroupView {
+fn group_view((en, es, calls): &Group, language: Language) -> GroupView {
     let call = |(operation, en, es): &(Operation, &'static str, &'static str)| CallView {
         method: operation.method().as_str(),
         path: operation.path(),
         about: language.pick(en, es),
-        anchor: format!("reference#/{}/{}", group_of(*operation), operation.name()),
+        anchor: format!("reference#/{}/{}", operation_group(*operation), operation.name()),
     };
     GroupView { name: language.pick(en, es), calls: calls.iter().map(call).collect() }
 }

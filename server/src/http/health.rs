@@ -10,7 +10,7 @@ use axum::{
 use parcelo::ErrorCode;
 use serde_json::json;
 
-use super::{Api, Refused, answer};
+use super::{Api, HttpRefusal, answer};
 use crate::{domain::Refusal, service::Caller};
 
 /// The path of the liveness probe.
@@ -41,17 +41,17 @@ pub(super) async fn live() -> Response {
 
 /// Answers the readiness probe. The process is ready if it is not stopping, its store can be written and read, its
 /// clock agrees with the database's, and its version works beside the other servers'.
-pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
+pub(super) async fn ready(State(api): State<Api>) -> Result<Response, HttpRefusal> {
     let store = api.service.store();
     if let Some(reason) = api.service.clock_fault().or_else(|| store.fault()) {
-        let why = json!({ "status": "unavailable", "reason": reason });
-        let status = answer::status_of(ErrorCode::ServiceUnavailable);
-        return Ok((status, answer::json_ok(&why)).into_response());
+        let body = json!({ "status": "unavailable", "reason": reason });
+        let status = answer::http_status(ErrorCode::ServiceUnavailable);
+        return Ok((status, answer::json_ok(&body)).into_response());
     }
     if api.ready.load(Ordering::Relaxed) && store.is_writable() && store.is_readable() {
         Ok(answer::json_ok(&json!({ "status": "ok" })))
     } else {
-        Err(Refused(Refusal::unavailable()))
+        Err(HttpRefusal(Refusal::unavailable()))
     }
 }
 
@@ -60,13 +60,13 @@ pub(super) async fn ready(State(api): State<Api>) -> Result<Response, Refused> {
 pub(super) mod description {
     use parcelo::{Operation, model::Health};
 
-    use crate::http::openapi::{call::Call, described::Answer};
+    use crate::http::openapi::{call::Call, operation_doc::Answer};
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         let about = "The key's name and permissions.";
         vec![
             Call::new(Operation::Health, "Check the API key")
-                .answers(Answer::bare::<Health>("200", about)),
+                .with_answer(Answer::without_envelope::<Health>("200", about)),
         ]
     }
 }

@@ -13,14 +13,14 @@ use parcelo::{
 };
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     answer::{self, RequestId},
     body,
     precondition::{self, Precondition},
 };
 use crate::{
     domain::Refusal,
-    service::{Answer, Caller, Keyed, LabelBatch, LabelFile},
+    service::{Answer, Caller, KeyedRequest, LabelBatch, LabelFile},
 };
 
 pub(super) async fn metadata(
@@ -28,7 +28,7 @@ pub(super) async fn metadata(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let metadata = api.service.label_metadata(&caller, &body::parameter(path)).await?;
     Ok(answer::enveloped(metadata, id))
 }
@@ -39,10 +39,10 @@ pub(super) async fn reprint(
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Answer, Refused> {
+) -> Result<Answer, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
-    let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
+    let request = KeyedRequest { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.reprint_label(&caller, &body::parameter(path), request).await?)
 }
 
@@ -52,16 +52,16 @@ pub(super) async fn download(
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
-    let format = format_of(body::query(query.as_deref(), "format"))?;
-    response(api.service.label(&caller, &body::parameter(path), format).await?, &headers)
+) -> Result<Response, HttpRefusal> {
+    let format = parse_format(body::query(query.as_deref(), "format"))?;
+    label_response(api.service.label(&caller, &body::parameter(path), format).await?, &headers)
 }
 
 pub(super) async fn batch(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let (labels, quota) = api.service.label_batch(&caller, &body).await?;
     Ok((Extension(quota), batch_response(labels)).into_response())
@@ -78,16 +78,16 @@ pub(super) fn batch_response(LabelBatch { format, bytes }: LabelBatch) -> Respon
     (headers, bytes).into_response()
 }
 
-pub(super) async fn linked(
+pub(super) async fn download_linked(
     State(api): State<Api>,
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let signature = body::query(query.as_deref(), "sig").unwrap_or_default();
     let file =
         api.service.linked_label(api.environment, &body::parameter(path), &signature).await?;
-    response(file, &headers)
+    label_response(file, &headers)
 }
 
 pub(super) async fn invoice(
@@ -95,13 +95,13 @@ pub(super) async fn invoice(
     Extension(caller): Extension<Caller>,
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let invoice = api.service.invoice(&caller, &body::parameter(path)).await?;
     file_response("invoice", invoice, &headers)
 }
 
-fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
-    let Some(text) = given else { return Ok(LabelFormat::default()) };
+fn parse_format(text: Option<String>) -> Result<LabelFormat, Refusal> {
+    let Some(text) = text else { return Ok(LabelFormat::default()) };
     LabelFormat::parse(&text).map_err(|_| {
         Refusal::invalid(&[FieldFault::new(
             "format",
@@ -112,12 +112,19 @@ fn format_of(given: Option<String>) -> Result<LabelFormat, Refusal> {
 }
 
 /// Returns a label's file, unless the caller has it already or wants another version of it.
-pub(super) fn response(file: LabelFile, headers: &HeaderMap) -> Result<Response, Refused> {
+pub(super) fn label_response(
+    file: LabelFile,
+    headers: &HeaderMap,
+) -> Result<Response, HttpRefusal> {
     file_response("label", file, headers)
 }
 
 /// Returns a file whose name begins with its kind.
-fn file_response(kind: &str, file: LabelFile, headers: &HeaderMap) -> Result<Response, Refused> {
+fn file_response(
+    kind: &str,
+    file: LabelFile,
+    headers: &HeaderMap,
+) -> Result<Response, HttpRefusal> {
     let LabelFile { number, format, bytes } = file;
     let etag = precondition::etag(&bytes);
     let about = [
@@ -155,24 +162,24 @@ pub(super) mod description {
 
     use crate::http::openapi::{
         call::Call,
-        described::{Answer, Query, reference},
+        operation_doc::{Answer, Query, reference},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         let label = Answer::data::<LabelMetadata>("200", "The label as it is now.");
         vec![
             Call::new(Operation::GetLabel, "Read a label's metadata")
-                .answers(Answer::data::<LabelMetadata>("200", "What is known about the label."))
-                .refuses(&[ParcelNotFound, LabelNotFound]),
+                .with_answer(Answer::data::<LabelMetadata>("200", "What is known about the label."))
+                .with_refusals(&[ParcelNotFound, LabelNotFound]),
             Call::new(Operation::DownloadLabel, "Download a label file")
                 .query(&[Query {
                     name: "format",
                     about: "The file's format, in any case; PDF when absent.",
                     schema: reference::<LabelFormat>,
                 }])
-                .answers(Answer::file("200", "The label."))
-                .answers(Answer::unchanged())
-                .refuses(&[
+                .with_answer(Answer::file("200", "The label."))
+                .with_answer(Answer::not_modified())
+                .with_refusals(&[
                     ValidationFailed,
                     ParcelNotFound,
                     LabelNotFound,
@@ -180,21 +187,21 @@ pub(super) mod description {
                     PreconditionFailed,
                 ]),
             Call::new(Operation::BatchLabels, "Download up to 100 labels as one file")
-                .takes::<LabelBatchRequest>(
+                .with_body::<LabelBatchRequest>(
                     json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "format": "PDF" }),
                 )
-                .answers(Answer::labels("200", "The labels, in the order of their numbers."))
-                .refuses(&[LabelsRejected]),
+                .with_answer(Answer::labels("200", "The labels, in the order of their numbers."))
+                .with_refusals(&[LabelsRejected]),
             Call::new(Operation::DownloadInvoice, "Download a commercial invoice")
-                .answers(Answer::pdf("200", "The invoice: every item of the order."))
-                .answers(Answer::unchanged())
-                .refuses(&[ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed]),
+                .with_answer(Answer::pdf("200", "The invoice: every item of the order."))
+                .with_answer(Answer::not_modified())
+                .with_refusals(&[ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed]),
             Call::new(Operation::ReprintLabel, "Reprint a label")
-                .takes::<ReprintRequest>(
+                .with_body::<ReprintRequest>(
                     json!({ "idempotencyKey": "reprint-0001", "reason": "Label damaged" }),
                 )
-                .answers(label.repeatable())
-                .refuses(&[
+                .with_answer(label.with_replay_header())
+                .with_refusals(&[
                     ParcelNotFound,
                     LabelNotFound,
                     LabelVoided,

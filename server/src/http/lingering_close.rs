@@ -28,24 +28,24 @@ const MAX_LINGER_BYTES: usize = 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct ConnectionState {
     unread: AtomicBool,
-    begun: AtomicBool,
+    head_begun: AtomicBool,
 }
 
 impl ConnectionState {
     /// Notes that an answer is sent before its request was read to the end.
-    pub(super) fn leave_unread(&self) {
+    pub(super) fn mark_unread(&self) {
         self.unread.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a request is answered, so that the next bytes belong to the next head.
-    pub(super) fn expect_head(&self) {
-        self.begun.store(false, Ordering::Relaxed);
+    pub(super) fn mark_answered(&self) {
+        self.head_begun.store(false, Ordering::Relaxed);
     }
 
     /// Returns `true` if a byte of the next head has arrived. One that came before the last answer is not seen, since
     /// only hyper knows where a head ends.
-    pub(super) fn has_begun(&self) -> bool {
-        self.begun.load(Ordering::Relaxed)
+    pub(super) fn has_head_begun(&self) -> bool {
+        self.head_begun.load(Ordering::Relaxed)
     }
 }
 
@@ -55,7 +55,7 @@ pub(super) struct LingeringStream<S> {
     stream: S,
     state: Arc<ConnectionState>,
     stage: Stage,
-    left: usize,
+    bytes_left: usize,
 }
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ enum Stage {
 
 impl<S> LingeringStream<S> {
     pub(super) fn new(stream: S, state: Arc<ConnectionState>) -> Self {
-        Self { stream, state, stage: Stage::Open, left: MAX_LINGER_BYTES }
+        Self { stream, state, stage: Stage::Open, bytes_left: MAX_LINGER_BYTES }
     }
 }
 
@@ -82,7 +82,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> LingeringStream<S> {
     }
 
     /// Returns the stage after our side was closed: waiting for the rest of a request, if there is one.
-    fn closing(&mut self, context: &mut Context<'_>) -> Stage {
+    fn stage_after_shutdown(&mut self, context: &mut Context<'_>) -> Stage {
         // After a head that could not be parsed, only a further byte shows that more is coming.
         let is_unread = self.state.unread.load(Ordering::Relaxed)
             || matches!(self.poll_discard(context), Poll::Ready(1..));
@@ -99,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for LingeringStream<S> {
         let before = buffer.filled().len();
         let read = ready!(Pin::new(&mut self.stream).poll_read(context, buffer));
         if buffer.filled().len() > before {
-            self.state.begun.store(true, Ordering::Relaxed);
+            self.state.head_begun.store(true, Ordering::Relaxed);
         }
         Poll::Ready(read)
     }
@@ -125,13 +125,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for LingeringStream<S> {
                 Stage::Closed => return Poll::Ready(Ok(())),
                 Stage::Open => {
                     ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
-                    this.stage = this.closing(context);
+                    this.stage = this.stage_after_shutdown(context);
                 }
                 Stage::Closing(end) => {
                     let is_late = end.as_mut().poll(context).is_ready();
                     let read = if is_late { 0 } else { ready!(this.poll_discard(context)) };
-                    this.left = this.left.saturating_sub(read);
-                    if read == 0 || this.left == 0 {
+                    this.bytes_left = this.bytes_left.saturating_sub(read);
+                    if read == 0 || this.bytes_left == 0 {
                         this.stage = Stage::Closed;
                     }
                 }

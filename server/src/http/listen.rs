@@ -91,7 +91,7 @@ impl Stop {
         }
     }
 
-    fn is_last(&self) -> bool {
+    fn is_stopping(&self) -> bool {
         *self.0.borrow() != Phase::Serving
     }
 }
@@ -139,8 +139,8 @@ impl Listener {
         routes: Router,
         stop: Stop,
     ) -> Self {
-        let connected = OpenConnections::new(Some(limits));
-        Self(tokio::spawn(accept::<TcpStream>(socket, routes, stop, connected)))
+        let open_connections = OpenConnections::new(Some(limits));
+        Self(tokio::spawn(accept::<TcpStream>(socket, routes, stop, open_connections)))
     }
 
     /// Serves the routes until the stop, on connections of another kind.
@@ -153,7 +153,7 @@ impl Listener {
     }
 
     /// Closes the socket; requests in flight are answered.
-    pub(crate) fn end(self) {
+    pub(crate) fn abort(self) {
         self.0.abort();
     }
 
@@ -169,14 +169,15 @@ async fn accept<S: ServerStream>(
     socket: TcpListener,
     routes: Router,
     stop: Stop,
-    connected: Arc<OpenConnections>,
+    open_connections: Arc<OpenConnections>,
 ) {
-    accept_up_to::<S>(MAX_CONNECTIONS as usize, (socket, connected), routes, stop).await;
+    accept_with_limit::<S>(MAX_CONNECTIONS as usize, (socket, open_connections), routes, stop)
+        .await;
 }
 
-async fn accept_up_to<S: ServerStream>(
+async fn accept_with_limit<S: ServerStream>(
     limit: usize,
-    (socket, connected): (TcpListener, Arc<OpenConnections>),
+    (socket, open_connections): (TcpListener, Arc<OpenConnections>),
     routes: Router,
     stop: Stop,
 ) {
@@ -186,11 +187,13 @@ async fn accept_up_to<S: ServerStream>(
     let grace = loop {
         tokio::select! {
             // This includes the wait for a slot, so that a stop ends it even when all slots are taken.
-            arrived = next(&socket, &permits, &connected) => match arrived {
-                Ok(Some(arrival)) => serve::<S>(arrival, routes.clone(), stop.clone(), &graceful),
+            result = accept_next(&socket, &permits, &open_connections) => match result {
+                Ok(Some(accepted)) => {
+                    serve_connection::<S>(accepted, routes.clone(), stop.clone(), &graceful);
+                }
                 // The address has all its slots already: the socket closes unserved.
                 Ok(None) => {}
-                Err(error) => pause_after(&error).await,
+                Err(error) => pause_after_error(&error).await,
             },
             grace = &mut stopped => break grace,
         }
@@ -204,44 +207,44 @@ async fn accept_up_to<S: ServerStream>(
 }
 
 /// An accepted connection with its slot.
-struct Arrival {
+struct AcceptedConnection {
     stream: TcpStream,
     peer: SocketAddr,
-    slot: Slot,
+    slot: ConnectionSlot,
 }
 
 /// A connection's place in the limits of the listener and of its address, given back on drop.
-struct Slot {
+struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
     _address: AddressSlot,
-    connected: Arc<OpenConnections>,
+    open_connections: Arc<OpenConnections>,
 }
 
 /// Accepts the next connection. Returns `None` if its address has all its slots already.
-async fn next(
+async fn accept_next(
     socket: &TcpListener,
     permits: &Arc<Semaphore>,
-    connected: &Arc<OpenConnections>,
-) -> io::Result<Option<Arrival>> {
+    open_connections: &Arc<OpenConnections>,
+) -> io::Result<Option<AcceptedConnection>> {
     // The permit comes before `accept`: at the limit, further connections wait in the system's queue and need no file
     // descriptor, which the store and webhooks need too.
     let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = socket.accept().await?;
-    let connected = Arc::clone(connected);
-    Ok(connected.admit(peer.ip()).map(|slot| {
-        let slot = Slot { _permit: permit, _address: slot, connected };
-        Arrival { stream, peer, slot }
+    let open_connections = Arc::clone(open_connections);
+    Ok(open_connections.admit(peer.ip()).map(|slot| {
+        let slot = ConnectionSlot { _permit: permit, _address: slot, open_connections };
+        AcceptedConnection { stream, peer, slot }
     }))
 }
 
 /// Waits after a failed accept. If file descriptors ran out, the next one would fail too.
-async fn pause_after(error: &io::Error) {
+async fn pause_after_error(error: &io::Error) {
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
-fn serve<S: ServerStream>(
-    Arrival { stream, peer, slot }: Arrival,
+fn serve_connection<S: ServerStream>(
+    AcceptedConnection { stream, peer, slot }: AcceptedConnection,
     routes: Router,
     stop: Stop,
     graceful: &GracefulShutdown,
@@ -251,7 +254,7 @@ fn serve<S: ServerStream>(
     let (stream, hook) = S::open(stream);
     let state = Arc::new(ConnectionState::default());
     let stream = LingeringStream::new(stream, Arc::clone(&state));
-    let ending = Arc::clone(&state);
+    let state_at_end = Arc::clone(&state);
     let service = service_fn(move |request: Request<Incoming>| {
         let (routes, hook, stop) = (routes.clone(), hook.clone(), stop.clone());
         let state = Arc::clone(&state);
@@ -260,10 +263,10 @@ fn serve<S: ServerStream>(
             request.extensions_mut().insert(Peer(peer.ip()));
             let Ok(mut answer) = routes.oneshot(request).await;
             if answer.extensions().get::<BodyNotDrained>().is_some() {
-                state.leave_unread();
+                state.mark_unread();
             }
-            state.expect_head();
-            if stop.is_last() {
+            state.mark_answered();
+            if stop.is_stopping() {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             S::release(&hook, answer)
@@ -281,7 +284,7 @@ fn serve<S: ServerStream>(
     tokio::spawn(async move {
         // A client that disconnects is not an error of the server: it is counted, not logged.
         if let Err(fault) = connection.await {
-            slot.connected.count_bad_head(&fault, &ending);
+            slot.open_connections.count_bad_head(&fault, &state_at_end);
         }
         drop(slot);
     });
@@ -308,7 +311,7 @@ mod tests {
         let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
         let routes = Router::new().route("/", handler);
-        let accepting = accept_up_to::<TcpStream>(
+        let accepting = accept_with_limit::<TcpStream>(
             2,
             (socket, OpenConnections::new(None)),
             routes,

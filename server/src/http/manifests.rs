@@ -7,21 +7,21 @@ use axum::{
 };
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     answer::{self, RequestId},
     body,
 };
-use crate::service::{Answer, Caller, Keyed};
+use crate::service::{Answer, Caller, KeyedRequest};
 
 pub(super) async fn submit(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     request: Request,
-) -> Result<Answer, Refused> {
+) -> Result<Answer, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
-    let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
+    let request = KeyedRequest { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.submit_manifest(&caller, request).await?)
 }
 
@@ -30,7 +30,7 @@ pub(super) async fn get(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let manifest = api.service.manifest(&caller, &body::parameter(path)).await?;
     Ok(answer::enveloped(manifest, id))
 }
@@ -49,25 +49,25 @@ pub(super) mod description {
 
     use crate::{
         domain::sample,
-        http::openapi::{call::Call, described::Answer},
+        http::openapi::{call::Call, operation_doc::Answer},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         let before = Answer::data::<Manifest>("200", "It had been submitted before.");
         vec![
             Call::new(Operation::SubmitManifest, "Submit a manifest under an air waybill")
-                .takes::<ManifestRequest>(sample::manifest())
-                .answers(Answer::data::<Manifest>("201", "The manifest was submitted."))
-                .answers(before.repeatable())
-                .refuses(&[
+                .with_body::<ManifestRequest>(sample::manifest())
+                .with_answer(Answer::data::<Manifest>("201", "The manifest was submitted."))
+                .with_answer(before.with_replay_header())
+                .with_refusals(&[
                     ManifestParcelsRejected,
                     ManifestAlreadySubmitted,
                     IdempotencyConflict,
                     IdempotencyInProgress,
                 ]),
             Call::new(Operation::GetManifest, "Read a manifest")
-                .answers(Answer::data::<Manifest>("200", "The manifest as it was submitted."))
-                .refuses(&[ManifestNotFound]),
+                .with_answer(Answer::data::<Manifest>("200", "The manifest as it was submitted."))
+                .with_refusals(&[ManifestNotFound]),
         ]
     }
 }

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::{Api, Refused};
+use super::{Api, HttpRefusal};
 
 /// The path of the metrics.
 pub(super) const PATH: &str = "/metrics";
@@ -20,7 +20,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 pub(super) async fn scrape(
     State(api): State<Api>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let open_metrics = api.service.metrics_text().await?;
     let (format, text) = if prefers_open_metrics(&headers) {
         (OPEN_METRICS, open_metrics)
@@ -38,13 +38,13 @@ fn prefers_open_metrics(headers: &HeaderMap) -> bool {
         let mut parts = range.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default().to_ascii_lowercase();
         let parameters: Vec<_> = parts.filter_map(|part| part.split_once('=')).collect();
-        let named = |name: &str| {
-            let found = parameters.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
+        let parameter = |name: &str| {
+            let found = parameters.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
             found.map(|(_, value)| value.trim_matches('"'))
         };
-        let weight = named("q").map_or(1.0, |q| q.parse::<f32>().unwrap_or(0.0));
+        let weight = parameter("q").map_or(1.0, |q| q.parse::<f32>().unwrap_or(0.0));
         match media_type.as_str() {
-            "application/openmetrics-text" if named("version").is_none_or(|v| v == "1.0.0") => {
+            "application/openmetrics-text" if parameter("version").is_none_or(|v| v == "1.0.0") => {
                 open_metrics = weight.max(open_metrics);
             }
             "text/plain" | "text/*" | "*/*" => text = weight.max(text),

@@ -14,7 +14,7 @@ use parcelo::{ErrorCode, Operation, model::header as names};
 use tokio::time::{sleep, timeout};
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     answer::{self, RequestId},
     area::{AddressLimit, CallerCheck, Policy, Principal, ResponseStyle},
     body::header_text,
@@ -28,7 +28,7 @@ use crate::{
         Refusal,
         limit::{Admission, Quota},
     },
-    service::{AnsweredRequest, Limited},
+    service::{AnsweredRequest, LimitSubject},
 };
 
 /// Maximum time for a request's body to arrive. It is separate from the handler's, since a slow client is answered
@@ -39,7 +39,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The quota for the rate-limit headers, and a refusal if the request does not reach its handler.
-type Admitted = (Quota, Result<(), Refusal>);
+type AdmissionResult = (Quota, Result<(), Refusal>);
 
 /// The middleware of one area.
 #[derive(Clone)]
@@ -58,7 +58,7 @@ pub(super) async fn area_middleware(
 ) -> Response {
     let expects_continue = request_body::expects_continue(&request);
     let (body, request) = SharedBody::split_from(request);
-    let response = area.answer(request, (body.as_ref(), next)).await;
+    let response = area.handle(request, (body.as_ref(), next)).await;
     match body {
         // This comes last: reading the rest of the body may take seconds, which must not count as the handler's.
         Some(body) => body.drain_or_close(expects_continue, response).await,
@@ -67,14 +67,14 @@ pub(super) async fn area_middleware(
 }
 
 impl AreaMiddleware {
-    async fn answer(
+    async fn handle(
         &self,
         mut request: Request,
         (body, next): (Option<&SharedBody>, Next),
     ) -> Response {
-        let (now, begun) = (self.api.service.now(), stopwatch());
+        let (now, started) = (self.api.service.now(), stopwatch());
         let request_id = self.api.service.request_id(now);
-        let (method, path) = (request.method().clone(), route_of(&request));
+        let (method, path) = (request.method().clone(), route_pattern(&request));
         let operation = self.operation(&method, path.as_deref());
         let restyle = match &self.policy.style {
             ResponseStyle::Json => None,
@@ -87,10 +87,11 @@ impl AreaMiddleware {
                 request.extensions_mut().insert(RequestId(request_id.clone()));
                 with_timeouts(next.run(request), body).await
             }
-            Err(refusal) => Refused(refusal).into_response(),
+            Err(refusal) => HttpRefusal(refusal).into_response(),
         };
         // The code is read before the area restyles the response, since a page does not contain it.
-        let code = response.extensions().get::<Refused>().map(|Refused(refusal)| refusal.code);
+        let code =
+            response.extensions().get::<HttpRefusal>().map(|HttpRefusal(refusal)| refusal.code);
         let quota = match code {
             // A request that counts as several may be refused after it was admitted.
             Some(ErrorCode::RateLimitExceeded) => Quota { remaining: 0, ..quota },
@@ -106,7 +107,7 @@ impl AreaMiddleware {
             HeaderValue::from_str(&answer::http_date(now)).unwrap_or(HeaderValue::from_static(""));
         response.headers_mut().insert(header::DATE, date);
         let (status, listener) = (response.status().as_u16(), self.listener);
-        let took = begun.elapsed();
+        let took = started.elapsed();
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let code = code.map_or("", ErrorCode::code);
         let path = path.as_deref().unwrap_or("(no route)");
@@ -128,24 +129,24 @@ impl AreaMiddleware {
         self.api
             .service
             .metrics()
-            .answered(AnsweredRequest { listener, operation, code, status }, took);
+            .count_request(AnsweredRequest { listener, operation, code, status }, took);
         response
     }
 
     /// Returns the request's name in metrics: a word from a closed list, so that no caller can add a series.
     fn operation(&self, method: &Method, path: Option<&str>) -> &'static str {
         let Some(path) = path else { return "Other" };
-        let is_it = |operation: &&Operation| {
+        let matches = |operation: &&Operation| {
             operation.path() == path && operation.method().as_str() == method.as_str()
         };
-        let found = Operation::ALL.iter().find(is_it);
+        let found = Operation::ALL.iter().find(matches);
         found.map_or(self.policy.metrics_name, |operation| operation.name())
     }
 
     /// Admits or refuses the request by the area's policy. Handlers find the caller among its extensions.
-    async fn admit(&self, request: &mut Request, client: IpAddr) -> Admitted {
+    async fn admit(&self, request: &mut Request, client: IpAddr) -> AdmissionResult {
         if let Err(refusal) = host::check(request) {
-            return self.turn_away(refusal, client);
+            return self.refuse_and_count(refusal, client);
         }
         match self.policy.principal {
             Principal::ApiKey(check) => self.admit_caller(request, client, check).await,
@@ -159,12 +160,12 @@ impl AreaMiddleware {
         request: &mut Request,
         client: IpAddr,
         check: Option<CallerCheck>,
-    ) -> Admitted {
+    ) -> AdmissionResult {
         let (service, environment) = (&self.api.service, self.api.environment);
         let key = header_text(request.headers(), names::API_KEY);
         let caller = match service.authenticate(environment, key.as_deref()).await {
             Ok(caller) => caller,
-            Err(refusal) => return self.turn_away(refusal, client),
+            Err(refusal) => return self.refuse_and_count(refusal, client),
         };
         // The time is taken after the key was looked up, which may take seconds. The limiter knows only one second:
         // counting a request in the second of its arrival would take it back there, with the counts of all keys.
@@ -172,10 +173,10 @@ impl AreaMiddleware {
         // A request from an address that the key does not allow must not use up the owner's limit. It does not count
         // against the address either, whose limit prevents guessing keys: this key is valid.
         if let Err(refusal) = service.check_address(&caller, client) {
-            return (service.quota_of(&caller, now), Err(refusal));
+            return (service.quota_for(&caller, now), Err(refusal));
         }
-        let (quota, admitted) = admitted_from(service.admit_caller(&caller, now).await, now);
-        service.note_key_use(&caller, now);
+        let (quota, admitted) = to_admission_result(service.admit_caller(&caller, now).await, now);
+        service.record_key_use(&caller, now);
         let admitted = admitted.and_then(|()| match check {
             Some(check) => check(&self.api, &caller, now),
             None => Ok(()),
@@ -184,45 +185,45 @@ impl AreaMiddleware {
         (quota, admitted)
     }
 
-    async fn admit_carrier(&self, request: &mut Request, client: IpAddr) -> Admitted {
+    async fn admit_carrier(&self, request: &mut Request, client: IpAddr) -> AdmissionResult {
         let key = header_text(request.headers(), names::CARRIER_KEY);
         let service = &self.api.service;
         match service.authenticate_carrier(self.api.environment, key.as_deref()).await {
             Ok(carrier) => {
                 let now = service.now();
-                let admitted = admitted_from(service.admit_carrier(&carrier, now).await, now);
+                let admitted = to_admission_result(service.admit_carrier(&carrier, now).await, now);
                 request.extensions_mut().insert(carrier);
                 admitted
             }
-            Err(refusal) => self.turn_away(refusal, client),
+            Err(refusal) => self.refuse_and_count(refusal, client),
         }
     }
 
-    fn admit_anyone(&self, limit: AddressLimit, client: IpAddr) -> Admitted {
+    fn admit_anyone(&self, limit: AddressLimit, client: IpAddr) -> AdmissionResult {
         let now = self.api.service.now();
-        let limited = match limit {
+        let subject = match limit {
             AddressLimit::Unlimited => {
                 let limit = self.api.service.settings().limits.unauthenticated;
-                return (Quota::whole(limit, now), Ok(()));
+                return (Quota::full(limit, now), Ok(()));
             }
-            AddressLimit::Unauthenticated => Limited::Address(self.api.environment, client),
-            AddressLimit::PublicPages => Limited::Public(self.api.environment, client),
-            AddressLimit::Operators => Limited::Operator(client),
+            AddressLimit::Unauthenticated => LimitSubject::Address(self.api.environment, client),
+            AddressLimit::PublicPages => LimitSubject::Public(self.api.environment, client),
+            AddressLimit::Operators => LimitSubject::Operator(client),
         };
-        admitted_from(self.api.service.admit(limited, now), now)
+        to_admission_result(self.api.service.admit(subject, now), now)
     }
 
     /// Refuses a request without a valid key or host and counts it against its address, so that keys cannot be guessed
     /// quickly. If the server could not look the key up, the key may be valid: its owner must see that the service is
     /// down, not that there were too many requests.
-    fn turn_away(&self, refusal: Refusal, client: IpAddr) -> Admitted {
+    fn refuse_and_count(&self, refusal: Refusal, client: IpAddr) -> AdmissionResult {
         // The key may be valid, and the failed look-up is not the client's fault.
         if refusal.code == ErrorCode::ServiceUnavailable {
             let limit = self.api.service.settings().limits.unauthenticated;
-            return (Quota::whole(limit, self.api.service.now()), Err(refusal));
+            return (Quota::full(limit, self.api.service.now()), Err(refusal));
         }
         let limit = match self.policy.principal {
-            _ if refusal.is_the_servers_fault() => AddressLimit::Unlimited,
+            _ if refusal.is_server_error() => AddressLimit::Unlimited,
             Principal::Anyone(limit) => limit,
             Principal::ApiKey(_) | Principal::CarrierKey => AddressLimit::Unauthenticated,
         };
@@ -232,11 +233,11 @@ impl AreaMiddleware {
 }
 
 /// Returns the pattern of the route, if there is one: the path itself may hold data that must not be logged.
-fn route_of(request: &Request) -> Option<String> {
+fn route_pattern(request: &Request) -> Option<String> {
     request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned())
 }
 
-fn admitted_from(admission: Admission, now: Millis) -> Admitted {
+fn to_admission_result(admission: Admission, now: Millis) -> AdmissionResult {
     match admission {
         Admission::Granted(quota) => (quota, Ok(())),
         Admission::Refused(quota) => (quota, Err(Refusal::rate_limited(quota.wait(now)))),
@@ -262,25 +263,25 @@ async fn with_timeouts(
     }
     match timeout(HANDLER_TIMEOUT, handler).await {
         Ok(done) => or_internal_error(done),
-        Err(_) => Refused(Refusal::unavailable()).into_response(),
+        Err(_) => HttpRefusal(Refusal::unavailable()).into_response(),
     }
 }
 
 /// Returns the answer for a body that did not end in time: 408 if the handler waits for it, else 503.
 fn body_timed_out(body: &SharedBody) -> Response {
-    let is_the_clients = body.is_awaited();
+    let is_client_fault = body.is_awaited();
     body.give_up();
-    if is_the_clients {
-        Refused::from(ErrorCode::RequestTimeout).into_response()
+    if is_client_fault {
+        HttpRefusal::from(ErrorCode::RequestTimeout).into_response()
     } else {
-        Refused(Refusal::unavailable()).into_response()
+        HttpRefusal(Refusal::unavailable()).into_response()
     }
 }
 
 fn or_internal_error(done: Result<Response, Box<dyn Any + Send>>) -> Response {
     done.unwrap_or_else(|_| {
         tracing::error!("a handler panicked");
-        Refused::from(ErrorCode::InternalError).into_response()
+        HttpRefusal::from(ErrorCode::InternalError).into_response()
     })
 }
 
@@ -301,7 +302,7 @@ mod tests {
     use tower::ServiceExt;
 
     use crate::{
-        http::{Refused, body::json_object, routes::open_routes},
+        http::{HttpRefusal, body::json_object, routes::open_routes},
         mock::MockServer,
     };
 
@@ -330,14 +331,14 @@ mod tests {
     }
 
     /// Reads a body, then takes 20 seconds.
-    async fn slow(request: extract::Request) -> Result<&'static str, Refused> {
+    async fn slow(request: extract::Request) -> Result<&'static str, HttpRefusal> {
         json_object(request).await?;
         tokio::time::sleep(Duration::from_secs(20)).await;
         Ok("done")
     }
 
     /// Reads a body, then never answers.
-    async fn stuck(request: extract::Request) -> Result<&'static str, Refused> {
+    async fn stuck(request: extract::Request) -> Result<&'static str, HttpRefusal> {
         json_object(request).await?;
         std::future::pending().await
     }
@@ -360,7 +361,7 @@ mod tests {
         Body::from_stream(first.chain(second))
     }
 
-    async fn answered(path: &str, body: Body) -> Response {
+    async fn answer_to(path: &str, body: Body) -> Response {
         let server = MockServer::start().await;
         let routes = Router::new()
             .route("/slow", post(slow))
@@ -385,7 +386,7 @@ mod tests {
             ("/nowhere", lagging(Some(3)), 404, true),
         ];
         for (path, body, status, closes) in table {
-            let answer = answered(path, body).await;
+            let answer = answer_to(path, body).await;
             assert_eq!(answer.status().as_u16(), status, "{path}");
             let is_closed = answer.headers().get("connection").is_some_and(|it| it == "close");
             assert_eq!(is_closed, closes, "{path} {status}");

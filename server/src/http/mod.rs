@@ -43,15 +43,15 @@ use std::sync::Arc;
 use parcelo::Environment;
 
 use crate::service::Service;
-pub(crate) use answer::{Refused, json_ok as answer_ok, with_request_id};
-pub(crate) use body::{any_json_object, idempotency_key, parameter};
+pub(crate) use answer::{HttpRefusal, json_ok, with_request_id};
+pub(crate) use body::{idempotency_key, json_object_of_any_type, parameter};
 pub(crate) use connections::{ConnectionLimits, DEFAULT_CONNECTIONS_PER_ADDRESS};
 pub(crate) use host::from_headers as host_from_headers;
 pub(crate) use listen::ServerStream;
 pub(crate) use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
 #[cfg(test)]
-pub(crate) use openapi::{call::Call, described};
+pub(crate) use openapi::{call::Call, operation_doc};
 pub(crate) use request_body::{MAX_BODY_BYTES, drain_bodies, read_body};
 #[cfg(feature = "server")]
 pub(crate) use routes::OPERATORS;

@@ -5,17 +5,17 @@ use axum::{
     extract::{Request, State},
 };
 
-use super::{Api, Refused, answer::RequestId, body};
-use crate::service::{Answer, Caller, Keyed};
+use super::{Api, HttpRefusal, answer::RequestId, body};
+use crate::service::{Answer, Caller, KeyedRequest};
 
 pub(super) async fn create(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<Answer, Refused> {
+) -> Result<Answer, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
     let body = body::json_bytes(request).await?;
-    let order = body::borrowed_object(&body)?;
+    let order = body::parse_borrowed_object(&body)?;
     Ok(api.service.create_order(&caller, &order, key.as_deref()).await?)
 }
 
@@ -24,10 +24,10 @@ pub(super) async fn void(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     request: Request,
-) -> Result<Answer, Refused> {
+) -> Result<Answer, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
-    let request = Keyed { body: &body, header_key: key.as_deref(), request_id: &id.0 };
+    let request = KeyedRequest { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.void_orders(&caller, request).await?)
 }
 
@@ -46,31 +46,38 @@ pub(super) mod description {
 
     use crate::{
         domain::sample,
-        http::openapi::{call::Call, described::Answer},
+        http::openapi::{call::Call, operation_doc::Answer},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         vec![
             Call::new(Operation::CreateOrder, "Create an order with its label")
-                .takes::<OrderRequest>(sample::order())
-                .answers(Answer::bare::<CreatedOrder>("201", "The order was created."))
-                .answers(
-                    Answer::bare::<CreatedOrder>("200", "The first answer again.").repeatable(),
+                .with_body::<OrderRequest>(sample::order())
+                .with_answer(Answer::without_envelope::<CreatedOrder>(
+                    "201",
+                    "The order was created.",
+                ))
+                .with_answer(
+                    Answer::without_envelope::<CreatedOrder>("200", "The first answer again.")
+                        .with_replay_header(),
                 )
-                .refuses(&[
+                .with_refusals(&[
                     AuthCountryNotAllowed,
                     ParcelDuplicateTracking,
                     IdempotencyConflict,
                     IdempotencyInProgress,
                 ]),
             Call::new(Operation::VoidOrders, "Void up to 100 orders")
-                .takes::<VoidRequest>(json!({
+                .with_body::<VoidRequest>(json!({
                     "idempotencyKey": "void-2026-01-10-0001",
                     "trackingNumbers": ["SB-SUCCESS-0001"],
                     "reason": "Customer cancelled",
                 }))
-                .answers(Answer::data::<VoidedOrders>("200", "At least one is void.").repeatable())
-                .refuses(&[
+                .with_answer(
+                    Answer::data::<VoidedOrders>("200", "At least one is void.")
+                        .with_replay_header(),
+                )
+                .with_refusals(&[
                     ParcelNotFound,
                     ParcelNotVoidable,
                     VoidFailed,

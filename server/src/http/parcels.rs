@@ -14,7 +14,7 @@ use serde::Serialize;
 use url::form_urlencoded;
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     answer::{self, RequestId},
     body,
 };
@@ -42,7 +42,7 @@ pub(super) async fn list(
     Extension(RequestId(request_id)): Extension<RequestId>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let pairs = form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
     let query = rules::check_list(pairs).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
     let language = body::language(&headers);
@@ -63,15 +63,15 @@ pub(super) mod description {
 
     use crate::http::openapi::{
         call::Call,
-        described::{Answer, Query, reference},
+        operation_doc::{Answer, Query, reference},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         vec![
             Call::new(Operation::ListParcels, "List parcels, newest first")
                 .query(LIST)
-                .answers(Answer::page::<ParcelSummary>("200", "A page of the list."))
-                .refuses(&[ErrorCode::ValidationFailed]),
+                .with_answer(Answer::page::<ParcelSummary>("200", "A page of the list."))
+                .with_refusals(&[ErrorCode::ValidationFailed]),
         ]
     }
 
@@ -79,12 +79,12 @@ pub(super) mod description {
         Query {
             name: "page",
             about: "The page, from 1; 1 when absent.",
-            schema: || whole(u32::MAX),
+            schema: || integer_up_to(u32::MAX),
         },
         Query {
             name: "limit",
             about: "Parcels on a page; 20 when absent.",
-            schema: || whole(ListQuery::MAX_LIMIT),
+            schema: || integer_up_to(ListQuery::MAX_LIMIT),
         },
         Query {
             name: "status",
@@ -133,7 +133,7 @@ pub(super) mod description {
         text.min_length(Some(1)).max_length(Some(ListQuery::MAX_SEARCH)).into()
     }
 
-    fn whole(max: u32) -> RefOr<Schema> {
+    fn integer_up_to(max: u32) -> RefOr<Schema> {
         let number = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
         number.minimum(Some(1)).maximum(Some(max)).into()
     }

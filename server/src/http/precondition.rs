@@ -18,18 +18,18 @@ pub(super) enum Precondition {
 impl Precondition {
     /// Evaluates the headers for a file with this tag.
     pub(super) fn for_tag(headers: &HeaderMap, etag: &str) -> Self {
-        let named = |name: &HeaderName| body::header_text(headers, name.as_str());
-        let is_it = |tag: &str| tag == "*" || tag == etag;
+        let header = |name: &HeaderName| body::header_text(headers, name.as_str());
+        let matches = |tag: &str| tag == "*" || tag == etag;
         // None of our tags contains a comma, so splitting at commas is enough.
         let tags =
             |list: &str| list.split(',').map(|tag| tag.trim().to_owned()).collect::<Vec<_>>();
         // `If-Match` needs a strong tag: a weak one only says that two files are equivalent.
         let is_met =
-            named(&header::IF_MATCH).is_none_or(|list| tags(&list).iter().any(|tag| is_it(tag)));
-        let is_known = |tag: &String| is_it(tag.strip_prefix("W/").unwrap_or(tag));
-        match named(&header::IF_NONE_MATCH) {
+            header(&header::IF_MATCH).is_none_or(|list| tags(&list).iter().any(|tag| matches(tag)));
+        let matches_weakly = |tag: &String| matches(tag.strip_prefix("W/").unwrap_or(tag));
+        match header(&header::IF_NONE_MATCH) {
             _ if !is_met => Self::Failed,
-            Some(list) if tags(&list).iter().any(is_known) => Self::Unchanged,
+            Some(list) if tags(&list).iter().any(matches_weakly) => Self::Unchanged,
             Some(_) | None => Self::Met,
         }
     }

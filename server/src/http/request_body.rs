@@ -71,21 +71,21 @@ pub(super) struct BodyNotDrained;
 /// A body that the handler reads and the middleware can continue to read. Its lock is held while one frame is polled,
 /// never across an await.
 #[derive(Clone)]
-pub(crate) struct SharedBody(Arc<Shared>);
+pub(crate) struct SharedBody(Arc<SharedState>);
 
-struct Shared {
-    source: Mutex<Source>,
+struct SharedState {
+    source: Mutex<BodySource>,
     ended: Notify,
 }
 
-struct Source {
+struct BodySource {
     body: Body,
-    progress: Progress,
+    progress: ReadProgress,
     bytes: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum ReadProgress {
     /// The handler has not begun to read it.
     Untouched,
     /// The handler has begun to read it.
@@ -103,8 +103,8 @@ impl SharedBody {
             return (None, request);
         }
         let (parts, body) = request.into_parts();
-        let source = Mutex::new(Source { body, progress: Progress::Untouched, bytes: 0 });
-        let shared = Self(Arc::new(Shared { source, ended: Notify::new() }));
+        let source = Mutex::new(BodySource { body, progress: ReadProgress::Untouched, bytes: 0 });
+        let shared = Self(Arc::new(SharedState { source, ended: Notify::new() }));
         let request = Request::from_parts(parts, Body::new(shared.clone()));
         (Some(shared), request)
     }
@@ -116,12 +116,12 @@ impl SharedBody {
 
     /// Returns `true` if the handler waits for more of the body.
     pub(super) fn is_awaited(&self) -> bool {
-        self.source().progress == Progress::Begun
+        self.source().progress == ReadProgress::Begun
     }
 
     /// Stops reading the body.
     pub(super) fn give_up(&self) {
-        self.source().progress = Progress::GivenUp;
+        self.source().progress = ReadProgress::GivenUp;
     }
 
     /// Reads the rest of the body. If that fails, the answer closes the connection, where the rest would be taken for
@@ -143,18 +143,18 @@ impl SharedBody {
         let rest = {
             let source = self.source();
             match source.progress {
-                Progress::Ended => return true,
-                Progress::GivenUp => return false,
+                ReadProgress::Ended => return true,
+                ReadProgress::GivenUp => return false,
                 // Reading would make the client send a body that is not needed.
-                Progress::Untouched if expects_continue => return false,
-                Progress::Untouched | Progress::Begun => source.body.size_hint().lower(),
+                ReadProgress::Untouched if expects_continue => return false,
+                ReadProgress::Untouched | ReadProgress::Begun => source.body.size_hint().lower(),
             }
         };
         rest <= MAX_DRAINED_BYTES
-            && timeout(DRAIN_TIMEOUT, self.clone().read_out()).await.unwrap_or(false)
+            && timeout(DRAIN_TIMEOUT, self.clone().read_to_end()).await.unwrap_or(false)
     }
 
-    async fn read_out(mut self) -> bool {
+    async fn read_to_end(mut self) -> bool {
         while let Some(frame) = self.frame().await {
             if frame.is_err() || self.source().bytes > MAX_DRAINED_BYTES {
                 return false;
@@ -163,7 +163,7 @@ impl SharedBody {
         true
     }
 
-    fn source(&self) -> MutexGuard<'_, Source> {
+    fn source(&self) -> MutexGuard<'_, BodySource> {
         self.0.source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -177,19 +177,19 @@ impl HttpBody for SharedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let mut source = self.source();
-        if matches!(source.progress, Progress::Ended | Progress::GivenUp) {
+        if matches!(source.progress, ReadProgress::Ended | ReadProgress::GivenUp) {
             return Poll::Ready(None);
         }
-        source.progress = Progress::Begun;
+        source.progress = ReadProgress::Begun;
         let polled = Pin::new(&mut source.body).poll_frame(context);
         match &polled {
             Poll::Pending => {}
             Poll::Ready(Some(Ok(frame))) => {
                 source.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
             }
-            Poll::Ready(Some(Err(_))) => source.progress = Progress::GivenUp,
+            Poll::Ready(Some(Err(_))) => source.progress = ReadProgress::GivenUp,
             Poll::Ready(None) => {
-                source.progress = Progress::Ended;
+                source.progress = ReadProgress::Ended;
                 // The permit is kept for a waiter that comes later.
                 self.0.ended.notify_one();
             }

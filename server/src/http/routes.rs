@@ -5,7 +5,7 @@ use parcelo::{ErrorCode, Operation};
 use url::Url;
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     area::{AddressLimit, Area, Policy, Principal, not_found},
     carriers, health, labels, legacy, manifests,
     middleware::{AreaMiddleware, area_middleware},
@@ -21,7 +21,8 @@ pub fn router(api: Api) -> Router {
 
 /// Returns the same routes, with a layer between the middleware and the handlers.
 pub(crate) fn router_with_layer(api: Api, between: impl Fn(Router<Api>) -> Router<Api>) -> Router {
-    let areas = [v1(), legacy::area(), carrier_api(), public::area(), probes(), open_pages(&api)];
+    let areas =
+        [api_v1(), legacy::area(), carrier_api(), public::area(), probes(), keyless_routes(&api)];
     let areas = areas.map(|area| area.map_routes(&between));
     assemble(api.environment.code(), areas, api)
 }
@@ -44,7 +45,7 @@ pub fn admin_router(api: Api) -> Router {
 }
 
 /// Returns the area of the API's version 1.
-fn v1() -> Area {
+fn api_v1() -> Area {
     Area::new(Policy::json(Principal::ApiKey(None)))
         .path_prefix("/api")
         .operation(Operation::CreateOrder, orders::create)
@@ -77,10 +78,10 @@ fn probes() -> Area {
 }
 
 /// Returns the routes that need no key: label files behind signed links, and documentation.
-fn open_pages(api: &Api) -> Area {
+fn keyless_routes(api: &Api) -> Area {
     let files = format!("{}/{{file}}", labels_path(api));
     let area = Area::new(Policy::open(AddressLimit::Unauthenticated))
-        .route(&files, get(labels::linked))
+        .route(&files, get(labels::download_linked))
         .route(openapi::PATH, openapi::route())
         .route(legacy::MIGRATION, get(legacy::migration))
         .map_routes(|routes| routes.fallback(not_found));
@@ -94,7 +95,9 @@ fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: 
     let behind_middleware = |Area { policy, routes }: Area| {
         let area = AreaMiddleware { api: api.clone(), listener, policy };
         routes
-            .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) })
+            .method_not_allowed_fallback(|| async {
+                HttpRefusal::from(ErrorCode::MethodNotAllowed)
+            })
             .layer(middleware::from_fn_with_state(area, area_middleware))
     };
     let all = areas.into_iter().map(behind_middleware);
@@ -105,8 +108,8 @@ fn assemble(listener: &'static str, areas: impl IntoIterator<Item = Area>, api: 
 /// the proxy strips the API's own path; on another host it is the whole path.
 fn labels_path(api: &Api) -> String {
     let site = api.service.settings().site(api.environment);
-    let beyond = site.labels_base_url.strip_prefix(site.base_url());
-    if let Some(path) = beyond.filter(|path| path.is_empty() || path.starts_with('/')) {
+    let suffix = site.labels_base_url.strip_prefix(site.base_url());
+    if let Some(path) = suffix.filter(|path| path.is_empty() || path.starts_with('/')) {
         return path.to_owned();
     }
     let path =

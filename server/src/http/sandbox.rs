@@ -3,7 +3,7 @@
 use axum::{Extension, extract::State, response::Response};
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     answer::{self, RequestId},
 };
 use crate::service::Caller;
@@ -12,7 +12,7 @@ pub(super) async fn reset(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     Ok(answer::enveloped(api.service.reset_sandbox(&caller).await?, id))
 }
 
@@ -21,13 +21,13 @@ pub(super) async fn reset(
 pub(super) mod description {
     use parcelo::{ErrorCode, Operation, model::SandboxReset};
 
-    use crate::http::openapi::{call::Call, described::Answer};
+    use crate::http::openapi::{call::Call, operation_doc::Answer};
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         vec![
             Call::new(Operation::ResetSandbox, "Delete all data of the caller's sandbox")
-                .answers(Answer::data::<SandboxReset>("200", "How much was deleted."))
-                .refuses(&[ErrorCode::SandboxOnly]),
+                .with_answer(Answer::data::<SandboxReset>("200", "How much was deleted."))
+                .with_refusals(&[ErrorCode::SandboxOnly]),
         ]
     }
 }

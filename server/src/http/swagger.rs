@@ -13,7 +13,7 @@ use parcelo::ErrorCode;
 use utoipa_swagger_ui::{Config, serve};
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     docs::{html_page, with_policy},
     guide,
 };
@@ -27,14 +27,14 @@ const THEME: &str = include_str!("../../templates/docs/reference.js");
 /// Returns the routes of the guide, the reference and its files.
 pub(super) fn routes() -> Router<Api> {
     Router::new()
-        .route("/docs", get(moved))
+        .route("/docs", get(redirect_to_guide))
         .route("/docs/", get(guide::page))
         .route("/docs/reference", get(reference))
         .route("/docs/{file}", get(file))
 }
 
 /// Answers GET /docs with a redirect to the guide. It is relative, since a proxy may add a folder in front.
-async fn moved() -> Response {
+async fn redirect_to_guide() -> Response {
     Redirect::permanent("docs/").into_response()
 }
 
@@ -45,7 +45,9 @@ async fn reference() -> Response {
 
 /// Answers GET /docs/{file}.
 async fn file(path: Result<Path<String>, PathRejection>) -> Response {
-    let Ok(Path(name)) = path else { return Refused::from(ErrorCode::NotFound).into_response() };
+    let Ok(Path(name)) = path else {
+        return HttpRefusal::from(ErrorCode::NotFound).into_response();
+    };
     match name.as_str() {
         "reference.css" => return with_policy("text/css", STYLE.into()),
         "reference.js" => return with_policy("text/javascript", THEME.into()),
@@ -57,6 +59,6 @@ async fn file(path: Result<Path<String>, PathRejection>) -> Response {
     let config = Config::from("../openapi.json").validator_url("none").use_base_layout();
     match serve(&name, Arc::new(config)) {
         Ok(Some(file)) => with_policy(&file.content_type, file.bytes.into_owned()),
-        Ok(None) | Err(_) => Refused::from(ErrorCode::NotFound).into_response(),
+        Ok(None) | Err(_) => HttpRefusal::from(ErrorCode::NotFound).into_response(),
     }
 }

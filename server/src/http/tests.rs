@@ -42,7 +42,7 @@ struct TestService {
     service: Arc<Service>,
     ids: Arc<Ids>,
     clock: Arc<ManualClock>,
-    seen: BTreeMap<&'static str, Value>,
+    refusals: BTreeMap<&'static str, Value>,
 }
 
 struct TestRequest<'a> {
@@ -63,11 +63,11 @@ impl<'a> TestRequest<'a> {
 }
 
 impl TestService {
-    fn on(store: Store, legacy: LegacySchedule) -> Self {
-        Self::with(store, legacy, Limits { enforced: false, ..Limits::default() })
+    fn with_store(store: Store, legacy: LegacySchedule) -> Self {
+        Self::new(store, legacy, Limits { enforced: false, ..Limits::default() })
     }
 
-    fn with(store: Store, legacy: LegacySchedule, limits: Limits) -> Self {
+    fn new(store: Store, legacy: LegacySchedule, limits: Limits) -> Self {
         let site = |environment| Site {
             environment,
             base_url: Some("http://parcelo.test".to_owned()),
@@ -86,11 +86,11 @@ impl TestService {
         };
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(1)));
         let service = Service::new(store, clock.clone(), Arc::clone(&ids), settings);
-        Self { service: Arc::new(service), ids, clock, seen: BTreeMap::new() }
+        Self { service: Arc::new(service), ids, clock, refusals: BTreeMap::new() }
     }
 
     fn in_memory() -> Self {
-        Self::on(Store::memory([1; 32]).unwrap(), LegacySchedule::default())
+        Self::with_store(Store::memory([1; 32]).unwrap(), LegacySchedule::default())
     }
 
     fn api(&self, environment: Environment) -> Api {
@@ -122,21 +122,21 @@ impl TestService {
     }
 
     /// Sends a request that must be refused with this code, and keeps the refusal.
-    async fn refused(&mut self, code: ErrorCode, request: TestRequest<'_>) {
+    async fn expect_refusal(&mut self, code: ErrorCode, request: TestRequest<'_>) {
         let answered = self.send(request).await;
-        self.keep(code, answered);
+        self.record_refusal(code, answered);
     }
 
-    fn keep(&mut self, code: ErrorCode, (status, body): (u16, Value)) {
+    fn record_refusal(&mut self, code: ErrorCode, (status, body): (u16, Value)) {
         let error = if body["ok"] == false { &body } else { &body["error"] };
         let word = error["code"].as_str().or(error["error"].as_str());
         assert_eq!((status, word), (code.status(), Some(code.code())), "{body}");
-        self.keep_item(code, error);
+        self.record_item_refusal(code, error);
     }
 
     /// Keeps an error with a code that only items of an answer have.
-    fn keep_item(&mut self, code: ErrorCode, error: &Value) {
-        self.seen.insert(code.code(), error.clone());
+    fn record_item_refusal(&mut self, code: ErrorCode, error: &Value) {
+        self.refusals.insert(code.code(), error.clone());
     }
 
     async fn create(&self, key: &str, number: &str) {
@@ -171,10 +171,10 @@ async fn call(routes: Router, test: TestRequest<'_>) -> (u16, Value) {
     for (name, value) in test.headers {
         request = request.header(*name, *value);
     }
-    answer_of(routes, request.body(Body::from(test.body)).unwrap()).await
+    send_request(routes, request.body(Body::from(test.body)).unwrap()).await
 }
 
-async fn answer_of(routes: Router, request: Request<Body>) -> (u16, Value) {
+async fn send_request(routes: Router, request: Request<Body>) -> (u16, Value) {
     let response = routes.oneshot(request).await.unwrap();
     assert!(response.headers().contains_key("x-request-id"));
     assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
@@ -200,40 +200,45 @@ async fn keys_and_requests(test: &mut TestService) {
     let name = parcelo::model::header::API_KEY;
     let health = Operation::Health.path();
     let create = Operation::CreateOrder.path();
-    test.refused(ErrorCode::AuthMissingApiKey, TestRequest::get(health, &[])).await;
-    test.refused(ErrorCode::AuthInvalidApiKey, TestRequest::get(health, &[(name, "pk_test_x")]))
-        .await;
-    test.refused(ErrorCode::AuthIpNotAllowed, TestRequest::get(health, &[(name, &elsewhere)]))
-        .await;
+    test.expect_refusal(ErrorCode::AuthMissingApiKey, TestRequest::get(health, &[])).await;
+    let unknown = [(name, "pk_test_x")];
+    test.expect_refusal(ErrorCode::AuthInvalidApiKey, TestRequest::get(health, &unknown)).await;
+    test.expect_refusal(
+        ErrorCode::AuthIpNotAllowed,
+        TestRequest::get(health, &[(name, &elsewhere)]),
+    )
+    .await;
     let order = sample::order();
-    test.refused(
+    test.expect_refusal(
         ErrorCode::AuthCountryNotAllowed,
         TestRequest::post(create, &[(name, &mexican), JSON], &order),
     )
     .await;
     assert_eq!(test.send(TestRequest::get(health, &[(name, &slow)])).await.0, 200);
-    test.refused(ErrorCode::RateLimitExceeded, TestRequest::get(health, &[(name, &slow)])).await;
-    test.refused(
+    test.expect_refusal(ErrorCode::RateLimitExceeded, TestRequest::get(health, &[(name, &slow)]))
+        .await;
+    test.expect_refusal(
         ErrorCode::ValidationFailed,
         TestRequest::post(create, &[(name, &key), JSON], &json!({})),
     )
     .await;
-    test.refused(
+    test.expect_refusal(
         ErrorCode::UnsupportedMediaType,
         TestRequest::post(create, &[(name, &key)], &order),
     )
     .await;
     let long = json!({ "long": "x".repeat(300_000) });
-    test.refused(
+    test.expect_refusal(
         ErrorCode::PayloadTooLarge,
         TestRequest::post(create, &[(name, &key), JSON], &long),
     )
     .await;
-    test.refused(ErrorCode::NotFound, TestRequest::get("/nothing", &[])).await;
-    test.refused(ErrorCode::MethodNotAllowed, TestRequest::get(create, &[(name, &key)])).await;
+    test.expect_refusal(ErrorCode::NotFound, TestRequest::get("/nothing", &[])).await;
+    test.expect_refusal(ErrorCode::MethodNotAllowed, TestRequest::get(create, &[(name, &key)]))
+        .await;
     let carrier = [(parcelo::model::header::CARRIER_KEY, "ck_test_x"), JSON];
     let events = sample::carrier_events();
-    test.refused(
+    test.expect_refusal(
         ErrorCode::CarrierAuthFailed,
         TestRequest::post(Operation::PushCarrierEvents.path(), &carrier, &events),
     )
@@ -242,7 +247,7 @@ async fn keys_and_requests(test: &mut TestService) {
     let headers = [(name, live.as_str())];
     let reset = TestRequest::post(Operation::ResetSandbox.path(), &headers, &json!({}));
     let answered = call(router(test.api(Environment::Production)), reset).await;
-    test.keep(ErrorCode::SandboxOnly, answered);
+    test.record_refusal(ErrorCode::SandboxOnly, answered);
 }
 
 async fn parcels_and_labels(test: &mut TestService) {
@@ -255,37 +260,49 @@ async fn parcels_and_labels(test: &mut TestService) {
     let mut order = sample::order();
     order["idempotencyKey"] = json!(format!("order-{NUMBER}"));
     order["parcelDetails"]["weightKg"] = json!(9);
-    test.refused(ErrorCode::IdempotencyConflict, TestRequest::post(create, &headers, &order)).await;
+    test.expect_refusal(
+        ErrorCode::IdempotencyConflict,
+        TestRequest::post(create, &headers, &order),
+    )
+    .await;
     order["idempotencyKey"] = json!("another-key");
-    test.refused(ErrorCode::ParcelDuplicateTracking, TestRequest::post(create, &headers, &order))
-        .await;
+    test.expect_refusal(
+        ErrorCode::ParcelDuplicateTracking,
+        TestRequest::post(create, &headers, &order),
+    )
+    .await;
     let void = Operation::VoidOrders.path();
     let missing = parcels("void-0001", &["SB-ABSENT-0001"]);
-    test.refused(ErrorCode::ParcelNotFound, TestRequest::post(void, &headers, &missing)).await;
+    test.expect_refusal(ErrorCode::ParcelNotFound, TestRequest::post(void, &headers, &missing))
+        .await;
     test.clock.set(NOW.plus(20 * Millis::MINUTE));
     let moving = parcels("void-0002", &[NUMBER]);
-    test.refused(ErrorCode::ParcelNotVoidable, TestRequest::post(void, &headers, &moving)).await;
+    test.expect_refusal(ErrorCode::ParcelNotVoidable, TestRequest::post(void, &headers, &moving))
+        .await;
     let both = parcels("void-0003", &[NUMBER, "SB-ABSENT-0001"]);
-    test.refused(ErrorCode::VoidFailed, TestRequest::post(void, &headers, &both)).await;
+    test.expect_refusal(ErrorCode::VoidFailed, TestRequest::post(void, &headers, &both)).await;
     let reprint = Operation::ReprintLabel.path_of(NUMBER);
     let again = json!({ "idempotencyKey": "reprint-0001" });
-    test.refused(ErrorCode::LabelNotReprintable, TestRequest::post(&reprint, &headers, &again))
-        .await;
+    test.expect_refusal(
+        ErrorCode::LabelNotReprintable,
+        TestRequest::post(&reprint, &headers, &again),
+    )
+    .await;
     let voided = parcels("void-0004", &["SB-NORMAL-0003"]);
     assert_eq!(test.send(TestRequest::post(void, &headers, &voided)).await.0, 200);
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0002");
     let mut other = headers.to_vec();
     other.push(("if-match", "\"other\""));
-    test.refused(ErrorCode::PreconditionFailed, TestRequest::get(&label, &other)).await;
+    test.expect_refusal(ErrorCode::PreconditionFailed, TestRequest::get(&label, &other)).await;
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0003");
-    test.refused(ErrorCode::LabelVoided, TestRequest::get(&label, &headers)).await;
+    test.expect_refusal(ErrorCode::LabelVoided, TestRequest::get(&label, &headers)).await;
     let both = json!({ "trackingNumbers": ["SB-NORMAL-0002", "SB-NORMAL-0003"] });
     let labels = TestRequest::post(Operation::BatchLabels.path(), &headers, &both);
-    test.refused(ErrorCode::LabelsRejected, labels).await;
+    test.expect_refusal(ErrorCode::LabelsRejected, labels).await;
     test.create(&key, "SB-NORMAL-0009").await;
     test.force("SB-NORMAL-0009", State::Ordered).await;
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0009");
-    test.refused(ErrorCode::LabelNotFound, TestRequest::get(&label, &headers)).await;
+    test.expect_refusal(ErrorCode::LabelNotFound, TestRequest::get(&label, &headers)).await;
     manifests_and_carriers(test, &headers).await;
 }
 
@@ -294,8 +311,11 @@ async fn manifests_and_carriers(test: &mut TestService, headers: &[(&str, &str)]
     let first = manifest("man-0001", "176-12345675", &["SB-NORMAL-0001"]);
     assert_eq!(test.send(TestRequest::post(submit, headers, &first)).await.0, 201);
     let other = manifest("man-0002", "176-12345675", &["SB-NORMAL-0002"]);
-    test.refused(ErrorCode::ManifestAlreadySubmitted, TestRequest::post(submit, headers, &other))
-        .await;
+    test.expect_refusal(
+        ErrorCode::ManifestAlreadySubmitted,
+        TestRequest::post(submit, headers, &other),
+    )
+    .await;
     let bad = manifest("man-0003", "020-81140743", &["SB-NORMAL-0001", NUMBER]);
     let (status, body) = test.send(TestRequest::post(submit, headers, &bad)).await;
     let items = body["error"]["details"]["errors"].clone();
@@ -304,11 +324,11 @@ async fn manifests_and_carriers(test: &mut TestService, headers: &[(&str, &str)]
         .zip(items.as_array().unwrap())
     {
         assert_eq!(item["code"], code.code());
-        test.keep_item(code, item);
+        test.record_item_refusal(code, item);
     }
-    test.keep(ErrorCode::ManifestParcelsRejected, (status, body));
+    test.record_refusal(ErrorCode::ManifestParcelsRejected, (status, body));
     let missing = Operation::GetManifest.path_of("man_01JH8Z0000000000000000000A");
-    test.refused(ErrorCode::ManifestNotFound, TestRequest::get(&missing, headers)).await;
+    test.expect_refusal(ErrorCode::ManifestNotFound, TestRequest::get(&missing, headers)).await;
     let made =
         test.issuer().issue::<CarrierScope>("Andes".to_owned(), Environment::Sandbox, NOW).await;
     let carrier = made.unwrap().0;
@@ -321,7 +341,7 @@ async fn manifests_and_carriers(test: &mut TestService, headers: &[(&str, &str)]
         test.send(TestRequest::post(Operation::PushCarrierEvents.path(), &headers, &events)).await;
     let error = &body["data"]["results"][0]["error"];
     assert_eq!(error["code"], ErrorCode::IllegalTransition.code(), "{body}");
-    test.keep_item(ErrorCode::IllegalTransition, error);
+    test.record_item_refusal(ErrorCode::IllegalTransition, error);
 }
 
 /// Checks the refusals that only operators see.
@@ -360,22 +380,22 @@ async fn operators(test: &mut TestService) {
     let revoked = call(routes(), TestRequest::post(&rotate, &headers, &json!({}))).await;
     let forged = [forged_form(routes(), "en").await, forged_form(routes(), "es").await];
     let forged = json!({ "message": forged[0], "message_es": forged[1] });
-    test.keep_item(ErrorCode::FormNotAccepted, &forged);
-    test.keep(ErrorCode::KeyRevoked, revoked);
-    test.keep(ErrorCode::AdminAuthFailed, none);
-    test.keep(ErrorCode::AccountNotFound, account);
-    test.keep(ErrorCode::KeyNotFound, gone);
-    test.keep(ErrorCode::WebhookNotFound, unset);
-    test.keep(ErrorCode::WebhookDisabled, disabled);
-    test.keep(ErrorCode::EventNotFound, event);
-    test.keep(ErrorCode::WebhookUnreadable, unreadable);
+    test.record_item_refusal(ErrorCode::FormNotAccepted, &forged);
+    test.record_refusal(ErrorCode::KeyRevoked, revoked);
+    test.record_refusal(ErrorCode::AdminAuthFailed, none);
+    test.record_refusal(ErrorCode::AccountNotFound, account);
+    test.record_refusal(ErrorCode::KeyNotFound, gone);
+    test.record_refusal(ErrorCode::WebhookNotFound, unset);
+    test.record_refusal(ErrorCode::WebhookDisabled, disabled);
+    test.record_refusal(ErrorCode::EventNotFound, event);
+    test.record_refusal(ErrorCode::WebhookUnreadable, unreadable);
 }
 
 /// Returns the page for a form that was not sent from one of the dashboard's pages.
 async fn forged_form(routes: Router, language: &str) -> String {
     let request = Request::post("/dashboard/sign-in").header("accept-language", language);
     let response = routes.oneshot(request.body(Body::from("form=x")).unwrap()).await.unwrap();
-    let refused = response.extensions().get::<super::Refused>().map(|refused| refused.0.code);
+    let refused = response.extensions().get::<super::HttpRefusal>().map(|refused| refused.0.code);
     assert_eq!(response.status().as_u16(), ErrorCode::FormNotAccepted.status());
     assert!(refused.is_none_or(|code| code == ErrorCode::FormNotAccepted));
     let body = response.into_body().collect().await.unwrap().to_bytes();
@@ -389,36 +409,40 @@ async fn failures(test: &mut TestService, folder: &Path) {
     }
     let routes = Router::new().route("/faulty", get(faulty));
     let routes = open_routes(routes, test.api(Environment::Sandbox));
-    test.keep(ErrorCode::InternalError, call(routes, TestRequest::get("/faulty", &[])).await);
+    test.record_refusal(
+        ErrorCode::InternalError,
+        call(routes, TestRequest::get("/faulty", &[])).await,
+    );
 
     let file = folder.join("parcelo.db");
-    let busy = TestService::on(Store::open(&file, [1; 32]).unwrap(), LegacySchedule::default());
+    let busy =
+        TestService::with_store(Store::open(&file, [1; 32]).unwrap(), LegacySchedule::default());
     let key = busy.key(|_| {}).await;
     let headers = [(parcelo::model::header::API_KEY, key.as_str()), JSON];
     let create = || TestRequest::post(Operation::CreateOrder.path(), &headers, &ORDER);
     let other = held(&file);
     // The runtime is idle, so the paused clock skips the five seconds.
     tokio::time::pause();
-    test.keep(ErrorCode::IdempotencyInProgress, busy.send(create()).await);
+    test.record_refusal(ErrorCode::IdempotencyInProgress, busy.send(create()).await);
     let endless = stream::pending::<std::io::Result<Bytes>>();
     let request = Request::post(Operation::CreateOrder.path()).header(headers[0].0, headers[0].1);
     let request = request.body(Body::from_stream(endless)).unwrap();
     let routes = router(busy.api(Environment::Sandbox));
-    test.keep(ErrorCode::RequestTimeout, answer_of(routes, request).await);
+    test.record_refusal(ErrorCode::RequestTimeout, send_request(routes, request).await);
     tokio::time::resume();
     drop(other);
     busy.service.store().clone().close().await;
     let mut next = sample::order();
     next["idempotencyKey"] = json!("order-0002");
     let next = TestRequest::post(Operation::CreateOrder.path(), &headers, &next);
-    test.keep(ErrorCode::ServiceUnavailable, busy.send(next).await);
+    test.record_refusal(ErrorCode::ServiceUnavailable, busy.send(next).await);
 
     let ended = LegacySchedule { sunset: Some(NOW), ..LegacySchedule::default() };
-    let ended = TestService::on(Store::memory([1; 32]).unwrap(), ended);
+    let ended = TestService::with_store(Store::memory([1; 32]).unwrap(), ended);
     let key = ended.key(|_| {}).await;
     let headers = [(parcelo::model::header::API_KEY, key.as_str())];
     let legacy = TestRequest::get(Operation::LegacyTracking.path(), &headers);
-    test.keep(ErrorCode::LegacySunset, ended.send(legacy).await);
+    test.record_refusal(ErrorCode::LegacySunset, ended.send(legacy).await);
 }
 
 static ORDER: std::sync::LazyLock<Value> = std::sync::LazyLock::new(sample::order);
@@ -432,7 +456,8 @@ async fn every_code_is_sent_in_both_languages() {
     operators(&mut test).await;
     failures(&mut test, folder.path()).await;
     for code in ErrorCode::ALL {
-        let error = test.seen.get(code.code()).unwrap_or_else(|| panic!("{code} was never sent"));
+        let error =
+            test.refusals.get(code.code()).unwrap_or_else(|| panic!("{code} was never sent"));
         let (en, es) = (error["message"].as_str().unwrap(), error["message_es"].as_str().unwrap());
         assert_ne!(en, es, "{code}");
         assert!(
@@ -440,13 +465,13 @@ async fn every_code_is_sent_in_both_languages() {
             "{en} {es}"
         );
     }
-    assert_eq!(test.seen.len(), ErrorCode::ALL.len());
+    assert_eq!(test.refusals.len(), ErrorCode::ALL.len());
 }
 
 #[tokio::test]
 async fn a_key_that_cannot_be_looked_up_counts_against_no_address() {
     let store = Store::memory([1; 32]).unwrap();
-    let test = TestService::with(store, LegacySchedule::default(), Limits::default());
+    let test = TestService::new(store, LegacySchedule::default(), Limits::default());
     let key = test.key(|_| {}).await;
     let account = test.service.store().account_named("default").await.unwrap().unwrap();
     let tenant = Tenant { account, environment: Environment::Sandbox };
@@ -462,7 +487,7 @@ async fn a_key_that_cannot_be_looked_up_counts_against_no_address() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_waited_for_its_key_resets_no_count() {
     let store = Store::memory([1; 32]).unwrap();
-    let test = TestService::with(store, LegacySchedule::default(), Limits::default());
+    let test = TestService::new(store, LegacySchedule::default(), Limits::default());
     let key = test.key(|key| key.rate_limit = Some(1)).await;
     let (issuer, name) = (test.issuer(), "Andes".to_owned());
     let carrier = issuer.issue::<CarrierScope>(name, Environment::Sandbox, NOW).await.unwrap().0;

@@ -8,7 +8,7 @@ use axum::{
 };
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     answer::{self, RequestId},
     body,
 };
@@ -22,10 +22,10 @@ pub(super) async fn get(
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let number = body::parameter(path);
-    let given = body::query(query.as_deref(), HISTORY);
-    let with_history = body::flag(given.as_deref(), HISTORY);
+    let text = body::query(query.as_deref(), HISTORY);
+    let with_history = body::parse_bool(text.as_deref(), HISTORY);
     let language = body::language(&headers);
     let record = api.service.track(&caller, &number, with_history, language).await?;
     Ok(answer::json_ok(&record))
@@ -36,7 +36,7 @@ pub(super) async fn batch(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let language = body::language(request.headers());
     let body = body::json_object(request).await?;
     Ok(answer::enveloped(api.service.track_batch(&caller, &body, language).await?, id))
@@ -55,7 +55,7 @@ pub(super) mod description {
 
     use crate::http::openapi::{
         call::Call,
-        described::{Answer, Query},
+        operation_doc::{Answer, Query},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
@@ -66,13 +66,16 @@ pub(super) mod description {
                     about: "Whether the answer has the parcel's history.",
                     schema: || <bool as PartialSchema>::schema(),
                 }])
-                .answers(Answer::bare::<TrackingRecord>("200", "The tracking record."))
-                .refuses(&[ValidationFailed, ParcelNotFound]),
+                .with_answer(Answer::without_envelope::<TrackingRecord>(
+                    "200",
+                    "The tracking record.",
+                ))
+                .with_refusals(&[ValidationFailed, ParcelNotFound]),
             Call::new(Operation::BatchTracking, "Track up to 100 parcels")
-                .takes::<BatchTrackingRequest>(
+                .with_body::<BatchTrackingRequest>(
                     json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "includeHistory": true }),
                 )
-                .answers(Answer::data::<BatchTracking>("200", "A result for each number.")),
+                .with_answer(Answer::data::<BatchTracking>("200", "A result for each number.")),
         ]
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 
 /// Number of dots in one word of a row.
-const WORD: u32 = 64;
+const WORD_BITS: u32 = 64;
 
 /// A bitmap, white at first. Dots outside of it are not drawn.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) struct Canvas {
 
 impl Canvas {
     pub(super) fn new(width: u32, height: u32) -> Self {
-        let words_per_row = width.div_ceil(WORD) as usize;
+        let words_per_row = width.div_ceil(WORD_BITS) as usize;
         Self { width, words_per_row, words: vec![0; words_per_row * height as usize] }
     }
 
@@ -44,18 +44,18 @@ impl Canvas {
 
     pub(super) fn rect(&mut self, rect: Rect) {
         for y in rect.y..rect.y + rect.h {
-            self.run(rect.x, y, rect.w);
+            self.draw_run(rect.x, y, rect.w);
         }
     }
 
     /// Draws `length` black dots from `x` on.
-    fn run(&mut self, x: u32, y: u32, length: u32) {
+    fn draw_run(&mut self, x: u32, y: u32, length: u32) {
         let (mut at, end) = (x, x + length);
         while at < end {
-            let offset = at % WORD;
-            let count = (WORD - offset).min(end - at);
-            let bits = u64::MAX >> (WORD - count) << (WORD - count) >> offset;
-            self.word(y as usize, (at / WORD) as usize, bits, Colour::Black);
+            let offset = at % WORD_BITS;
+            let count = (WORD_BITS - offset).min(end - at);
+            let bits = u64::MAX >> (WORD_BITS - count) << (WORD_BITS - count) >> offset;
+            self.draw_word(y as usize, (at / WORD_BITS) as usize, bits, Colour::Black);
             at += count;
         }
     }
@@ -66,34 +66,39 @@ impl Canvas {
         let mut pen = 0;
         for character in text.line.chars() {
             let glyph = font::glyph(text.weight, character);
-            let picture = font::picture(glyph, text.size);
+            let bitmap = font::glyph_bitmap(glyph, text.size);
             let dots = (pen * text.size + font::UNITS_PER_EM / 2) / font::UNITS_PER_EM;
-            let x = (text.x + dots) as i32 + picture.left;
-            let top = text.baseline as i32 + picture.top;
-            for (row, y) in picture.rows.iter().zip(top..) {
-                self.bits(x, y, *row, text.colour);
+            let x = (text.x + dots) as i32 + bitmap.left;
+            let top = text.baseline as i32 + bitmap.top;
+            for (row, y) in bitmap.rows.iter().zip(top..) {
+                self.draw_bits(x, y, *row, text.colour);
             }
             pen += u32::from(glyph.advance);
         }
     }
 
     /// Draws 128 dots from `x` on, in the colour where the bit is set.
-    fn bits(&mut self, x: i32, y: i32, bits: u128, colour: Colour) {
+    fn draw_bits(&mut self, x: i32, y: i32, bits: u128, colour: Colour) {
         let (Ok(x), Ok(y)) = (u32::try_from(x), usize::try_from(y)) else { return };
-        let (first, offset) = ((x / WORD) as usize, x % WORD);
+        let (first, offset) = ((x / WORD_BITS) as usize, x % WORD_BITS);
         let aligned = bits >> offset;
-        self.word(y, first, (aligned >> WORD) as u64, colour);
-        self.word(y, first + 1, aligned as u64, colour);
+        self.draw_word(y, first, (aligned >> WORD_BITS) as u64, colour);
+        self.draw_word(y, first + 1, aligned as u64, colour);
         if offset > 0 {
-            self.word(y, first + 2, (bits << (2 * WORD - offset) >> WORD) as u64, colour);
+            self.draw_word(
+                y,
+                first + 2,
+                (bits << (2 * WORD_BITS - offset) >> WORD_BITS) as u64,
+                colour,
+            );
         }
     }
 
-    fn word(&mut self, y: usize, place: usize, bits: u64, colour: Colour) {
-        if place >= self.words_per_row {
+    fn draw_word(&mut self, y: usize, column: usize, bits: u64, colour: Colour) {
+        if column >= self.words_per_row {
             return;
         }
-        if let Some(word) = self.words.get_mut(y * self.words_per_row + place) {
+        if let Some(word) = self.words.get_mut(y * self.words_per_row + column) {
             match colour {
                 Colour::Black => *word |= bits,
                 Colour::White => *word &= !bits,
@@ -110,7 +115,7 @@ mod tests {
         let per_row = canvas.bytes_per_row();
         let bits = |byte: &u8| {
             let byte = *byte;
-            (0..8).rev().map(move |place| if byte >> place & 1 == 1 { '1' } else { '0' })
+            (0..8).rev().map(move |column| if byte >> column & 1 == 1 { '1' } else { '0' })
         };
         canvas.into_bytes().chunks(per_row).map(|row| row.iter().flat_map(bits).collect()).collect()
     }
@@ -127,7 +132,7 @@ mod tests {
     fn bits_land_where_they_should_at_every_offset() {
         for x in 0..140 {
             let mut canvas = Canvas::new(320, 1);
-            canvas.bits(x as i32, 0, 1 << 127 | 1, Colour::Black);
+            canvas.draw_bits(x as i32, 0, 1 << 127 | 1, Colour::Black);
             let row = shown(canvas).concat();
             let dots: Vec<usize> = row.match_indices('1').map(|(at, _)| at).collect();
             assert_eq!(dots, [x, x + 127]);
@@ -137,8 +142,8 @@ mod tests {
     #[test]
     fn nothing_is_drawn_left_of_the_canvas() {
         let mut canvas = Canvas::new(64, 1);
-        canvas.bits(-1, 0, u128::MAX, Colour::Black);
-        canvas.bits(0, -1, u128::MAX, Colour::Black);
+        canvas.draw_bits(-1, 0, u128::MAX, Colour::Black);
+        canvas.draw_bits(0, -1, u128::MAX, Colour::Black);
         assert_eq!(shown(canvas), ["0".repeat(64)]);
     }
 }

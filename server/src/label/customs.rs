@@ -23,26 +23,26 @@ const VALUE: Span = span(660, 784);
 
 /// Baselines of the rows, 28 dots apart for text of 24. Four fill the box; with more items, the last row counts the
 /// rest.
-const ROWS: [u32; 4] = [1032, 1060, 1088, 1116];
+const ROW_BASELINES: [u32; 4] = [1032, 1060, 1088, 1116];
 const DESCRIPTION_STYLE: Style = regular(&[24, 22, 20]);
 /// The style of figures. They shrink further than words, because a cut figure would be wrong.
 const FIGURE_STYLE: Style = regular(&[24, 22, 20, 18, 16, 14, 12]);
 const HEADING_STYLE: Style = bold(&[18, 16, 14]);
 
 /// Draws headings, items and total. `total_baseline` is below the rows that are used.
-pub(super) fn customs(page: &mut Page, order: &OrderRequest, total_baseline: u32) {
+pub(super) fn draw_customs(page: &mut Page, order: &OrderRequest, total_baseline: u32) {
     let items = items(order);
-    let (listed, further) = items.split_at(listed(items.len()));
-    headings(page, listed.iter().any(|item| item.origin.is_some()));
-    for (item, y) in listed.iter().zip(ROWS) {
-        row(page, item, y);
+    let (listed, further) = items.split_at(listed_rows(items.len()));
+    draw_headings(page, listed.iter().any(|item| item.origin.is_some()));
+    for (item, y) in listed.iter().zip(ROW_BASELINES) {
+        draw_row(page, item, y);
     }
     let across = span(DESCRIPTION.left, VALUE.right);
-    if let (false, Some(y)) = (further.is_empty(), ROWS.last()) {
-        let more = format!("+ {} {}", further.len(), label_text::MORE);
+    if let (false, Some(y)) = (further.is_empty(), ROW_BASELINES.last()) {
+        let more = format!("+ {} {}", further.len(), label_text::MORE_ITEMS);
         page.line(&more, TextSlot::new(*y, across, DESCRIPTION_STYLE));
     }
-    page.line(&total(order), TextSlot::new(total_baseline, across, bold(&[24, 22, 20])));
+    page.line(&total_line(order), TextSlot::new(total_baseline, across, bold(&[24, 22, 20])));
 }
 
 /// Returns how many rows the box can give to other texts.
@@ -52,38 +52,38 @@ pub(super) fn free_rows(order: &OrderRequest) -> usize {
     } else {
         order.products.len()
     };
-    ROWS.len().saturating_sub(items)
+    ROW_BASELINES.len().saturating_sub(items)
 }
 
 /// Returns the fields that describe an item and are cut.
 pub(super) fn cut_fields(order: &OrderRequest) -> Vec<String> {
     let slot = TextSlot::new(0, DESCRIPTION, DESCRIPTION_STYLE);
     let is_cut = |text: &str| !fits_into(&clean(text), DESCRIPTION_STYLE, &[slot]);
-    let products = order.products.iter().take(listed(order.products.len()));
-    let own = products.clone().enumerate().filter_map(|(place, product)| {
-        let (field, text) = described(product)?;
+    let products = order.products.iter().take(listed_rows(order.products.len()));
+    let product_fields = products.clone().enumerate().filter_map(|(place, product)| {
+        let (field, text) = description_field(product)?;
         is_cut(text).then(|| format!("products[{place}].{field}"))
     });
     // The field is reported once, however many items it describes.
-    let is_shown =
-        order.products.is_empty() || products.clone().any(|product| described(product).is_none());
+    let is_shown = order.products.is_empty()
+        || products.clone().any(|product| description_field(product).is_none());
     let goods = order.customs_info.as_ref().filter(|_| is_shown);
     let goods = goods.and_then(|goods| goods.description.as_deref()).filter(|text| is_cut(text));
-    own.chain(goods.map(|_| "customsInfo.description".to_owned())).collect()
+    product_fields.chain(goods.map(|_| "customsInfo.description".to_owned())).collect()
 }
 
 /// Returns how many of the items have their own row.
-fn listed(items: usize) -> usize {
-    if items > ROWS.len() { ROWS.len() - 1 } else { items }
+fn listed_rows(items: usize) -> usize {
+    if items > ROW_BASELINES.len() { ROW_BASELINES.len() - 1 } else { items }
 }
 
 /// Returns the text that describes a product, preceded by the name of its field.
-fn described(product: &Product) -> Option<(&'static str, &str)> {
-    let own = product.description.as_deref().map(|text| ("description", text));
-    own.or(product.sku.as_deref().map(|text| ("sku", text)))
+fn description_field(product: &Product) -> Option<(&'static str, &str)> {
+    let description = product.description.as_deref().map(|text| ("description", text));
+    description.or(product.sku.as_deref().map(|text| ("sku", text)))
 }
 
-fn headings(page: &mut Page, with_origin: bool) {
+fn draw_headings(page: &mut Page, with_origin: bool) {
     let caption = span(DESCRIPTION.left, QUANTITY_HEADING.left);
     page.line(label_text::CUSTOMS, TextSlot::new(1004, caption, bold(&[20])));
     page.line(label_text::QUANTITY, TextSlot::new(1004, QUANTITY_HEADING, HEADING_STYLE).right());
@@ -113,21 +113,21 @@ fn items(order: &OrderRequest) -> Vec<Item> {
             quantity: 1,
             hs_code: clean(hs_code),
             origin: None,
-            value: money(order, order.parcel_details.declared_value),
+            value: format_money(order, order.parcel_details.declared_value),
         }];
     }
-    let of_product = |product: &Product| Item {
-        description: clean(described(product).map_or(description, |(_, text)| text)),
+    let product_item = |product: &Product| Item {
+        description: clean(description_field(product).map_or(description, |(_, text)| text)),
         quantity: product.quantity,
         hs_code: clean(product.hs_code.as_deref().unwrap_or(hs_code)),
         origin: product.country_of_origin,
-        value: money(order, line_value(product)),
+        value: format_money(order, line_value(product)),
     };
-    order.products.iter().map(of_product).collect()
+    order.products.iter().map(product_item).collect()
 }
 
-fn row(page: &mut Page, item: &Item, y: u32) {
-    let hs_code = if item.hs_code.is_empty() { label_text::NOTHING } else { &item.hs_code };
+fn draw_row(page: &mut Page, item: &Item, y: u32) {
+    let hs_code = if item.hs_code.is_empty() { label_text::MISSING_VALUE } else { &item.hs_code };
     page.line(&item.description, TextSlot::new(y, DESCRIPTION, DESCRIPTION_STYLE));
     page.line(&item.quantity.to_string(), TextSlot::new(y, QUANTITY, FIGURE_STYLE).right());
     page.line(hs_code, TextSlot::new(y, HS_CODE, FIGURE_STYLE));
@@ -143,22 +143,22 @@ pub(super) fn line_value(product: &Product) -> Decimal {
 }
 
 /// Returns the totals of the parcel. The declared value need not be the sum of the items.
-fn total(order: &OrderRequest) -> String {
+fn total_line(order: &OrderRequest) -> String {
     let pieces: u64 = order.products.iter().map(|product| u64::from(product.quantity)).sum();
-    let declared = money(order, order.parcel_details.declared_value);
-    let weight = weight(order);
+    let declared = format_money(order, order.parcel_details.declared_value);
+    let weight = format_weight(order);
     let items = if pieces > 1 { label_text::ITEMS } else { label_text::ITEM };
     let count = format!("{} {} {items}", label_text::TOTAL, pieces.max(1));
     format!("{count}   {weight}   {declared}")
 }
 
 /// Returns the weight in kilograms, at least a gram.
-pub(super) fn weight(order: &OrderRequest) -> String {
+pub(super) fn format_weight(order: &OrderRequest) -> String {
     let kilograms = order.parcel_details.kilograms().map(|kg| kg.max(Decimal::new(1, 3)));
-    kilograms.map_or(label_text::NOTHING.to_owned(), |kg| format!("{} kg", kg.normalize()))
+    kilograms.map_or(label_text::MISSING_VALUE.to_owned(), |kg| format!("{} kg", kg.normalize()))
 }
 
-fn money(order: &OrderRequest, amount: Decimal) -> String {
+fn format_money(order: &OrderRequest, amount: Decimal) -> String {
     let amount = amount.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero);
     format!("{} {amount:.2}", order.parcel_details.currency)
 }

@@ -126,12 +126,12 @@ pub(super) struct Qr {
     pub modules: u32,
     pub data: String,
     /// The position for printers that encode the symbol themselves, perhaps one version larger.
-    pub native: Spot,
+    pub native: QrPlacement,
 }
 
 /// The corner and the module of a QR symbol that a printer encodes itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct QrPlacement {
     pub x: u32,
     pub y: u32,
     pub module: u32,

@@ -14,7 +14,7 @@ use ab_glyph::{Font, FontRef, GlyphId};
 pub(super) const UNITS_PER_EM: u32 = 2048;
 
 /// The id of the glyph for a character that the font lacks: a box.
-pub(super) const BOX: u16 = 0;
+pub(super) const NOTDEF: u16 = 0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
@@ -49,13 +49,13 @@ pub(super) struct Glyph {
     pub face: Typeface,
     pub id: u16,
     pub advance: u16,
-    pub ink_bounds: Area,
+    pub ink_bounds: BoundingBox,
 }
 
 /// A box that contains the ink, relative to the pen on the baseline, with x to the right and y downward.
 /// Empty for spaces.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Area {
+pub(super) struct BoundingBox {
     pub left: i32,
     pub top: i32,
     pub right: i32,
@@ -91,25 +91,25 @@ pub(super) fn glyph(weight: Weight, character: char) -> Glyph {
         Weight::Regular => &REGULAR,
         Weight::Bold => &BOLD,
     };
-    let own = face.glyph(character);
-    if own.id == BOX { beyond(character).unwrap_or(own) } else { own }
+    let glyph = face.glyph(character);
+    if glyph.id == NOTDEF { fallback_glyph(character).unwrap_or(glyph) } else { glyph }
 }
 
 #[cfg(feature = "cjk")]
-fn beyond(character: char) -> Option<Glyph> {
+fn fallback_glyph(character: char) -> Option<Glyph> {
     let glyph = HAN.glyph(character);
-    (glyph.id != BOX).then_some(glyph)
+    (glyph.id != NOTDEF).then_some(glyph)
 }
 
 #[cfg(not(feature = "cjk"))]
-fn beyond(_: char) -> Option<Glyph> {
+fn fallback_glyph(_: char) -> Option<Glyph> {
     None
 }
 
 /// Returns `true` if a label can show this character; any other becomes a box.
 #[cfg(test)]
 pub(crate) fn is_drawable(character: char) -> bool {
-    glyph(Weight::Regular, character).id != BOX
+    glyph(Weight::Regular, character).id != NOTDEF
 }
 
 /// Returns the width of `text` in dots, rounded up.
@@ -122,19 +122,19 @@ impl Face {
     #[expect(clippy::expect_used, reason = "the fonts are part of the program; tests read both")]
     fn new(face: Typeface, name: &'static str, data: &'static [u8]) -> Self {
         let font = FontRef::try_from_slice(data).expect("a font of the program");
-        let scale = UNITS_PER_EM as f32 / own_units(&font);
+        let scale = UNITS_PER_EM as f32 / units_per_em(&font);
         let measure = |id: GlyphId| {
             let advance = (font.h_advance_unscaled(id) * scale).round() as u16;
             Glyph { face, id: id.0, advance, ink_bounds: ink_bounds(&font, id, scale) }
         };
-        let missing = measure(GlyphId(BOX));
+        let missing = measure(GlyphId(NOTDEF));
         let mut glyphs = Vec::new();
         for (id, character) in font.codepoint_ids() {
-            let place = character as usize;
-            if glyphs.len() <= place {
-                glyphs.resize(place + 1, missing);
+            let index = character as usize;
+            if glyphs.len() <= index {
+                glyphs.resize(index + 1, missing);
             }
-            if let Some(slot) = glyphs.get_mut(place) {
+            if let Some(slot) = glyphs.get_mut(index) {
                 *slot = measure(id);
             }
         }
@@ -152,9 +152,9 @@ impl Face {
 }
 
 /// Measures the box of a glyph's ink. (`ab_glyph` has the upper edge below the lower one.)
-fn ink_bounds(font: &FontRef<'_>, id: GlyphId, scale: f32) -> Area {
+fn ink_bounds(font: &FontRef<'_>, id: GlyphId, scale: f32) -> BoundingBox {
     let bounds = font.outline(id).map(|outline| outline.bounds).unwrap_or_default();
-    Area {
+    BoundingBox {
         left: (bounds.min.x * scale).floor() as i32,
         top: -(bounds.min.y.max(bounds.max.y) * scale).ceil() as i32,
         right: (bounds.max.x * scale).ceil() as i32,
@@ -164,7 +164,7 @@ fn ink_bounds(font: &FontRef<'_>, id: GlyphId, scale: f32) -> Area {
 
 /// A glyph as dots, placed relative to the pen on the baseline.
 #[derive(Debug, Default)]
-pub(super) struct Picture {
+pub(super) struct GlyphBitmap {
     /// The position of the left column, from the pen.
     pub left: i32,
     /// The position of the top row, from the baseline; negative is above.
@@ -173,13 +173,14 @@ pub(super) struct Picture {
     pub rows: Vec<u128>,
 }
 
-type Key = (Typeface, u32, u16);
-static PICTURES: LazyLock<Mutex<HashMap<Key, Arc<Picture>>>> = LazyLock::new(Mutex::default);
+type BitmapKey = (Typeface, u32, u16);
+static BITMAPS: LazyLock<Mutex<HashMap<BitmapKey, Arc<GlyphBitmap>>>> =
+    LazyLock::new(Mutex::default);
 
 /// Returns the picture of a glyph with an em of `size` dots.
-pub(super) fn picture(glyph: Glyph, size: u32) -> Arc<Picture> {
-    let mut pictures = PICTURES.lock().unwrap_or_else(PoisonError::into_inner);
-    let drawn = pictures.entry((glyph.face, size, glyph.id)).or_insert_with(|| {
+pub(super) fn glyph_bitmap(glyph: Glyph, size: u32) -> Arc<GlyphBitmap> {
+    let mut bitmaps = BITMAPS.lock().unwrap_or_else(PoisonError::into_inner);
+    let drawn = bitmaps.entry((glyph.face, size, glyph.id)).or_insert_with(|| {
         let font = &face(glyph.face).font;
         let scale = ab_glyph::PxScale::from(size as f32 * line_height(font));
         Arc::new(draw(font, GlyphId(glyph.id).with_scale(scale)))
@@ -189,17 +190,17 @@ pub(super) fn picture(glyph: Glyph, size: u32) -> Arc<Picture> {
 
 /// Returns the height of a line in ems. `ab_glyph` scales by this height, ascent plus descent, not by the em.
 fn line_height(font: &FontRef<'_>) -> f32 {
-    font.height_unscaled() / own_units(font)
+    font.height_unscaled() / units_per_em(font)
 }
 
 /// Returns the number of a font's own units in one em.
-fn own_units(font: &FontRef<'_>) -> f32 {
+fn units_per_em(font: &FontRef<'_>) -> f32 {
     font.units_per_em().unwrap_or(UNITS_PER_EM as f32)
 }
 
-fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> Picture {
-    let is_box = glyph.id.0 == BOX;
-    let Some(outline) = font.outline_glyph(glyph) else { return Picture::default() };
+fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> GlyphBitmap {
+    let is_box = glyph.id.0 == NOTDEF;
+    let Some(outline) = font.outline_glyph(glyph) else { return GlyphBitmap::default() };
     let bounds = outline.px_bounds();
     let mut rows = vec![0; bounds.height() as usize];
     outline.draw(|x, y, coverage| {
@@ -210,13 +211,13 @@ fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> Picture {
         }
     });
     if is_box {
-        frame(&mut rows, bounds.width() as u32);
+        draw_box_sides(&mut rows, bounds.width() as u32);
     }
-    Picture { left: bounds.min.x as i32, top: bounds.min.y as i32, rows }
+    GlyphBitmap { left: bounds.min.x as i32, top: bounds.min.y as i32, rows }
 }
 
 /// Draws the sides of the box: its strokes are so thin that small sizes lose them.
-fn frame(rows: &mut [u128], width: u32) {
+fn draw_box_sides(rows: &mut [u128], width: u32) {
     let across = u128::MAX << 128_u32.saturating_sub(width).min(127);
     let sides = 1 << 127 | across & across.wrapping_neg();
     for row in rows.iter_mut() {
@@ -238,8 +239,8 @@ mod tests {
         assert_eq!(regular.font.units_per_em(), Some(UNITS_PER_EM as f32));
         assert_eq!(bold.font.units_per_em(), Some(UNITS_PER_EM as f32));
         for character in '\0'..'\u{3000}' {
-            let missing = regular.glyph(character).id == BOX;
-            assert_eq!(missing, bold.glyph(character).id == BOX, "{character:?}");
+            let missing = regular.glyph(character).id == NOTDEF;
+            assert_eq!(missing, bold.glyph(character).id == NOTDEF, "{character:?}");
         }
     }
 
@@ -257,8 +258,8 @@ mod tests {
     #[test]
     fn a_missing_character_is_a_visible_box() {
         let glyph = glyph(Weight::Regular, 'ก');
-        assert_eq!(glyph.id, BOX);
-        let rows = &picture(glyph, 40).rows;
+        assert_eq!(glyph.id, NOTDEF);
+        let rows = &glyph_bitmap(glyph, 40).rows;
         assert!(rows.iter().filter(|row| **row != 0).count() > 20);
     }
 
@@ -267,7 +268,7 @@ mod tests {
     fn a_box_has_four_sides_in_every_size() {
         for weight in [Weight::Regular, Weight::Bold] {
             for size in 10..=84 {
-                let picture = picture(glyph(weight, 'ก'), size);
+                let picture = glyph_bitmap(glyph(weight, 'ก'), size);
                 let across = picture.rows.iter().copied().reduce(|all, row| all | row).unwrap();
                 let (left, right) =
                     (1 << 127 >> across.leading_zeros(), 1 << across.trailing_zeros());
@@ -295,11 +296,11 @@ mod tests {
     fn chinese_is_as_large_as_its_neighbours() {
         let (han, latin) = (glyph(Weight::Bold, '国'), glyph(Weight::Bold, 'W'));
         assert_eq!(u32::from(han.advance), UNITS_PER_EM);
-        let height = |ink_bounds: Area| ink_bounds.bottom - ink_bounds.top;
+        let height = |ink_bounds: BoundingBox| ink_bounds.bottom - ink_bounds.top;
         assert!(
             (1..2).contains(&(height(han.ink_bounds) / height(latin.ink_bounds))),
             "{han:?} {latin:?}"
         );
-        assert!((30..=40).contains(&picture(han, 40).rows.len()));
+        assert!((30..=40).contains(&glyph_bitmap(han, 40).rows.len()));
     }
 }

@@ -8,8 +8,8 @@ use parcelo::{CountryCode, Language, OrderRequest};
 use super::{
     LabelData, customs,
     element::{Element, Span},
-    invoice_items::{self, Item, money},
-    invoice_text::{self as words, Term, second},
+    invoice_items::{self, Item, format_amount},
+    invoice_text::{self as words, BilingualText, other_language},
     label_text,
     page::{Page, RULE, TextSlot, bold, regular, span},
     pdf::{Paper, PrintScaling},
@@ -21,7 +21,7 @@ use crate::domain::country_language;
 
 /// A4, in half points.
 pub(super) const A4: Paper =
-    Paper { width: 1190, height: 1684, points_per_unit: 0.5, scaling: PrintScaling::AsUsual };
+    Paper { width: 1190, height: 1684, points_per_unit: 0.5, scaling: PrintScaling::Allowed };
 
 /// The span between the margins of 13 mm.
 const TEXT: Span = span(72, 1118);
@@ -34,7 +34,7 @@ const INSET: u32 = 12;
 
 const CAPTION: Style = bold(&[16, 14, 12]);
 const SMALL: Style = regular(&[14, 12, 10]);
-const VALUE: Style = regular(&[20, 18, 16, 14, 12, 10]);
+const VALUE_STYLE: Style = regular(&[20, 18, 16, 14, 12, 10]);
 /// The style of texts that may be long, which are wrapped before they are cut.
 const LONG: Style = regular(&[20, 18, 16, 14]);
 const LINE_HEIGHT: u32 = 26;
@@ -56,17 +56,17 @@ const UNIT_VALUE: Span = span(876, 988);
 const AMOUNT: Span = span(996, 1118);
 
 /// Draws the pages of an invoice.
-pub(super) fn pages(data: &LabelData<'_>) -> Vec<Vec<Element>> {
+pub(super) fn draw_pages(data: &LabelData<'_>) -> Vec<Vec<Element>> {
     let items = invoice_items::items(data.order);
     let mut invoice = Invoice::new(data);
-    invoice.parties();
-    invoice.facts();
-    invoice.headings();
+    invoice.draw_parties();
+    invoice.draw_facts();
+    invoice.draw_headings();
     for (number, item) in (1..).zip(&items) {
-        invoice.row(number, item);
+        invoice.draw_row(number, item);
     }
-    invoice.totals(&items);
-    invoice.statement();
+    invoice.draw_totals(&items);
+    invoice.draw_statement();
     invoice.finish()
 }
 
@@ -75,7 +75,7 @@ struct Invoice<'a> {
     data: &'a LabelData<'a>,
     /// The language that comes first.
     first: Language,
-    done: Vec<Page>,
+    finished: Vec<Page>,
     page: Page,
     /// The height to which the page is filled.
     y: u32,
@@ -84,13 +84,13 @@ struct Invoice<'a> {
 impl<'a> Invoice<'a> {
     fn new(data: &'a LabelData<'a>) -> Self {
         let first = country_language(data.order.receiver.address.country);
-        let mut invoice = Self { data, first, done: Vec::new(), page: Page::default(), y: 0 };
-        invoice.header();
+        let mut invoice = Self { data, first, finished: Vec::new(), page: Page::default(), y: 0 };
+        invoice.draw_header();
         invoice
     }
 
     /// Draws title and number, on every page.
-    fn header(&mut self) {
+    fn draw_header(&mut self) {
         let title = TextSlot::new(104, span(72, 800), bold(&[34, 32, 30]));
         self.page.line(&words::TITLE.both(self.first), title);
         let number = TextSlot::new(104, span(808, 1118), bold(&[24, 22, 20, 18, 16, 14])).right();
@@ -99,7 +99,7 @@ impl<'a> Invoice<'a> {
         if self.data.sandbox {
             self.page.rect((TEXT.left, self.y), (TEXT.width(), 44));
             let mark = TextSlot::new(self.y + 32, TEXT, bold(&[28])).centre().white();
-            self.page.line(label_text::sandbox(self.data.layout), mark);
+            self.page.line(label_text::sandbox_notice(self.data.layout), mark);
             self.y += 58;
         }
     }
@@ -107,17 +107,17 @@ impl<'a> Invoice<'a> {
     /// Starts a new page if `height` does not fit on this one.
     fn make_room(&mut self, height: u32) {
         if self.y + height > BOTTOM {
-            self.done.push(std::mem::take(&mut self.page));
-            self.header();
-            self.headings();
+            self.finished.push(std::mem::take(&mut self.page));
+            self.draw_header();
+            self.draw_headings();
         }
     }
 
     /// Draws exporter and consignee side by side, in boxes of the same height.
-    fn parties(&mut self) {
+    fn draw_parties(&mut self) {
         let top = self.y;
-        let from = self.party(LEFT, words::EXPORTER, &sender(self.data, self.first));
-        let to = self.party(RIGHT, words::CONSIGNEE, &receiver(self.data, self.first));
+        let from = self.draw_party(LEFT, words::EXPORTER, &sender_lines(self.data, self.first));
+        let to = self.draw_party(RIGHT, words::CONSIGNEE, &receiver_lines(self.data, self.first));
         let bottom = from.max(to) + INSET;
         for across in [LEFT, RIGHT] {
             self.page.outline(across, (top, bottom));
@@ -126,7 +126,7 @@ impl<'a> Invoice<'a> {
     }
 
     /// Draws the lines of one party; returns the baseline of the last.
-    fn party(&mut self, box_span: Span, caption: Term, lines: &[String]) -> u32 {
+    fn draw_party(&mut self, box_span: Span, caption: BilingualText, lines: &[String]) -> u32 {
         let across = span(box_span.left + INSET, box_span.right - INSET);
         let mut y = self.y + 28;
         self.page.line(&caption.both(self.first), TextSlot::new(y, across, CAPTION));
@@ -140,7 +140,7 @@ impl<'a> Invoice<'a> {
     }
 
     /// Draws the facts about the whole parcel, in cells.
-    fn facts(&mut self) {
+    fn draw_facts(&mut self) {
         let (data, order, first) = (self.data, self.data.order, self.first);
         let goods = order.customs_info.clone().unwrap_or_default();
         let contents = goods.contents_category.as_ref().and_then(words::contents_category);
@@ -160,36 +160,36 @@ impl<'a> Invoice<'a> {
             ],
             [
                 (words::PACKAGES, Some("1".to_owned())),
-                (words::GROSS_WEIGHT, Some(customs::weight(order))),
-                (words::SIZE, size(order)),
+                (words::GROSS_WEIGHT, Some(customs::format_weight(order))),
+                (words::SIZE, dimensions(order)),
                 (words::CURRENCY, Some(order.parcel_details.currency.to_string())),
             ],
         ];
         for row in rows {
-            self.cells(row);
+            self.draw_cells(row);
         }
         self.y += 16;
     }
 
-    fn cells(&mut self, cells: [(Term, Option<String>); 4]) {
+    fn draw_cells(&mut self, cells: [(BilingualText, Option<String>); 4]) {
         const HEIGHT: u32 = 62;
         let width = TEXT.width() / cells.len() as u32;
-        for (place, (caption, value)) in (0..).zip(cells) {
-            let left = TEXT.left + place * width;
+        for (column, (caption, value)) in (0..).zip(cells) {
+            let left = TEXT.left + column * width;
             // Neighbouring cells share a rule.
             let across = span(left, (left + width + RULE).min(TEXT.right));
             self.page.outline(across, (self.y, self.y + HEIGHT + RULE));
             let inside = span(left + INSET, left + width - INSET);
             let caption = caption.both(self.first);
             self.page.line(&caption, TextSlot::new(self.y + 22, inside, SMALL));
-            let value = clean(value.as_deref().unwrap_or(label_text::NOTHING));
-            self.page.line(&value, TextSlot::new(self.y + 50, inside, VALUE));
+            let value = clean(value.as_deref().unwrap_or(label_text::MISSING_VALUE));
+            self.page.line(&value, TextSlot::new(self.y + 50, inside, VALUE_STYLE));
         }
         self.y += HEIGHT;
     }
 
     /// Draws the headings of the columns, with one language below the other.
-    fn headings(&mut self) {
+    fn draw_headings(&mut self) {
         let columns = [
             (words::ITEM_NUMBER, NUMBER, false),
             (words::DESCRIPTION, DESCRIPTION, false),
@@ -201,7 +201,7 @@ impl<'a> Invoice<'a> {
             (words::AMOUNT, AMOUNT, true),
         ];
         for (heading, across, is_figure) in columns {
-            let lines = [(self.first, 24, CAPTION), (second(self.first), 44, SMALL)];
+            let lines = [(self.first, 24, CAPTION), (other_language(self.first), 44, SMALL)];
             for (language, below, style) in lines {
                 let slot = TextSlot::new(self.y + below, across, style);
                 let slot = if is_figure { slot.right() } else { slot };
@@ -213,7 +213,7 @@ impl<'a> Invoice<'a> {
         self.y += 6;
     }
 
-    fn row(&mut self, number: usize, item: &Item) {
+    fn draw_row(&mut self, number: usize, item: &Item) {
         let widths = [DESCRIPTION.width(); MAX_DESCRIPTION_LINES];
         let height = fit(&item.description, ROW_TEXT, &widths).lines.len().max(1) as u32;
         let height = height * ROW_HEIGHT + 10;
@@ -235,8 +235,8 @@ impl<'a> Invoice<'a> {
         let figures = [
             (item.quantity.to_string(), QUANTITY),
             (net.unwrap_or_default(), NET_KG),
-            (money(item.unit_value), UNIT_VALUE),
-            (money(item.amount), AMOUNT),
+            (format_amount(item.unit_value), UNIT_VALUE),
+            (format_amount(item.amount), AMOUNT),
         ];
         for (text, across) in figures {
             self.page.line(&text, TextSlot::new(first, across, ROW_FIGURE).right());
@@ -246,9 +246,9 @@ impl<'a> Invoice<'a> {
     }
 
     /// Draws the sums of the items, and the declared value, which may be more: freight is not an item.
-    fn totals(&mut self, items: &[Item]) {
+    fn draw_totals(&mut self, items: &[Item]) {
         self.make_room(230);
-        let sum = invoice_items::sum(items);
+        let sum = invoice_items::totals(items);
         let net = sum.net_weight_kg.map(|net| net.normalize().to_string());
         let currency = self.data.order.parcel_details.currency;
         let baseline = self.y + 34;
@@ -257,7 +257,10 @@ impl<'a> Invoice<'a> {
         let figures = [
             (sum.quantity.to_string(), QUANTITY),
             (net.unwrap_or_default(), NET_KG),
-            (format!("{currency} {}", money(sum.amount)), span(UNIT_VALUE.left, AMOUNT.right)),
+            (
+                format!("{currency} {}", format_amount(sum.amount)),
+                span(UNIT_VALUE.left, AMOUNT.right),
+            ),
         ];
         for (text, across) in figures {
             let slot = TextSlot::new(baseline, across, bold(&[18, 16, 14, 12, 10, 8]));
@@ -267,14 +270,14 @@ impl<'a> Invoice<'a> {
         self.page.line(&words::DECLARED.both(self.first), caption);
         let slot =
             TextSlot::new(baseline + 34, span(UNIT_VALUE.left, AMOUNT.right), bold(&[20, 18, 16]));
-        self.page.line(&self.declared(), slot.right());
+        self.page.line(&self.declared_value(), slot.right());
         self.y = baseline + 50;
         self.page.rule(self.y, TEXT);
     }
 
     /// Draws the statement that the sender signs.
-    fn statement(&mut self) {
-        for (language, below) in [(self.first, 34), (second(self.first), 58)] {
+    fn draw_statement(&mut self) {
+        for (language, below) in [(self.first, 34), (other_language(self.first), 58)] {
             let slot = TextSlot::new(self.y + below, TEXT, SMALL_TEXT);
             self.page.line(words::STATEMENT.pick(language), slot);
         }
@@ -287,10 +290,10 @@ impl<'a> Invoice<'a> {
 
     /// Adds the page numbers and returns the pages.
     fn finish(mut self) -> Vec<Vec<Element>> {
-        self.done.push(self.page);
-        let count = self.done.len();
+        self.finished.push(self.page);
+        let count = self.finished.len();
         let caption = words::PAGE.both(self.first);
-        let numbered = (1..).zip(self.done).map(|(number, mut page)| {
+        let numbered = (1..).zip(self.finished).map(|(number, mut page)| {
             let slot = TextSlot::new(1640, TEXT, SMALL).right();
             page.line(&format!("{caption} {number} / {count}"), slot);
             page.into_elements()
@@ -298,39 +301,39 @@ impl<'a> Invoice<'a> {
         numbered.collect()
     }
 
-    fn declared(&self) -> String {
+    fn declared_value(&self) -> String {
         let details = &self.data.order.parcel_details;
-        format!("{} {}", details.currency, money(details.declared_value))
+        format!("{} {}", details.currency, format_amount(details.declared_value))
     }
 }
 
 const SMALL_TEXT: Style = regular(&[18, 16, 14]);
 
-fn sender(data: &LabelData<'_>, first: Language) -> Vec<String> {
+fn sender_lines(data: &LabelData<'_>, first: Language) -> Vec<String> {
     let (from, at) = (&data.order.sender, &data.order.sender.address);
     vec![
         clean(or_empty(from.company_name.as_ref())),
         clean(&from.full_name),
         clean(&at.line1),
         clean(or_empty(at.line2.as_ref())),
-        town::of_sender(data.layout, at),
+        town::sender_line(data.layout, at),
         country(at.country, first),
         clean(&from.phone),
         clean(or_empty(from.email.as_ref())),
     ]
 }
 
-fn receiver(data: &LabelData<'_>, first: Language) -> Vec<String> {
+fn receiver_lines(data: &LabelData<'_>, first: Language) -> Vec<String> {
     let (to, at) = (&data.order.receiver, &data.order.receiver.address);
     let id = clean(or_empty(to.national_id.as_ref()));
-    let kind = label_text::id_type(to.id_type.as_ref());
+    let kind = label_text::id_type_name(to.id_type.as_ref());
     vec![
         clean(or_empty(to.company_name.as_ref())),
         clean(&to.full_name),
         if id.is_empty() { id } else { format!("{kind} {id}") },
         clean(&at.line1),
         clean(or_empty(at.line2.as_ref())),
-        town::of_receiver(data.layout, at),
+        town::receiver_line(data.layout, at),
         country(at.country, first),
         clean(&to.phone),
         clean(or_empty(to.email.as_ref())),
@@ -342,7 +345,7 @@ fn country(code: CountryCode, language: Language) -> String {
 }
 
 /// Returns length, width and height, if the order has all three.
-fn size(order: &OrderRequest) -> Option<String> {
+fn dimensions(order: &OrderRequest) -> Option<String> {
     let details = &order.parcel_details;
     let sides = [details.length_cm?, details.width_cm?, details.height_cm?];
     let sides = sides.map(|side| side.normalize().to_string());

@@ -23,7 +23,7 @@ pub(super) struct Item {
 
 /// The sums of the rows.
 #[derive(Debug)]
-pub(super) struct Sum {
+pub(super) struct Totals {
     pub quantity: u64,
     /// The sum, if every row has a weight: a partial sum would be mistaken for the total.
     pub net_weight_kg: Option<Decimal>,
@@ -47,7 +47,7 @@ pub(super) fn items(order: &OrderRequest) -> Vec<Item> {
             amount: declared,
         }];
     }
-    let of_product = |product: &Product| {
+    let product_item = |product: &Product| {
         let name = product.description.as_deref().unwrap_or(description);
         let quantity = Decimal::from(product.quantity);
         Item {
@@ -60,12 +60,12 @@ pub(super) fn items(order: &OrderRequest) -> Vec<Item> {
             amount: line_value(product),
         }
     };
-    order.products.iter().map(of_product).collect()
+    order.products.iter().map(product_item).collect()
 }
 
-pub(super) fn sum(items: &[Item]) -> Sum {
+pub(super) fn totals(items: &[Item]) -> Totals {
     let net_weights = items.iter().map(|item| item.net_weight_kg);
-    Sum {
+    Totals {
         quantity: items.iter().map(|item| u64::from(item.quantity)).sum(),
         net_weight_kg: net_weights.sum::<Option<Decimal>>(),
         amount: items.iter().map(|item| item.amount).sum(),
@@ -73,7 +73,7 @@ pub(super) fn sum(items: &[Item]) -> Sum {
 }
 
 /// Writes an amount with all its decimals, at least two, because rounded rows would not add up to a rounded total.
-pub(super) fn money(amount: Decimal) -> String {
+pub(super) fn format_amount(amount: Decimal) -> String {
     let mut amount = amount.normalize();
     if amount.scale() < 2 {
         amount.rescale(2);
@@ -98,7 +98,7 @@ mod tests {
             ("1000000000000000", "1000000000000000.00"),
         ];
         for (given, shown) in table {
-            assert_eq!(money(given.parse().unwrap()), shown);
+            assert_eq!(format_amount(given.parse().unwrap()), shown);
         }
     }
 
@@ -109,22 +109,22 @@ mod tests {
             product.unit_fob_value = value.parse().unwrap();
         }
         let items = items(&order);
-        let amounts: Vec<_> = items.iter().map(|item| money(item.amount)).collect();
+        let amounts: Vec<_> = items.iter().map(|item| format_amount(item.amount)).collect();
         assert_eq!(amounts, ["0.67", "0.30", "1234567.891"]);
-        let sum = sum(&items);
-        assert_eq!((sum.quantity, money(sum.amount).as_str()), (6, "1234568.861"));
+        let sum = totals(&items);
+        assert_eq!((sum.quantity, format_amount(sum.amount).as_str()), (6, "1234568.861"));
     }
 
     #[test]
     fn a_net_weight_is_of_all_rows_or_not_there() {
         let mut order = sample::order();
-        assert_eq!(sum(&items(&order)).net_weight_kg, None);
+        assert_eq!(totals(&items(&order)).net_weight_kg, None);
         for product in &mut order.products {
             product.unit_net_weight_kg = Some(Decimal::new(125, 3));
         }
-        assert_eq!(sum(&items(&order)).net_weight_kg, Some(Decimal::new(750, 3)));
+        assert_eq!(totals(&items(&order)).net_weight_kg, Some(Decimal::new(750, 3)));
         order.products[1].unit_net_weight_kg = None;
-        assert_eq!(sum(&items(&order)).net_weight_kg, None);
+        assert_eq!(totals(&items(&order)).net_weight_kg, None);
     }
 
     #[test]

@@ -24,15 +24,15 @@ pub(super) const TOTAL: &str = "TOTAL";
 pub(super) const ITEM: &str = "item / artículo";
 pub(super) const ITEMS: &str = "items / artículos";
 pub(super) const INSTRUCTIONS: &str = "DELIVERY / ENTREGA";
-pub(super) const MORE: &str = "more: see the invoice / más: ver la factura";
+pub(super) const MORE_ITEMS: &str = "more: see the invoice / más: ver la factura";
 
 /// The number of pieces, 1 of 1: every order is a single parcel.
 pub(super) const ONE_PIECE: &str = "1 / 1";
 /// The sign for a missing value.
-pub(super) const NOTHING: &str = "—";
+pub(super) const MISSING_VALUE: &str = "—";
 
 /// Returns the text of the sandbox band.
-pub(super) const fn sandbox(layout: Layout) -> &'static str {
+pub(super) const fn sandbox_notice(layout: Layout) -> &'static str {
     match layout {
         Layout::First => "SANDBOX  NO VÁLIDO / NOT FOR SHIPMENT",
         Layout::Second => "SANDBOX  NOT FOR SHIPMENT / NO VÁLIDO",
@@ -40,7 +40,7 @@ pub(super) const fn sandbox(layout: Layout) -> &'static str {
 }
 
 /// Returns the name of a kind of national id on paper.
-pub(super) fn id_type(kind: Option<&IdType>) -> &'static str {
+pub(super) fn id_type_name(kind: Option<&IdType>) -> &'static str {
     match kind {
         Some(IdType::Cedula) => "CÉDULA",
         Some(IdType::Ruc) => "RUC",
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn every_kind_of_national_id_has_its_name() {
         for kind in IdType::KNOWN {
-            assert_ne!(id_type(Some(kind)), id_type(None), "{kind:?}");
+            assert_ne!(id_type_name(Some(kind)), id_type_name(None), "{kind:?}");
         }
     }
 }

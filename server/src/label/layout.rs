@@ -10,9 +10,9 @@ use parcelo::OrderRequest;
 
 use super::{
     LabelData, LabelError, address, code128, customs,
-    element::{Code128, Element, Qr, Span, Spot, WIDTH},
+    element::{Code128, Element, Qr, QrPlacement, Span, WIDTH},
     label_text,
-    page::{Page, RULE, TextSlot, bold, fits_into, regular, shown_in, span},
+    page::{Page, RULE, TextSlot, bold, fits_into, is_fully_shown, regular, span},
     qr, route,
     text::{clean, join},
     text_fit::Style,
@@ -36,69 +36,69 @@ const RECEIVER_TOP: u32 = 380;
 const BARCODE_BAND: (u32, u32) = (733, 980);
 
 /// Returns the elements of a label.
-pub(super) fn layout(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> {
+pub(super) fn lay_out(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> {
     let mut page = Page::default();
-    let foot = Foot::new(data.order, data.layout);
-    frame(&mut page, &foot);
-    header(&mut page, data);
-    band(&mut page, data);
-    address::from(&mut page, data);
-    address::to(&mut page, data);
-    page.push(Element::Qr(qr(data.tracking_url)?));
-    cells(&mut page, data);
-    barcode(&mut page, data)?;
-    if foot.has_customs {
-        customs::customs(&mut page, data.order, foot.total_baseline());
+    let footer = Footer::new(data.order, data.layout);
+    draw_frame(&mut page, &footer);
+    draw_header(&mut page, data);
+    draw_band(&mut page, data);
+    address::draw_sender(&mut page, data);
+    address::draw_receiver(&mut page, data);
+    page.push(Element::Qr(place_qr(data.tracking_url)?));
+    draw_cells(&mut page, data);
+    draw_barcode(&mut page, data)?;
+    if footer.has_customs {
+        customs::draw_customs(&mut page, data.order, footer.total_baseline());
     }
-    foot.draw(&mut page);
+    footer.draw(&mut page);
     Ok(page.into_elements())
 }
 
-fn frame(page: &mut Page, foot: &Foot) {
+fn draw_frame(page: &mut Page, footer: &Footer) {
     page.outline(FRAME, (FRAME_TOP, BARCODE_BAND.0));
-    if foot.is_drawn() {
+    if footer.is_drawn() {
         page.outline(FRAME, (BARCODE_BAND.1, FRAME_BOTTOM));
     }
     for y in [BAND_TOP, BAND_BOTTOM, CELLS_TOP] {
         page.rule(y, FRAME);
     }
-    if foot.has_customs {
-        page.rule(foot.top(), FRAME);
+    if footer.has_customs {
+        page.rule(footer.top(), FRAME);
     }
     page.rule(RECEIVER_TOP, span(FRAME.left, QR_LEFT + RULE));
     page.vertical_rule(QR_LEFT, (BAND_BOTTOM, QR_BOTTOM + RULE));
     page.rule(QR_BOTTOM, span(QR_LEFT, FRAME.right));
 }
 
-fn header(page: &mut Page, data: &LabelData<'_>) {
+fn draw_header(page: &mut Page, data: &LabelData<'_>) {
     // The route has the largest text of the header: parcels are sorted by it.
     let left = span(TEXT.left, 448);
     page.line(label_text::BRAND, TextSlot::new(76, left, bold(&[52])));
-    page.line(service(data), TextSlot::new(112, left, regular(&[26])));
-    let route = route::code(&data.order.receiver.address);
+    page.line(service_name(data), TextSlot::new(112, left, regular(&[26])));
+    let route = route::route_code(&data.order.receiver.address);
     page.line(&route, TextSlot::new(104, span(456, 784), bold(&[84, 72, 60])).right());
 }
 
-fn service(data: &LabelData<'_>) -> &'static str {
-    if crosses_a_border(data.order) { label_text::CROSS_BORDER } else { label_text::DOMESTIC }
+fn service_name(data: &LabelData<'_>) -> &'static str {
+    if is_cross_border(data.order) { label_text::CROSS_BORDER } else { label_text::DOMESTIC }
 }
 
-fn crosses_a_border(order: &OrderRequest) -> bool {
+fn is_cross_border(order: &OrderRequest) -> bool {
     order.sender.address.country != order.receiver.address.country
 }
 
-fn band(page: &mut Page, data: &LabelData<'_>) {
+fn draw_band(page: &mut Page, data: &LabelData<'_>) {
     if data.sandbox {
         // Fill the whole band with black, so that a sandbox label is not mistaken for a real one.
         let height = BAND_BOTTOM - BAND_TOP - RULE;
         page.rect((FRAME.left + RULE, BAND_TOP + RULE), (FRAME.width() - 2 * RULE, height));
         page.line(
-            label_text::sandbox(data.layout),
+            label_text::sandbox_notice(data.layout),
             TextSlot::new(169, TEXT, bold(&[40])).centre().white(),
         );
     } else {
         let text =
-            if crosses_a_border(data.order) { label_text::EXPORT } else { label_text::DOMESTIC };
+            if is_cross_border(data.order) { label_text::EXPORT } else { label_text::DOMESTIC };
         page.line(text, TextSlot::new(164, TEXT, bold(&[28])));
     }
 }
@@ -114,35 +114,36 @@ const QR_QUIET_MODULES: u32 = 4;
 /// The size of a QR module: 7 dots where the URL is short enough, and at least 3 (0.375 mm).
 const QR_MODULE_DOTS: std::ops::RangeInclusive<u32> = 3..=7;
 
-fn qr(url: &str) -> Result<Qr, LabelError> {
-    let modules = qr::modules(url).ok_or(LabelError::Qr)?;
-    let own = qr_spot(modules)?;
+fn place_qr(url: &str) -> Result<Qr, LabelError> {
+    let modules = qr::side_modules(url).ok_or(LabelError::Qr)?;
+    let drawn = qr_placement(modules)?;
     // A ZPL printer encodes the symbol itself, and may choose one version (4 modules) more for the same text.
-    let native = qr_spot(modules + 4)?;
-    let (x, y, module, data) = (own.x, own.y, own.module, url.to_owned());
+    let native = qr_placement(modules + 4)?;
+    let (x, y, module, data) = (drawn.x, drawn.y, drawn.module, url.to_owned());
     Ok(Qr { x, y, module, modules, data, native })
 }
 
 /// Places a symbol of this many modules on a side, as large as possible with its quiet zone inside the box.
-fn qr_spot(modules: u32) -> Result<Spot, LabelError> {
+fn qr_placement(modules: u32) -> Result<QrPlacement, LabelError> {
     let (left, top, width, height) = QR_INSIDE;
     let module = (width / (modules + 2 * QR_QUIET_MODULES)).min(*QR_MODULE_DOTS.end());
     let side = modules * module;
     let fits = QR_MODULE_DOTS.contains(&module);
-    let spot = Spot { x: left + (width - side) / 2, y: top + (height - side) / 2, module };
-    fits.then_some(spot).ok_or(LabelError::Qr)
+    let placement =
+        QrPlacement { x: left + (width - side) / 2, y: top + (height - side) / 2, module };
+    fits.then_some(placement).ok_or(LabelError::Qr)
 }
 
 const CELL: Style = bold(&[34, 32, 30, 28, 26, 24, 22]);
 const REFERENCE: Span = span(512, 784);
 
-fn cells(page: &mut Page, data: &LabelData<'_>) {
+fn draw_cells(page: &mut Page, data: &LabelData<'_>) {
     for x in [196, 316, 496] {
         page.vertical_rule(x, (CELLS_TOP, BARCODE_BAND.0));
     }
-    let (caption, reference) = reference(data);
+    let (caption, reference) = reference_cell(data);
     let cells = [
-        (label_text::WEIGHT, customs::weight(data.order), span(32, 192)),
+        (label_text::WEIGHT, customs::format_weight(data.order), span(32, 192)),
         (label_text::PIECES, label_text::ONE_PIECE.to_owned(), span(212, 312)),
         (label_text::DATE, data.created_on.to_string(), span(332, 492)),
         (caption, reference, REFERENCE),
@@ -154,32 +155,33 @@ fn cells(page: &mut Page, data: &LabelData<'_>) {
 }
 
 /// Returns the air waybill once there is one, and the sender's reference before that.
-fn reference(data: &LabelData<'_>) -> (&'static str, String) {
+fn reference_cell(data: &LabelData<'_>) -> (&'static str, String) {
     if let Some(awb) = data.awb {
         return (label_text::AWB, clean(awb));
     }
-    let given = sender_reference(data.order).map_or(label_text::NOTHING, |(_, text)| text);
-    (label_text::REFERENCE, clean(given))
+    let reference =
+        sender_reference(data.order).map_or(label_text::MISSING_VALUE, |(_, text)| text);
+    (label_text::REFERENCE, clean(reference))
 }
 
 /// Returns the sender's reference, preceded by the name of its field.
 fn sender_reference(order: &OrderRequest) -> Option<(&'static str, &str)> {
-    let own = order.customer_reference.as_deref().map(|text| ("customerReference", text));
-    own.or(order.external_order_id.as_deref().map(|text| ("externalOrderId", text)))
+    let reference = order.customer_reference.as_deref().map(|text| ("customerReference", text));
+    reference.or(order.external_order_id.as_deref().map(|text| ("externalOrderId", text)))
 }
 
 /// Returns the fields of an order that its label cuts.
 pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
-    let foot = Foot::new(order, layout);
+    let footer = Footer::new(order, layout);
     let mut cut = address::cut_fields(order, layout);
     let cell = TextSlot::new(0, REFERENCE, CELL);
     let reference =
         sender_reference(order).filter(|(_, text)| !fits_into(&clean(text), CELL, &[cell]));
     cut.extend(reference.map(|(field, _)| field.to_owned()));
-    if foot.has_customs {
+    if footer.has_customs {
         cut.extend(customs::cut_fields(order));
     }
-    if !foot.is_whole() {
+    if !footer.is_whole() {
         cut.push("receiver.address.deliveryInstructions".to_owned());
     }
     cut
@@ -194,7 +196,7 @@ const MAX_BAR_MODULE_DOTS: u32 = 4;
 const BARS_TOP: u32 = 748;
 const BARS_HEIGHT: u32 = 176;
 
-fn barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {
+fn draw_barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {
     let number = data.tracking_number.as_str();
     let bars = code128::encode(number).ok_or(LabelError::Barcode)?;
     let modules = bars.modules();
@@ -203,13 +205,12 @@ fn barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError> {
         return Err(LabelError::Barcode);
     }
     let x = (WIDTH - modules * module) / 2;
-    let data_text = number.to_owned();
     page.push(Element::Code128(Code128 {
         x,
         y: BARS_TOP,
         module,
         height: BARS_HEIGHT,
-        data: data_text,
+        data: number.to_owned(),
         bars,
     }));
     // The number in figures, in case the bars cannot be read; a reprint is marked next to it.
@@ -230,7 +231,7 @@ const INSTRUCTIONS: Style = regular(&[24, 22, 20]);
 /// some of these rows.
 const INSTRUCTION_LINES: [u32; 3] = [1128, 1156, 1184];
 /// The distance from the rule above the instructions to their first baseline, and from the customs total to that rule.
-const BELOW_RULE: u32 = 30;
+const BASELINE_BELOW_RULE: u32 = 30;
 const TOTAL_ABOVE_RULE: u32 = 8;
 
 /// The baselines of instructions that replace the customs box.
@@ -240,24 +241,24 @@ const CAPTION: TextSlot = TextSlot::new(0, span(32, 204), bold(&[18, 16, 14]));
 const BESIDE_CAPTION: Span = span(212, 780);
 
 /// The delivery instructions: one line, or up to three if they need them and the customs box has free rows.
-struct Foot {
+struct Footer {
     instructions: String,
     lines: Vec<TextSlot>,
     has_caption: bool,
     has_customs: bool,
 }
 
-impl Foot {
+impl Footer {
     fn new(order: &OrderRequest, layout: Layout) -> Self {
         let text = order.receiver.address.delivery_instructions.as_deref();
         let instructions = join(text, " ");
         let (has_caption, has_customs) = match layout {
             Layout::First => (false, true),
-            Layout::Second => (!instructions.is_empty(), crosses_a_border(order)),
+            Layout::Second => (!instructions.is_empty(), is_cross_border(order)),
         };
         let lines = match (has_customs, has_caption) {
             (true, _) => lines_below_customs(&instructions, order, has_caption),
-            (false, true) => slots(&LINES_WITHOUT_CUSTOMS, has_caption),
+            (false, true) => instruction_slots(&LINES_WITHOUT_CUSTOMS, has_caption),
             (false, false) => Vec::new(),
         };
         Self { instructions, lines, has_caption, has_customs }
@@ -271,17 +272,17 @@ impl Foot {
     }
 
     fn is_whole(&self) -> bool {
-        shown_in(&self.instructions, INSTRUCTIONS, &self.lines)
+        is_fully_shown(&self.instructions, INSTRUCTIONS, &self.lines)
     }
 
-    /// Returns `false` for a parcel that crosses no border and has no instructions: its foot is empty.
+    /// Returns `false` for a parcel that crosses no border and has no instructions: its footer is empty.
     fn is_drawn(&self) -> bool {
         self.has_customs || self.has_caption
     }
 
     /// Returns the position of the rule above the instructions.
     fn top(&self) -> u32 {
-        self.lines.first().map_or(FRAME_BOTTOM, |line| line.baseline - BELOW_RULE)
+        self.lines.first().map_or(FRAME_BOTTOM, |line| line.baseline - BASELINE_BELOW_RULE)
     }
 
     /// Returns the baseline of the customs box's last line.
@@ -296,18 +297,19 @@ fn lines_below_customs(
     order: &OrderRequest,
     has_caption: bool,
 ) -> Vec<TextSlot> {
-    let room = (1 + customs::free_rows(order)).min(INSTRUCTION_LINES.len());
-    let last = |count: usize| {
+    let max_lines = (1 + customs::free_rows(order)).min(INSTRUCTION_LINES.len());
+    let last_slots = |count: usize| {
         let lines = INSTRUCTION_LINES.get(INSTRUCTION_LINES.len() - count..);
-        slots(lines.unwrap_or_default(), has_caption)
+        instruction_slots(lines.unwrap_or_default(), has_caption)
     };
-    let enough = (1..room).find(|count| fits_into(instructions, INSTRUCTIONS, &last(*count)));
-    last(enough.unwrap_or(room))
+    let enough =
+        (1..max_lines).find(|count| fits_into(instructions, INSTRUCTIONS, &last_slots(*count)));
+    last_slots(enough.unwrap_or(max_lines))
 }
 
 /// Returns lines at these baselines. The first line is next to the caption, if there is one.
-fn slots(baselines: &[u32], has_caption: bool) -> Vec<TextSlot> {
-    let across = |place: usize| if has_caption && place == 0 { BESIDE_CAPTION } else { TEXT };
+fn instruction_slots(baselines: &[u32], has_caption: bool) -> Vec<TextSlot> {
+    let across = |index: usize| if has_caption && index == 0 { BESIDE_CAPTION } else { TEXT };
     let lines = baselines.iter().enumerate();
-    lines.map(|(place, y)| TextSlot::new(*y, across(place), INSTRUCTIONS)).collect()
+    lines.map(|(index, y)| TextSlot::new(*y, across(index), INSTRUCTIONS)).collect()
 }

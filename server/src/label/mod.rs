@@ -13,6 +13,7 @@
 )]
 
 mod address;
+mod address_lines;
 mod canvas;
 mod code128;
 mod customs;
@@ -85,7 +86,7 @@ pub(crate) enum LabelError {
 
 /// Draws a label.
 pub(crate) fn draw(data: &LabelData<'_>, format: LabelFormat) -> Result<Vec<u8>, LabelError> {
-    let elements = layout::layout(data)?;
+    let elements = layout::lay_out(data)?;
     match format {
         LabelFormat::Pdf => pdf::write(&elements),
         LabelFormat::Zpl => Ok(zpl::write(&elements)),
@@ -95,21 +96,21 @@ pub(crate) fn draw(data: &LabelData<'_>, format: LabelFormat) -> Result<Vec<u8>,
 
 /// A label whose elements are placed, so that it can be written into one file with others.
 #[derive(Debug)]
-pub(crate) struct LaidOut(Vec<element::Element>);
+pub(crate) struct LabelLayout(Vec<element::Element>);
 
-impl AsRef<[element::Element]> for LaidOut {
+impl AsRef<[element::Element]> for LabelLayout {
     fn as_ref(&self) -> &[element::Element] {
         &self.0
     }
 }
 
 /// Places everything on a label.
-pub(crate) fn lay_out(data: &LabelData<'_>) -> Result<LaidOut, LabelError> {
-    layout::layout(data).map(LaidOut)
+pub(crate) fn lay_out(data: &LabelData<'_>) -> Result<LabelLayout, LabelError> {
+    layout::lay_out(data).map(LabelLayout)
 }
 
 /// Draws labels into one file, in their order.
-pub(crate) fn draw_many(labels: &[LaidOut], format: LabelFormat) -> Result<Vec<u8>, LabelError> {
+pub(crate) fn draw_all(labels: &[LabelLayout], format: LabelFormat) -> Result<Vec<u8>, LabelError> {
     match format {
         LabelFormat::Pdf => pdf::write_labels(labels),
         LabelFormat::Zpl => Ok(labels.iter().flat_map(|label| zpl::write(&label.0)).collect()),
@@ -125,5 +126,5 @@ pub(crate) fn cut_fields(order: &OrderRequest) -> Vec<String> {
 
 /// Draws the commercial invoice as PDF. Data that only a label needs is ignored.
 pub(crate) fn draw_invoice(data: &LabelData<'_>) -> Result<Vec<u8>, LabelError> {
-    pdf::write_pages(&invoice::pages(data), invoice::A4)
+    pdf::write_pages(&invoice::draw_pages(data), invoice::A4)
 }

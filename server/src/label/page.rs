@@ -11,7 +11,7 @@ use super::{
 pub(super) const RULE: u32 = 3;
 
 /// Sizes for a line whose accents would otherwise touch the line above it.
-const CRAMPED: &[u32] = &[18, 16, 14, 12, 10];
+const FALLBACK_SIZES: &[u32] = &[18, 16, 14, 12, 10];
 
 /// The position and the style of one line of text.
 #[derive(Debug, Clone, Copy)]
@@ -117,20 +117,20 @@ impl Page {
         let fitted = fit(text, style, &widths);
         let used = fitted.lines.len();
         for (line, slot) in fitted.lines.into_iter().zip(slots) {
-            self.set(line, fitted.size, slot);
+            self.place_line(line, fitted.size, slot);
         }
         used
     }
 
     /// Adds a line, in a smaller size if it would touch another.
-    fn set(&mut self, line: String, size: u32, slot: &TextSlot) {
+    fn place_line(&mut self, line: String, size: u32, slot: &TextSlot) {
         if line.is_empty() {
             return;
         }
         let mut text = slot.text(line, size);
         let mut ink_bounds = InkBounds::new(&text);
         let mut smaller =
-            slot.style.sizes.iter().chain(CRAMPED).copied().filter(|other| *other < size);
+            slot.style.sizes.iter().chain(FALLBACK_SIZES).copied().filter(|other| *other < size);
         while self.inks.iter().any(|other| ink_bounds.touches(other))
             && let Some(size) = smaller.next()
         {
@@ -143,7 +143,7 @@ impl Page {
 }
 
 /// Returns `true` if the slots show all of `text`.
-pub(super) fn shown_in(text: &str, style: Style, slots: &[TextSlot]) -> bool {
+pub(super) fn is_fully_shown(text: &str, style: Style, slots: &[TextSlot]) -> bool {
     shows_all(text, style, &slots.iter().map(|slot| slot.span.width()))
 }
 

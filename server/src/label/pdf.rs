@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use pdf_writer::{
-    Content, Filter, Finish, Name, Pdf, Rect as Box, Ref, Settings, Str,
+    Content, Filter, Finish, Name, Pdf, Rect as PdfRect, Ref, Settings, Str,
     types::{CidFontType, FontFlags, SystemInfo, UnicodeCmap},
 };
 use subsetter::GlyphRemapper;
@@ -16,8 +16,8 @@ use subsetter::GlyphRemapper;
 use super::{
     LabelError,
     element::{Colour, Element, HEIGHT, Rect, Text, WIDTH},
-    font::{self, BOX, Face, Glyph, Typeface, UNITS_PER_EM},
-    qr::Drawn,
+    font::{self, Face, Glyph, NOTDEF, Typeface, UNITS_PER_EM},
+    qr::QrMatrix,
 };
 
 /// The size of pages, and of the units in which their elements are placed.
@@ -35,11 +35,11 @@ pub(super) struct Paper {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PrintScaling {
     Never,
-    AsUsual,
+    Allowed,
 }
 
 /// The paper of labels: 4 × 6 inches, in dots.
-const LABEL: Paper = Paper {
+const LABEL_PAPER: Paper = Paper {
     width: WIDTH,
     height: HEIGHT,
     points_per_unit: 72.0 / 203.0,
@@ -69,7 +69,7 @@ pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
 
 /// Writes labels, one on each page.
 pub(super) fn write_labels(labels: &[impl AsRef<[Element]>]) -> Result<Vec<u8>, LabelError> {
-    write_pages(labels, LABEL)
+    write_pages(labels, LABEL_PAPER)
 }
 
 /// Writes a file of several pages.
@@ -77,7 +77,7 @@ pub(super) fn write_pages(
     pages: &[impl AsRef<[Element]>],
     paper: Paper,
 ) -> Result<Vec<u8>, LabelError> {
-    let mut fonts = Used::all();
+    let mut fonts = FontSubset::all();
     // Compress the pages one by one, because the drawings of 100 labels would take megabytes.
     let contents: Result<Vec<_>, _> = pages
         .iter()
@@ -88,17 +88,17 @@ pub(super) fn write_pages(
         .collect();
     let contents = contents?;
     let mut pdf = Pdf::with_settings(COMPACT);
-    document(&mut pdf, (contents.len(), paper), &fonts);
+    write_document(&mut pdf, (contents.len(), paper), &fonts);
     for (page, packed) in contents.iter().enumerate() {
         pdf.stream(page_ids(page).1, packed).filter(Filter::FlateDecode);
     }
-    for font in fonts.iter().filter(|font| font.is_needed()) {
+    for font in fonts.iter().filter(|font| font.is_used()) {
         font.embed(&mut pdf)?;
     }
     Ok(pdf.finish())
 }
 
-fn document(pdf: &mut Pdf, (pages, paper): (usize, Paper), fonts: &[Used]) {
+fn write_document(pdf: &mut Pdf, (pages, paper): (usize, Paper), fonts: &[FontSubset]) {
     let mut catalog = pdf.catalog(CATALOG);
     catalog.pages(PAGES);
     if paper.scaling == PrintScaling::Never {
@@ -108,31 +108,35 @@ fn document(pdf: &mut Pdf, (pages, paper): (usize, Paper), fonts: &[Used]) {
     pdf.pages(PAGES).kids((0..pages).map(|page| page_ids(page).0)).count(pages as i32);
     let [width, height] =
         [paper.width, paper.height].map(|side| side as f32 * paper.points_per_unit);
-    let size = Box { x1: 0.0, y1: 0.0, x2: width.round(), y2: height.round() };
+    let size = PdfRect { x1: 0.0, y1: 0.0, x2: width.round(), y2: height.round() };
     for (page, content) in (0..pages).map(page_ids) {
         let mut page = pdf.page(page);
         page.parent(PAGES).media_box(size).contents(content);
         let mut resources = page.resources();
-        let mut named = resources.fonts();
-        for font in fonts.iter().filter(|font| font.is_needed()) {
-            named.pair(font.name, font.id(0));
+        let mut font_resources = resources.fonts();
+        for font in fonts.iter().filter(|font| font.is_used()) {
+            font_resources.pair(font.name, font.id(0));
         }
     }
 }
 
-fn draw(elements: &[Element], paper: Paper, fonts: &mut [Used]) -> Result<Vec<u8>, LabelError> {
+fn draw(
+    elements: &[Element],
+    paper: Paper,
+    fonts: &mut [FontSubset],
+) -> Result<Vec<u8>, LabelError> {
     let Paper { height, points_per_unit: scale, .. } = paper;
     let mut content = Content::with_settings(COMPACT);
     content.transform([scale, 0.0, 0.0, scale, 0.0, 0.0]);
     for element in elements {
         match element {
-            Element::Rect(rect) => fill(&mut content, height, [*rect]),
-            Element::Outline(outline) => fill(&mut content, height, outline.rects()),
-            Element::Code128(code) => fill(&mut content, height, code.rects()),
+            Element::Rect(rect) => fill_rects(&mut content, height, [*rect]),
+            Element::Outline(outline) => fill_rects(&mut content, height, outline.rects()),
+            Element::Code128(code) => fill_rects(&mut content, height, code.rects()),
             // Draw columns too: rows alone would leave white hairlines between them.
             Element::Qr(qr) => {
-                let qr = Drawn::new(qr)?;
-                fill(&mut content, height, qr.rows().chain(qr.columns()));
+                let qr = QrMatrix::new(qr)?;
+                fill_rects(&mut content, height, qr.row_runs().chain(qr.column_runs()));
             }
             Element::Text(text) => write_text(&mut content, height, text, fonts),
         }
@@ -140,7 +144,7 @@ fn draw(elements: &[Element], paper: Paper, fonts: &mut [Used]) -> Result<Vec<u8
     Ok(content.finish().into_vec())
 }
 
-fn fill(content: &mut Content, height: u32, rects: impl IntoIterator<Item = Rect>) {
+fn fill_rects(content: &mut Content, height: u32, rects: impl IntoIterator<Item = Rect>) {
     for Rect { x, y, w, h } in rects {
         let bottom = height - y - h;
         let (x, y) = (x as f32 + INSET_DOTS, bottom as f32 + INSET_DOTS);
@@ -149,12 +153,12 @@ fn fill(content: &mut Content, height: u32, rects: impl IntoIterator<Item = Rect
     content.fill_nonzero();
 }
 
-fn write_text(content: &mut Content, height: u32, text: &Text, fonts: &mut [Used]) {
+fn write_text(content: &mut Content, height: u32, text: &Text, fonts: &mut [FontSubset]) {
     if text.colour == Colour::White {
         content.set_fill_gray(1.0);
     }
     content.begin_text();
-    let mut place = Some((text.x as f32, (height - text.baseline) as f32));
+    let mut origin = Some((text.x as f32, (height - text.baseline) as f32));
     let glyphs: Vec<(Glyph, char)> =
         text.line.chars().map(|c| (font::glyph(text.weight, c), c)).collect();
     for run in glyphs.chunk_by(|(one, _), (other, _)| one.face == other.face) {
@@ -162,9 +166,10 @@ fn write_text(content: &mut Content, height: u32, text: &Text, fonts: &mut [Used
         let Some(font) = fonts.iter_mut().find(|font| Some(font.typeface) == face) else {
             continue;
         };
-        let shown: Vec<u8> = run.iter().flat_map(|shown| font.take(*shown).to_be_bytes()).collect();
+        let shown: Vec<u8> =
+            run.iter().flat_map(|shown| font.add_glyph(*shown).to_be_bytes()).collect();
         content.set_font(font.name, text.size as f32);
-        if let Some((x, y)) = place.take() {
+        if let Some((x, y)) = origin.take() {
             content.next_line(x, y);
         }
         content.show(Str(&shown));
@@ -176,7 +181,7 @@ fn write_text(content: &mut Content, height: u32, text: &Text, fonts: &mut [Used
 }
 
 /// A font, with the glyphs that a label uses.
-struct Used {
+struct FontSubset {
     typeface: Typeface,
     face: &'static Face,
     name: Name<'static>,
@@ -186,10 +191,10 @@ struct Used {
     shown: BTreeMap<u16, (u16, char)>,
 }
 
-const IDENTITY: SystemInfo<'static> =
+const IDENTITY_SYSTEM: SystemInfo<'static> =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
 
-impl Used {
+impl FontSubset {
     fn new(typeface: Typeface, name: Name<'static>, first_id: i32) -> Self {
         let face = font::face(typeface);
         let (glyphs, shown) = (GlyphRemapper::new(), BTreeMap::new());
@@ -205,14 +210,14 @@ impl Used {
         ]
     }
 
-    fn is_needed(&self) -> bool {
+    fn is_used(&self) -> bool {
         !self.shown.is_empty()
     }
 
     /// Adds a character's glyph to the subset, and returns its number there.
-    fn take(&mut self, (glyph, character): (Glyph, char)) -> u16 {
+    fn add_glyph(&mut self, (glyph, character): (Glyph, char)) -> u16 {
         let id = self.glyphs.remap(glyph.id);
-        let copied = if glyph.id == BOX { char::REPLACEMENT_CHARACTER } else { character };
+        let copied = if glyph.id == NOTDEF { char::REPLACEMENT_CHARACTER } else { character };
         self.shown.entry(id).or_insert((glyph.advance, copied));
         id
     }
@@ -232,10 +237,10 @@ impl Used {
         composite.base_font(name).encoding_predefined(Name(b"Identity-H"));
         composite.descendant_font(self.id(1)).to_unicode(self.id(3));
         composite.finish();
-        self.describe(pdf, name, cff(&file).is_some());
+        self.write_descriptors(pdf, name, cff_table(&file).is_some());
         let packed = compress_to_vec_zlib(&self.to_unicode(), DEFLATE_LEVEL);
         pdf.stream(self.id(3), &packed).filter(Filter::FlateDecode);
-        let outlines = cff(&file);
+        let outlines = cff_table(&file);
         let packed = compress_to_vec_zlib(outlines.unwrap_or(&file), DEFLATE_LEVEL);
         let mut stream = pdf.stream(self.id(4), &packed);
         stream.filter(Filter::FlateDecode);
@@ -247,10 +252,10 @@ impl Used {
         Ok(())
     }
 
-    fn describe(&self, pdf: &mut Pdf, name: Name<'_>, is_cff: bool) {
+    fn write_descriptors(&self, pdf: &mut Pdf, name: Name<'_>, is_cff: bool) {
         let mut font = pdf.cid_font(self.id(1));
         font.subtype(if is_cff { CidFontType::Type0 } else { CidFontType::Type2 });
-        font.base_font(name).system_info(IDENTITY);
+        font.base_font(name).system_info(IDENTITY_SYSTEM);
         font.font_descriptor(self.id(2)).default_width(0.0);
         if !is_cff {
             font.cid_to_gid_map_predefined(Name(b"Identity"));
@@ -264,7 +269,7 @@ impl Used {
         } else {
             descriptor.font_file2(self.id(4));
         }
-        descriptor.bbox(Box::new(-1000.0, -300.0, 1500.0, 1100.0)).italic_angle(0.0);
+        descriptor.bbox(PdfRect::new(-1000.0, -300.0, 1500.0, 1100.0)).italic_angle(0.0);
         descriptor.ascent(928.0).descent(-244.0).cap_height(711.0).stem_v(80.0);
     }
 
@@ -278,7 +283,7 @@ impl Used {
     }
 
     fn to_unicode(&self) -> Vec<u8> {
-        let mut map = UnicodeCmap::new(Name(b"ToUnicode"), IDENTITY);
+        let mut map = UnicodeCmap::new(Name(b"ToUnicode"), IDENTITY_SYSTEM);
         for (id, (_, character)) in &self.shown {
             map.pair(*id, *character);
         }
@@ -287,7 +292,7 @@ impl Used {
 }
 
 /// Returns the CFF table of a font, if it has one. PDF embeds the table without the rest of the file.
-fn cff(file: &[u8]) -> Option<&[u8]> {
+fn cff_table(file: &[u8]) -> Option<&[u8]> {
     let number = |at: usize| {
         let bytes = file.get(at..at + 4)?.first_chunk()?;
         usize::try_from(u32::from_be_bytes(*bytes)).ok()

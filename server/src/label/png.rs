@@ -6,7 +6,7 @@ use super::{
     LabelError,
     canvas::Canvas,
     element::{Element, HEIGHT, WIDTH},
-    qr::Drawn,
+    qr::QrMatrix,
 };
 
 /// 203 dots per inch in dots per metre.
@@ -17,7 +17,7 @@ const MAX_FAST_BYTES: usize = 24 * 1024;
 
 /// Writes a PNG file.
 pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
-    let pixels = pixels(elements)?;
+    let pixels = render(elements)?;
     let file = encode(&pixels, Compression::Fast).map_err(|_| LabelError::Png)?;
     if file.len() <= MAX_FAST_BYTES {
         return Ok(file);
@@ -26,7 +26,7 @@ pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
 }
 
 /// Draws the rows of the label, with white as 1.
-fn pixels(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
+fn render(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
     for element in elements {
         match element {
@@ -36,7 +36,7 @@ fn pixels(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
             }
             Element::Text(text) => canvas.text(text),
             Element::Code128(code) => code.rects().for_each(|bar| canvas.rect(bar)),
-            Element::Qr(qr) => Drawn::new(qr)?.rows().for_each(|run| canvas.rect(run)),
+            Element::Qr(qr) => QrMatrix::new(qr)?.row_runs().for_each(|run| canvas.rect(run)),
         }
     }
     let mut bytes = canvas.into_bytes();

@@ -13,20 +13,20 @@ const CAPACITY_BYTES: [usize; 16] =
     [11, 20, 32, 46, 60, 74, 86, 108, 130, 151, 177, 203, 241, 258, 292, 322];
 
 /// Returns the number of modules on each side of the symbol for `data`.
-pub(super) fn modules(data: &str) -> Option<u32> {
+pub(super) fn side_modules(data: &str) -> Option<u32> {
     let version = CAPACITY_BYTES.iter().position(|bytes| data.len() <= *bytes)? + 1;
     Some(17 + 4 * version as u32)
 }
 
 /// A symbol's dark modules and its position.
 #[derive(Debug)]
-pub(super) struct Drawn<'a> {
+pub(super) struct QrMatrix<'a> {
     qr: &'a Qr,
     /// The modules row by row.
     dark: Vec<bool>,
 }
 
-impl<'a> Drawn<'a> {
+impl<'a> QrMatrix<'a> {
     pub(super) fn new(qr: &'a Qr) -> Result<Self, LabelError> {
         let mut symbol = QRBuilder::new(qr.data.as_str());
         let symbol = symbol.ecl(ECL::Q).mode(Mode::Byte).build().map_err(|_| LabelError::Qr)?;
@@ -42,26 +42,26 @@ impl<'a> Drawn<'a> {
     }
 
     /// Returns the runs of dark modules along each row.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Rect> {
+    pub(super) fn row_runs(&self) -> impl Iterator<Item = Rect> {
         let size = self.qr.modules;
         let run = move |row| runs(size, move |i| self.is_dark(i, row));
         (0..size).flat_map(move |row| {
-            run(row).map(move |(start, length)| self.modules(start, row, (length, 1)))
+            run(row).map(move |(start, length)| self.module_rect(start, row, (length, 1)))
         })
     }
 
     /// Returns the runs of two or more dark modules down each column.
-    pub(super) fn columns(&self) -> impl Iterator<Item = Rect> {
+    pub(super) fn column_runs(&self) -> impl Iterator<Item = Rect> {
         let size = self.qr.modules;
         let run = move |column| runs(size, move |i| self.is_dark(column, i));
         (0..size).flat_map(move |column| {
             run(column)
                 .filter(|(_, length)| *length > 1)
-                .map(move |(start, length)| self.modules(column, start, (1, length)))
+                .map(move |(start, length)| self.module_rect(column, start, (1, length)))
         })
     }
 
-    fn modules(&self, column: u32, row: u32, (w, h): (u32, u32)) -> Rect {
+    fn module_rect(&self, column: u32, row: u32, (w, h): (u32, u32)) -> Rect {
         let Qr { x, y, module, .. } = self.qr;
         Rect { x: x + column * module, y: y + row * module, w: w * module, h: h * module }
     }
@@ -86,8 +86,8 @@ mod tests {
         for length in 1..=322 {
             let data = "a".repeat(length);
             let symbol = QRBuilder::new(data.as_str()).ecl(ECL::Q).build().unwrap();
-            assert_eq!(modules(&data), u32::try_from(symbol.size).ok(), "{length}");
+            assert_eq!(side_modules(&data), u32::try_from(symbol.size).ok(), "{length}");
         }
-        assert_eq!(modules(&"a".repeat(323)), None);
+        assert_eq!(side_modules(&"a".repeat(323)), None);
     }
 }

@@ -5,16 +5,16 @@ use parcelo::{CountryCode, ReceiverAddress};
 use unicode_normalization::UnicodeNormalization;
 
 /// Returns the route code of an address.
-pub(super) fn code(address: &ReceiverAddress) -> String {
-    let postal = digits(address.zip_code.as_deref().unwrap_or_default());
+pub(super) fn route_code(address: &ReceiverAddress) -> String {
+    let postal = postal_prefix(address.zip_code.as_deref().unwrap_or_default());
     let hub = hub(address, &postal);
     if postal.is_empty() { hub.to_owned() } else { format!("{hub}-{postal}") }
 }
 
 /// Returns the first three letters or digits of a postal code.
-fn digits(zip_code: &str) -> String {
-    let known = zip_code.chars().filter(char::is_ascii_alphanumeric);
-    known.take(3).map(|c| c.to_ascii_uppercase()).collect()
+fn postal_prefix(zip_code: &str) -> String {
+    let characters = zip_code.chars().filter(char::is_ascii_alphanumeric);
+    characters.take(3).map(|c| c.to_ascii_uppercase()).collect()
 }
 
 fn hub(address: &ReceiverAddress, postal: &str) -> &'static str {
@@ -27,14 +27,14 @@ fn hub(address: &ReceiverAddress, postal: &str) -> &'static str {
 
 /// Decides by the postal code or, if there is none, by the province.
 fn is_coast(address: &ReceiverAddress, postal: &str) -> bool {
-    let province = plain(address.province.as_deref().unwrap_or_default());
+    let province = normalize(address.province.as_deref().unwrap_or_default());
     ECUADOR_COAST.iter().any(|(prefix, name)| {
         if postal.is_empty() { province == *name } else { postal.starts_with(prefix) }
     })
 }
 
 /// Returns the letters of a name in lower case, without accents.
-fn plain(name: &str) -> String {
+fn normalize(name: &str) -> String {
     name.nfd().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()).collect()
 }
 
@@ -68,7 +68,7 @@ mod tests {
             let country = CountryCode::parse(country).unwrap();
             let address = ReceiverAddress::new("", "", country);
             let address = address.with_province(province).with_zip_code(zip);
-            assert_eq!(super::code(&address), code);
+            assert_eq!(super::route_code(&address), code);
         }
     }
 }

@@ -35,7 +35,7 @@ fn draw_sample(sandbox: bool, format: LabelFormat) -> Vec<u8> {
 }
 
 fn marks_of(order: &OrderRequest) -> Vec<Element> {
-    layout::layout(&sample::data(order, &sample::number("EC7K2M9QX4T8WD0"))).unwrap()
+    layout::lay_out(&sample::data(order, &sample::number("EC7K2M9QX4T8WD0"))).unwrap()
 }
 
 /// The dots of a PNG file: `true` is black.
@@ -109,7 +109,7 @@ fn module_and_quiet_zone_by_the_length_of_the_number() {
     for (length, module) in [(10, 4), (13, 4), (14, 3), (19, 3), (20, 2), (30, 2)] {
         let number = sample::number(&"A".repeat(length));
         let data = sample::data(&order, &number);
-        let elements = layout::layout(&data).unwrap();
+        let elements = layout::lay_out(&data).unwrap();
         let code = code_of(&elements);
         let right = code.x + code.bars.modules() * code.module;
         assert_eq!((code.module, code.y, code.height), (module, 748, 176), "{length}");
@@ -129,7 +129,7 @@ fn quiet_zone_of_the_qr_symbol_and_the_edge_are_white() {
     for length in [30, 45, 60, 75, 100, 150] {
         let url = format!("https://x.example/{}", "a".repeat(length - 18));
         let data = LabelData { tracking_url: &url, ..sample::data(&order, &number) };
-        let elements = layout::layout(&data).unwrap();
+        let elements = layout::lay_out(&data).unwrap();
         let Qr { x, y, module, modules, .. } = qr_of(&elements);
         let (side, quiet) = (modules * module, 4 * module);
         let (left, right) = (x - quiet, x + side + quiet);
@@ -553,7 +553,7 @@ fn instructions_take_the_free_rows_of_the_customs_box() {
 /// Draws a new label. The functions above draw labels in the first layout.
 fn new_label(order: &OrderRequest) -> Vec<Element> {
     let number = sample::number("EC7K2M9QX4T8WD0");
-    layout::layout(&LabelData { layout: Layout::Second, ..sample::data(order, &number) }).unwrap()
+    layout::lay_out(&LabelData { layout: Layout::Second, ..sample::data(order, &number) }).unwrap()
 }
 
 fn new_lines(order: &OrderRequest) -> Vec<String> {

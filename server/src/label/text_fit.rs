@@ -11,29 +11,29 @@ pub(super) struct Style {
 
 /// Lines that fit their widths.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fitted {
+pub(super) struct FittedText {
     pub size: u32,
     pub lines: Vec<String>,
 }
 
 /// Sets `text` in lines of at most `widths` dots, with one width for each line.
-pub(super) fn fit(text: &str, style: Style, widths: &[u32]) -> Fitted {
+pub(super) fn fit(text: &str, style: Style, widths: &[u32]) -> FittedText {
     let whole = style.sizes.iter().find_map(|size| {
         let mut lines = Vec::new();
-        let limits = widths.iter().map(|width| units(*width, *size));
+        let limits = widths.iter().map(|width| to_font_units(*width, *size));
         let fits = wrap(text, style.weight, limits, |line| lines.push(line.to_owned()));
-        fits.then_some(Fitted { size: *size, lines })
+        fits.then_some(FittedText { size: *size, lines })
     });
     whole.unwrap_or_else(|| {
         let size = style.sizes.last().copied().unwrap_or(1);
-        Fitted { size, lines: cut(text, style.weight, size, widths) }
+        FittedText { size, lines: cut_to_fit(text, style.weight, size, widths) }
     })
 }
 
 /// Returns `true` if [`fit`] cuts nothing. Does not allocate, because it is called for every order.
 pub(super) fn fits(text: &str, style: Style, widths: &(impl Iterator<Item = u32> + Clone)) -> bool {
     style.sizes.iter().any(|size| {
-        let limits = widths.clone().map(|width| units(width, *size));
+        let limits = widths.clone().map(|width| to_font_units(width, *size));
         wrap(text, style.weight, limits, |_| ())
     })
 }
@@ -45,7 +45,7 @@ pub(super) fn shows_all(
     widths: &(impl Iterator<Item = u32> + Clone),
 ) -> bool {
     let size = style.sizes.last().copied().unwrap_or(1);
-    let line = |rest, width| take_line(rest, style.weight, units(width, size)).rest;
+    let line = |rest, width| take_line(rest, style.weight, to_font_units(width, size)).rest;
     fits(text, style, widths) || widths.clone().fold(text, line).is_empty()
 }
 
@@ -60,7 +60,7 @@ pub(super) fn shown_bytes(
     }
     let size = style.sizes.last().copied().unwrap_or(1);
     let (mut shown, mut rest) = (0, text);
-    for limit in widths.clone().map(|width| units(width, size)) {
+    for limit in widths.clone().map(|width| to_font_units(width, size)) {
         // In the last line, only the text before the ellipsis is shown.
         shown = text.len() - rest.len() + before_ellipsis(rest, style.weight, limit).len();
         rest = take_line(rest, style.weight, limit).rest;
@@ -91,16 +91,16 @@ fn wrap<'a>(
 }
 
 /// Sets `text` in all lines; words may be split, and the last line may end in an ellipsis.
-fn cut(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Vec<String> {
+fn cut_to_fit(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text;
-    for (place, width) in widths.iter().enumerate() {
+    for (index, width) in widths.iter().enumerate() {
         if rest.is_empty() {
             break;
         }
-        let limit = units(*width, size);
+        let limit = to_font_units(*width, size);
         let line = take_line(rest, weight, limit);
-        let is_last = place + 1 == widths.len();
+        let is_last = index + 1 == widths.len();
         if is_last && !line.rest.is_empty() {
             lines.push(with_ellipsis(rest, weight, limit));
         } else {
@@ -117,7 +117,7 @@ fn with_ellipsis(text: &str, weight: Weight, limit: u32) -> String {
 
 fn before_ellipsis(text: &str, weight: Weight, limit: u32) -> &str {
     let dots = u32::from(font::glyph(weight, '…').advance);
-    let end = end_within(text, weight, limit.saturating_sub(dots));
+    let end = fitting_length(text, weight, limit.saturating_sub(dots));
     text.get(..end).unwrap_or_default().trim_end()
 }
 
@@ -129,7 +129,7 @@ struct Line<'a> {
 
 /// Takes the longest beginning of `text` within `limit` font units, up to the end of a word if possible.
 fn take_line(text: &str, weight: Weight, limit: u32) -> Line<'_> {
-    let end = end_within(text, weight, limit);
+    let end = fitting_length(text, weight, limit);
     let (head, tail) = text.split_at_checked(end).unwrap_or((text, ""));
     if tail.is_empty() {
         return Line { text: head, rest: tail, splits_a_word: false };
@@ -144,19 +144,19 @@ fn take_line(text: &str, weight: Weight, limit: u32) -> Line<'_> {
 }
 
 /// Returns the length in bytes of the longest beginning of `text` within `limit` font units.
-fn end_within(text: &str, weight: Weight, limit: u32) -> usize {
+fn fitting_length(text: &str, weight: Weight, limit: u32) -> usize {
     let mut used = 0;
-    for (place, character) in text.char_indices() {
+    for (index, character) in text.char_indices() {
         used += u32::from(font::glyph(weight, character).advance);
         if used > limit {
-            return place;
+            return index;
         }
     }
     text.len()
 }
 
 /// Converts a width in dots to font units of a size.
-fn units(width: u32, size: u32) -> u32 {
+fn to_font_units(width: u32, size: u32) -> u32 {
     width * UNITS_PER_EM / size.max(1)
 }
 

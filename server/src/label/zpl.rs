@@ -24,8 +24,8 @@ pub(super) fn write(elements: &[Element]) -> Vec<u8> {
             Element::Rect(rect) => rectangle(rect, rect.w.min(rect.h)),
             Element::Outline(outline) => rectangle(&outline.outer, outline.thickness),
             Element::Text(text) if is_native_line(text) => native_text(text),
-            Element::Text(text) => drawn_text(text),
-            Element::Code128(code) => bars(code),
+            Element::Text(text) => text_image(text),
+            Element::Code128(code) => barcode(code),
             Element::Qr(qr) => qr_symbol(qr),
         };
         file.push_str(&command);
@@ -39,7 +39,7 @@ fn rectangle(Rect { x, y, w, h }: &Rect, thickness: u32) -> String {
     format!("^FO{x},{y}^GB{w},{h},{thickness}^FS")
 }
 
-fn bars(code: &Code128) -> String {
+fn barcode(code: &Code128) -> String {
     let Code128 { x, y, module, height, data, .. } = code;
     format!("^FO{x},{y}^BY{module},2,{height}^BCN,{height},N,N,N,N^FD>:{data}^FS")
 }
@@ -47,7 +47,7 @@ fn bars(code: &Code128) -> String {
 fn qr_symbol(qr: &Qr) -> String {
     let (x, y, module) =
         (qr.native.x, qr.native.y.saturating_sub(QR_OFFSET_DOTS), qr.native.module);
-    format!("^FO{x},{y}^BQN,2,{module}{}^FS", field(&format!("QA,{}", qr.data)))
+    format!("^FO{x},{y}^BQN,2,{module}{}^FS", field_data(&format!("QA,{}", qr.data)))
 }
 
 /// Returns `true` if a printer's own font has all characters of a line. Lines with `\&` are excluded, because it is a
@@ -65,20 +65,20 @@ fn native_text(text: &Text) -> String {
     let Text { baseline, size, span, .. } = text;
     // Many printers draw a hyphen as wide as a dash.
     let widest = font::width(&text.line.replace('-', "–"), text.weight, *size);
-    let wanted = widest * WIDTH_PERCENT / 100;
-    let glyph_width = if wanted > span.width() { size * span.width() / wanted } else { *size };
+    let reserved = widest * WIDTH_PERCENT / 100;
+    let glyph_width = if reserved > span.width() { size * span.width() / reserved } else { *size };
     let reverse = if text.colour == Colour::White { "^FR" } else { "" };
     let (x, block) = match text.align {
         Align::Left => (text.x, String::new()),
         Align::Centre => (span.left, format!("^FB{},,,C", span.width())),
         Align::Right => (span.left, format!("^FB{},,,R", span.width())),
     };
-    let data = field(&text.line.replace('…', "..."));
+    let data = field_data(&text.line.replace('…', "..."));
     format!("^FT{x},{baseline}^A0N,{size},{glyph_width}{block}{reverse}{data}^FS")
 }
 
 /// Writes a field's data, with `^FH` if it has escapes.
-fn field(text: &str) -> String {
+fn field_data(text: &str) -> String {
     let data = escape(text);
     let escapes = if data.contains('_') { "^FH" } else { "" };
     format!("{escapes}^FD{data}")
@@ -99,7 +99,7 @@ fn escape(text: &str) -> String {
     data
 }
 
-fn drawn_text(text: &Text) -> String {
+fn text_image(text: &Text) -> String {
     let (above, below) = (text.size * 6 / 5, text.size * 2 / 5);
     let mut canvas = Canvas::new(text.width + 8, above + below);
     let left = text.x.saturating_sub(4);
@@ -112,10 +112,10 @@ fn drawn_text(text: &Text) -> String {
     let bottom = rows.len() - rows.iter().rev().take_while(blank).count();
     let inked = rows.get(skipped..bottom).unwrap_or_default();
     let y = (text.baseline + skipped as u32).saturating_sub(above);
-    picture((left, y), inked, row_bytes)
+    image((left, y), inked, row_bytes)
 }
 
-fn picture((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
+fn image((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
     let bytes = rows.len() * row_bytes;
     let mut data = format!("^FO{x},{y}^GFA,{bytes},{bytes},{row_bytes},");
     let mut above: Option<&&[u8]> = None;
@@ -123,7 +123,7 @@ fn picture((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
         if above == Some(row) {
             data.push(':');
         } else {
-            pack(row, &mut data);
+            pack_row(row, &mut data);
         }
         above = Some(row);
     }
@@ -131,11 +131,11 @@ fn picture((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
 }
 
 /// Writes a row in hexadecimal: runs as a count before the digit, trailing zeros as a comma.
-fn pack(row: &[u8], data: &mut String) {
+fn pack_row(row: &[u8], data: &mut String) {
     let digits: Vec<u8> = row.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
     let used = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
     for run in digits.get(..used).unwrap_or_default().chunk_by(|a, b| a == b) {
-        count(run.len(), data);
+        push_count(run.len(), data);
         let digit = run.first().copied().map(u32::from).and_then(|d| char::from_digit(d, 16));
         data.extend(digit.map(|digit| digit.to_ascii_uppercase()));
     }
@@ -145,7 +145,7 @@ fn pack(row: &[u8], data: &mut String) {
 }
 
 /// Writes a count: `z` is 400, `g` to `y` are the other twenties, `G` to `Y` 1 to 19. A single digit has no count.
-fn count(length: usize, data: &mut String) {
+fn push_count(length: usize, data: &mut String) {
     if length == 1 {
         return;
     }
@@ -184,7 +184,7 @@ mod tests {
         ];
         for (row, packed) in rows {
             let mut data = String::new();
-            pack(row, &mut data);
+            pack_row(row, &mut data);
             assert_eq!(data, packed, "{row:?}");
         }
     }

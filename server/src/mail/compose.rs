@@ -7,7 +7,7 @@ use parcelo::{Environment, Language, OrderRequest, ParcelStatus};
 use super::{
     Mail,
     names::plain_name,
-    words::{self, headline, sender_advice, sender_meaning},
+    texts::{MailTexts, headline, mail_texts, sender_advice, sender_meaning},
 };
 use crate::{
     clock::Millis,
@@ -17,7 +17,7 @@ use crate::{
         country_language,
         mail::{MailKind, MailRecipient},
     },
-    wording::{self, ArrivalText, advice, meaning},
+    wording::{ArrivalText, PageTexts, advice, meaning, page_texts},
 };
 
 /// The facts from which an e-mail is composed.
@@ -49,12 +49,12 @@ struct HtmlBody<'a>(&'a Content);
 /// Everything that an e-mail says.
 struct Content {
     language: Language,
-    words: &'static words::Words,
-    page: &'static wording::Words,
+    texts: &'static MailTexts,
+    page_texts: &'static PageTexts,
     sandbox: bool,
     headline: &'static str,
     /// The colours, which are the same as on the tracking page for this news.
-    tone: Tone,
+    palette: Palette,
     greeting: String,
     meaning: &'static str,
     number: String,
@@ -65,21 +65,21 @@ struct Content {
     shop: Option<String>,
     /// Address and text of a link.
     contact: Option<(String, String)>,
-    why: &'static str,
+    reason: &'static str,
     unsubscribe_url: String,
 }
 
 /// The colours of a piece of news in light mode. The template has the colours of dark mode, by class.
-struct Tone {
+struct Palette {
     class: &'static str,
-    ink: &'static str,
-    wash: &'static str,
+    text: &'static str,
+    background: &'static str,
 }
 
-const MOVING: Tone = Tone { class: "moving", ink: "#1f4fa3", wash: "#e8effb" };
-const WAITING: Tone = Tone { class: "waiting", ink: "#8a4b00", wash: "#fdf1dc" };
-const DONE: Tone = Tone { class: "done", ink: "#17683f", wash: "#e4f4ea" };
-const FAILED: Tone = Tone { class: "failed", ink: "#a82a20", wash: "#fbe9e7" };
+const MOVING: Palette = Palette { class: "moving", text: "#1f4fa3", background: "#e8effb" };
+const WAITING: Palette = Palette { class: "waiting", text: "#8a4b00", background: "#fdf1dc" };
+const DONE: Palette = Palette { class: "done", text: "#17683f", background: "#e4f4ea" };
+const FAILED: Palette = Palette { class: "failed", text: "#a82a20", background: "#fbe9e7" };
 
 /// Composes an e-mail.
 pub(crate) fn compose(source: &MailSource<'_>) -> Result<Mail, askama::Error> {
@@ -97,11 +97,11 @@ pub(crate) fn compose(source: &MailSource<'_>) -> Result<Mail, askama::Error> {
 }
 
 fn subject(source: &MailSource<'_>, headline: &str) -> String {
-    let mark = match source.site.environment {
+    let prefix = match source.site.environment {
         Environment::Production => "",
         Environment::Sandbox => "[Sandbox] ",
     };
-    format!("{mark}{headline}: {}", source.parcel.tracking_number)
+    format!("{prefix}{headline}: {}", source.parcel.tracking_number)
 }
 
 impl Content {
@@ -111,24 +111,24 @@ impl Content {
         let state = parcel.state;
         let status = ParcelStatus::from(state);
         let is_receiver = matches!(recipient, MailRecipient::Receiver);
-        let words = words::words(language);
-        let known = arrival(parcel, source.now).filter(|_| is_receiver);
+        let texts = mail_texts(language);
+        let arrival = arrival(parcel, source.now).filter(|_| is_receiver);
         let contact = shop.contact.as_ref().filter(|_| is_receiver);
         Self {
             language,
-            words,
-            page: wording::words(language),
+            texts,
+            page_texts: page_texts(language),
             sandbox: matches!(site.environment, Environment::Sandbox),
             headline: headline(source.kind, state, recipient, language),
-            tone: tone(source.kind, state),
-            greeting: greeting(order, recipient, words.hello),
+            palette: palette(source.kind, state),
+            greeting: greeting(order, recipient, texts.hello),
             meaning: match sender_meaning(state, language) {
                 Some(news) if !is_receiver => news,
                 _ => meaning(&status, language),
             },
             number: parcel.tracking_number.to_string(),
-            details: if is_receiver { Vec::new() } else { details(order, words) },
-            arrival: known.and_then(|known| ArrivalText::new(&known, language)),
+            details: if is_receiver { Vec::new() } else { details(order, texts) },
+            arrival: arrival.and_then(|arrival| ArrivalText::new(&arrival, language)),
             advice: if is_receiver {
                 advice(&status, language)
             } else {
@@ -145,7 +145,7 @@ impl Content {
                 .map(plain_name)
                 .filter(|name| is_receiver && !name.is_empty()),
             contact: contact.map(|contact| (contact.link(), contact.text())),
-            why: if is_receiver { words.why_receiver } else { words.why_sender },
+            reason: if is_receiver { texts.receiver_reason } else { texts.sender_reason },
             unsubscribe_url: format!("{}?lang={}", source.unsubscribe_url, language.code()),
         }
     }
@@ -168,16 +168,16 @@ fn greeting(order: &OrderRequest, recipient: MailRecipient, hello: &str) -> Stri
 }
 
 /// Returns the details that help a sender to recognise the parcel among many.
-fn details(order: &OrderRequest, words: &words::Words) -> Vec<(&'static str, String)> {
+fn details(order: &OrderRequest, texts: &MailTexts) -> Vec<(&'static str, String)> {
     let reference = order.external_order_id.as_deref().or(order.customer_reference.as_deref());
     let all = [
-        (words.parcel_for, plain_name(&order.receiver.full_name)),
-        (words.order, plain_name(reference.unwrap_or_default())),
+        (texts.parcel_for, plain_name(&order.receiver.full_name)),
+        (texts.order, plain_name(reference.unwrap_or_default())),
     ];
     all.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
 
-const fn tone(kind: MailKind, state: State) -> Tone {
+const fn palette(kind: MailKind, state: State) -> Palette {
     match (kind, state) {
         (MailKind::OnItsWay | MailKind::OutForDelivery, _) => MOVING,
         (MailKind::Held | MailKind::Returning, _) | (_, State::DeliveryAttempted) => WAITING,

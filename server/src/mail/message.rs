@@ -18,8 +18,8 @@ use super::Mail;
 pub(super) struct UnusableAddress;
 
 /// Builds the message to one recipient.
-pub(super) fn message(mail: &Mail, from: &Mailbox) -> Result<Message, UnusableAddress> {
-    let to = Mailbox::new(None, recipient(&mail.to)?);
+pub(super) fn build_message(mail: &Mail, from: &Mailbox) -> Result<Message, UnusableAddress> {
+    let to = Mailbox::new(None, parse_recipient(&mail.to)?);
     let id = format!("<{}@{}>", mail.id, from.email.domain());
     let millis = u64::try_from(mail.at.0).unwrap_or_default();
     let mut builder = Message::builder()
@@ -36,20 +36,20 @@ pub(super) fn message(mail: &Mail, from: &Mailbox) -> Result<Message, UnusableAd
         ("List-Unsubscribe", format!("<{}>", mail.unsubscribe_url)),
         ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()),
     ] {
-        builder = builder.raw_header(header(name, value));
+        builder = builder.raw_header(unfolded_header(name, value));
     }
     let body = MultiPart::alternative_plain_html(mail.text.clone(), mail.html.clone());
     builder.multipart(body).map_err(|_| UnusableAddress)
 }
 
 /// Builds a header of ASCII text that is not folded, so that addresses stay in one piece.
-fn header(name: &'static str, value: String) -> HeaderValue {
+fn unfolded_header(name: &'static str, value: String) -> HeaderValue {
     let name = HeaderName::new_from_ascii_str(name);
     HeaderValue::dangerous_new_pre_encoded(name, value.clone(), value)
 }
 
 /// Parses an address and converts its domain to ASCII, which every server accepts.
-pub(super) fn recipient(address: &str) -> Result<Address, UnusableAddress> {
+pub(super) fn parse_recipient(address: &str) -> Result<Address, UnusableAddress> {
     let (user, domain) = address.rsplit_once('@').ok_or(UnusableAddress)?;
     let domain = Host::parse(domain).map_err(|_| UnusableAddress)?.to_string();
     Address::new(user, domain).map_err(|_| UnusableAddress)
@@ -77,7 +77,7 @@ mod tests {
 
     fn headers(mail: &Mail) -> String {
         let from = "Parcelo <parcels@shop.example>".parse().unwrap();
-        let bytes = message(mail, &from).unwrap().formatted();
+        let bytes = build_message(mail, &from).unwrap().formatted();
         assert!(bytes.is_ascii(), "a server without 8BITMIME takes it");
         let text = String::from_utf8(bytes).unwrap();
         text.split_once("\r\n\r\n").unwrap().0.to_owned()
@@ -106,11 +106,14 @@ mod tests {
 
     #[test]
     fn an_address_is_one_address_with_a_domain_in_ascii() {
-        assert_eq!(recipient("luis@ñandú.example").unwrap().domain(), "xn--and-6ma2c.example");
+        assert_eq!(
+            parse_recipient("luis@ñandú.example").unwrap().domain(),
+            "xn--and-6ma2c.example"
+        );
         for bad in
             ["", "luis", "luis@", "@x.example", "a@b@c d", "a\r\nRCPT TO:<x@y.example>@z.example"]
         {
-            assert_eq!(recipient(bad), Err(UnusableAddress), "{bad:?}");
+            assert_eq!(parse_recipient(bad), Err(UnusableAddress), "{bad:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ mod names;
 mod sender;
 #[cfg(feature = "server")]
 pub(crate) mod smtp;
-mod words;
+mod texts;
 
 use std::fmt;
 

@@ -7,12 +7,12 @@ const MAX_CHARS: usize = 60;
 /// Removes control characters, invisible characters, and everything that mail programs turn into a link. The result may
 /// be empty.
 pub(crate) fn plain_name(name: &str) -> String {
-    let words = name.split(|c: char| c.is_whitespace() || c.is_control()).map(plain_word);
+    let words = name.split(|c: char| c.is_whitespace() || c.is_control()).map(clean_word);
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-    shortened(&words.join(" "))
+    shorten(&words.join(" "))
 }
 
-fn plain_word(word: &str) -> String {
+fn clean_word(word: &str) -> String {
     let shown: String = word.chars().filter(|c| !parcelo::rules::is_invisible(*c)).collect();
     let lower = shown.to_lowercase();
     let is_link = lower.contains("://")
@@ -37,7 +37,7 @@ fn break_host_names(word: &str) -> String {
     plain
 }
 
-fn shortened(name: &str) -> String {
+fn shorten(name: &str) -> String {
     if name.chars().count() <= MAX_CHARS {
         return name.to_owned();
     }

@@ -15,7 +15,7 @@ use super::{Mail, MailSource, allow_list::AllowList, compose};
 use crate::{
     domain::{
         Refusal,
-        mail::{Dropped, MailOutcome},
+        mail::{DropReason, MailOutcome},
     },
     service::{MailToSend, Service},
 };
@@ -24,7 +24,7 @@ use crate::{
 /// second is not noticed.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The way in which e-mails reach their recipients.
+/// A transport that sends e-mails.
 pub(crate) trait MailTransport: fmt::Debug + Send + Sync {
     /// Sends an e-mail and returns the outcome.
     fn send<'a>(&'a self, mail: &'a Mail) -> BoxFuture<'a, MailOutcome>;
@@ -37,7 +37,7 @@ pub(crate) trait MailTransport: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 pub(crate) enum SandboxRecipients {
     /// Everyone: the e-mails go to a test's inbox.
-    Everyone,
+    Any,
     /// The recipients that the operator lists.
     Listed(AllowList),
 }
@@ -45,7 +45,7 @@ pub(crate) enum SandboxRecipients {
 /// The sender of due e-mails.
 #[derive(Debug)]
 pub(crate) struct MailSender {
-    work: Arc<Worker>,
+    worker: Arc<Worker>,
     /// Maximum number of e-mails in flight.
     max_in_flight: usize,
     /// Held during a round, so that rounds do not overlap.
@@ -67,20 +67,20 @@ impl MailSender {
         sandbox: SandboxRecipients,
         max_in_flight: usize,
     ) -> Self {
-        let work = Arc::new(Worker { service, transport, sandbox });
-        Self { work, max_in_flight, round: Mutex::default() }
+        let worker = Arc::new(Worker { service, transport, sandbox });
+        Self { worker, max_in_flight, round: Mutex::default() }
     }
 
     /// Sends due e-mails until there are none.
     pub(crate) async fn send_due(&self) -> Result<(), Refusal> {
         let _lock = self.round.lock().await;
         loop {
-            let due = self.work.service.mails_to_send(self.max_in_flight).await?;
+            let due = self.worker.service.lease_due_mails(self.max_in_flight).await?;
             if due.is_empty() {
                 return Ok(());
             }
             for mail in due {
-                self.work.send(mail).await;
+                self.worker.send(mail).await;
             }
         }
     }
@@ -99,16 +99,16 @@ impl MailSender {
             // A failure is logged where it happened, and the next tick tries again.
             let free = self.max_in_flight.saturating_sub(sending.len());
             if free > 0
-                && let Ok(due) = self.work.service.mails_to_send(free).await
+                && let Ok(due) = self.worker.service.lease_due_mails(free).await
             {
                 for mail in due {
-                    let work = Arc::clone(&self.work);
-                    sending.spawn(async move { work.send(mail).await });
+                    let worker = Arc::clone(&self.worker);
+                    sending.spawn(async move { worker.send(mail).await });
                 }
             }
         }
         while sending.join_next().await.is_some() {}
-        self.work.transport.close().await;
+        self.worker.transport.close().await;
     }
 }
 
@@ -125,12 +125,12 @@ impl Worker {
             && environment == Environment::Sandbox
             && !list.allows(&due.address)
         {
-            return MailOutcome::Dropped(Dropped::NotAllowed);
+            return MailOutcome::Dropped(DropReason::NotAllowed);
         }
         // Check the limits after the list, so that e-mails that may not be sent do not count.
         match self.service.count_mail(due).await {
             Ok(true) => {}
-            Ok(false) => return MailOutcome::Dropped(Dropped::TooMany),
+            Ok(false) => return MailOutcome::Dropped(DropReason::TooMany),
             // The database does not answer. The store logs what to do.
             Err(_) => return MailOutcome::Failed,
         }

@@ -27,15 +27,15 @@ use lettre::{
 };
 
 #[cfg(test)]
-use fault::enhanced;
+use fault::parse_enhanced_code;
 use fault::{Reply, SmtpFault, Stage};
 
 use super::{
     Mail, MailTransport,
-    message::{message, recipient},
+    message::{build_message, parse_recipient},
 };
 use crate::{
-    clock::{is_older, stopwatch},
+    clock::{has_elapsed, stopwatch},
     domain::mail::MailOutcome,
 };
 
@@ -127,27 +127,28 @@ impl SmtpTransport {
         let stage = StageCell::default();
         match tokio::time::timeout(ATTEMPT_TIMEOUT, self.attempt(mail, &stage)).await {
             Ok(outcome) => outcome,
-            Err(_elapsed) => Err(SmtpFault::Lost(stage.get())),
+            Err(_elapsed) => Err(SmtpFault::ConnectionLost(stage.get())),
         }
     }
 
     async fn attempt(&self, mail: &Mail, stage: &StageCell) -> Result<(), SmtpFault> {
-        let message = message(mail, &self.settings.from).map_err(|_| SmtpFault::Unusable)?;
+        let message =
+            build_message(mail, &self.settings.from).map_err(|_| SmtpFault::UnusableAddress)?;
         let bytes = message.formatted();
-        let to = recipient(&mail.to).map_err(|_| SmtpFault::Unusable)?;
+        let to = parse_recipient(&mail.to).map_err(|_| SmtpFault::UnusableAddress)?;
         let mut session = Session { connection: self.connection(stage).await?, stage };
         match session.transfer(&self.settings.from, to, &bytes).await {
             Ok(()) => {
-                self.keep(session.connection);
+                self.keep_idle(session.connection);
                 Ok(())
             }
             // The connection still works, and can serve the next e-mail.
-            Err(fault @ SmtpFault::Replied(_, reply)) if reply.code != SERVICE_CLOSING => {
+            Err(fault @ SmtpFault::Rejected(_, reply)) if reply.code != SERVICE_CLOSING => {
                 if with_courtesy_timeout(session.connection.command(Rset))
                     .await
                     .is_some_and(|reply| reply.is_ok())
                 {
-                    self.keep(session.connection);
+                    self.keep_idle(session.connection);
                 }
                 Err(fault)
             }
@@ -169,13 +170,13 @@ impl SmtpTransport {
         let Self { settings, tls, .. } = self;
         let name = client_name(settings);
         stage.set(Stage::Connect);
-        let at_once = tls.clone().filter(|_| settings.security == Security::Tls);
+        let implicit_tls = tls.clone().filter(|_| settings.security == Security::Tls);
         let address = (settings.host.as_str(), settings.port);
         let connected = AsyncSmtpConnection::connect_tokio1(
             address,
             Some(CONNECT_TIMEOUT),
             &name,
-            at_once,
+            implicit_tls,
             None,
         )
         .await;
@@ -199,18 +200,18 @@ impl SmtpTransport {
     fn take_idle(&self) -> Option<AsyncSmtpConnection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // Drop connections that the relay may have closed.
-        idle.retain(|(_, since)| !is_older(*since, IDLE_TIMEOUT));
+        idle.retain(|(_, since)| !has_elapsed(*since, IDLE_TIMEOUT));
         idle.pop().map(|(connection, _)| connection)
     }
 
-    fn keep(&self, connection: AsyncSmtpConnection) {
+    fn keep_idle(&self, connection: AsyncSmtpConnection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MAX_CONNECTIONS {
             idle.push((connection, stopwatch()));
         }
     }
 
-    fn log(&self, mail: &Mail, outcome: Result<(), SmtpFault>) {
+    fn log_outcome(&self, mail: &Mail, outcome: Result<(), SmtpFault>) {
         let id = &mail.id;
         match outcome {
             Err(fault) if fault.is_relay_unavailable() => {
@@ -243,7 +244,7 @@ impl MailTransport for SmtpTransport {
     fn send<'a>(&'a self, mail: &'a Mail) -> BoxFuture<'a, MailOutcome> {
         Box::pin(async move {
             let sent = self.deliver(mail).await;
-            self.log(mail, sent);
+            self.log_outcome(mail, sent);
             sent.map_or_else(SmtpFault::outcome, |()| MailOutcome::Sent)
         })
     }
@@ -272,7 +273,7 @@ impl Session<'_> {
         let mut options = Vec::new();
         if !to.to_string().is_ascii() {
             if !self.connection.server_info().supports_feature(Extension::SmtpUtfEight) {
-                return Err(SmtpFault::Unusable);
+                return Err(SmtpFault::UnusableAddress);
             }
             options.push(MailParameter::SmtpUtfEight);
         }
@@ -310,17 +311,17 @@ impl StageCell {
     }
 
     fn get(&self) -> Stage {
-        let place = usize::from(self.0.load(Ordering::Relaxed));
-        Self::STAGES.get(place).copied().unwrap_or(Stage::Connect)
+        let index = usize::from(self.0.load(Ordering::Relaxed));
+        Self::STAGES.get(index).copied().unwrap_or(Stage::Connect)
     }
 
     fn fault(&self, error: &Error) -> SmtpFault {
         let stage = self.get();
-        match Reply::read(error) {
-            Some(reply) => SmtpFault::Replied(stage, reply),
+        match Reply::from_error(error) {
+            Some(reply) => SmtpFault::Rejected(stage, reply),
             // The only client error possible here is a login that the relay does not offer.
             None if error.is_tls() || error.is_client() => SmtpFault::Insecure,
-            None => SmtpFault::Lost(stage),
+            None => SmtpFault::ConnectionLost(stage),
         }
     }
 }

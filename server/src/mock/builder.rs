@@ -200,9 +200,9 @@ impl Builder {
 async fn mails(service: &Arc<Service>) -> (Arc<MailInbox>, Arc<MailSender>) {
     let inbox = Arc::new(MailInbox::default());
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-    service.switch_mails_on(crate::clock::Millis(0)).await.expect("the store is there");
+    service.enable_mails(crate::clock::Millis(0)).await.expect("the store is there");
     let transport = Arc::clone(&inbox);
-    let everyone = SandboxRecipients::Everyone;
+    let everyone = SandboxRecipients::Any;
     let sender = MailSender::new(Arc::clone(service), transport, everyone, 1);
     (inbox, Arc::new(sender))
 }

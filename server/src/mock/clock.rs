@@ -12,10 +12,10 @@ const MAX_YEAR: i32 = 9_999;
 /// The clock that a server starts with. Rate limits apply only to a clock that runs, except those of single keys,
 /// which always do.
 #[derive(Debug, Clone)]
-pub struct Clock(pub(super) Kind);
+pub struct Clock(pub(super) ClockKind);
 
 #[derive(Debug, Clone)]
-pub(super) enum Kind {
+pub(super) enum ClockKind {
     Frozen(Millis),
     Ticking(Millis),
     System,
@@ -28,7 +28,7 @@ impl Clock {
     ///
     /// If the text is not an RFC 3339 time in the years 0 to 9999.
     pub fn frozen(time: &str) -> Self {
-        Self(Kind::Frozen(parse_time(time)))
+        Self(ClockKind::Frozen(parse_time(time)))
     }
 
     /// Returns a clock that starts at a time (RFC 3339) and runs in tokio's time: on a paused runtime it moves with the
@@ -54,24 +54,24 @@ impl Clock {
     ///
     /// If the text is not an RFC 3339 time in the years 0 to 9999.
     pub fn ticking(time: &str) -> Self {
-        Self(Kind::Ticking(parse_time(time)))
+        Self(ClockKind::Ticking(parse_time(time)))
     }
 
     /// Returns the machine's clock; it can be moved too.
     pub const fn system() -> Self {
-        Self(Kind::System)
+        Self(ClockKind::System)
     }
 }
 
 /// Parses a time (RFC 3339) that a clock can show: in the years 0 to 9999, since RFC 3339 has four digits for the
 /// year.
-pub(crate) fn read_time(text: &str) -> Option<DateTime<Utc>> {
+pub(crate) fn try_parse_time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
     (0..=MAX_YEAR).contains(&time.year()).then_some(time)
 }
 
 /// Moves a time ahead, if a clock can show the result.
-pub(super) fn add(time: DateTime<Utc>, by: Duration) -> Option<DateTime<Utc>> {
+pub(super) fn add_duration(time: DateTime<Utc>, by: Duration) -> Option<DateTime<Utc>> {
     let later = time.checked_add_signed(TimeDelta::from_std(by).ok()?)?;
     (later.year() <= MAX_YEAR).then_some(later)
 }
@@ -83,7 +83,7 @@ pub(super) fn add(time: DateTime<Utc>, by: Duration) -> Option<DateTime<Utc>> {
 /// If it is not an RFC 3339 time in the years 0 to 9999.
 pub(super) fn parse_time(time: &str) -> Millis {
     #[expect(clippy::panic, reason = "a test's own constant is wrong; documented")]
-    let Some(parsed) = read_time(time) else {
+    let Some(parsed) = try_parse_time(time) else {
         panic!(
             "{time:?} is not an RFC 3339 time in the years 0 to 9999, such as 2026-01-05T08:00:00Z"
         );

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     MockServer,
-    clock::{add, parse_time},
+    clock::{add_duration, parse_time},
     movable_clock::MovableClock,
 };
 use crate::{
@@ -78,7 +78,7 @@ impl<'a> ClockControl<'a> {
     pub async fn advance(&self, by: Duration) -> Vec<Fired> {
         let _due_work = self.clock().lock_due_work().await;
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        let target = add(self.now(), by).expect("a clock cannot go beyond the year 9999");
+        let target = add_duration(self.now(), by).expect("a clock cannot go beyond the year 9999");
         self.run_to(target.into()).await
     }
 
@@ -181,9 +181,12 @@ impl<'a> ClockControl<'a> {
     async fn next_due(&self, target: Millis) -> Option<Millis> {
         let service = &self.0.service;
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let due =
-            [service.next_due().await, service.next_delivery().await, service.next_mail().await]
-                .map(|due| due.expect("the store is there"));
+        let due = [
+            service.next_step_due().await,
+            service.next_delivery_due().await,
+            service.next_mail_due().await,
+        ]
+        .map(|due| due.expect("the store is there"));
         let now = self.clock().now();
         due.into_iter().flatten().filter(|due| now < *due && *due <= target).min()
     }

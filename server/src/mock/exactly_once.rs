@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use parcelo::{IdempotencyKey, Operation};
 use serde_json::Value;
 
-use super::{MockServer, sync::resolve_now};
+use super::{MockServer, sync::block_on};
 use crate::{
     domain::{ApiKeyRecord, IdempotencyRecord, RecordKey, State, idempotency},
     ids::named,
@@ -20,31 +20,31 @@ use crate::{
 };
 
 /// The parcels of each key that created several, or that has no record of its parcel, by tenant and key.
-type Suspects = BTreeMap<(i64, String), Vec<String>>;
+type SuspectKeys = BTreeMap<(i64, String), Vec<String>>;
 
 /// Returns descriptions of everything that was not done exactly once, with keys, orders and parcels.
 pub(super) fn offences(server: &MockServer) -> Vec<String> {
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-    resolve_now(found(server.service.store())).expect("the store is there")
+    block_on(find_offences(server.service.store())).expect("the store is there")
 }
 
-async fn found(store: &Store) -> Result<Vec<String>, StoreError> {
+async fn find_offences(store: &Store) -> Result<Vec<String>, StoreError> {
     let creations = store.creations().await?;
-    let suspects = suspects(store, &creations).await?;
-    let known: Vec<_> = suspects.keys().cloned().collect();
-    let wrong = suspects.into_iter().map(|((_, key), parcels)| offence(&key, &parcels));
+    let suspects = find_suspects(store, &creations).await?;
+    let suspect_keys: Vec<_> = suspects.keys().cloned().collect();
+    let suspects = suspects.into_iter().map(|((_, key), parcels)| describe_suspect(&key, &parcels));
     let shipped: Vec<_> = creations.iter().filter(|one| one.state != State::Voided).collect();
     let by_keys = duplicates(&shipped, |parcel| Some(parcel.idempotency_key.as_str()));
-    let by_keys =
-        by_keys.filter(|found| !known.contains(&found.name) && found.is_within_key_lifetime());
+    let by_keys = by_keys
+        .filter(|found| !suspect_keys.contains(&found.name) && found.is_within_key_lifetime());
     let by_orders = duplicates(&shipped, |parcel| parcel.external_order_id.as_deref());
-    Ok(wrong
+    Ok(suspects
         .chain(by_keys.map(|found| found.describe_key()))
         .chain(by_orders.map(|found| found.describe_order()))
         .collect())
 }
 
-fn offence(key: &str, parcels: &[String]) -> String {
+fn describe_suspect(key: &str, parcels: &[String]) -> String {
     match parcels {
         [parcel] => format!("no idempotency key created the parcel {parcel}"),
         parcels => {
@@ -65,14 +65,14 @@ fn duplicates<'a>(
     parcels: &[&'a CreationRecord],
     name: impl Fn(&'a CreationRecord) -> Option<&'a str>,
 ) -> impl Iterator<Item = Duplicates<'a>> {
-    let mut named: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    let mut by_name: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for parcel in parcels {
         if let Some(name) = name(parcel) {
-            named.entry((parcel.tenant.number(), name.to_owned())).or_default().push(*parcel);
+            by_name.entry((parcel.tenant.number(), name.to_owned())).or_default().push(*parcel);
         }
     }
-    let several = named.into_iter().filter(|(_, parcels)| parcels.len() > 1);
-    several.map(|(name, parcels)| Duplicates { name, parcels })
+    let shared = by_name.into_iter().filter(|(_, parcels)| parcels.len() > 1);
+    shared.map(|(name, parcels)| Duplicates { name, parcels })
 }
 
 impl Duplicates<'_> {
@@ -103,26 +103,31 @@ impl Duplicates<'_> {
     }
 }
 
-async fn suspects(store: &Store, creations: &[CreationRecord]) -> Result<Suspects, StoreError> {
+async fn find_suspects(
+    store: &Store,
+    creations: &[CreationRecord],
+) -> Result<SuspectKeys, StoreError> {
     let mut keys: HashMap<i64, Vec<i64>> = HashMap::new();
     let all: Vec<ApiKeyRecord> = store.credentials().await?;
     for key in all {
         keys.entry(key.scope.tenant.number()).or_default().push(key.row);
     }
-    let mut suspects = Suspects::new();
+    let mut suspects = SuspectKeys::new();
     for parcel in creations {
         let tenant = parcel.tenant.number();
         let callers = keys.get(&tenant).map(Vec::as_slice).unwrap_or_default();
         let records = records(store, callers, &parcel.idempotency_key).await?;
-        if records.iter().any(|record| accounts_for(record, parcel)) {
+        if records.iter().any(|record| matches_creation(record, parcel)) {
             continue;
         }
-        let of_key = suspects.entry((tenant, parcel.idempotency_key.clone())).or_default();
-        let others =
-            records.iter().filter_map(created_parcel).filter_map(|it| text(&it, "trackingNumber"));
+        let numbers = suspects.entry((tenant, parcel.idempotency_key.clone())).or_default();
+        let others = records
+            .iter()
+            .filter_map(created_parcel)
+            .filter_map(|it| text_field(&it, "trackingNumber"));
         for number in others.chain([parcel.number.clone()]) {
-            if !of_key.contains(&number) {
-                of_key.push(number);
+            if !numbers.contains(&number) {
+                numbers.push(number);
             }
         }
     }
@@ -144,8 +149,8 @@ async fn records(
 }
 
 /// Returns `true` if the record is of this parcel's creation, or may have replaced that record.
-fn accounts_for(record: &IdempotencyRecord, parcel: &CreationRecord) -> bool {
-    let id = created_parcel(record).and_then(|parcel| text(&parcel, "id"));
+fn matches_creation(record: &IdempotencyRecord, parcel: &CreationRecord) -> bool {
+    let id = created_parcel(record).and_then(|parcel| text_field(&parcel, "id"));
     id == Some(named("par", parcel.id))
         || !idempotency::is_alive(parcel.created_at, record.first_seen)
 }
@@ -155,7 +160,7 @@ fn created_parcel(record: &IdempotencyRecord) -> Option<Value> {
     serde_json::from_slice::<Value>(&record.body).ok()?.get_mut("parcel").map(Value::take)
 }
 
-fn text(parcel: &Value, name: &str) -> Option<String> {
+fn text_field(parcel: &Value, name: &str) -> Option<String> {
     parcel.get(name)?.as_str().map(str::to_owned)
 }
 

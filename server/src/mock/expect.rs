@@ -45,7 +45,7 @@ impl Expectations {
 /// Returns descriptions of the unmet expectations of requests and of faults, followed by all requests.
 pub(super) fn offences(server: &MockServer) -> Vec<String> {
     let mut offences = server.recorder.log().expectations().unmet();
-    offences.extend(server.recorder.plans().unexpected());
+    offences.extend(server.recorder.plans().unmet_expectations());
     if let Some(last) = offences.last_mut() {
         last.push_str(&server.requests().describe_all());
     }

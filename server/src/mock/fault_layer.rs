@@ -23,18 +23,18 @@ use http_body_util::{BodyExt, BodyStream, Collected, StreamBody};
 use parcelo::{ErrorCode, model::header as names};
 
 use super::{
-    corrupt::{corrupt, fit_content_length},
+    corruption::{corrupt_body, fit_content_length},
     fault_plan::{Corruption, FaultPlans, InjectedFaults, Replacement, RequestInfo, Timing},
     log::Log,
     order_names::OrderNames,
     recorded_request::MAX_BODY_BYTES,
-    request_capture::{Capture, RequestHead},
-    selection::all_names,
+    request_capture::{RequestCapture, RequestHead},
+    selection::related_names,
 };
 use crate::{
     clock::Clock,
     domain::Refusal,
-    http::{Api, Refused, router_with_layer},
+    http::{Api, HttpRefusal, router_with_layer},
 };
 
 /// The request log and the planned faults of a server.
@@ -80,10 +80,10 @@ async fn inject(
     next: Next,
 ) -> Response {
     let request_head = RequestHead::read(&mut request).await;
-    let (orders, request) = recorder.orders(&request_head, request).await;
-    let faults = recorder.faults(&request_head, &orders);
+    let (orders, request) = recorder.select_orders(&request_head, request).await;
+    let faults = recorder.select_faults(&request_head, &orders);
     let (mut capture, mut request) =
-        Capture::begin(&recorder.log, request_head, recorder.clock.now(), request);
+        RequestCapture::start(&recorder.log, request_head, recorder.clock.now(), request);
     capture.set_faults(&faults.descriptions);
     let transport_waits = request.extensions().get::<TransportWaits>().copied();
     let delay = |time: Duration| if transport_waits.is_some() { Duration::ZERO } else { time };
@@ -92,7 +92,7 @@ async fn inject(
         request.extensions_mut().insert(short_circuit);
     }
     let answer = respond(request, next, &faults, transport_waits).await;
-    let (answer_head, body) = collect(answer).await;
+    let (answer_head, body) = collect_body(answer).await;
     let mut answer_head = recorder.with_rate_limit(answer_head, &faults);
     if !faults.is_unanswered_before() {
         capture.set_answer(answer_head.status.as_u16(), &body);
@@ -105,7 +105,7 @@ async fn inject(
         .filter(|corruption| transport_waits.is_none() || *corruption == Corruption::Malformed);
     answer_head.extensions.insert(faults);
     match corruption {
-        Some(corruption) => corrupt(answer_head, &body, corruption),
+        Some(corruption) => corrupt_body(answer_head, &body, corruption),
         None if is_reply => {
             let body = fit_content_length(&answer_head, body);
             Response::from_parts(answer_head, body)
@@ -140,13 +140,13 @@ async fn respond(
 }
 
 /// Returns the head and the whole body of an answer. The service's bodies are in memory and cannot fail.
-pub(super) async fn collect(response: Response) -> (Parts, Bytes) {
+pub(super) async fn collect_body(response: Response) -> (Parts, Bytes) {
     let (head, body) = response.into_parts();
     (head, body.collect().await.map(Collected::to_bytes).unwrap_or_default())
 }
 
 /// Returns the beginning of a body, up to the length that the log keeps, and the body unchanged.
-async fn peek(mut body: Body) -> (Vec<u8>, Body) {
+async fn peek_body(mut body: Body) -> (Vec<u8>, Body) {
     let (mut bytes, mut frames) = (Vec::new(), Vec::new());
     while bytes.len() <= MAX_BODY_BYTES {
         let Some(frame) = body.frame().await else {
@@ -179,25 +179,25 @@ async fn short_circuit(request: Request, next: Next) -> Response {
     if timing == Timing::AfterCommit {
         drop(next.run(request).await);
     }
-    Refused(refusal).into_response()
+    HttpRefusal(refusal).into_response()
 }
 
 impl Recorder {
     /// Returns the orders that a request is about, if a plan selects by order; otherwise its body is not read in
     /// advance.
-    async fn orders(&self, head: &RequestHead, request: Request) -> (OrderNames, Request) {
+    async fn select_orders(&self, head: &RequestHead, request: Request) -> (OrderNames, Request) {
         if !self.plans().select_by_order() {
             return (OrderNames::EMPTY, request);
         }
         let (parts, body) = request.into_parts();
-        let (beginning, body) = peek(body).await;
+        let (beginning, body) = peek_body(body).await;
         let mut orders = head.orders.clone();
         orders.add_body(&beginning);
-        let orders = self.log.read(|requests| all_names(&orders, requests));
+        let orders = self.log.read(|requests| related_names(&orders, requests));
         (orders, Request::from_parts(parts, body))
     }
 
-    fn faults(&self, head: &RequestHead, orders: &OrderNames) -> InjectedFaults {
+    fn select_faults(&self, head: &RequestHead, orders: &OrderNames) -> InjectedFaults {
         let Some(operation) = head.operation else { return InjectedFaults::default() };
         self.plans().faults_for(RequestInfo { operation, key: head.key.as_ref(), orders })
     }

@@ -140,7 +140,7 @@ impl InjectedFaults {
 #[derive(Debug)]
 pub(super) struct FaultPlans {
     entries: Vec<CountedPlan>,
-    chance: Ids,
+    random: Ids,
 }
 
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl FaultPlans {
     /// Returns an empty set of plans. Probabilities are drawn from the seed with a separate generator, so that planning
     /// a fault does not change the server's ids.
     pub(super) fn seeded(seed: u64) -> Self {
-        Self { entries: Vec::new(), chance: Ids::seeded(!seed) }
+        Self { entries: Vec::new(), random: Ids::seeded(!seed) }
     }
 
     pub(super) fn add(&mut self, plan: FaultPlan) {
@@ -172,14 +172,14 @@ impl FaultPlans {
     }
 
     /// Returns complaints about plans without an expectation that have hit no request.
-    pub(super) fn idle(&self) -> Vec<String> {
+    pub(super) fn unused_without_expectation(&self) -> Vec<String> {
         let plain = self.entries.iter().filter(|entry| entry.plan.expected.is_none());
         let idle = plain.filter(|entry| entry.hits == 0);
         idle.map(|entry| format!("a planned fault hit no request: {}", entry.plan)).collect()
     }
 
     /// Returns complaints about plans that have hit more or fewer requests than expected.
-    pub(super) fn unexpected(&self) -> Vec<String> {
+    pub(super) fn unmet_expectations(&self) -> Vec<String> {
         let wrong = self.entries.iter().filter_map(|CountedPlan { plan, hits, .. }| {
             let expected = plan.expected?;
             let describe = || format!("expected to hit {expected}, hit {hits}: {plan}");
@@ -198,7 +198,7 @@ impl FaultPlans {
         let mut faults = InjectedFaults::default();
         for entry in self.entries.iter_mut().filter(|entry| entry.plan.selects(request)) {
             entry.selected += 1;
-            if entry.plan.trigger.is_due(entry.selected, &self.chance) && faults.add(&entry.plan) {
+            if entry.plan.trigger.is_due(entry.selected, &self.random) && faults.add(&entry.plan) {
                 entry.hits += 1;
             }
         }
@@ -215,14 +215,14 @@ impl FaultPlan {
 }
 
 impl Trigger {
-    fn is_due(self, selected: u64, chance: &Ids) -> bool {
+    fn is_due(self, selected: u64, random: &Ids) -> bool {
         match self {
             Self::Always => true,
             Self::Nth(n) => selected == n,
             Self::First(n) => selected <= n,
             Self::Probability(probability) => {
-                let drawn = u32::from_be_bytes(chance.array());
-                f64::from(drawn) / (f64::from(u32::MAX) + 1.0) < probability
+                let value = u32::from_be_bytes(random.array());
+                f64::from(value) / (f64::from(u32::MAX) + 1.0) < probability
             }
         }
     }

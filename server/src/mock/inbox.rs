@@ -20,7 +20,7 @@ use parcelo::{
 };
 use tokio::{net::TcpListener, sync::watch};
 
-use super::{MockServer, Reply, journey, movable_clock::MovableClock, sync::resolve_now};
+use super::{MockServer, Reply, journey, movable_clock::MovableClock, sync::block_on};
 use crate::{
     clock::Clock as _,
     domain::{
@@ -59,7 +59,10 @@ pub struct Received {
 /// The error if no such event arrived within 5 s. The message also names parcels that could not have moved, because
 /// their tracking number selects no simulated journey or because the clock was not moved.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("no such event arrived within 5 s of real time; received: {events:?}{}", listed(hints))]
+#[error(
+    "no such event arrived within 5 s of real time; received: {events:?}{}",
+    bullet_list(hints)
+)]
 #[non_exhaustive]
 pub struct InboxTimeout {
     /// The events that arrived.
@@ -68,7 +71,7 @@ pub struct InboxTimeout {
     pub hints: Vec<String>,
 }
 
-fn listed(hints: &[String]) -> String {
+fn bullet_list(hints: &[String]) -> String {
     hints.iter().flat_map(|hint| ["\n- ", hint.as_str()]).collect()
 }
 
@@ -105,7 +108,7 @@ impl<'a> InboxBuilder<'a> {
     /// If one is not a kind of event.
     pub fn events<'k>(mut self, kinds: impl IntoIterator<Item = &'k str>) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        let named = Kinds::named(kinds).expect("known kinds of events");
+        let named = Kinds::from_codes(kinds).expect("known kinds of events");
         self.kinds = named;
         self
     }
@@ -138,7 +141,7 @@ impl<'a> InboxBuilder<'a> {
         let receiver = Arc::new(Receiver { webhook, clock, replies, deliveries });
         let routes = Router::new().fallback({
             let receiver = Arc::clone(&receiver);
-            move |request| async move { receiver.take(request).await }
+            move |request| async move { receiver.receive(request).await }
         });
         let listener = Listener::start(socket, routes, server.stop.clone());
         server.send_webhooks();
@@ -189,13 +192,18 @@ impl<'a> InboxBuilder<'a> {
         let Self { server, account, kinds, .. } = self;
         let (store, ids) = (server.service.store(), &server.ids);
         let now = server.clock.now();
-        let made = async {
+        let endpoint = async {
             let account = store.account(&account, named("acc", ids.ulid(now)), now).await?;
             let tenant = Tenant { account, environment: Environment::Sandbox };
-            let request = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Here };
+            let request = EndpointRequest {
+                tenant,
+                url,
+                kinds,
+                allowed_hosts: AllowedHosts::PublicAndLoopback,
+            };
             Endpoints { store, ids, by: Actor::Server.at(now) }.set(request, now).await
         };
-        Ok(resolve_now(made)?.secret)
+        Ok(block_on(endpoint)?.secret)
     }
 }
 
@@ -217,17 +225,17 @@ impl MockServer {
         }
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
         let triggers = SendTriggers { service, clock, stop: self.stop.clone() };
-        tokio::spawn(send(dispatcher, triggers));
+        tokio::spawn(run_dispatcher(dispatcher, triggers));
     }
 }
 
-async fn send(dispatcher: Arc<Dispatcher>, triggers: SendTriggers) {
+async fn run_dispatcher(dispatcher: Arc<Dispatcher>, triggers: SendTriggers) {
     loop {
         // A store in memory does not fail.
         let _ = dispatcher.deliver_due().await;
         tokio::select! {
-            () = triggers.service.outbox_changed() => {}
-            () = triggers.clock.ticked() => {}
+            () = triggers.service.wait_for_outbox_change() => {}
+            () = triggers.clock.wait_for_tick() => {}
             () = triggers.stop.requested() => return,
         }
     }
@@ -243,7 +251,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    async fn take(&self, request: Request<Body>) -> Response<Body> {
+    async fn receive(&self, request: Request<Body>) -> Response<Body> {
         let (head, body) = request.into_parts();
         // A body that ends early or is too long is taken as empty, so that its signature is wrong.
         let body = read_body(body, MAX_DELIVERY_BYTES).await.unwrap_or_default();
@@ -255,7 +263,8 @@ impl Receiver {
         let id =
             head.headers.get(ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
         let status = reply.status_code();
-        self.deliveries.send_modify(|all| keep(all, Received { id, at, event, body, status }));
+        self.deliveries
+            .send_modify(|all| push_newest(all, Received { id, at, event, body, status }));
         let mut response = reply.response().await;
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         response
@@ -263,7 +272,7 @@ impl Receiver {
 }
 
 /// Adds a delivery, and removes the oldest if there are too many.
-fn keep(all: &mut VecDeque<Received>, one: Received) {
+fn push_newest(all: &mut VecDeque<Received>, one: Received) {
     if all.len() == MAX_DELIVERIES {
         all.pop_front();
     }
@@ -286,8 +295,8 @@ impl Inbox {
     }
 
     /// Closes its socket after another receiver has replaced it.
-    pub(super) fn end(self) {
-        self.listener.end();
+    pub(super) fn close(self) {
+        self.listener.abort();
     }
 
     /// Returns every kept delivery in the order of arrival, whatever the answer was.
@@ -305,11 +314,11 @@ impl Inbox {
         &self,
         matches: impl Fn(&StatusChange) -> bool,
     ) -> Result<StatusChange, InboxTimeout> {
-        let of_change = |event: &WebhookEvent| match &event.data {
+        let status_change = |event: &WebhookEvent| match &event.data {
             EventData::StatusChanged(change) => matches(change).then(|| change.clone()),
             _ => None,
         };
-        self.wait(of_change).await
+        self.wait(status_change).await
     }
 
     /// Waits for an event of any kind, like [`wait_for`](Self::wait_for).
@@ -326,11 +335,11 @@ impl Inbox {
     ) -> Result<T, InboxTimeout> {
         let mut received = self.receiver.deliveries.subscribe();
         let mut found = None;
-        let seen = received.wait_for(|all| {
+        let arrival = received.wait_for(|all| {
             found = events(all).iter().find_map(&choose);
             found.is_some()
         });
-        let _ = tokio::time::timeout(WAIT_TIMEOUT, seen).await.map(drop);
+        let _ = tokio::time::timeout(WAIT_TIMEOUT, arrival).await.map(drop);
         found.ok_or_else(|| InboxTimeout {
             events: self.events(),
             hints: journey::hints(&self.service),
@@ -340,8 +349,9 @@ impl Inbox {
 
 fn events(received: &VecDeque<Received>) -> Vec<WebhookEvent> {
     let mut seen = HashSet::new();
-    let taken = received.iter().filter(|delivery| (200..300).contains(&delivery.status));
-    let events = taken.filter_map(|delivery| Some((&delivery.id, delivery.event.as_ref().ok()?)));
+    let accepted = received.iter().filter(|delivery| (200..300).contains(&delivery.status));
+    let events =
+        accepted.filter_map(|delivery| Some((&delivery.id, delivery.event.as_ref().ok()?)));
     events.filter(|(id, _)| seen.insert(*id)).map(|(_, event)| event.clone()).collect()
 }
 
@@ -354,7 +364,7 @@ mod tests {
         let (mut all, event) = (VecDeque::new(), Err(WebhookError::Signature));
         for id in 0..MAX_DELIVERIES + 2 {
             let (id, at, event) = (id.to_string(), DateTime::UNIX_EPOCH, event.clone());
-            keep(&mut all, Received { id, at, event, body: Vec::new(), status: 200 });
+            push_newest(&mut all, Received { id, at, event, body: Vec::new(), status: 200 });
         }
         assert_eq!(
             (all.len(), all[0].id.as_str(), all[MAX_DELIVERIES - 1].id.as_str()),

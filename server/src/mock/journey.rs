@@ -4,7 +4,7 @@ use std::fmt;
 
 use parcelo::{Environment, ParcelStatus, TrackingNumber};
 
-use super::{ClockControl, sync::resolve_now};
+use super::{ClockControl, sync::block_on};
 use crate::{
     clock::Millis,
     domain::{ParcelRow, State, scenario::SCENARIOS},
@@ -77,7 +77,7 @@ impl ClockControl<'_> {
             if ParcelStatus::from(parcel.state) == status {
                 return Ok(fired);
             }
-            let Some(step) = parcel.step else { return Err(ended(&parcel)) };
+            let Some(step) = parcel.step else { return Err(no_further_step(&parcel)) };
             fired.extend(self.advance_to(step.due).await);
         }
     }
@@ -87,9 +87,9 @@ async fn parcel(store: &Store, number: &TrackingNumber) -> Result<Option<ParcelR
     store.parcel(Environment::Sandbox, number).await
 }
 
-fn ended(parcel: &ParcelRow) -> AdvanceError {
+fn no_further_step(parcel: &ParcelRow) -> AdvanceError {
     let number = parcel.tracking_number.clone();
-    let why = match journey(number.as_str()) {
+    let why = match journey_prefix(number.as_str()) {
         Some(prefix) => format!("the journey {prefix} is over; change the status with put_status"),
         None => NO_JOURNEY.to_owned(),
     };
@@ -101,7 +101,7 @@ const NO_JOURNEY: &str = "its tracking number has no prefix of a simulated journ
                           order), or change the status with put_status";
 
 /// Returns the prefix of the journey that a tracking number selects.
-fn journey(number: &str) -> Option<&'static str> {
+fn journey_prefix(number: &str) -> Option<&'static str> {
     let number = TrackingNumber::parse(number).ok()?;
     SCENARIOS.iter().map(|scenario| scenario.prefix).find(|prefix| number.starts_with(prefix))
 }
@@ -109,19 +109,21 @@ fn journey(number: &str) -> Option<&'static str> {
 /// Explains why an event that a test waits for may never arrive. It is empty if no parcel is stalled.
 pub(super) fn hints(service: &Service) -> Vec<String> {
     // An error here only drops the hints: the test has failed already.
-    resolve_now(stalled(service)).map(|stalled| stalled.hints(service.now())).unwrap_or_default()
+    block_on(find_stalled_parcels(service))
+        .map(|stalled| stalled.hints(service.now()))
+        .unwrap_or_default()
 }
 
 /// The parcels that do not move: some have no journey, the others wait for the clock.
 #[derive(Default)]
-struct Stalled {
+struct StalledParcels {
     without_journey: Vec<TrackingNumber>,
     /// The parcels that have a next step, with its time.
     waiting: Vec<(TrackingNumber, Millis)>,
 }
 
-async fn stalled(service: &Service) -> Result<Stalled, StoreError> {
-    let (store, mut stalled) = (service.store(), Stalled::default());
+async fn find_stalled_parcels(service: &Service) -> Result<StalledParcels, StoreError> {
+    let (store, mut stalled) = (service.store(), StalledParcels::default());
     for CreationRecord { number, .. } in store.creations().await? {
         let Ok(number) = TrackingNumber::parse(&number) else { continue };
         let Some(parcel) = parcel(store, &number).await? else { continue };
@@ -134,32 +136,33 @@ async fn stalled(service: &Service) -> Result<Stalled, StoreError> {
     Ok(stalled)
 }
 
-impl Stalled {
+impl StalledParcels {
     fn hints(&self, now: Millis) -> Vec<String> {
         let without_journey = (!self.without_journey.is_empty()).then(|| {
-            let numbers = list_some(&self.without_journey);
+            let numbers = list_first(&self.without_journey);
             format!("{numbers} will not move: {NO_JOURNEY}")
         });
         let waiting = (!self.waiting.is_empty()).then(|| {
-            let steps: Vec<_> = self.waiting.iter().map(|(number, due)| at(number, *due)).collect();
-            let (steps, now) = (list_some(&steps), now.to_utc().to_rfc3339());
+            let steps: Vec<_> =
+                self.waiting.iter().map(|(number, due)| describe_step(number, *due)).collect();
+            let (steps, now) = (list_first(&steps), now.to_utc().to_rfc3339());
             format!("the clock shows {now}: advance it. Next steps: {steps}")
         });
         without_journey.into_iter().chain(waiting).collect()
     }
 }
 
-fn at(number: &TrackingNumber, due: Millis) -> String {
+fn describe_step(number: &TrackingNumber, due: Millis) -> String {
     format!("{number} at {}", due.to_utc().to_rfc3339())
 }
 
 /// Lists the first few, separated by commas, and how many more there are.
-fn list_some(all: &[impl fmt::Display]) -> String {
-    let mut named: Vec<_> = all.iter().take(MAX_NAMED_PARCELS).map(ToString::to_string).collect();
+fn list_first(all: &[impl fmt::Display]) -> String {
+    let mut names: Vec<_> = all.iter().take(MAX_NAMED_PARCELS).map(ToString::to_string).collect();
     if all.len() > MAX_NAMED_PARCELS {
-        named.push(format!("{} more", all.len() - MAX_NAMED_PARCELS));
+        names.push(format!("{} more", all.len() - MAX_NAMED_PARCELS));
     }
-    named.join(", ")
+    names.join(", ")
 }
 
 #[cfg(test)]

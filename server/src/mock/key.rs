@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parcelo::{ApiKey, CountryCode, Environment, admin::CarrierKey};
 
-use super::{MockServer, sync::resolve_now};
+use super::{MockServer, sync::block_on};
 use crate::{
     clock::Clock as _,
     domain::{
@@ -59,17 +59,17 @@ impl<'a> KeyBuilder<'a> {
     /// If one is not a country code.
     pub fn countries<'c>(mut self, countries: impl IntoIterator<Item = &'c str>) -> Self {
         #[expect(clippy::panic, reason = "a test's own constant is wrong; documented")]
-        let read = |code: &str| match CountryCode::parse(code.trim()) {
+        let parse = |code: &str| match CountryCode::parse(code.trim()) {
             Ok(country) => country,
             Err(error) => panic!("{code:?} is {error}"),
         };
         let codes = countries.into_iter().flat_map(|codes| codes.split(','));
-        self.request.countries = Countries::Only(codes.map(read).collect());
+        self.request.countries = Countries::Only(codes.map(parse).collect());
         self
     }
 
     /// Sets the countries it may ship to, already checked.
-    pub(super) fn allowed(mut self, countries: Countries) -> Self {
+    pub(super) fn allowed_countries(mut self, countries: Countries) -> Self {
         self.request.countries = countries;
         self
     }
@@ -81,11 +81,11 @@ impl<'a> KeyBuilder<'a> {
     /// If one is neither an address nor a network.
     pub fn ip_list<'c>(mut self, list: impl IntoIterator<Item = &'c str>) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        let read = |text: &str| {
+        let parse = |text: &str| {
             access::network(text.trim()).expect("an address, or a network such as 10.0.0.0/8")
         };
         let networks = list.into_iter().flat_map(|networks| networks.split(','));
-        self.request.ip_list = networks.map(read).collect();
+        self.request.ip_list = networks.map(parse).collect();
         self
     }
 
@@ -114,12 +114,12 @@ impl<'a> KeyBuilder<'a> {
     pub(super) fn issue_with_record(self) -> (ApiKey, ApiKeyRecord) {
         let Self { server, request, revoked } = self;
         let issuer = server.issuer();
-        let made = issuer.issue_api_key(request, server.clock.now());
+        let created = issuer.issue_api_key(request, server.clock.now());
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let (key, record) = resolve_now(made).expect("a key");
+        let (key, record) = block_on(created).expect("a key");
         if revoked {
             #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-            resolve_now(server.service.revoke_key(&record.id, Actor::Server))
+            block_on(server.service.revoke_key(&record.id, Actor::Server))
                 .expect("the store is there");
         }
         (key, record)
@@ -134,15 +134,15 @@ impl MockServer {
     ///
     /// Never: a store in memory answers at once and does not fail.
     pub fn carrier_key(&self) -> CarrierKey {
-        self.carrier_named(format!("Carrier {}", self.ids.ulid(self.clock.now()))).0
+        self.issue_carrier_key(format!("Carrier {}", self.ids.ulid(self.clock.now()))).0
     }
 
     /// Issues another key of the carrier with this name.
-    pub(super) fn carrier_named(&self, name: String) -> (CarrierKey, CarrierKeyRecord) {
+    pub(super) fn issue_carrier_key(&self, name: String) -> (CarrierKey, CarrierKeyRecord) {
         let issuer = self.issuer();
-        let made = issuer.issue(name, Environment::Sandbox, self.clock.now());
+        let created = issuer.issue(name, Environment::Sandbox, self.clock.now());
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        resolve_now(made).expect("a key")
+        block_on(created).expect("a key")
     }
 
     /// Gives a key a new secret, as an operator does. It is still the same key, so that idempotency keys used with the
@@ -174,16 +174,15 @@ impl MockServer {
     /// If the server has no such key, or the key is revoked or expired.
     pub fn rotate_key(&self, key: &ApiKey, overlap: Duration) -> ApiKey {
         #[expect(clippy::expect_used, reason = "a test's own key is wrong; documented")]
-        self.rotated(key, overlap).expect("a key of this server that works")
+        self.try_rotate_key(key, overlap).expect("a key of this server that works")
     }
 
     /// Gives a key a new secret like [`MockServer::rotate_key`]; returns `None` if the key does not work.
-    pub(super) fn rotated(&self, key: &ApiKey, overlap: Duration) -> Option<ApiKey> {
+    pub(super) fn try_rotate_key(&self, key: &ApiKey, overlap: Duration) -> Option<ApiKey> {
         let caller =
-            resolve_now(self.service.authenticate(Environment::Sandbox, Some(key.secret())))
-                .ok()?;
+            block_on(self.service.authenticate(Environment::Sandbox, Some(key.secret()))).ok()?;
         let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
-        match resolve_now(self.service.rotate_key(&caller.key.id, seconds, Actor::Server)).ok()? {
+        match block_on(self.service.rotate_key(&caller.key.id, seconds, Actor::Server)).ok()? {
             Rotation::Done(key, _) => Some(key),
             Rotation::Revoked | Rotation::Superseded | Rotation::Unknown => None,
         }

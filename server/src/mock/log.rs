@@ -16,13 +16,13 @@ const MAX_LOG_BYTES: usize = 32 * 1024 * 1024;
 /// The log of one server.
 #[derive(Debug)]
 pub(super) struct Log {
-    ring: Mutex<Ring>,
+    ring: Mutex<RingBuffer>,
     expectations: Mutex<Expectations>,
     added: watch::Sender<()>,
 }
 
 #[derive(Debug)]
-struct Ring {
+struct RingBuffer {
     max_records: usize,
     max_bytes: usize,
     records: VecDeque<RecordedRequest>,
@@ -33,13 +33,13 @@ struct Ring {
 
 impl Log {
     pub(super) fn new(max_records: usize) -> Self {
-        let ring = Mutex::new(Ring::new(max_records, MAX_LOG_BYTES));
+        let ring = Mutex::new(RingBuffer::new(max_records, MAX_LOG_BYTES));
         Self { ring, expectations: Mutex::default(), added: watch::Sender::new(()) }
     }
 
     /// Returns `true` if requests need not be recorded: the log keeps none, and no test expects any.
     pub(super) fn is_off(&self) -> bool {
-        self.locked().max_records == 0 && self.expectations().is_empty()
+        self.lock().max_records == 0 && self.expectations().is_empty()
     }
 
     /// Returns the test's expectations of requests.
@@ -48,7 +48,7 @@ impl Log {
     }
 
     pub(super) fn add(&self, record: RecordedRequest) {
-        let mut ring = self.locked();
+        let mut ring = self.lock();
         self.expectations().count(&record, &ring.records);
         ring.add(record);
         drop(ring);
@@ -57,7 +57,7 @@ impl Log {
 
     /// Reads the records, oldest first, under the lock.
     pub(super) fn read<T>(&self, read: impl FnOnce(&VecDeque<RecordedRequest>) -> T) -> T {
-        read(&self.locked().records)
+        read(&self.lock().records)
     }
 
     /// Returns a channel that notifies of every record added from now on.
@@ -65,12 +65,12 @@ impl Log {
         self.added.subscribe()
     }
 
-    fn locked(&self) -> MutexGuard<'_, Ring> {
+    fn lock(&self) -> MutexGuard<'_, RingBuffer> {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Ring {
+impl RingBuffer {
     fn new(max_records: usize, max_bytes: usize) -> Self {
         Self { max_records, max_bytes, records: VecDeque::new(), bytes: 0, without_bodies: 0 }
     }
@@ -120,14 +120,14 @@ mod tests {
     }
 
     /// Returns the length of each record's body, and `true` if its bytes are kept.
-    fn bodies(ring: &Ring) -> Vec<(usize, bool)> {
+    fn bodies(ring: &RingBuffer) -> Vec<(usize, bool)> {
         ring.records.iter().map(|one| (one.request.len(), one.request.json().is_some())).collect()
     }
 
     #[test]
     fn the_oldest_lose_their_bodies_first_and_are_removed_first() {
         let (max_records, max_bytes) = (3, 11);
-        let mut ring = Ring::new(max_records, max_bytes);
+        let mut ring = RingBuffer::new(max_records, max_bytes);
         let table: [(&str, &[(usize, bool)]); 6] = [
             (r#"{"a":1}"#, &[(7, true)]),
             ("{}", &[(7, true), (2, true)]),

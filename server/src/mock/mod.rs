@@ -9,7 +9,7 @@ mod client;
 mod clock;
 mod clock_control;
 mod control;
-mod corrupt;
+mod corruption;
 #[cfg(test)]
 mod determinism;
 mod exactly_once;
@@ -46,7 +46,7 @@ use parcelo::Environment;
 pub use builder::Builder;
 pub use clock::Clock;
 #[cfg(feature = "server")]
-pub(crate) use clock::read_time;
+pub(crate) use clock::try_parse_time;
 pub use clock_control::ClockControl;
 #[cfg(test)]
 #[cfg(feature = "server")]
@@ -211,7 +211,7 @@ impl DueWork {
         let Self { service, mail_sender, clock } = self;
         loop {
             tokio::select! {
-                () = clock.ticked() => {}
+                () = clock.wait_for_tick() => {}
                 () = stop.requested() => return,
             }
             let _due_work = clock.lock_due_work().await;

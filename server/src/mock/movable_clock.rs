@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, MutexGuard, watch};
 
-use super::clock::{Clock as ClockSetting, Kind};
+use super::clock::{Clock as ClockSetting, ClockKind};
 use crate::clock::{Clock, Millis, SystemClock, TokioClock};
 
 /// Interval of a running clock's checks for due work, in tokio's time.
@@ -44,9 +44,9 @@ pub(super) struct SavedClock {
 impl ClockState {
     fn new(clock: &ClockSetting) -> Self {
         match clock.0 {
-            Kind::Frozen(at) => Self::frozen(at),
-            Kind::Ticking(from) => Self::ticking(from),
-            Kind::System => Self::system(),
+            ClockKind::Frozen(at) => Self::frozen(at),
+            ClockKind::Ticking(from) => Self::ticking(from),
+            ClockKind::System => Self::system(),
         }
     }
 
@@ -99,7 +99,7 @@ impl MovableClock {
     }
 
     /// Waits until a running clock may have passed due work, or the clock was frozen, resumed or restored.
-    pub(super) async fn ticked(&self) {
+    pub(super) async fn wait_for_tick(&self) {
         let mut state = self.state.subscribe();
         let is_running = state.borrow_and_update().is_running();
         // It cannot fail: `self` holds the sender.
@@ -113,7 +113,8 @@ impl MovableClock {
 
     /// Sets the clock to a time, which may be in the past.
     pub(super) fn set(&self, at: Millis) {
-        // Waiters in `ticked` are not woken: the task that moves the clock holds the lock and executes due work itself.
+        // Waiters in `wait_for_tick` are not woken: the task that moves the clock holds the lock and executes due work
+        // itself.
         self.state.send_if_modified(|state| {
             state.set(at);
             false

@@ -18,7 +18,7 @@ pub(super) struct OrderNames {
 /// The members that name orders in the requests' bodies, and in the answer to a creation.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Members {
+struct BodyFields {
     idempotency_key: Option<String>,
     external_order_id: Option<String>,
     tracking_number: Option<String>,
@@ -60,13 +60,13 @@ impl OrderNames {
 
     /// Adds the names in a body, if it is JSON, and returns its idempotency key.
     pub(super) fn add_body(&mut self, body: &[u8]) -> Option<String> {
-        let members: Members = serde_json::from_slice(body).unwrap_or_default();
-        self.add_key(members.idempotency_key.as_deref());
-        self.ids.extend(members.external_order_id.map(|id| id.trim().to_owned()));
-        let of_parcel = members.parcel.and_then(|parcel| parcel.tracking_number);
-        self.numbers.extend(members.tracking_number.into_iter().chain(of_parcel));
-        self.numbers.extend(members.tracking_numbers);
-        members.idempotency_key
+        let fields: BodyFields = serde_json::from_slice(body).unwrap_or_default();
+        self.add_key(fields.idempotency_key.as_deref());
+        self.ids.extend(fields.external_order_id.map(|id| id.trim().to_owned()));
+        let created = fields.parcel.and_then(|parcel| parcel.tracking_number);
+        self.numbers.extend(fields.tracking_number.into_iter().chain(created));
+        self.numbers.extend(fields.tracking_numbers);
+        fields.idempotency_key
     }
 
     /// Returns `true` if this is one of the names.

@@ -65,7 +65,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 /// The record of a request in flight. It is added to the log on drop, which also happens if the client disconnects
 /// early.
 #[derive(Debug)]
-pub(super) struct Capture<'a> {
+pub(super) struct RequestCapture<'a> {
     log: &'a Log,
     record: Option<RecordedRequest>,
     body: Arc<Mutex<BodyCopy>>,
@@ -78,9 +78,9 @@ struct BodyCopy {
     len: usize,
 }
 
-impl<'a> Capture<'a> {
+impl<'a> RequestCapture<'a> {
     /// Starts a record, and copies the request's body as it is read.
-    pub(super) fn begin(
+    pub(super) fn start(
         log: &'a Log,
         head: RequestHead,
         now: Millis,
@@ -91,7 +91,7 @@ impl<'a> Capture<'a> {
             return (Self { log, record: None, body }, request);
         }
         let record = Some(new_record(head, now, &request));
-        let request = request.map(|whole| copying(whole, Arc::clone(&body)));
+        let request = request.map(|whole| copy_while_reading(whole, Arc::clone(&body)));
         (Self { log, record, body }, request)
     }
 
@@ -110,7 +110,7 @@ impl<'a> Capture<'a> {
     }
 }
 
-impl Drop for Capture<'_> {
+impl Drop for RequestCapture<'_> {
     fn drop(&mut self) {
         let Some(mut record) = self.record.take() else { return };
         let copied = mem::take(&mut *self.body.lock().unwrap_or_else(PoisonError::into_inner));
@@ -132,7 +132,11 @@ fn new_record(head: RequestHead, now: Millis, request: &Request) -> RecordedRequ
         method: request.method().to_string(),
         path: head.path,
         parameter: head.parameter,
-        api_key: head.key.as_ref().map(|key| redacted(key.secret())).or_else(|| carrier(headers)),
+        api_key: head
+            .key
+            .as_ref()
+            .map(|key| redact_key(key.secret()))
+            .or_else(|| redacted_carrier_key(headers)),
         idempotency_key: head.idempotency_key,
         request: Body::default(),
         status: None,
@@ -143,19 +147,19 @@ fn new_record(head: RequestHead, now: Millis, request: &Request) -> RecordedRequ
     }
 }
 
-fn carrier(headers: &HeaderMap) -> Option<String> {
+fn redacted_carrier_key(headers: &HeaderMap) -> Option<String> {
     let key = CarrierKey::parse(header(headers, names::CARRIER_KEY)?).ok()?;
-    Some(redacted(key.secret()))
+    Some(redact_key(key.secret()))
 }
 
 /// Returns a key's prefix and last four characters: enough to tell keys apart, too little to use one.
-fn redacted(key: &str) -> String {
+fn redact_key(key: &str) -> String {
     let (prefix, random) = key.rsplit_once('_').unwrap_or_default();
     let last = random.get(random.len().saturating_sub(4)..).unwrap_or_default();
     format!("{prefix}_…{last}")
 }
 
-fn copying(body: HttpBody, copy: Arc<Mutex<BodyCopy>>) -> HttpBody {
+fn copy_while_reading(body: HttpBody, copy: Arc<Mutex<BodyCopy>>) -> HttpBody {
     HttpBody::new(body.map_frame(move |frame| {
         if let Some(bytes) = frame.data_ref() {
             copy.lock().unwrap_or_else(PoisonError::into_inner).add(bytes);

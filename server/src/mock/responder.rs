@@ -17,8 +17,8 @@ use wiremock::{Respond, ResponseTemplate};
 
 use super::{
     MockServer,
-    corrupt::SLOW_CHUNK_BYTES,
-    fault_layer::{TransportWaits, collect},
+    corruption::SLOW_CHUNK_BYTES,
+    fault_layer::{TransportWaits, collect_body},
     fault_plan::{Corruption, InjectedFaults},
 };
 
@@ -58,20 +58,20 @@ impl MockServer {
 
 impl Respond for Responder {
     fn respond(&self, request: &wiremock::Request) -> ResponseTemplate {
-        let (head, body) = poll_here(async {
-            let Ok(answer) = self.0.clone().oneshot(convert(request)).await;
-            collect(answer).await
+        let (head, body) = block_on_this_thread(async {
+            let Ok(answer) = self.0.clone().oneshot(to_axum_request(request)).await;
+            collect_body(answer).await
         });
         let faults = head.extensions.get::<InjectedFaults>().cloned().unwrap_or_default();
         if faults.disconnect().is_some() || faults.corruption() == Some(Corruption::Truncated) {
             // This ends the task of the connection, and so the connection. Unlike `panic!` it prints nothing.
             resume_unwind(Box::new("a planned fault ends the connection"));
         }
-        template(&head, &body).set_delay(delay(&faults, &body))
+        response_template(&head, &body).set_delay(total_delay(&faults, &body))
     }
 }
 
-fn convert(request: &wiremock::Request) -> Request {
+fn to_axum_request(request: &wiremock::Request) -> Request {
     let mut converted = Request::new(Body::from(request.body.clone()));
     *converted.method_mut() = request.method.clone();
     *converted.headers_mut() = request.headers.clone();
@@ -81,14 +81,14 @@ fn convert(request: &wiremock::Request) -> Request {
     converted
 }
 
-fn template(head: &Parts, body: &Bytes) -> ResponseTemplate {
+fn response_template(head: &Parts, body: &Bytes) -> ResponseTemplate {
     let template = ResponseTemplate::new(head.status.as_u16()).set_body_bytes(body.as_ref());
     head.headers
         .iter()
         .fold(template, |template, (name, value)| template.append_header(name, value))
 }
 
-fn delay(faults: &InjectedFaults, body: &Bytes) -> Duration {
+fn total_delay(faults: &InjectedFaults, body: &Bytes) -> Duration {
     let body = match faults.corruption() {
         Some(Corruption::Slow(pause)) => {
             let pieces = u32::try_from(body.len().div_ceil(SLOW_CHUNK_BYTES)).unwrap_or(u32::MAX);
@@ -105,7 +105,7 @@ fn delay(faults: &InjectedFaults, body: &Bytes) -> Duration {
 /// Executes a request on this thread, since wiremock calls a responder synchronously. A store in memory completes at
 /// once, so the request only ever waits for another thread that holds the same parcel's lock. It is `unconstrained`,
 /// because it must not wait for the runtime, which cannot continue before this returns.
-fn poll_here<T>(request: impl Future<Output = T>) -> T {
+fn block_on_this_thread<T>(request: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let mut request = pin!(unconstrained(request));
     loop {
@@ -135,6 +135,6 @@ mod tests {
             delay_after: Duration::MAX,
             ..InjectedFaults::default()
         };
-        assert_eq!(delay(&faults, &Bytes::new()), Duration::MAX);
+        assert_eq!(total_delay(&faults, &Bytes::new()), Duration::MAX);
     }
 }

@@ -99,7 +99,7 @@ impl MockServer {
         for index in 1..=n {
             let created = self.service.create_order(&caller, &seed_order(index), None).await;
             #[expect(clippy::expect_used, reason = "the orders are valid, as a test shows")]
-            numbers.push(created.ok().and_then(number).expect("a valid order"));
+            numbers.push(created.ok().and_then(created_number).expect("a valid order"));
         }
         numbers
     }
@@ -117,7 +117,7 @@ fn seed_order(index: usize) -> Value {
     order
 }
 
-fn number(answer: Answer) -> Option<TrackingNumber> {
+fn created_number(answer: Answer) -> Option<TrackingNumber> {
     let (Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body)) = answer;
     let body: Value = serde_json::from_slice(&body).ok()?;
     TrackingNumber::parse(body.pointer("/parcel/trackingNumber")?.as_str()?).ok()

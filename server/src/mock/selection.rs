@@ -40,7 +40,7 @@ impl Selection {
         &self,
         records: impl IntoIterator<Item = &'r RecordedRequest>,
     ) -> Option<OrderNames> {
-        self.order.as_deref().map(|order| all_names(&OrderNames::from_name(order), records))
+        self.order.as_deref().map(|order| related_names(&OrderNames::from_name(order), records))
     }
 
     fn selects(&self, record: &RecordedRequest, names: Option<&OrderNames>) -> bool {
@@ -51,7 +51,7 @@ impl Selection {
 }
 
 /// Adds all other names of the same orders: the requests that created them contain several.
-pub(super) fn all_names<'r>(
+pub(super) fn related_names<'r>(
     known: &OrderNames,
     records: impl IntoIterator<Item = &'r RecordedRequest>,
 ) -> OrderNames {

@@ -13,7 +13,7 @@ use super::MockServer;
 use crate::{
     domain::{ApiKeyRecord, Cause, ParcelRow, Refusal, State},
     ids::named,
-    service::{Caller, Carrier, Keyed},
+    service::{Caller, Carrier, KeyedRequest},
 };
 
 /// A reason why a parcel's status could not be set. The parcel may have changed part of the way.
@@ -82,8 +82,8 @@ impl MockServer {
         };
         let path = path.ok_or_else(unreachable)?;
         for state in &path {
-            let moved = self.move_to(&parcel, *state).await;
-            moved.map_err(|why| SetStatusError::Refused {
+            let result = self.move_to(&parcel, *state).await;
+            result.map_err(|why| SetStatusError::Refused {
                 number: number.clone(),
                 to: (*state).into(),
                 why,
@@ -99,16 +99,16 @@ impl MockServer {
     }
 
     async fn move_to(&self, parcel: &ParcelRow, state: State) -> Result<(), String> {
-        let moved = match state.cause() {
+        let result = match state.cause() {
             Cause::Void => self.void(parcel).await,
             Cause::Manifest => self.submit(parcel).await,
             Cause::Carrier | Cause::Create => return self.scan(parcel, state).await,
         };
-        moved.map_err(|refusal| refusal.text(Language::En))
+        result.map_err(|refusal| refusal.text(Language::En))
     }
 
     async fn scan(&self, parcel: &ParcelRow, state: State) -> Result<(), String> {
-        let (_, key) = self.carrier_named("Mock server".to_owned());
+        let (_, key) = self.issue_carrier_key("Mock server".to_owned());
         let carrier = Carrier { key: Arc::new(key) };
         let now = self.service.now();
         let body = json!({ "events": [{
@@ -118,8 +118,8 @@ impl MockServer {
             "occurredAt": parcelo::model::time::to_text(now.to_utc()),
             "location": parcel.destination,
         }] });
-        let pushed = self.service.push_carrier_events(&carrier, &body).await;
-        let answer = pushed.map_err(|refusal| refusal.text(Language::En))?;
+        let result = self.service.push_carrier_events(&carrier, &body).await;
+        let answer = result.map_err(|refusal| refusal.text(Language::En))?;
         match answer.results.into_iter().next() {
             Some(CarrierResult { outcome: CarrierOutcome::Applied, .. }) => Ok(()),
             Some(CarrierResult { error: Some(error), .. }) => Err(error.message),
@@ -130,16 +130,16 @@ impl MockServer {
 
     async fn void(&self, parcel: &ParcelRow) -> Result<(), Refusal> {
         let caller = self.owner(parcel).await?;
-        let body = json!({ "idempotencyKey": self.fresh_key(),
+        let body = json!({ "idempotencyKey": self.new_idempotency_key(),
             "trackingNumbers": [parcel.tracking_number] });
-        self.service.void_orders(&caller, keyed(&body)).await.map(drop)
+        self.service.void_orders(&caller, keyed_request(&body)).await.map(drop)
     }
 
     async fn submit(&self, parcel: &ParcelRow) -> Result<(), Refusal> {
         let caller = self.owner(parcel).await?;
-        let body = json!({ "idempotencyKey": self.fresh_key(), "awbNumber": self.fresh_awb(),
+        let body = json!({ "idempotencyKey": self.new_idempotency_key(), "awbNumber": self.new_awb(),
             "trackingNumbers": [parcel.tracking_number] });
-        self.service.submit_manifest(&caller, keyed(&body)).await.map(drop)
+        self.service.submit_manifest(&caller, keyed_request(&body)).await.map(drop)
     }
 
     /// Returns a caller of the parcel's account.
@@ -149,17 +149,17 @@ impl MockServer {
         Ok(Caller { key: Arc::new(key.ok_or(ErrorCode::ParcelNotFound)?) })
     }
 
-    fn fresh_key(&self) -> String {
+    fn new_idempotency_key(&self) -> String {
         named("put", self.ids.ulid(self.service.now()))
     }
 
     /// Returns an air waybill with a valid check digit: the serial modulo 7.
-    fn fresh_awb(&self) -> String {
+    fn new_awb(&self) -> String {
         let serial = u32::from_be_bytes(self.ids.array()) % 10_000_000;
         format!("999-{serial:07}{}", serial % 7)
     }
 }
 
-fn keyed(body: &Value) -> Keyed<'_> {
-    Keyed { body, header_key: None, request_id: "req_mock" }
+fn keyed_request(body: &Value) -> KeyedRequest<'_> {
+    KeyedRequest { body, header_key: None, request_id: "req_mock" }
 }

@@ -12,9 +12,9 @@ use tokio::task::unconstrained;
 /// Blocks until a call returns. A store in memory completes without waiting, and PostgreSQL answers from other threads,
 /// which blocking this one does not stop. The call is `unconstrained`, because tokio otherwise makes a task that has
 /// used up its budget wait for its next turn, which would never come.
-pub(super) fn resolve_now<T>(call: impl Future<Output = T>) -> T {
+pub(super) fn block_on<T>(call: impl Future<Output = T>) -> T {
     let mut call = pin!(unconstrained(call));
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let waker = Waker::from(Arc::new(UnparkWaker(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
         match call.as_mut().poll(&mut context) {
@@ -25,9 +25,9 @@ pub(super) fn resolve_now<T>(call: impl Future<Output = T>) -> T {
 }
 
 /// A waker that unparks a thread.
-struct Unpark(Thread);
+struct UnparkWaker(Thread);
 
-impl Wake for Unpark {
+impl Wake for UnparkWaker {
     fn wake(self: Arc<Self>) {
         self.0.unpark();
     }

@@ -3,8 +3,8 @@
 use super::{MockServer, exactly_once, expect};
 
 /// The checks; each returns descriptions of its offences.
-const CHECKS: [fn(&MockServer) -> Vec<String>; 3] =
-    [exactly_once::offences, idle_faults, expect::offences];
+const OFFENCE_CHECKS: [fn(&MockServer) -> Vec<String>; 3] =
+    [exactly_once::offences, unused_faults, expect::offences];
 
 impl MockServer {
     /// Fails the test if something was not done exactly once ([`MockServer::assert_exactly_once`]), a planned fault hit no
@@ -31,7 +31,7 @@ impl MockServer {
 
     /// Returns the offences that [`MockServer::verify`] would list.
     pub(super) fn offences(&self) -> Vec<String> {
-        CHECKS.iter().flat_map(|check| check(self)).collect()
+        OFFENCE_CHECKS.iter().flat_map(|check| check(self)).collect()
     }
 
     /// Fails the test if an order was shipped twice: if an idempotency key created two parcels, a parcel has no key, one key
@@ -48,8 +48,8 @@ impl MockServer {
     }
 }
 
-fn idle_faults(server: &MockServer) -> Vec<String> {
-    server.recorder.plans().idle()
+fn unused_faults(server: &MockServer) -> Vec<String> {
+    server.recorder.plans().unused_without_expectation()
 }
 
 /// Checks only what the test explicitly expected.

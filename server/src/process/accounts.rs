@@ -4,9 +4,9 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{
     Failure,
-    database::{DatabaseArg, Opened, open},
+    database::{AdminDatabase, DatabaseArg, open},
     password, print,
-    shared_args::{ListKeys, name},
+    shared_args::{CommonArgs, parse_name},
 };
 use crate::{
     clock::{Clock, SystemClock},
@@ -22,7 +22,7 @@ pub(super) enum Accounts {
     /// Create an account; an existing one stays as it is.
     Create(CreateAccount),
     /// List the accounts.
-    List(ListKeys),
+    List(CommonArgs),
     /// Show or set what receivers see of an account on the tracking page: the shop's name and contact.
     Shop(SetShop),
     /// Set the password with which an account signs in to the dashboard; its sessions end.
@@ -34,7 +34,7 @@ pub(super) struct CreateAccount {
     #[command(flatten)]
     database: DatabaseArg,
     /// Its name, 1-100 characters.
-    #[arg(value_parser = name)]
+    #[arg(value_parser = parse_name)]
     name: String,
     /// Print JSON.
     #[arg(long)]
@@ -46,7 +46,7 @@ pub(super) struct SetShop {
     #[command(flatten)]
     database: DatabaseArg,
     /// The account.
-    #[arg(default_value = "default", value_parser = name)]
+    #[arg(default_value = "default", value_parser = parse_name)]
     name: String,
     /// The shop's name, at most 60 characters; '' for none.
     #[arg(long, value_name = "TEXT")]
@@ -65,21 +65,21 @@ pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
         Accounts::Create(options) => create(options).await,
         Accounts::List(options) => list(options).await,
         Accounts::Shop(options) => shop(options).await,
-        Accounts::Password(options) => password::set(options).await,
+        Accounts::Password(options) => password::set_password(options).await,
     }
 }
 
 async fn create(CreateAccount { database, name, json }: CreateAccount) -> Result<(), Failure> {
-    let opened = Opened::new(&database).await?;
-    let (account, _) = opened.issuer().account(name, SystemClock.now()).await?;
+    let admin = AdminDatabase::new(&database).await?;
+    let (account, _) = admin.issuer().account(name, SystemClock.now()).await?;
     let (view, line) = row(&account);
-    Ok(print::one(&ListKeys { database, json }, &view, &line)?)
+    Ok(print::item(&CommonArgs { database, json }, &view, &line)?)
 }
 
-async fn list(options: ListKeys) -> Result<(), Failure> {
+async fn list(options: CommonArgs) -> Result<(), Failure> {
     let accounts = open(&options.database).await?.accounts().await?;
-    let none = "No accounts yet; create one with `parcelo-server accounts create NAME`.";
-    Ok(print::all(&options, none, accounts.iter().map(row))?)
+    let empty_text = "No accounts yet; create one with `parcelo-server accounts create NAME`.";
+    Ok(print::list(&options, empty_text, accounts.iter().map(row))?)
 }
 
 /// Sets the parts of a shop that are given; the others are kept.
@@ -98,7 +98,7 @@ async fn shop(options: SetShop) -> Result<(), Failure> {
     }
     let view = ShopView::new(&name, &store.shop(account).await?);
     let line = format!("{}  {}  {}", view.account, view.shop_name, view.contact);
-    Ok(print::one(&ListKeys { database, json }, &view, line.trim_end())?)
+    Ok(print::item(&CommonArgs { database, json }, &view, line.trim_end())?)
 }
 
 fn row(account: &AccountRecord) -> (AccountView, String) {

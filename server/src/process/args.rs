@@ -15,7 +15,7 @@ use super::{
     credential_args::{Carriers, Keys, Tokens},
     mock_args::Mock,
     serve_args::Serve,
-    shared_args::ListKeys,
+    shared_args::CommonArgs,
     vacuum::Vacuum,
     webhook_args::Webhooks,
 };
@@ -28,7 +28,7 @@ pub struct Args {
     pub(super) command: Command,
     /// The flags that were set, for the log.
     #[arg(skip)]
-    pub(super) set: String,
+    pub(super) set_flags: String,
 }
 
 impl Args {
@@ -41,23 +41,23 @@ impl Args {
     pub fn read_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Self {
         let command = Self::command();
         let matches = command.clone().get_matches_from(arguments);
-        let set = settings(&command, &matches);
+        let set_flags = set_flags(&command, &matches);
         // It cannot fail: the same arguments have just been parsed.
         let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-        Self { set, ..args }
+        Self { set_flags, ..args }
     }
 }
 
 /// Returns the subcommand's flags that differ from their defaults, as on a command line, however they were set.
 /// Addresses of databases are left out, because they may hold a password.
-fn settings(command: &clap::Command, matches: &ArgMatches) -> String {
+fn set_flags(command: &clap::Command, matches: &ArgMatches) -> String {
     let Some((name, matches)) = matches.subcommand() else { return String::new() };
     let Some(command) = command.find_subcommand(name) else { return String::new() };
-    let set = command.get_arguments().filter_map(|argument| setting(argument, matches));
-    set.collect::<Vec<_>>().join(" ")
+    let flags = command.get_arguments().filter_map(|argument| set_flag(argument, matches));
+    flags.collect::<Vec<_>>().join(" ")
 }
 
-fn setting(argument: &Arg, matches: &ArgMatches) -> Option<String> {
+fn set_flag(argument: &Arg, matches: &ArgMatches) -> Option<String> {
     let id = argument.get_id().as_str();
     let is_set = matches.value_source(id).is_some_and(|source| source != ValueSource::DefaultValue);
     if !is_set || argument.is_hide_env_values_set() {
@@ -107,7 +107,7 @@ pub(super) enum Command {
     /// database.
     Audit(Audit),
     /// Show which keys still use the legacy API, by day.
-    Legacy(ListKeys),
+    Legacy(CommonArgs),
 }
 
 #[cfg(test)]
@@ -154,7 +154,7 @@ mod tests {
         let command = Args::command();
         let typed = typed.into_iter().chain(["--drain", "7"]);
         let matches = command.clone().try_get_matches_from(typed);
-        assert_eq!(settings(&command, &matches.unwrap()), "--drain=7");
+        assert_eq!(set_flags(&command, &matches.unwrap()), "--drain=7");
     }
 
     #[test]

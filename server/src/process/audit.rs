@@ -9,11 +9,11 @@ use super::{
     Failure,
     database::{DatabaseArg, open},
     print,
-    shared_args::{ListKeys, name},
+    shared_args::{CommonArgs, parse_name},
 };
 use crate::{
     clock::Millis,
-    domain::{activity::begin_of, audit::AuditEntry},
+    domain::{activity::day_start, audit::AuditEntry},
 };
 
 #[derive(Debug, ClapArgs)]
@@ -21,10 +21,10 @@ pub(super) struct Audit {
     #[command(flatten)]
     database: DatabaseArg,
     /// Only changes of this account.
-    #[arg(long, value_parser = name)]
+    #[arg(long, value_parser = parse_name)]
     account: Option<String>,
     /// Only changes on or after this day in UTC, such as 2026-11-23.
-    #[arg(long, value_name = "DATE", value_parser = day)]
+    #[arg(long, value_name = "DATE", value_parser = parse_day)]
     since: Option<Millis>,
     /// Maximum number of entries.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
@@ -45,8 +45,8 @@ pub(super) async fn list(options: Audit) -> Result<(), Failure> {
         }
     };
     let entries = store.audit_log(account, since.unwrap_or(Millis(0)), limit).await?;
-    let none = "The audit log has no such entries.";
-    Ok(print::all(&ListKeys { database, json }, none, entries.iter().map(row))?)
+    let empty_text = "The audit log has no such entries.";
+    Ok(print::list(&CommonArgs { database, json }, empty_text, entries.iter().map(row))?)
 }
 
 fn row(entry: &AuditEntry) -> (serde_json::Value, String) {
@@ -69,8 +69,8 @@ fn row(entry: &AuditEntry) -> (serde_json::Value, String) {
 }
 
 /// Parses a day into the moment when it begins.
-fn day(text: &str) -> Result<Millis, String> {
+fn parse_day(text: &str) -> Result<Millis, String> {
     let day = text.parse::<NaiveDate>();
     let day = day.map_err(|_| "expected a date such as 2026-11-23")?;
-    Ok(begin_of(i64::from(day.to_epoch_days())))
+    Ok(day_start(i64::from(day.to_epoch_days())))
 }

@@ -17,7 +17,7 @@ pub(super) struct Backup {
     #[command(flatten)]
     database: DatabaseArg,
     /// The file to write, as FILE or sqlite:FILE; one that exists is left alone.
-    #[arg(value_name = "FILE", value_parser = target)]
+    #[arg(value_name = "FILE", value_parser = parse_target)]
     file: PathBuf,
     /// Print JSON.
     #[arg(long)]
@@ -25,7 +25,7 @@ pub(super) struct Backup {
 }
 
 /// Parses a file, also in the form of `--database`.
-fn target(text: &str) -> Result<PathBuf, String> {
+fn parse_target(text: &str) -> Result<PathBuf, String> {
     if text.is_empty() {
         return Err("expected a file name".to_owned());
     }
@@ -46,7 +46,7 @@ pub(super) fn run(options: &Backup) -> Result<(), Failure> {
     if options.json {
         print::json(&json!({ "file": file, "bytes": bytes }))?;
     } else {
-        print::backed_up(&file, bytes)?;
+        print::backup_done(&file, bytes)?;
     }
     Ok(())
 }
@@ -64,10 +64,10 @@ mod tests {
             ("./sqlite:copy.db", "./sqlite:copy.db"),
         ];
         for (text, file) in table {
-            assert_eq!(target(text), Ok(file.into()), "{text}");
+            assert_eq!(parse_target(text), Ok(file.into()), "{text}");
         }
         for bad in ["", "sqlite:", "sqlite::memory:"] {
-            assert!(target(bad).is_err(), "{bad}");
+            assert!(parse_target(bad).is_err(), "{bad}");
         }
     }
 }

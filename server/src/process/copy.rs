@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     Failure,
-    database::{Database, Unquoted, parse_database},
+    database::{Database, RedactingParser, parse_database},
     print,
 };
 use crate::store::{CopiedTable, transfer};
@@ -13,10 +13,10 @@ use crate::store::{CopiedTable, transfer};
 #[derive(Debug, ClapArgs)]
 pub(super) struct Copy {
     /// The database to copy: a stopped server's, or a backup. It is left as it is.
-    #[arg(long, value_name = "URL", value_parser = Unquoted(parse_database))]
+    #[arg(long, value_name = "URL", value_parser = RedactingParser(parse_database))]
     from: Database,
     /// The new one: a file that does not exist yet, or an empty database of PostgreSQL.
-    #[arg(long, value_name = "URL", value_parser = Unquoted(parse_database))]
+    #[arg(long, value_name = "URL", value_parser = RedactingParser(parse_database))]
     to: Database,
     /// Print JSON.
     #[arg(long)]
@@ -24,7 +24,7 @@ pub(super) struct Copy {
 }
 
 pub(super) async fn run(options: Copy) -> Result<(), Failure> {
-    let mut progress = |table: &str, rows: u64| print::copying(table, rows);
+    let mut progress = |table: &str, rows: u64| print::copy_progress(table, rows);
     let copied = match (options.from, options.to) {
         (Database::File(file), Database::Postgres(_)) if !file.exists() => {
             return Err(Failure::NoSource(file.display().to_string()));
@@ -32,7 +32,7 @@ pub(super) async fn run(options: Copy) -> Result<(), Failure> {
         (Database::File(file), Database::Postgres(address)) => {
             let copied = transfer::from_file(&file, (*address).clone(), &mut progress).await?;
             if let Err(error) = transfer::analyse(*address).await {
-                print::not_analysed(&error);
+                print::analyse_warning(&error);
             }
             copied
         }
@@ -47,7 +47,7 @@ pub(super) async fn run(options: Copy) -> Result<(), Failure> {
     if options.json {
         print::json(&copied.iter().map(view).collect::<Vec<_>>())?;
     } else {
-        print::copied(&copied)?;
+        print::copy_done(&copied)?;
     }
     Ok(())
 }

@@ -6,7 +6,9 @@ use parcelo::CountryCode;
 
 use super::{
     database::DatabaseArg,
-    shared_args::{EnvironmentArg, ListKeys, Trimmed, country, name, network},
+    shared_args::{
+        CommonArgs, EnvironmentArg, TrimmingParser, parse_country, parse_name, parse_network,
+    },
 };
 use crate::domain::credentials::MAX_OVERLAP_SECONDS;
 
@@ -15,22 +17,22 @@ pub(super) enum Keys {
     /// Create a key; it is shown only once.
     Create(CreateKey),
     /// List the keys, without their secrets.
-    List(ListKeys),
+    List(CommonArgs),
     /// Give a key a new secret, shown only once; the old one keeps working for a while.
     Rotate {
         #[command(flatten)]
-        options: ListKeys,
+        options: CommonArgs,
         /// The key's id, key_…
         #[arg(value_name = "KEYID")]
         id: String,
         /// How long the old secret keeps working, such as 24h, 90m or 7d; at most 7 days; 0 ends it at once.
-        #[arg(long, default_value = "24h", value_name = "TIME", value_parser = overlap)]
+        #[arg(long, default_value = "24h", value_name = "TIME", value_parser = parse_overlap)]
         overlap: u32,
     },
     /// Revoke a key with all its secrets; a running server refuses it within a second.
     Revoke {
         #[command(flatten)]
-        options: ListKeys,
+        options: CommonArgs,
         /// The key's id, key_…
         #[arg(value_name = "KEYID")]
         id: String,
@@ -45,16 +47,16 @@ pub(super) struct CreateKey {
     #[arg(long, value_name = "ENVIRONMENT")]
     pub(super) environment: EnvironmentArg,
     /// A name for people, 1-100 characters.
-    #[arg(long, value_parser = name)]
+    #[arg(long, value_parser = parse_name)]
     pub(super) name: String,
     /// The countries it may ship to, as EC,MX; * for every supported one.
-    #[arg(long, required = true, value_delimiter = ',', value_parser = Trimmed(country_or_all))]
+    #[arg(long, required = true, value_delimiter = ',', value_parser = TrimmingParser(parse_country_or_all))]
     pub(super) countries: Vec<CountryOrAll>,
     /// An address or network it may be used from; up to 50; any if absent.
-    #[arg(long = "ip", value_delimiter = ',', value_name = "NETWORK", value_parser = Trimmed(network))]
+    #[arg(long = "ip", value_delimiter = ',', value_name = "NETWORK", value_parser = TrimmingParser(parse_network))]
     pub(super) ip_list: Vec<IpNet>,
     /// The account it belongs to; created if it does not exist.
-    #[arg(long, default_value = "default", value_parser = name)]
+    #[arg(long, default_value = "default", value_parser = parse_name)]
     pub(super) account: String,
     /// Print JSON.
     #[arg(long)]
@@ -71,18 +73,18 @@ pub(super) enum Carriers {
         #[arg(long, value_name = "ENVIRONMENT")]
         environment: EnvironmentArg,
         /// The carrier's name, 1-100 characters; a name that exists gets a further key.
-        #[arg(long, value_parser = name)]
+        #[arg(long, value_parser = parse_name)]
         name: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
     /// List the keys, without their secrets.
-    List(ListKeys),
+    List(CommonArgs),
     /// Revoke a key; a running server refuses it at once.
     Revoke {
         #[command(flatten)]
-        options: ListKeys,
+        options: CommonArgs,
         /// The key's id, car_…
         #[arg(value_name = "ID")]
         id: String,
@@ -96,18 +98,18 @@ pub(super) enum Tokens {
         #[command(flatten)]
         database: DatabaseArg,
         /// A name for people, 1-100 characters.
-        #[arg(long, value_parser = name)]
+        #[arg(long, value_parser = parse_name)]
         name: String,
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
     /// List the tokens, without their secrets.
-    List(ListKeys),
+    List(CommonArgs),
     /// Revoke a token; a running server refuses it at once.
     Revoke {
         #[command(flatten)]
-        options: ListKeys,
+        options: CommonArgs,
         /// The token's id, adt_…
         #[arg(value_name = "TOKENID")]
         id: String,
@@ -121,15 +123,15 @@ pub(super) enum CountryOrAll {
     One(CountryCode),
 }
 
-fn country_or_all(text: &str) -> Result<CountryOrAll, String> {
-    if text == "*" { Ok(CountryOrAll::All) } else { country(text).map(CountryOrAll::One) }
+fn parse_country_or_all(text: &str) -> Result<CountryOrAll, String> {
+    if text == "*" { Ok(CountryOrAll::All) } else { parse_country(text).map(CountryOrAll::One) }
 }
 
 /// Parses a whole number of days, hours, minutes or seconds into seconds.
-fn overlap(text: &str) -> Result<u32, String> {
+fn parse_overlap(text: &str) -> Result<u32, String> {
     let units = [("d", 24 * 60 * 60), ("h", 60 * 60), ("m", 60), ("s", 1)];
-    let named = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
-    let (number, unit) = named.unwrap_or((text, 0));
+    let split = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (number, unit) = split.unwrap_or((text, 0));
     let are_digits = number.bytes().all(|digit| digit.is_ascii_digit());
     let number =
         number.parse::<u32>().ok().filter(|number| are_digits && (unit > 0 || *number == 0));
@@ -166,7 +168,7 @@ mod tests {
             ("", None),
         ];
         for (text, seconds) in table {
-            assert_eq!(overlap(text).ok(), seconds, "{text}");
+            assert_eq!(parse_overlap(text).ok(), seconds, "{text}");
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct DatabaseArg {
     /// The database: `sqlite:FILE`, `sqlite::memory:` for a temporary one, or
     /// `postgres://USER@HOST:PORT/NAME` for several servers. The password comes from PGPASSWORD or
     /// a password file.
-    #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", hide_env_values = true, value_parser = Unquoted(parse_database))]
+    #[arg(long, env = "PARCELO_DATABASE", default_value = "sqlite:parcelo.db", value_name = "URL", hide_env_values = true, value_parser = RedactingParser(parse_database))]
     pub(super) database: Database,
 }
 
@@ -49,9 +49,9 @@ impl DatabaseArg {
 
 /// A parser whose error does not quote the value, which may hold a password.
 #[derive(Debug, Clone)]
-pub(super) struct Unquoted<T>(pub(super) fn(&str) -> Result<T, String>);
+pub(super) struct RedactingParser<T>(pub(super) fn(&str) -> Result<T, String>);
 
-impl<T: Clone + Send + Sync + 'static> TypedValueParser for Unquoted<T> {
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for RedactingParser<T> {
     type Value = T;
 
     fn parse_ref(
@@ -144,13 +144,13 @@ fn no_file(path: &Path) -> Failure {
 }
 
 /// A database with the sources of credentials.
-pub(super) struct Opened {
+pub(super) struct AdminDatabase {
     store: Store,
     secrets: Secrets,
     ids: Ids,
 }
 
-impl Opened {
+impl AdminDatabase {
     pub(super) async fn new(database: &DatabaseArg) -> Result<Self, Failure> {
         let store = open(database).await?;
         Ok(Self { secrets: secrets(&store)?, store, ids: Ids::random() })

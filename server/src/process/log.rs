@@ -26,7 +26,7 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Starts the log: text for people at a terminal, JSON for machines. Dropping the guard writes the last lines.
-pub(super) fn start() -> Option<Flush> {
+pub(super) fn start() -> Option<FlushGuard> {
     // An invalid filter counts as unset.
     let filter = EnvFilter::try_from_env("PARCELO_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     // A line that cannot be written is lost. Its error would go to `eprintln!`, which panics in the middle of a
@@ -38,7 +38,7 @@ pub(super) fn start() -> Option<Flush> {
         return None;
     }
     // If no thread can be started, each line is written separately.
-    let Ok((buffer, flush)) = Buffer::start(io::stderr(), MAX_AGE) else {
+    let Ok((buffer, flush)) = LogBuffer::start(io::stderr(), MAX_AGE) else {
         let _ = logs.json().with_writer(io::stderr).try_init();
         return None;
     };
@@ -48,10 +48,10 @@ pub(super) fn start() -> Option<Flush> {
 
 /// The lines to be written.
 #[derive(Clone)]
-struct Buffer(Arc<Shared>);
+struct LogBuffer(Arc<SharedLines>);
 
 #[derive(Default)]
-struct Shared {
+struct SharedLines {
     lines: Mutex<Lines>,
     /// The signal for the first line, for [`WRITE_BYTES`] of lines, for a warning or an error, and for the end.
     changed: Condvar,
@@ -66,15 +66,18 @@ struct Lines {
 }
 
 /// A guard that writes the rest of the log when it is dropped.
-pub(super) struct Flush {
-    buffer: Buffer,
+pub(super) struct FlushGuard {
+    buffer: LogBuffer,
     /// The channel that the writer closes when it has written everything.
     written: mpsc::Receiver<()>,
     timeout: Duration,
 }
 
-impl Buffer {
-    fn start(out: impl Write + Send + 'static, max_age: Duration) -> io::Result<(Self, Flush)> {
+impl LogBuffer {
+    fn start(
+        out: impl Write + Send + 'static,
+        max_age: Duration,
+    ) -> io::Result<(Self, FlushGuard)> {
         let buffer = Self(Arc::default());
         let lines = buffer.clone();
         let thread = std::thread::Builder::new().name("log".to_owned());
@@ -83,7 +86,7 @@ impl Buffer {
             lines.write_to(out, max_age);
             drop(writes);
         })?;
-        let flush = Flush { buffer: buffer.clone(), written, timeout: LAST_WRITE_TIMEOUT };
+        let flush = FlushGuard { buffer: buffer.clone(), written, timeout: LAST_WRITE_TIMEOUT };
         Ok((buffer, flush))
     }
 
@@ -96,10 +99,10 @@ impl Buffer {
         let (was_empty, was_short) = (lines.bytes.is_empty(), lines.bytes.len() < WRITE_BYTES);
         lines.bytes.extend_from_slice(line);
         lines.is_urgent |= is_urgent;
-        let is_enough = was_short && lines.bytes.len() >= WRITE_BYTES;
+        let is_batch_full = was_short && lines.bytes.len() >= WRITE_BYTES;
         drop(lines);
         // Not every line wakes the thread, which would cost more than the line.
-        if was_empty || is_enough || is_urgent {
+        if was_empty || is_batch_full || is_urgent {
             self.0.changed.notify_one();
         }
     }
@@ -108,7 +111,7 @@ impl Buffer {
     fn write_to(&self, mut out: impl Write, max_age: Duration) {
         let mut bytes = Vec::new();
         loop {
-            let (dropped, is_closed) = self.take(&mut bytes, max_age);
+            let (dropped, is_closed) = self.wait_for_lines(&mut bytes, max_age);
             // If standard error is closed, there is no other place to report it.
             let _ = out.write_all(&bytes).and_then(|()| out.flush());
             bytes.clear();
@@ -123,7 +126,7 @@ impl Buffer {
 
     /// Waits until there are lines, then until they are old or many enough. Returns the number of dropped lines, and
     /// `true` if these are the last.
-    fn take(&self, bytes: &mut Vec<u8>, max_age: Duration) -> (u64, bool) {
+    fn wait_for_lines(&self, bytes: &mut Vec<u8>, max_age: Duration) -> (u64, bool) {
         let is_idle = |lines: &mut Lines| lines.bytes.is_empty() && !lines.is_closed;
         let may_wait = |lines: &mut Lines| {
             lines.bytes.len() < WRITE_BYTES && !lines.is_urgent && !lines.is_closed
@@ -143,7 +146,7 @@ impl Buffer {
     }
 }
 
-impl Drop for Flush {
+impl Drop for FlushGuard {
     fn drop(&mut self) {
         self.buffer.lock().is_closed = true;
         self.buffer.0.changed.notify_one();
@@ -153,11 +156,11 @@ impl Drop for Flush {
 
 /// A writer of lines of one level.
 struct LineWriter<'a> {
-    buffer: &'a Buffer,
+    buffer: &'a LogBuffer,
     is_urgent: bool,
 }
 
-impl<'a> MakeWriter<'a> for Buffer {
+impl<'a> MakeWriter<'a> for LogBuffer {
     type Writer = LineWriter<'a>;
 
     fn make_writer(&'a self) -> Self::Writer {
@@ -223,7 +226,7 @@ mod tests {
     #[test]
     fn lines_are_written_whole_in_order_and_many_at_once() {
         let (out, reader) = pipe();
-        let (buffer, flush) = Buffer::start(out, NEVER).unwrap();
+        let (buffer, flush) = LogBuffer::start(out, NEVER).unwrap();
         buffer.push(b"first\n", true);
         assert_eq!(reader.lines.recv().unwrap(), "first\n");
         for line in 0..1000 {
@@ -240,7 +243,7 @@ mod tests {
     #[test]
     fn a_stuck_reader_costs_lines_and_blocks_no_one() {
         let (out, reader) = pipe();
-        let (buffer, flush) = Buffer::start(out, NEVER).unwrap();
+        let (buffer, flush) = LogBuffer::start(out, NEVER).unwrap();
         buffer.push(b"stuck\n", true);
         reader.lines.recv().unwrap();
         let line = [b'x'; 1024];
@@ -257,7 +260,7 @@ mod tests {
     #[test]
     fn a_stuck_reader_does_not_keep_a_process_from_ending() {
         let (out, reader) = pipe();
-        let (buffer, mut flush) = Buffer::start(out, NEVER).unwrap();
+        let (buffer, mut flush) = LogBuffer::start(out, NEVER).unwrap();
         buffer.push(b"stuck\n", true);
         reader.lines.recv().unwrap();
         flush.timeout = Duration::ZERO;
@@ -268,7 +271,7 @@ mod tests {
     #[test]
     fn a_warning_does_not_wait_for_more() {
         let (out, reader) = pipe();
-        let (buffer, _flush) = Buffer::start(out, NEVER).unwrap();
+        let (buffer, _flush) = LogBuffer::start(out, NEVER).unwrap();
         buffer.push(b"information\n", false);
         buffer.push(b"a warning\n", true);
         assert_eq!(reader.lines.recv().unwrap(), "information\na warning\n");

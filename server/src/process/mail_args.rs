@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use lettre::message::Mailbox;
 use url::Url;
 
-use super::{Failure, database::Unquoted, shared_args::Trimmed};
+use super::{Failure, database::RedactingParser, shared_args::TrimmingParser};
 use crate::mail::{
     allow_list::{AllowList, AllowedRecipient},
     smtp::{Security, SmtpSettings, is_loopback},
@@ -24,16 +24,16 @@ pub(super) struct MailArgs {
     /// The relay that takes e-mails for receivers and senders: `smtp://USER@HOST:587` (STARTTLS) or
     /// `smtps://USER@HOST:465`. The password comes from `PARCELO_SMTP_PASSWORD` or
     /// --smtp-password-file. Without a relay, no e-mails are sent.
-    #[arg(long, env = URL_VARIABLE, value_name = "URL", hide_env_values = true, value_parser = Unquoted(relay))]
+    #[arg(long, env = URL_VARIABLE, value_name = "URL", hide_env_values = true, value_parser = RedactingParser(parse_relay))]
     smtp_url: Option<Relay>,
     /// A file with the relay's password, as its first line.
     #[arg(long, env = "PARCELO_SMTP_PASSWORD_FILE", value_name = "PATH", hide_env_values = true)]
     smtp_password_file: Option<PathBuf>,
     /// The sender of e-mails, such as 'Shop <parcels@shop.example>'.
-    #[arg(long, env = "PARCELO_MAIL_FROM", value_name = "ADDRESS", value_parser = sender)]
+    #[arg(long, env = "PARCELO_MAIL_FROM", value_name = "ADDRESS", value_parser = parse_sender)]
     mail_from: Option<Mailbox>,
     /// Addresses and @domains that the sandbox may send e-mails to; none if absent.
-    #[arg(long, env = "PARCELO_MAIL_SANDBOX_ALLOW", value_delimiter = ',', value_name = "ADDRESS", value_parser = Trimmed(AllowedRecipient::parse))]
+    #[arg(long, env = "PARCELO_MAIL_SANDBOX_ALLOW", value_delimiter = ',', value_name = "ADDRESS", value_parser = TrimmingParser(AllowedRecipient::parse))]
     mail_sandbox_allow: Vec<AllowedRecipient>,
 }
 
@@ -109,10 +109,10 @@ pub enum MailFault {
 impl MailArgs {
     /// Returns the settings, or `None` if e-mails are off.
     pub(super) fn resolve(&self) -> Result<Option<MailSettings>, Failure> {
-        Ok(self.settings(&Inputs::of_process())?)
+        Ok(self.settings(&ProcessInputs::from_process())?)
     }
 
-    fn settings(&self, process: &Inputs) -> Result<Option<MailSettings>, MailFault> {
+    fn settings(&self, process: &ProcessInputs) -> Result<Option<MailSettings>, MailFault> {
         let Some(relay) = &self.smtp_url else { return self.without_relay().map(|()| None) };
         let from = self.mail_from.clone().ok_or(MailFault::NoSender)?;
         if relay.password.is_some() && process.url_in_arguments {
@@ -127,12 +127,12 @@ impl MailArgs {
 
     /// Refuses other flags for e-mails without a relay, which was probably forgotten.
     fn without_relay(&self) -> Result<(), MailFault> {
-        let given = [
+        let flags = [
             ("--mail-from", self.mail_from.is_some()),
             ("--smtp-password-file", self.smtp_password_file.is_some()),
             ("--mail-sandbox-allow", !self.mail_sandbox_allow.is_empty()),
         ];
-        match given.into_iter().find(|(_, given)| *given) {
+        match flags.into_iter().find(|(_, is_set)| *is_set) {
             Some((flag, _)) => Err(MailFault::NoRelay(flag)),
             None => Ok(()),
         }
@@ -141,13 +141,13 @@ impl MailArgs {
     fn login(
         &self,
         relay: &Relay,
-        process: &Inputs,
+        process: &ProcessInputs,
     ) -> Result<Option<(String, String)>, MailFault> {
-        let from_file = self.smtp_password_file.as_ref().map(password_in_file).transpose()?;
-        let from_variable = process.password.clone().map(password).transpose()?;
-        let given = [relay.password.clone(), from_variable, from_file];
-        let mut given = given.into_iter().flatten();
-        match (relay.user.clone(), given.next(), given.next()) {
+        let from_file = self.smtp_password_file.as_ref().map(read_password_file).transpose()?;
+        let from_variable = process.password.clone().map(check_password).transpose()?;
+        let passwords = [relay.password.clone(), from_variable, from_file];
+        let mut passwords = passwords.into_iter().flatten();
+        match (relay.user.clone(), passwords.next(), passwords.next()) {
             (_, Some(_), Some(_)) => Err(MailFault::TwoPasswords),
             (Some(user), Some(password), None) => Ok(Some((user, password))),
             (None, None, _) => Ok(None),
@@ -163,14 +163,14 @@ impl MailArgs {
 
 /// The inputs of the process beside its parsed flags.
 #[derive(Debug)]
-struct Inputs {
+struct ProcessInputs {
     /// `true` if the relay is among the arguments, which every user of the machine can see.
     url_in_arguments: bool,
     password: Option<OsString>,
 }
 
-impl Inputs {
-    fn of_process() -> Self {
+impl ProcessInputs {
+    fn from_process() -> Self {
         let is_flag = |argument: OsString| {
             argument.to_str().is_some_and(|text| text.starts_with("--smtp-url"))
         };
@@ -179,23 +179,23 @@ impl Inputs {
     }
 }
 
-fn password_in_file(path: &PathBuf) -> Result<String, MailFault> {
+fn read_password_file(path: &PathBuf) -> Result<String, MailFault> {
     let text = fs::read_to_string(path)
         .map_err(|source| MailFault::PasswordFile { path: path.clone(), source })?;
-    password(text.trim_end_matches(['\r', '\n']).into())
+    check_password(text.trim_end_matches(['\r', '\n']).into())
 }
 
-fn password(text: OsString) -> Result<String, MailFault> {
+fn check_password(text: OsString) -> Result<String, MailFault> {
     let text = text.into_string().map_err(|_| MailFault::Password)?;
     let is_line = !text.is_empty() && text.len() <= MAX_PASSWORD_BYTES;
     if is_line && !text.contains(char::is_control) { Ok(text) } else { Err(MailFault::Password) }
 }
 
-fn relay(text: &str) -> Result<Relay, String> {
+fn parse_relay(text: &str) -> Result<Relay, String> {
     let expected = || "expected smtp://USER@HOST:587 or smtps://USER@HOST:465".to_owned();
     let url = Url::parse(text).map_err(|_| expected())?;
     let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(expected)?.to_owned();
-    let has_more =
+    let has_extra_parts =
         !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some();
     let (security, default_port) = match url.scheme() {
         "smtp" if is_loopback(&host) => (Security::Loopback, 587),
@@ -203,18 +203,18 @@ fn relay(text: &str) -> Result<Relay, String> {
         "smtps" => (Security::Tls, 465),
         _ => return Err(expected()),
     };
-    if has_more {
+    if has_extra_parts {
         return Err(expected());
     }
     let port = url.port().unwrap_or(default_port);
-    let user = decoded(url.username())?.filter(|user| !user.is_empty());
-    let password = url.password().map(decoded).transpose()?.flatten();
+    let user = percent_decode(url.username())?.filter(|user| !user.is_empty());
+    let password = url.password().map(percent_decode).transpose()?.flatten();
     let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
     Ok(Relay { host, port, security, user, password })
 }
 
 /// Decodes `%40` to `@` and the like, since users of relays are often addresses.
-fn decoded(text: &str) -> Result<Option<String>, String> {
+fn percent_decode(text: &str) -> Result<Option<String>, String> {
     let fault = || {
         "percent-encode special characters in the user and password, such as % as %25".to_owned()
     };
@@ -235,13 +235,13 @@ fn decoded(text: &str) -> Result<Option<String>, String> {
 }
 
 /// Parses the sender's address, which receivers see.
-fn sender(text: &str) -> Result<Mailbox, String> {
+fn parse_sender(text: &str) -> Result<Mailbox, String> {
     let expected = "expected one address such as 'Shop <parcels@shop.example>'";
     let mailbox = text.trim().parse::<Mailbox>().map_err(|_| expected)?;
-    let is_shown = |c: char| !c.is_control() && !parcelo::rules::is_invisible(c);
+    let is_visible = |c: char| !c.is_control() && !parcelo::rules::is_invisible(c);
     let address = mailbox.email.to_string();
-    let is_plain = address.is_ascii() && parcelo::admin::is_email(&address);
-    if is_plain && mailbox.name.as_deref().unwrap_or_default().chars().all(is_shown) {
+    let is_ascii_email = address.is_ascii() && parcelo::admin::is_email(&address);
+    if is_ascii_email && mailbox.name.as_deref().unwrap_or_default().chars().all(is_visible) {
         Ok(mailbox)
     } else {
         Err(expected.to_owned())
@@ -262,7 +262,7 @@ mod tests {
 
     const FROM: [&str; 2] = ["--mail-from", "Shop <parcels@shop.example>"];
 
-    fn settled(
+    fn resolved(
         arguments: &[&str],
         password: Option<&str>,
         url_in_arguments: bool,
@@ -270,24 +270,24 @@ mod tests {
         let line = Line::try_parse_from(["serve"].iter().chain(arguments));
         let mail = line.map_err(|error| error.to_string())?.mail;
         assert!(!format!("{mail:?}").contains("s3cret"), "{mail:?}");
-        let process = Inputs { url_in_arguments, password: password.map(OsString::from) };
+        let process = ProcessInputs { url_in_arguments, password: password.map(OsString::from) };
         mail.settings(&process).map_err(|fault| fault.to_string())
     }
 
     fn with_relay(url: &str, password: Option<&str>) -> Result<SmtpSettings, String> {
-        let settled = settled(&["--smtp-url", url, FROM[0], FROM[1]], password, true);
+        let settled = resolved(&["--smtp-url", url, FROM[0], FROM[1]], password, true);
         settled.map(|settings| settings.unwrap().smtp)
     }
 
     #[test]
     fn without_a_relay_there_are_no_e_mails() {
-        assert!(settled(&[], None, false).unwrap().is_none());
-        assert!(settled(&[], Some("s3cret"), false).unwrap().is_none());
+        assert!(resolved(&[], None, false).unwrap().is_none());
+        assert!(resolved(&[], Some("s3cret"), false).unwrap().is_none());
         for flags in [&FROM[..], &["--mail-sandbox-allow", "@shop.example"]] {
-            let fault = settled(flags, None, false).unwrap_err();
+            let fault = resolved(flags, None, false).unwrap_err();
             assert!(fault.contains("goes with --smtp-url"), "{fault}");
         }
-        let fault = settled(&["--smtp-url", "smtp://localhost"], None, true).unwrap_err();
+        let fault = resolved(&["--smtp-url", "smtp://localhost"], None, true).unwrap_err();
         assert!(fault.contains("goes with --mail-from"), "{fault}");
     }
 
@@ -335,20 +335,20 @@ mod tests {
             |settled: Result<Option<MailSettings>, String>| settled.unwrap().unwrap().smtp.login;
         let expected = |password: &str| Some(("shop@shop.example".to_owned(), password.to_owned()));
         let flags = ["--smtp-url", user, FROM[0], FROM[1]];
-        assert_eq!(login(settled(&flags, Some("s3cret"), true)), expected("s3cret"));
+        assert_eq!(login(resolved(&flags, Some("s3cret"), true)), expected("s3cret"));
         let with_file = [&flags[..], &["--smtp-password-file", path]].concat();
-        assert_eq!(login(settled(&with_file, None, true)), expected("from file"));
+        assert_eq!(login(resolved(&with_file, None, true)), expected("from file"));
         let whole =
             ["--smtp-url", "smtp://shop%40shop.example:s3%2Fcret@relay.example", FROM[0], FROM[1]];
-        assert_eq!(login(settled(&whole, None, false)), expected("s3/cret"));
+        assert_eq!(login(resolved(&whole, None, false)), expected("s3/cret"));
 
         let table = [
-            (settled(&whole, None, true), "leave the password out of --smtp-url"),
-            (settled(&whole, Some("x"), false), "given twice"),
-            (settled(&with_file, Some("x"), true), "given twice"),
-            (settled(&flags, None, true), "names a user: set PARCELO_SMTP_PASSWORD"),
-            (settled(&flags, Some(""), true), "one line of text"),
-            (settled(&flags, Some("a\nb"), true), "one line of text"),
+            (resolved(&whole, None, true), "leave the password out of --smtp-url"),
+            (resolved(&whole, Some("x"), false), "given twice"),
+            (resolved(&with_file, Some("x"), true), "given twice"),
+            (resolved(&flags, None, true), "names a user: set PARCELO_SMTP_PASSWORD"),
+            (resolved(&flags, Some(""), true), "one line of text"),
+            (resolved(&flags, Some("a\nb"), true), "one line of text"),
             (with_relay("smtp://relay.example", Some("x")).map(|_| None), "a password and no user"),
         ];
         for (settled, part) in table {
@@ -356,7 +356,7 @@ mod tests {
             assert!(fault.contains(part) && !fault.contains("s3"), "{part}: {fault}");
         }
         let missing = [&flags[..], &["--smtp-password-file", "/nowhere/password"]].concat();
-        assert!(settled(&missing, None, true).unwrap_err().contains("/nowhere/password"));
+        assert!(resolved(&missing, None, true).unwrap_err().contains("/nowhere/password"));
     }
 
     #[test]
@@ -364,7 +364,7 @@ mod tests {
         for good in
             ["parcels@shop.example", "Shop <parcels@shop.example>", "\"Shop, Inc.\" <a@b.example>"]
         {
-            assert!(sender(good).is_ok(), "{good}");
+            assert!(parse_sender(good).is_ok(), "{good}");
         }
         for bad in [
             "",
@@ -375,7 +375,7 @@ mod tests {
             "ñ@b.example",
             "X\r\nBcc: c@d.example <a@b.example>",
         ] {
-            assert!(sender(bad).is_err(), "{bad}");
+            assert!(parse_sender(bad).is_err(), "{bad}");
         }
     }
 }

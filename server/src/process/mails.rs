@@ -21,20 +21,20 @@ use crate::{
 };
 
 /// The transport to the relay, and the sandbox's allowed recipients.
-pub(super) struct MailOut {
+pub(super) struct MailDelivery {
     transport: SmtpTransport,
     sandbox_allow: AllowList,
 }
 
 /// Returns the transport that the flags describe, or `None` if e-mails are off. Wrong flags end the start.
-pub(super) fn transport(options: &Serve) -> Result<Option<MailOut>, Failure> {
+pub(super) fn configure(options: &Serve) -> Result<Option<MailDelivery>, Failure> {
     let Some(MailSettings { smtp, sandbox_allow }) = options.mail.resolve()? else {
         return Ok(None);
     };
     check_public_addresses(options, &sandbox_allow)?;
     let transport =
         SmtpTransport::new(smtp).map_err(|error| MailFault::Certificates(error.to_string()))?;
-    Ok(Some(MailOut { transport, sandbox_allow }))
+    Ok(Some(MailDelivery { transport, sandbox_allow }))
 }
 
 /// Checks that public addresses are set: e-mails have links to pages, and receivers cannot open a default address.
@@ -52,20 +52,19 @@ fn check_public_addresses(options: &Serve, sandbox_allow: &AllowList) -> Result<
 
 /// Starts sending until the stop, or logs that e-mails are off.
 pub(super) async fn start(
-    mail: Option<MailOut>,
+    delivery: Option<MailDelivery>,
     service: &Arc<Service>,
     stop: &Stop,
 ) -> Result<Option<JoinHandle<()>>, Failure> {
     let store = service.store();
-    let Some(MailOut { transport, sandbox_allow }) = mail else {
+    let Some(MailDelivery { transport, sandbox_allow }) = delivery else {
         store.forget_mail_since().await?;
         tracing::info!(
             "e-mails are off: receivers and senders get none; --smtp-url switches them on"
         );
         return Ok(None);
     };
-    let since =
-        service.switch_mails_on(service.now()).await.map_err(|_logged| MailFault::Database)?;
+    let since = service.enable_mails(service.now()).await.map_err(|_logged| MailFault::Database)?;
     let (relay, from) = (transport.relay(), transport.from());
     let sandbox = if sandbox_allow.is_empty() { "no one" } else { "listed addresses" };
     tracing::info!(relay, from, sandbox, since = %since.to_utc(), "e-mails are on");

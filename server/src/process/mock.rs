@@ -34,7 +34,7 @@ pub(super) async fn run(options: Mock) -> Result<(), Failure> {
     // Signals are caught before the ready file is written, after which other programs may send one.
     let mut signals = Signals::listen()?;
     write_ready_file(options.ready_file.as_deref(), server.url(), &key)?;
-    print::mock(server.url(), &key)?;
+    print::mock_variables(server.url(), &key)?;
     let Some(command) = &options.exec else {
         signals.next().await;
         return Ok(());
@@ -75,43 +75,43 @@ async fn exec(
     shell.args(["-c", command]).kill_on_drop(true);
     shell.env("PARCELO_BASE_URL", url).env("PARCELO_API_KEY", key.secret());
     // At a terminal the suite stays in this process group, where it can read and receives Ctrl-C directly.
-    let is_apart = !std::io::stdin().is_terminal();
-    if is_apart {
+    let has_own_group = !std::io::stdin().is_terminal();
+    if has_own_group {
         shell.process_group(0);
     }
     let mut suite = shell.spawn().map_err(Failure::Exec)?;
     let received = tokio::select! {
-        ended = suite.wait() => return outcome(ended.map_err(Failure::Exec)?),
+        status = suite.wait() => return check_exit_status(status.map_err(Failure::Exec)?),
         received = signals.next() => received,
     };
     let id = suite.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     // A suite that has just ended has no id any more.
     let send = |signal| match id {
-        Some(id) if is_apart => drop(kill_process_group(id, signal)),
+        Some(id) if has_own_group => drop(kill_process_group(id, signal)),
         Some(id) => drop(kill_process(id, signal)),
         None => {}
     };
     send(received);
-    let whole = async {
+    let group_end = async {
         let _ = suite.wait().await;
-        while id.is_some_and(|id| is_apart && test_kill_process_group(id).is_ok()) {
+        while id.is_some_and(|id| has_own_group && test_kill_process_group(id).is_ok()) {
             tokio::time::sleep(EXIT_POLL_INTERVAL).await;
         }
     };
-    if tokio::time::timeout(SUITE_GRACE, whole).await.is_err() {
+    if tokio::time::timeout(SUITE_GRACE, group_end).await.is_err() {
         send(Signal::KILL);
     }
     Err(Failure::ExecFailed(u8::try_from(128 + received.as_raw()).unwrap_or(1)))
 }
 
-fn outcome(ended: ExitStatus) -> Result<(), Failure> {
-    if ended.success() { Ok(()) } else { Err(Failure::ExecFailed(code_of(ended))) }
+fn check_exit_status(status: ExitStatus) -> Result<(), Failure> {
+    if status.success() { Ok(()) } else { Err(Failure::ExecFailed(exit_code(status))) }
 }
 
 /// Returns a suite's exit code; after a signal, the code that a shell would report.
-fn code_of(ended: ExitStatus) -> u8 {
+fn exit_code(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
-    let code = ended.code().or_else(|| ended.signal().map(|signal| 128 + signal));
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 

@@ -5,8 +5,8 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::Args as ClapArgs;
 use url::Url;
 
-use super::shared_args::base_url;
-use crate::mock::{Clock, read_time};
+use super::shared_args::parse_base_url;
+use crate::mock::{Clock, try_parse_time};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Mock {
@@ -19,13 +19,13 @@ pub(super) struct Mock {
     )]
     pub(super) listen: SocketAddr,
     /// The address in links and on labels; if absent, the one that each request calls.
-    #[arg(long, env = "PARCELO_MOCK_BASE_URL", value_name = "URL", value_parser = base_url)]
+    #[arg(long, env = "PARCELO_MOCK_BASE_URL", value_name = "URL", value_parser = parse_base_url)]
     pub(super) base_url: Option<Url>,
     /// A file to write once it listens: address, API key and process id, as JSON.
     #[arg(long, env = "PARCELO_READY_FILE", value_name = "PATH")]
     pub(super) ready_file: Option<PathBuf>,
     /// The clock: system, or frozen=TIME or ticking=TIME, as 2026-01-05T08:00:00Z.
-    #[arg(long, default_value = "system", value_name = "CLOCK", value_parser = clock)]
+    #[arg(long, default_value = "system", value_name = "CLOCK", value_parser = parse_clock)]
     pub(super) clock: Clock,
     /// The seed of ids, tracking numbers and keys.
     #[arg(long, default_value_t = 0, value_name = "N")]
@@ -36,13 +36,13 @@ pub(super) struct Mock {
     pub(super) no_rate_limit: bool,
     /// Run a shell command with `PARCELO_BASE_URL` and `PARCELO_API_KEY` set, and exit with its
     /// code.
-    #[arg(long, value_name = "COMMAND", value_parser = command)]
+    #[arg(long, value_name = "COMMAND", value_parser = parse_command)]
     pub(super) exec: Option<String>,
 }
 
-fn clock(text: &str) -> Result<Clock, String> {
+fn parse_clock(text: &str) -> Result<Clock, String> {
     let (kind, time) = text.split_once('=').unwrap_or((text, ""));
-    let is_time = read_time(time).is_some();
+    let is_time = try_parse_time(time).is_some();
     match kind {
         "system" if time.is_empty() => Ok(Clock::system()),
         "frozen" if is_time => Ok(Clock::frozen(time)),
@@ -55,7 +55,7 @@ fn clock(text: &str) -> Result<Clock, String> {
 }
 
 /// Refuses an empty command, which a shell would run with success.
-fn command(text: &str) -> Result<String, String> {
+fn parse_command(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("expected a command that runs the suite, such as 'pytest'".to_owned());
     }

@@ -83,7 +83,7 @@ pub enum Failure {
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
     /// The database was lost while serving.
-    #[error("{}", lost(*.0))]
+    #[error("{}", lost_database_advice(*.0))]
     DatabaseLost(Lost),
     /// `PARCELO_SECRET` is malformed.
     #[error(
@@ -177,7 +177,7 @@ pub async fn run(args: Args) -> Result<(), Failure> {
 
 async fn run_command(args: Args) -> Result<(), Failure> {
     match args.command {
-        Command::Serve(options) => serve::serve(options, &args.set).await,
+        Command::Serve(options) => serve::serve(options, &args.set_flags).await,
         Command::Mock(options) => mock::run(*options).await,
         Command::Audit(options) => audit::list(options).await,
         Command::Keys(command) => credentials::run_keys(command).await,
@@ -194,8 +194,8 @@ async fn run_command(args: Args) -> Result<(), Failure> {
 }
 
 /// Returns the advice to an operator who lost the database.
-const fn lost(why: Lost) -> &'static str {
-    match why {
+const fn lost_database_advice(cause: Lost) -> &'static str {
+    match cause {
         Lost::Closed | Lost::Disk => {
             "the database can no longer be written. Everything acknowledged is in it; check the disk and start again"
         }

@@ -9,13 +9,13 @@ use super::{
     Failure,
     database::{DatabaseArg, open},
     print,
-    shared_args::name,
+    shared_args::parse_name,
 };
 use crate::{
     clock::{Clock, SystemClock},
     domain::{
         audit::Actor,
-        session::{MAX_PASSWORD_CHARS, is_password},
+        session::{MAX_PASSWORD_CHARS, is_valid_password},
     },
     ids::{Ids, named},
     service::{Service, hash_password},
@@ -26,17 +26,17 @@ pub(super) struct SetPassword {
     #[command(flatten)]
     database: DatabaseArg,
     /// The account.
-    #[arg(default_value = "default", value_parser = name)]
+    #[arg(default_value = "default", value_parser = parse_name)]
     name: String,
 }
 
-pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
+pub(super) async fn set_password(options: SetPassword) -> Result<(), Failure> {
     // The account is looked up before the prompt, so that no password is typed in vain.
     let store = open(&options.database).await?;
     let account = store.account_named(&options.name).await?;
     let account = account.ok_or_else(|| Failure::NoAccount(options.name.clone()))?;
-    let password = read()?;
-    if !is_password(&password) {
+    let password = read_password()?;
+    if !is_valid_password(&password) {
         return Err(Failure::WeakPassword);
     }
     let (ids, now) = (Ids::random(), SystemClock.now());
@@ -47,7 +47,7 @@ pub(super) async fn set(options: SetPassword) -> Result<(), Failure> {
 }
 
 /// Reads the password: with a prompt at a terminal, otherwise the first line of standard input.
-fn read() -> Result<String, Failure> {
+fn read_password() -> Result<String, Failure> {
     if io::stdin().is_terminal() {
         let typed = print::ask_password().map_err(Failure::NoPassword)?;
         return typed.ok_or(Failure::TwoPasswords);
@@ -61,9 +61,13 @@ fn read() -> Result<String, Failure> {
 }
 
 /// Sets a random password for a new database's account.
-pub(super) async fn first(service: &Service, ids: &Ids, account: &str) -> Result<String, Failure> {
+pub(super) async fn set_first_password(
+    service: &Service,
+    ids: &Ids,
+    account: &str,
+) -> Result<String, Failure> {
     let now = service.now();
-    let password = readable(ids);
+    let password = readable_password(ids);
     let hash = hash_password(&password, ids.array()).map_err(|_| Failure::Password)?;
     let account = service.store().account(account, named("acc", ids.ulid(now)), now).await?;
     service.store().set_password(account, hash, now, &Actor::FirstStart.at(now)).await?;
@@ -71,9 +75,9 @@ pub(super) async fn first(service: &Service, ids: &Ids, account: &str) -> Result
 }
 
 /// Returns twenty random characters of Crockford's alphabet, 100 bits, in groups that are easy to type.
-fn readable(ids: &Ids) -> String {
-    let drawn = [ids.random_suffix(), ids.random_suffix()].concat().to_lowercase();
-    let letters: Vec<_> = drawn.chars().take(20).collect();
+fn readable_password(ids: &Ids) -> String {
+    let characters = [ids.random_suffix(), ids.random_suffix()].concat().to_lowercase();
+    let letters: Vec<_> = characters.chars().take(20).collect();
     let groups: Vec<String> = letters.chunks(5).map(|group| group.iter().collect()).collect();
     groups.join("-")
 }
@@ -84,8 +88,8 @@ mod tests {
 
     #[test]
     fn a_first_password_is_four_random_groups() {
-        let one = readable(&Ids::random());
+        let one = readable_password(&Ids::random());
         assert!(one.split('-').all(|group| group.len() == 5) && one.len() == 23, "{one}");
-        assert!(is_password(&one) && one != readable(&Ids::random()));
+        assert!(is_valid_password(&one) && one != readable_password(&Ids::random()));
     }
 }

@@ -19,7 +19,7 @@ use parcelo::{
 };
 use serde::Serialize;
 
-use super::{Failure, shared_args::ListKeys};
+use super::{Failure, shared_args::CommonArgs};
 #[cfg(feature = "postgres")]
 use crate::store::{CopiedTable, StoreError};
 use crate::{
@@ -31,18 +31,18 @@ use crate::{
 };
 
 /// The result of writing.
-type Written = io::Result<()>;
+type PrintResult = io::Result<()>;
 
 /// Writes results. It is no error if the reader has closed the pipe.
-fn print_results(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
+fn print_results(write: impl FnOnce(&mut StdoutLock<'static>) -> PrintResult) -> PrintResult {
     match print_secret(write) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        result => result,
     }
 }
 
 /// Writes a secret that is shown only once. Every failure is an error.
-fn print_secret(write: impl FnOnce(&mut StdoutLock<'static>) -> Written) -> Written {
+fn print_secret(write: impl FnOnce(&mut StdoutLock<'static>) -> PrintResult) -> PrintResult {
     let mut out = io::stdout().lock();
     write(&mut out)?;
     out.flush()
@@ -63,7 +63,7 @@ impl FirstSecrets {
         Ok(Self(Some((file, path.to_owned()))))
     }
 
-    fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> Written) -> Written {
+    fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> PrintResult) -> PrintResult {
         match &mut self.0 {
             Some((file, _)) => write(file),
             None => print_secret(|out| write(out)),
@@ -72,7 +72,7 @@ impl FirstSecrets {
 
     /// Prints where the secrets are, after the last one was written. A file that stays empty because the database is
     /// not new is kept: another server may be about to write to it.
-    pub(super) fn announce(&self) -> Written {
+    pub(super) fn announce(&self) -> PrintResult {
         let Some((file, path)) = &self.0 else { return Ok(()) };
         file.sync_all()?;
         print_results(|out| {
@@ -95,10 +95,10 @@ pub(super) fn failure(failure: &Failure) {
     note(format_args!("parcelo-server: {failure}"));
 }
 
-pub(super) fn listening(addresses: &[(&str, String)]) -> Written {
+pub(super) fn addresses(addresses: &[(&str, String)]) -> PrintResult {
     print_results(|out| {
-        for (what, url) in addresses {
-            writeln!(out, "{what:<12}{url}")?;
+        for (listener, url) in addresses {
+            writeln!(out, "{listener:<12}{url}")?;
         }
         Ok(())
     })
@@ -109,7 +109,7 @@ pub(super) fn first_key(
     secrets: &mut FirstSecrets,
     key: &ApiKey,
     sandbox: Option<&str>,
-) -> Written {
+) -> PrintResult {
     secrets.write(|out| {
         writeln!(out, "\nThis is a new database. Its first sandbox key, shown only once:\n")?;
         writeln!(out, "  {}\n", key.secret())?;
@@ -129,12 +129,12 @@ pub(super) fn first_password(
     (account, password): (&str, &str),
     admin: Option<&str>,
     database: Option<&str>,
-) -> Written {
+) -> PrintResult {
     secrets.write(|out| {
-        let place = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
+        let location = admin.map_or_else(String::new, |url| format!(" at {url}/dashboard"));
         writeln!(
             out,
-            "\nThe dashboard{place}: account {account}, with this password, shown only once:\n"
+            "\nThe dashboard{location}: account {account}, with this password, shown only once:\n"
         )?;
         writeln!(out, "  {password}\n")?;
         if let Some(options) = database {
@@ -152,23 +152,23 @@ pub(super) fn ask_password() -> io::Result<Option<String>> {
     Ok((password == again).then_some(password))
 }
 
-pub(super) fn password_set(account: &str) -> Written {
+pub(super) fn password_set(account: &str) -> PrintResult {
     print_results(|out| {
         writeln!(out, "The dashboard password of {account} is set; its sessions have ended.")
     })
 }
 
 /// Prints JSON with a secret that is shown only once.
-pub(super) fn secret_json(value: &impl Serialize) -> Written {
+pub(super) fn secret_json(value: &impl Serialize) -> PrintResult {
     print_secret(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
-pub(super) fn json(value: &impl Serialize) -> Written {
+pub(super) fn json(value: &impl Serialize) -> PrintResult {
     print_results(|out| writeln!(out, "{}", String::from_utf8_lossy(&to_body(value))))
 }
 
 /// Prints a new secret of a `kind`, and notes the id and name of its credential on standard error.
-pub(super) fn new_secret(secret: &str, kind: &str, (id, name): (&str, &str)) -> Written {
+pub(super) fn new_secret(secret: &str, kind: &str, (id, name): (&str, &str)) -> PrintResult {
     print_secret(|out| {
         writeln!(out, "{secret}")?;
         note(format_args!("{id} \"{name}\": store the {kind} above; it is shown only once."));
@@ -182,7 +182,7 @@ pub(super) fn new_account(name: &str) {
 }
 
 /// Prints a key's new secret, and the time until which the old one works.
-pub(super) fn rotated_key(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> Written {
+pub(super) fn rotated_key(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> PrintResult {
     print_secret(|out| {
         writeln!(out, "{}", key.secret())?;
         let old = match record.old_secret_until(now) {
@@ -198,23 +198,23 @@ pub(super) fn rotated_key(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> W
 }
 
 /// Prints one item: as JSON if the options ask for it, otherwise as a line.
-pub(super) fn one(options: &ListKeys, view: &impl Serialize, line: &str) -> Written {
+pub(super) fn item(options: &CommonArgs, view: &impl Serialize, line: &str) -> PrintResult {
     if options.json { json(view) } else { print_results(|out| writeln!(out, "{line}")) }
 }
 
-/// Prints a list as [`one`] prints an item, or notes `none` if it is empty.
-pub(super) fn all<V: Serialize>(
-    options: &ListKeys,
-    none: &str,
+/// Prints a list as [`item`] prints one, or notes `empty_text` if it is empty.
+pub(super) fn list<V: Serialize>(
+    options: &CommonArgs,
+    empty_text: &str,
     rows: impl Iterator<Item = (V, String)>,
-) -> Written {
+) -> PrintResult {
     let (views, lines): (Vec<_>, Vec<_>) = rows.unzip();
     if options.json {
         return json(&views);
     }
     print_results(|out| {
         if lines.is_empty() {
-            note(format_args!("{none}"));
+            note(format_args!("{empty_text}"));
         }
         lines.iter().try_for_each(|line| writeln!(out, "{line}"))
     })
@@ -225,7 +225,7 @@ pub(super) fn first_token(
     secrets: &mut FirstSecrets,
     token: &AdminToken,
     admin: Option<&str>,
-) -> Written {
+) -> PrintResult {
     secrets.write(|out| {
         writeln!(out, "\nIts first admin token, shown only once:\n")?;
         writeln!(out, "  {}\n", token.secret())?;
@@ -241,7 +241,7 @@ pub(super) fn first_token(
     })
 }
 
-pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
+pub(super) fn backup_done(file: &str, bytes: u64) -> PrintResult {
     print_results(|out| {
         writeln!(
             out,
@@ -251,44 +251,44 @@ pub(super) fn backed_up(file: &str, bytes: u64) -> Written {
 }
 
 #[cfg(feature = "postgres")]
-pub(super) fn copying(table: &str, rows: u64) {
+pub(super) fn copy_progress(table: &str, rows: u64) {
     note(format_args!("{table}: {rows} rows copied ..."));
 }
 
 /// Warns that a complete copy will be slow at first.
 #[cfg(feature = "postgres")]
-pub(super) fn not_analysed(error: &StoreError) {
+pub(super) fn analyse_warning(error: &StoreError) {
     note(format_args!(
         "warning: the copy is whole, but could not be analysed: run ANALYZE in it ({error})"
     ));
 }
 
 #[cfg(feature = "postgres")]
-pub(super) fn copied(tables: &[CopiedTable]) -> Written {
+pub(super) fn copy_done(tables: &[CopiedTable]) -> PrintResult {
     print_results(|out| {
         writeln!(out, "{:<22}{:>12}  {:<18}checksum of the copy", "table", "rows", "checksum")?;
         for CopiedTable { name, source, target } in tables {
-            let (checksum, of_copy) = (source.checksum, target.checksum);
-            writeln!(out, "{name:<22}{:>12}  {checksum:016x}  {of_copy:016x}", target.rows)?;
+            let (checksum, copy_checksum) = (source.checksum, target.checksum);
+            writeln!(out, "{name:<22}{:>12}  {checksum:016x}  {copy_checksum:016x}", target.rows)?;
         }
         writeln!(out, "Both databases hold the same data. Start servers on only one of them.")
     })
 }
 
-pub(super) fn vacuuming(file: &str) -> Written {
+pub(super) fn vacuum_started(file: &str) -> PrintResult {
     print_results(|out| {
         writeln!(out, "Rewriting {file}; this takes about a second for every 100 MB ...")
     })
 }
 
-pub(super) fn vacuumed(file: &str, done: Vacuumed) -> Written {
-    let Vacuumed { before, after } = done;
+pub(super) fn vacuum_done(file: &str, sizes: Vacuumed) -> PrintResult {
+    let Vacuumed { before, after } = sizes;
     print_results(|out| {
         writeln!(out, "{file}: {before} bytes before, {after} now. No deleted data is left in it.")
     })
 }
 
-pub(super) fn webhook_secret(secret: &Secret) -> Written {
+pub(super) fn webhook_secret(secret: &Secret) -> PrintResult {
     print_secret(|out| {
         writeln!(out, "{}", secret.expose())?;
         note(format_args!(
@@ -298,8 +298,8 @@ pub(super) fn webhook_secret(secret: &Secret) -> Written {
     })
 }
 
-/// Prints the members of an object, one per line.
-pub(super) fn members(value: &impl Serialize) -> Written {
+/// Prints the fields of an object, one per line.
+pub(super) fn fields(value: &impl Serialize) -> PrintResult {
     print_results(|out| {
         let value = serde_json::to_value(value).unwrap_or_default();
         for (name, value) in value.as_object().into_iter().flatten() {
@@ -312,7 +312,7 @@ pub(super) fn members(value: &impl Serialize) -> Written {
     })
 }
 
-pub(super) fn deliveries(logged: &[LoggedDelivery]) -> Written {
+pub(super) fn deliveries(logged: &[LoggedDelivery]) -> PrintResult {
     print_results(|out| {
         if logged.is_empty() {
             note(format_args!("No events yet."));
@@ -338,7 +338,7 @@ pub(super) fn deliveries(logged: &[LoggedDelivery]) -> Written {
 }
 
 /// Prints the mock server's address and key as shell variables. The output of a suite comes after it.
-pub(super) fn mock(url: &str, key: &ApiKey) -> Written {
+pub(super) fn mock_variables(url: &str, key: &ApiKey) -> PrintResult {
     print_results(|out| {
         writeln!(out, "PARCELO_BASE_URL={url}")?;
         writeln!(out, "PARCELO_API_KEY={}", key.secret())?;

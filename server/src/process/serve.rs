@@ -47,10 +47,10 @@ struct Sockets {
     admin: TcpListener,
 }
 
-pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure> {
+pub(super) async fn serve(options: Box<Serve>, set_flags: &str) -> Result<(), Failure> {
     let _flush = log::start();
     let (version, database) = (env!("CARGO_PKG_VERSION"), &options.database.database);
-    tracing::info!(version, %database, set, "starting");
+    tracing::info!(version, %database, set = set_flags, "starting");
     let ids = Arc::new(Ids::random());
     let store = match &options.database.database {
         Database::Memory => Store::memory(ids.array())?,
@@ -62,11 +62,12 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
     // the ports that the system picked (`:0`). Nothing is accepted yet.
     let sockets = bind(&options).await?;
     let secrets = secrets(&store)?;
-    let mail = mails::transport(&options)?;
+    let mail_delivery = mails::configure(&options)?;
     let settings = settings(&options, &sockets, secrets)?;
     let addresses = addresses(&sockets)?;
     let first_secrets = FirstSecrets::new(options.secrets_file.as_deref());
-    let mut first_secrets = first_secrets.map_err(|source| secrets_file(&options, source))?;
+    let mut first_secrets =
+        first_secrets.map_err(|source| secrets_file_failure(&options, source))?;
     // This comes before the first key is issued, after which no database is new.
     let is_new = store.claim_new().await?;
     let service = Arc::new(Service::new(store.clone(), clock(&store), Arc::clone(&ids), settings));
@@ -76,8 +77,8 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
     let stop = Stop::default();
     let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);
     let webhooks = tokio::spawn(upkeep::send_webhooks(Arc::clone(&service), stop.clone()));
-    let mails = mails::start(mail, &service, &stop).await?;
-    print::listening(&addresses)?;
+    let mails = mails::start(mail_delivery, &service, &stop).await?;
+    print::addresses(&addresses)?;
     log_addresses(&addresses);
     warn_about_local_labels(&service, &options);
     if is_new {
@@ -90,7 +91,7 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
     write_ready_file(options.ready_file.as_deref(), &addresses)?;
     // A signal does not wait for jobs that take long, such as the due steps after a long pause.
     let (cause, outcome) = tokio::select! {
-        lost = upkeep::watch(&service) => (StopCause::Lost, Err(Failure::DatabaseLost(lost))),
+        lost = upkeep::watch(&service) => (StopCause::DatabaseLost, Err(Failure::DatabaseLost(lost))),
         never = upkeep::run_periodic_jobs(&service) => match never {},
         never = upkeep::meet_servers(&service) => match never {},
         never = upkeep::fold_counts(&service) => match never {},
@@ -100,7 +101,7 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
     // The order of the shutdown: `/readyz` fails while requests are still served, so that a load balancer moves
     // them elsewhere; then listeners close and finish; then the senders, which need no listener; the store last,
     // since all of them write.
-    let shutdown = Shutdown::begin();
+    let shutdown = Shutdown::start();
     ready.store(false, Ordering::Relaxed);
     shutdown.drain(&stop, cause.drain(options.drain()), signals.next()).await;
     for listener in listeners {
@@ -108,8 +109,8 @@ pub(super) async fn serve(options: Box<Serve>, set: &str) -> Result<(), Failure>
     }
     finish_senders(&shutdown, (webhooks, mails), (&store, &service)).await;
     // A failure is logged where it happens, and loses the counts of the last minute.
-    let _ = service.keep_key_uses().await;
-    let _ = service.keep_legacy_uses().await;
+    let _ = service.save_key_uses().await;
+    let _ = service.save_legacy_uses().await;
     store.clone().close().await;
     let stats = store.stats();
     tracing::info!(commits = stats.commits, changes = stats.changes, "stopped");
@@ -123,19 +124,19 @@ async fn finish_senders(
     (webhooks, mails): (JoinHandle<()>, Option<JoinHandle<()>>),
     (store, service): (&Store, &Service),
 ) {
-    match tokio::time::timeout(shutdown.left(), webhooks).await {
+    match tokio::time::timeout(shutdown.time_left(), webhooks).await {
         // A lease may be left whose commit was not awaited: it is ended, so that another server need not wait for it.
         Ok(Ok(())) => drop(store.end_leases(service.now()).await),
         Ok(Err(error)) => tracing::error!(%error, "the sender of webhooks failed"),
         Err(_elapsed) => {}
     }
     let Some(mails) = mails else { return };
-    if let Ok(Err(error)) = tokio::time::timeout(shutdown.left(), mails).await {
+    if let Ok(Err(error)) = tokio::time::timeout(shutdown.time_left(), mails).await {
         tracing::error!(%error, "the sender of e-mails failed");
     }
 }
 
-fn secrets_file(options: &Serve, source: std::io::Error) -> Failure {
+fn secrets_file_failure(options: &Serve, source: std::io::Error) -> Failure {
     Failure::SecretsFile { path: options.secrets_file.clone().unwrap_or_default(), source }
 }
 
@@ -183,13 +184,13 @@ fn addresses(sockets: &Sockets) -> Result<Vec<(&'static str, String)>, Failure> 
     ];
     for (listener, socket) in all {
         if let Some(socket) = socket {
-            addresses.push((listener, url_of(socket)?));
+            addresses.push((listener, socket_url(socket)?));
         }
     }
     Ok(addresses)
 }
 
-fn url_of(socket: &TcpListener) -> Result<String, Failure> {
+fn socket_url(socket: &TcpListener) -> Result<String, Failure> {
     Ok(local_url(socket.local_addr()?))
 }
 
@@ -225,16 +226,16 @@ fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Sett
     })
 }
 
-type GivenAddresses<'a> = (Option<&'a TcpListener>, Option<&'a Url>, Option<&'a Url>);
+type AddressOptions<'a> = (Option<&'a TcpListener>, Option<&'a Url>, Option<&'a Url>);
 
 /// Returns the public addresses of an environment, which may be set even if it is not served here.
 fn site(
     environment: Environment,
-    (socket, base, labels): GivenAddresses<'_>,
+    (socket, base, labels): AddressOptions<'_>,
 ) -> Result<Site, Failure> {
     let base_url = match (base, socket) {
         (Some(url), _) => Some(without_trailing_slash(url)),
-        (None, Some(socket)) => Some(url_of(socket)?),
+        (None, Some(socket)) => Some(socket_url(socket)?),
         (None, None) => None,
     };
     let default = || format!("{}/files", base_url.as_deref().unwrap_or_default());
@@ -255,7 +256,7 @@ fn listen(
     let api =
         |environment| Api { service: Arc::clone(service), environment, ready: Arc::clone(ready) };
     let start = |listener, socket, routes| {
-        let (exempt, metrics) = (exempt(service), service.metrics().clone());
+        let (exempt, metrics) = (exempt_networks(service), service.metrics().clone());
         let connections = ConnectionLimits { listener, per_address, exempt, metrics };
         Listener::start_within(connections, socket, routes, stop.clone())
     };
@@ -272,7 +273,7 @@ fn listen(
 }
 
 /// Returns the networks without a limit of connections: this machine, and proxies, which connect for all clients.
-fn exempt(service: &Service) -> Vec<IpNet> {
+fn exempt_networks(service: &Service) -> Vec<IpNet> {
     let loopback = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(access::network);
     loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()
 }
@@ -301,7 +302,7 @@ async fn set_up_new_database(
     let name = "First token".to_owned();
     let (token, _) = issuer.issue::<AdminScope>(name, AdminScope, service.now()).await?;
     print::first_token(secrets, &token, url("admin"))?;
-    let password = password::first(service, ids, FIRST_ACCOUNT).await?;
+    let password = password::set_first_password(service, ids, FIRST_ACCOUNT).await?;
     let login = (FIRST_ACCOUNT, password.as_str());
     print::first_password(secrets, login, url("admin"), database.to_options().as_deref())?;
     Ok(())

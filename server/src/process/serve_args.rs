@@ -10,7 +10,7 @@ use url::Url;
 use super::{
     database::DatabaseArg,
     mail_args::MailArgs,
-    shared_args::{EnvironmentArg, Trimmed, base_url, country, network},
+    shared_args::{EnvironmentArg, TrimmingParser, parse_base_url, parse_country, parse_network},
 };
 use crate::{
     clock::Millis,
@@ -29,7 +29,7 @@ pub(super) struct Serve {
         env = "PARCELO_ENVIRONMENTS",
         value_delimiter = ',',
         default_value = "production,sandbox",
-        value_parser = Trimmed(EnumValueParser::<EnvironmentArg>::new())
+        value_parser = TrimmingParser(EnumValueParser::<EnvironmentArg>::new())
     )]
     pub(super) environments: Vec<EnvironmentArg>,
     /// Where the production API listens.
@@ -69,23 +69,23 @@ pub(super) struct Serve {
     )]
     drain: u64,
     /// The production API's public address, used on labels and in answers.
-    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL", value_parser = base_url)]
+    #[arg(long, env = "PARCELO_PRODUCTION_BASE_URL", value_name = "URL", value_parser = parse_base_url)]
     pub(super) base_url: Option<Url>,
     /// The sandbox API's public address.
-    #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL", value_parser = base_url)]
+    #[arg(long, env = "PARCELO_SANDBOX_BASE_URL", value_name = "URL", value_parser = parse_base_url)]
     pub(super) sandbox_base_url: Option<Url>,
     /// The public address of production's label files; the API's address with /files if absent.
-    #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL", value_parser = labels_address)]
+    #[arg(long, env = "PARCELO_PRODUCTION_LABELS_HOST", value_name = "URL", value_parser = parse_labels_address)]
     pub(super) labels_host: Option<Url>,
     /// The public address of the sandbox's label files.
-    #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL", value_parser = labels_address)]
+    #[arg(long, env = "PARCELO_SANDBOX_LABELS_HOST", value_name = "URL", value_parser = parse_labels_address)]
     pub(super) sandbox_labels_host: Option<Url>,
     #[command(flatten)]
     pub(super) mail: MailArgs,
     #[command(flatten)]
     pub(super) limits: LimitArgs,
     /// Countries that parcels may be sent to; all supported ones if absent.
-    #[arg(long, env = "PARCELO_COUNTRIES", value_delimiter = ',', value_name = "CODE", value_parser = Trimmed(country))]
+    #[arg(long, env = "PARCELO_COUNTRIES", value_delimiter = ',', value_name = "CODE", value_parser = TrimmingParser(parse_country))]
     pub(super) countries: Vec<CountryCode>,
     /// Allow webhooks to private addresses, and over http in production too.
     #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
@@ -98,13 +98,13 @@ pub(super) struct Serve {
     #[arg(long, env = "PARCELO_CONNECTIONS_PER_ADDRESS", default_value_t = DEFAULT_CONNECTIONS_PER_ADDRESS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) connections_per_address: u32,
     /// Proxies whose X-Forwarded-For header is trusted.
-    #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = Trimmed(network))]
+    #[arg(long, env = "PARCELO_TRUSTED_PROXIES", value_delimiter = ',', value_name = "NETWORK", value_parser = TrimmingParser(parse_network))]
     pub(super) trusted_proxies: Vec<IpNet>,
     /// Date from which the legacy API is deprecated, in UTC; 2026-01-01 if absent.
-    #[arg(long, env = "PARCELO_LEGACY_DEPRECATED", value_name = "DATE", value_parser = day)]
+    #[arg(long, env = "PARCELO_LEGACY_DEPRECATED", value_name = "DATE", value_parser = parse_day)]
     pub(super) legacy_deprecated: Option<Millis>,
     /// Date from which the legacy API answers 410, in UTC; never if absent.
-    #[arg(long, env = "PARCELO_LEGACY_SUNSET", value_name = "DATE", value_parser = day)]
+    #[arg(long, env = "PARCELO_LEGACY_SUNSET", value_name = "DATE", value_parser = parse_day)]
     pub(super) legacy_sunset: Option<Millis>,
 }
 
@@ -164,10 +164,10 @@ impl From<LimitArgs> for Limits {
     }
 }
 
-/// Parses a public address like [`base_url`]. It must not be under /api, which needs a key that label links lack.
+/// Parses a public address like [`parse_base_url`]. It must not be under /api, which needs a key that label links lack.
 // The flag `--labels-host` keeps its older name: it takes a whole URL.
-fn labels_address(text: &str) -> Result<Url, String> {
-    let url = base_url(text)?;
+fn parse_labels_address(text: &str) -> Result<Url, String> {
+    let url = parse_base_url(text)?;
     match url.path_segments().and_then(|mut segments| segments.next()) {
         Some("api") => {
             Err("expected an address outside /api, where an API key is needed".to_owned())
@@ -176,7 +176,7 @@ fn labels_address(text: &str) -> Result<Url, String> {
     }
 }
 
-fn day(text: &str) -> Result<Millis, String> {
+fn parse_day(text: &str) -> Result<Millis, String> {
     let date =
         text.parse::<chrono::NaiveDate>().map_err(|_| "expected a date such as 2027-06-30")?;
     Ok(date.and_time(chrono::NaiveTime::MIN).and_utc().into())

@@ -14,7 +14,7 @@ use super::database::DatabaseArg;
 use crate::domain::access;
 
 #[derive(Debug, ClapArgs)]
-pub(super) struct ListKeys {
+pub(super) struct CommonArgs {
     #[command(flatten)]
     pub(super) database: DatabaseArg,
     /// Print JSON.
@@ -42,9 +42,9 @@ impl From<EnvironmentArg> for Environment {
 /// A parser of a list's entries that ignores the blanks around them: `EC, MX` is `EC,MX`, like in the dashboard's
 /// forms.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Trimmed<P>(pub(super) P);
+pub(super) struct TrimmingParser<P>(pub(super) P);
 
-impl<P: TypedValueParser> TypedValueParser for Trimmed<P> {
+impl<P: TypedValueParser> TypedValueParser for TrimmingParser<P> {
     type Value = P::Value;
 
     fn parse_ref(
@@ -62,7 +62,7 @@ impl<P: TypedValueParser> TypedValueParser for Trimmed<P> {
     }
 }
 
-pub(super) fn country(text: &str) -> Result<CountryCode, String> {
+pub(super) fn parse_country(text: &str) -> Result<CountryCode, String> {
     let fault = "expected an assigned country code (ISO 3166-1), such as EC";
     CountryCode::parse(&text.to_ascii_uppercase()).map_err(|_| match meant_country(text) {
         Some(meant) => format!("{fault}; did you mean {meant}?"),
@@ -71,7 +71,7 @@ pub(super) fn country(text: &str) -> Result<CountryCode, String> {
 }
 
 /// Parses a public address. It must be one to which paths and queries can be appended.
-pub(super) fn base_url(text: &str) -> Result<Url, String> {
+pub(super) fn parse_base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let url = url.filter(|url| url.query().is_none() && url.fragment().is_none());
     let url = url.ok_or_else(|| {
@@ -84,12 +84,12 @@ pub(super) fn base_url(text: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-pub(super) fn network(text: &str) -> Result<IpNet, String> {
+pub(super) fn parse_network(text: &str) -> Result<IpNet, String> {
     access::network(text)
         .ok_or_else(|| "expected an address or a network such as 10.0.0.0/8".to_owned())
 }
 
-pub(super) fn name(text: &str) -> Result<String, String> {
+pub(super) fn parse_name(text: &str) -> Result<String, String> {
     parcelo::admin::check_name(text).map_err(|fault| match fault.code {
         FaultCode::InvalidFormat => fault.message,
         _ => "expected 1-100 characters".to_owned(),
@@ -102,9 +102,9 @@ mod tests {
 
     #[test]
     fn a_public_address_has_no_user_and_no_password() {
-        assert!(base_url("https://parcelo.example/shop").is_ok());
+        assert!(parse_base_url("https://parcelo.example/shop").is_ok());
         for bad in ["https://shop:s3cret@parcelo.example", "https://shop@parcelo.example"] {
-            let refused = base_url(bad).unwrap_err();
+            let refused = parse_base_url(bad).unwrap_err();
             assert!(refused.contains("leave out the user and password"), "{refused}");
             assert!(!refused.contains("s3cret"));
         }
@@ -112,9 +112,9 @@ mod tests {
 
     #[test]
     fn a_name_has_no_invisible_characters() {
-        assert_eq!(name(" Shop "), Ok("Shop".to_owned()));
+        assert_eq!(parse_name(" Shop "), Ok("Shop".to_owned()));
         for bad in ["", "  ", "\u{200B}", "a\u{202E}b", "a\nkey_2 forged", "a\u{1b}[31m"] {
-            assert!(name(bad).is_err(), "{bad:?}");
+            assert!(parse_name(bad).is_err(), "{bad:?}");
         }
     }
 }

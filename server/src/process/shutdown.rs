@@ -22,7 +22,7 @@ pub(super) enum StopCause {
     /// A person at a terminal requests it, and waits.
     Interrupt,
     /// The database is lost.
-    Lost,
+    DatabaseLost,
 }
 
 /// The signals that stop the server.
@@ -53,7 +53,7 @@ impl StopCause {
         match self {
             Self::Terminate => configured,
             Self::Interrupt => Duration::ZERO,
-            Self::Lost => configured.min(LOST_DATABASE_DRAIN),
+            Self::DatabaseLost => configured.min(LOST_DATABASE_DRAIN),
         }
     }
 }
@@ -65,28 +65,28 @@ pub(super) struct Shutdown {
 }
 
 impl Shutdown {
-    pub(super) fn begin() -> Self {
+    pub(super) fn start() -> Self {
         Self { since: runtime_time() }
     }
 
-    /// Keeps serving for this pause, or until `cut_short`, while clients move to other servers. Then it stops the
+    /// Keeps serving for this pause, or until `interrupt`, while clients move to other servers. Then it stops the
     /// listeners.
     pub(super) async fn drain(
         &self,
         stop: &Stop,
         pause: Duration,
-        cut_short: impl Future<Output = StopCause>,
+        interrupt: impl Future<Output = StopCause>,
     ) {
         if !pause.is_zero() {
             stop.drain();
             // A second signal ends the pause.
-            let _ = tokio::time::timeout(pause, cut_short).await;
+            let _ = tokio::time::timeout(pause, interrupt).await;
         }
-        stop.within(self.left());
+        stop.within(self.time_left());
     }
 
     /// Returns the time that is left.
-    pub(super) fn left(&self) -> Duration {
+    pub(super) fn time_left(&self) -> Duration {
         SHUTDOWN_GRACE.saturating_sub(self.since.elapsed())
     }
 }
@@ -99,8 +99,11 @@ mod tests {
 
     #[test]
     fn sigterm_drains_sigint_does_not_and_a_lost_database_briefly() {
-        let table =
-            [(StopCause::Terminate, 5, 5), (StopCause::Interrupt, 5, 0), (StopCause::Lost, 5, 1)];
+        let table = [
+            (StopCause::Terminate, 5, 5),
+            (StopCause::Interrupt, 5, 0),
+            (StopCause::DatabaseLost, 5, 1),
+        ];
         for (cause, configured, drained) in table {
             let [configured, drained] = [configured, drained].map(Duration::from_secs);
             assert_eq!(cause.drain(configured), drained, "{cause:?}");
@@ -111,27 +114,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn drain_and_last_requests_share_25_seconds() {
         for (pause, left) in [(0, 25), (5, 20), (25, 0)] {
-            let (shutdown, stop) = (Shutdown::begin(), Stop::default());
+            let (shutdown, stop) = (Shutdown::start(), Stop::default());
             shutdown.drain(&stop, Duration::from_secs(pause), pending()).await;
-            assert_eq!(shutdown.left().as_secs(), left, "{pause}");
+            assert_eq!(shutdown.time_left().as_secs(), left, "{pause}");
             stop.requested().await;
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_second_signal_leaves_the_rest_to_last_requests() {
-        let (shutdown, stop) = (Shutdown::begin(), Stop::default());
+        let (shutdown, stop) = (Shutdown::start(), Stop::default());
         let second = async {
             tokio::time::sleep(Duration::from_secs(2)).await;
             ready(StopCause::Terminate).await
         };
         shutdown.drain(&stop, Duration::from_secs(10), second).await;
-        assert_eq!(shutdown.left().as_secs(), 23);
+        assert_eq!(shutdown.time_left().as_secs(), 23);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_stops_before_the_drain_is_over() {
-        let (shutdown, stop) = (Shutdown::begin(), Stop::default());
+        let (shutdown, stop) = (Shutdown::start(), Stop::default());
         let drain = shutdown.drain(&stop, Duration::from_secs(5), pending());
         let early = tokio::time::timeout(Duration::from_secs(4), stop.requested());
         let (early, ()) = tokio::join!(early, drain);

@@ -6,7 +6,7 @@ use tokio::time::interval;
 
 use crate::{
     clock::stopwatch,
-    domain::webhooks::IN_FLIGHT,
+    domain::webhooks::MAX_IN_FLIGHT_PER_ENDPOINT,
     http::Stop,
     service::Service,
     store::{Lost, Store},
@@ -23,7 +23,7 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 /// Interval of adding new parcels to the search index. Until then, each search scans them.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
 /// Interval of adding up changes of counts. Until then, each list adds them up itself.
-const FOLD_INTERVAL: Duration = Duration::from_secs(1);
+const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval at which a server announces itself to the others of its database.
 const MEET_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -32,7 +32,7 @@ pub(super) async fn send_webhooks(service: Arc<Service>, stop: Stop) {
     // A failure is logged where it happens; leases also expire.
     let _ = service.end_leases().await;
     let _ = service.bring_deliveries_forward().await;
-    Dispatcher::new(service, IN_FLIGHT).run(stop.requested()).await;
+    Dispatcher::new(service, MAX_IN_FLIGHT_PER_ENDPOINT).run(stop.requested()).await;
 }
 
 /// Takes due steps and purges concurrently, because a purge may take minutes.
@@ -58,8 +58,8 @@ async fn purge(service: &Service) -> Infallible {
     loop {
         purges.tick().await;
         // A failure is logged where it happens, and the next tick tries again.
-        let _ = service.keep_key_uses().await;
-        let _ = service.keep_legacy_uses().await;
+        let _ = service.save_key_uses().await;
+        let _ = service.save_legacy_uses().await;
         // At the start these are resets that an earlier server left unfinished; later, those that an error stopped.
         if let Err(error) = service.store().resume_resets().await {
             tracing::warn!(%error, "unfinished resets could not be looked up; trying again later");
@@ -80,7 +80,7 @@ pub(super) async fn meet_servers(service: &Service) -> Infallible {
 
 /// Folds the changes of counts, in a separate loop so that it does not wait for a long job.
 pub(super) async fn fold_counts(service: &Service) -> Infallible {
-    let mut ticks = interval(FOLD_INTERVAL);
+    let mut ticks = interval(COUNT_INTERVAL);
     loop {
         ticks.tick().await;
         if let Err(error) = service.store().fold_counts().await {

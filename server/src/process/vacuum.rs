@@ -22,17 +22,17 @@ pub(super) struct Vacuum {
 pub(super) fn run(options: &Vacuum) -> Result<(), Failure> {
     let file = existing_file(&options.database)?;
     let name = file.display().to_string();
-    let held = Store::to_vacuum(file, Ids::random().array())?;
+    let vacuum = Store::to_vacuum(file, Ids::random().array())?;
     if !options.json {
-        print::vacuuming(&name)?;
+        print::vacuum_started(&name)?;
     }
-    let done = held.run()?;
+    let sizes = vacuum.run()?;
     if options.json {
         print::json(
-            &json!({ "file": name, "bytesBefore": done.before, "bytesAfter": done.after }),
+            &json!({ "file": name, "bytesBefore": sizes.before, "bytesAfter": sizes.after }),
         )?;
     } else {
-        print::vacuumed(&name, done)?;
+        print::vacuum_done(&name, sizes)?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use ulid::Ulid;
 
 use super::{
     database::DatabaseArg,
-    shared_args::{EnvironmentArg, Trimmed, name},
+    shared_args::{EnvironmentArg, TrimmingParser, parse_name},
 };
 use crate::domain::webhooks::{Kind, Kinds};
 
@@ -41,7 +41,7 @@ pub(super) struct WebhookArgs {
     #[arg(long, value_name = "ENVIRONMENT")]
     pub(super) environment: EnvironmentArg,
     /// The account whose events are sent.
-    #[arg(long, default_value = "default", value_parser = name)]
+    #[arg(long, default_value = "default", value_parser = parse_name)]
     pub(super) account: String,
     /// Print JSON.
     #[arg(long)]
@@ -57,7 +57,7 @@ pub(super) struct SetWebhook {
     pub(super) url: String,
     /// Further kinds: parcel.created, parcel.voided, manifest.submitted. Changes of a parcel's
     /// status are always sent.
-    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = Trimmed(kind))]
+    #[arg(long, value_delimiter = ',', value_name = "KIND", value_parser = TrimmingParser(parse_kind))]
     pub(super) events: Vec<String>,
     /// Allow a private address, and http in production too; the server needs the same flag.
     #[arg(long, env = "PARCELO_WEBHOOKS_ALLOW_PRIVATE")]
@@ -81,27 +81,27 @@ pub(super) struct ReplayEvents {
     #[command(flatten)]
     pub(super) webhook: WebhookArgs,
     /// This event only, delivered or not: `evt_…`
-    #[arg(long, value_name = "ID", value_parser = event, conflicts_with = "since")]
+    #[arg(long, value_name = "ID", value_parser = parse_event, conflicts_with = "since")]
     pub(super) event: Option<Ulid>,
     /// Events that failed or were held since then, such as 2026-01-10T15:05:00Z; all of them if absent.
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(super) since: Option<DateTime<Utc>>,
 }
 
-fn kind(text: &str) -> Result<String, String> {
-    let known = Kinds::named([text]).filter(|_| text != Kind::Test.to_wire().code());
-    known.map(|_| text.to_owned()).ok_or_else(|| {
+fn parse_kind(text: &str) -> Result<String, String> {
+    let kinds = Kinds::from_codes([text]).filter(|_| text != Kind::Test.to_wire().code());
+    kinds.map(|_| text.to_owned()).ok_or_else(|| {
         "expected parcel.status_changed, parcel.created, parcel.voided or manifest.submitted"
             .to_owned()
     })
 }
 
-fn event(text: &str) -> Result<Ulid, String> {
+fn parse_event(text: &str) -> Result<Ulid, String> {
     let id = text.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok());
     id.ok_or_else(|| "expected evt_ followed by 26 letters and digits".to_owned())
 }
 
-fn time(text: &str) -> Result<DateTime<Utc>, String> {
+fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
     let time = DateTime::parse_from_rfc3339(text);
     time.map(|time| time.to_utc())
         .map_err(|_| "expected a time such as 2026-01-10T15:05:00Z".to_owned())

@@ -16,7 +16,7 @@ use crate::{
         Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         audit::Actor,
-        webhooks::{Allowance, AllowedHosts, InvalidUrl, Kinds, OLD_SECRET, check_url},
+        webhooks::{Allowance, AllowedHosts, InvalidUrl, Kinds, OLD_SECRET_LIFETIME, check_url},
     },
     ids::Ids,
     service::{EndpointError, EndpointRequest, Endpoints},
@@ -29,9 +29,9 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
         Webhooks::Deliveries(options) => deliveries(&options).await,
         Webhooks::Replay(options) => replay(options).await,
         Webhooks::Show(webhook) => {
-            let (store, tenant) = find(&webhook).await?;
+            let (store, tenant) = open_tenant(&webhook).await?;
             let endpoint = endpoints(&store, &Ids::random()).find(tenant).await?;
-            say(&webhook, &WebhookView::new(&webhook.account, &endpoint))
+            print_view(&webhook, &WebhookView::new(&webhook.account, &endpoint))
         }
         Webhooks::RotateSecret(webhook) => rotate_secret(webhook).await,
         Webhooks::Test(webhook) => test(webhook).await,
@@ -48,23 +48,23 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
         private: options.webhooks_allow_private,
         sandbox_loopback: options.sandbox_webhooks_allow_loopback,
     };
-    let reach = AllowedHosts::for_environment(environment, allowed);
-    let (store, tenant) = find(&webhook).await?;
+    let allowed_hosts = AllowedHosts::for_environment(environment, allowed);
+    let (store, tenant) = open_tenant(&webhook).await?;
     let request = EndpointRequest {
         tenant,
         url: options.url,
         // The kinds were checked when the command line was parsed.
-        kinds: Kinds::named(options.events.iter().map(String::as_str)).unwrap_or_default(),
-        reach,
+        kinds: Kinds::from_codes(options.events.iter().map(String::as_str)).unwrap_or_default(),
+        allowed_hosts,
     };
-    let is_loopback =
-        environment == Environment::Sandbox && check_url(&request.url, AllowedHosts::Here).is_ok();
+    let is_loopback = environment == Environment::Sandbox
+        && check_url(&request.url, AllowedHosts::PublicAndLoopback).is_ok();
     let set = endpoints(&store, &ids).set(request, now).await;
-    let endpoint = set.map_err(|why| match why {
-        EndpointError::Address(why @ InvalidUrl::NotPublic) if is_loopback => {
-            Failure::OwnMachine(why)
+    let endpoint = set.map_err(|error| match error {
+        EndpointError::Address(error @ InvalidUrl::NotPublic) if is_loopback => {
+            Failure::OwnMachine(error)
         }
-        why => why.into(),
+        error => error.into(),
     })?;
     if webhook.json {
         print::secret_json(&WebhookView::with_secret(&webhook.account, &endpoint))?;
@@ -75,10 +75,11 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
 }
 
 async fn rotate_secret(webhook: WebhookArgs) -> Result<(), Failure> {
-    let ((store, tenant), ids, now) = (find(&webhook).await?, Ids::random(), SystemClock.now());
+    let ((store, tenant), ids, now) =
+        (open_tenant(&webhook).await?, Ids::random(), SystemClock.now());
     let secret = endpoints(&store, &ids).rotate_secret(tenant, now).await?;
     if webhook.json {
-        print::secret_json(&NewSecret::new(&secret, now.plus(OLD_SECRET)))?;
+        print::secret_json(&NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME)))?;
     } else {
         print::webhook_secret(&secret)?;
     }
@@ -86,27 +87,27 @@ async fn rotate_secret(webhook: WebhookArgs) -> Result<(), Failure> {
 }
 
 async fn test(webhook: WebhookArgs) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&webhook).await?, Ids::random());
+    let ((store, tenant), ids) = (open_tenant(&webhook).await?, Ids::random());
     let event = endpoints(&store, &ids).test(tenant, SystemClock.now()).await?;
-    say(&webhook, &TestedView::from(event))
+    print_view(&webhook, &TestedView::from(event))
 }
 
 async fn set_enabled(webhook: WebhookArgs, on: bool) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&webhook).await?, Ids::random());
+    let ((store, tenant), ids) = (open_tenant(&webhook).await?, Ids::random());
     let endpoints = endpoints(&store, &ids);
     let endpoint =
         if on { endpoints.enable(tenant).await? } else { endpoints.disable(tenant).await? };
-    say(&webhook, &WebhookView::new(&webhook.account, &endpoint))
+    print_view(&webhook, &WebhookView::new(&webhook.account, &endpoint))
 }
 
 async fn remove(webhook: WebhookArgs) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&webhook).await?, Ids::random());
+    let ((store, tenant), ids) = (open_tenant(&webhook).await?, Ids::random());
     let endpoint = endpoints(&store, &ids).remove(tenant).await?;
-    say(&webhook, &WebhookView::new(&webhook.account, &endpoint))
+    print_view(&webhook, &WebhookView::new(&webhook.account, &endpoint))
 }
 
 async fn replay(options: ReplayEvents) -> Result<(), Failure> {
-    let ((store, tenant), ids) = (find(&options.webhook).await?, Ids::random());
+    let ((store, tenant), ids) = (open_tenant(&options.webhook).await?, Ids::random());
     let events = match (options.event, options.since) {
         (Some(event), _) => EventsToReplay::One(event),
         (None, Some(since)) => EventsToReplay::MissedSince(since.into()),
@@ -114,11 +115,11 @@ async fn replay(options: ReplayEvents) -> Result<(), Failure> {
     };
     let endpoints = endpoints(&store, &ids);
     let replayed = endpoints.replay(tenant, events, SystemClock.now()).await?;
-    say(&options.webhook, &ReplayedView { replayed })
+    print_view(&options.webhook, &ReplayedView { replayed })
 }
 
 async fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
-    let (store, tenant) = find(&options.webhook).await?;
+    let (store, tenant) = open_tenant(&options.webhook).await?;
     let logged = store.deliveries(tenant, options.limit.into()).await?;
     if options.webhook.json {
         print::json(&logged.iter().map(DeliveryView::from).collect::<Vec<_>>())?;
@@ -133,13 +134,13 @@ fn endpoints<'a>(store: &'a Store, ids: &'a Ids) -> Endpoints<'a> {
 }
 
 /// Opens the database and finds the tenant of the webhook.
-async fn find(webhook: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
+async fn open_tenant(webhook: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
     let store = open(&webhook.database).await?;
     let account = store.account_named(&webhook.account).await?;
     let account = account.ok_or_else(|| Failure::NoAccount(webhook.account.clone()))?;
     Ok((store, Tenant { account, environment: webhook.environment.into() }))
 }
 
-fn say(webhook: &WebhookArgs, value: &impl Serialize) -> Result<(), Failure> {
-    Ok(if webhook.json { print::json(value) } else { print::members(value) }?)
+fn print_view(webhook: &WebhookArgs, value: &impl Serialize) -> Result<(), Failure> {
+    Ok(if webhook.json { print::json(value) } else { print::fields(value) }?)
 }

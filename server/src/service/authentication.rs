@@ -47,15 +47,15 @@ impl Service {
         // A key that this service cannot have issued costs no read of the database.
         let issued = ApiKey::parse(text).ok().filter(|key| !key.looks_mistyped());
         let key = issued.ok_or(ErrorCode::AuthInvalidApiKey)?;
-        let hash = self.secrets().hash_of(&key);
+        let hash = self.secrets().hash_credential(&key);
         let found = self.callers.find(&self.store, &hash).await?;
         // An old secret expires by the clock; nothing is written then.
-        let opened = found.filter(|record| record.is_opened_by(&hash, self.expiry()));
-        let record = opened.ok_or(ErrorCode::AuthInvalidApiKey)?;
-        let own = record.scope.tenant.environment;
-        if own != environment {
-            let address = &self.site(own).base_url;
-            return Err(Refusal::other_environment(own, address.as_deref()));
+        let valid = found.filter(|record| record.accepts_secret(&hash, self.expiry()));
+        let record = valid.ok_or(ErrorCode::AuthInvalidApiKey)?;
+        let key_environment = record.scope.tenant.environment;
+        if key_environment != environment {
+            let address = &self.site(key_environment).base_url;
+            return Err(Refusal::wrong_environment(key_environment, address.as_deref()));
         }
         Ok(Caller { key: record })
     }
@@ -68,7 +68,7 @@ impl Service {
     ) -> Result<Carrier, Refusal> {
         let unknown = ErrorCode::CarrierAuthFailed;
         let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
-        let hash = self.secrets().hash_of(&key);
+        let hash = self.secrets().hash_credential(&key);
         // An unknown key costs no read of the database.
         self.carriers.find(&self.store, &hash).await?.ok_or(unknown)?;
         let found: Option<CarrierKeyRecord> = self.store.credential_by_hash(&hash).await?;
@@ -80,9 +80,10 @@ impl Service {
 
     /// Returns the id of the admin token in a request's `Authorization` header, if the token is valid.
     pub async fn authenticate_admin(&self, authorization: Option<&str>) -> Result<String, Refusal> {
-        let given = authorization.and_then(bearer).and_then(|text| AdminToken::parse(text).ok());
-        let token = given.ok_or(ErrorCode::AdminAuthFailed)?;
-        let hash = self.secrets().hash_of(&token);
+        let token =
+            authorization.and_then(bearer_token).and_then(|text| AdminToken::parse(text).ok());
+        let token = token.ok_or(ErrorCode::AdminAuthFailed)?;
+        let hash = self.secrets().hash_credential(&token);
         let found: Option<AdminTokenRecord> = self.store.credential_by_hash(&hash).await?;
         match found {
             Some(record) if record.revoked_at.is_none() => Ok(record.id),
@@ -95,13 +96,13 @@ impl Service {
         if access::is_allowed(&caller.key.scope.ip_list, client) {
             Ok(())
         } else {
-            Err(Refusal::address(client))
+            Err(Refusal::ip_not_allowed(client))
         }
     }
 }
 
 /// Returns the token of a `Bearer` header. The scheme is case-insensitive (RFC 9110, 11.1).
-fn bearer(header: &str) -> Option<&str> {
+fn bearer_token(header: &str) -> Option<&str> {
     let (scheme, token) = header.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
@@ -120,7 +121,7 @@ mod tests {
             ("", None),
         ];
         for (header, token) in table {
-            assert_eq!(bearer(header), token, "{header}");
+            assert_eq!(bearer_token(header), token, "{header}");
         }
     }
 }

@@ -30,15 +30,16 @@ impl Service {
         let environment = carrier.key.scope.environment;
         let mut results = Vec::with_capacity(events.len());
         for event in events {
-            let report = report(carrier, &event)?;
-            let taken = self.take_report(environment, &event.tracking_number, &report, now).await;
-            results.push(result(event, item_result(taken)?.flatten()));
+            let report = to_report(carrier, &event)?;
+            let outcome =
+                self.process_report(environment, &event.tracking_number, &report, now).await;
+            results.push(to_result(event, item_result(outcome)?.flatten()));
         }
-        Ok(CarrierResults { summary: summary(&results), results })
+        Ok(CarrierResults { summary: summarize(&results), results })
     }
 
     /// Processes one event and returns its result. An error ends the whole request unless only this event causes it.
-    async fn take_report(
+    async fn process_report(
         &self,
         environment: Environment,
         number: &str,
@@ -56,8 +57,8 @@ impl Service {
             let Some(parcel) = self.store.parcel(environment, &number).await? else {
                 return Ok(Err(ErrorCode::ParcelNotFound.into()));
             };
-            let parcel = self.up_to_date(parcel).await?;
-            let (result, changes) = carrier::take(&parcel, report.clone(), now);
+            let parcel = self.bring_up_to_date(parcel).await?;
+            let (result, changes) = carrier::evaluate_report(&parcel, report.clone(), now);
             match self.store.commit(changes).await {
                 CommitOutcome::Committed => return Ok(result),
                 CommitOutcome::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),
@@ -71,7 +72,7 @@ impl Service {
     }
 }
 
-fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<CarrierReport, Refusal> {
+fn to_report(carrier: &Carrier, event: &CarrierEvent) -> Result<CarrierReport, Refusal> {
     // The rules accept only statuses that have a state.
     let state = State::from_status(&event.status).ok_or(ErrorCode::InternalError)?;
     let scan = Scan {
@@ -88,7 +89,7 @@ fn report(carrier: &Carrier, event: &CarrierEvent) -> Result<CarrierReport, Refu
     })
 }
 
-fn result(event: CarrierEvent, result: EventResult) -> CarrierResult {
+fn to_result(event: CarrierEvent, result: EventResult) -> CarrierResult {
     let CarrierEvent { event_id, tracking_number, .. } = event;
     let (outcome, error) = match result {
         Ok(outcome) => (outcome, None),
@@ -97,7 +98,7 @@ fn result(event: CarrierEvent, result: EventResult) -> CarrierResult {
     CarrierResult { event_id, tracking_number, outcome, error }
 }
 
-fn summary(results: &[CarrierResult]) -> CarrierSummary {
+fn summarize(results: &[CarrierResult]) -> CarrierSummary {
     let count = |outcome| {
         let count = results.iter().filter(|result| result.outcome == outcome).count();
         u32::try_from(count).unwrap_or(u32::MAX)

@@ -23,13 +23,13 @@ impl Service {
         if let Ok(Some(skew)) = self.store.measure_clock().await {
             tracing::warn!("{skew}: synchronise both with NTP");
         }
-        let Some(millis) = self.clock.look() else { return Ok(()) };
+        let Some(millis) = self.clock.check_for_jump() else { return Ok(()) };
         let seconds = millis / Millis::SECOND;
         tracing::error!(
             seconds,
             "the clock has jumped: for ten minutes nothing is purged or expires by it"
         );
-        self.metrics.clock_jumped();
+        self.metrics.count_clock_jump();
         if millis < 0 { self.bring_deliveries_forward().await } else { Ok(()) }
     }
 
@@ -40,7 +40,7 @@ impl Service {
     }
 
     fn skew(&self) -> Option<Skew> {
-        self.store.shared_clock()?.too_far()
+        self.store.shared_clock()?.excessive_skew()
     }
 
     /// Reschedules deliveries that a fast clock had postponed before it was set back: each waits its usual pause from
@@ -85,7 +85,7 @@ mod tests {
     use serde_json::Value;
 
     use crate::{
-        clock::{GuardedClock, Millis, Reading, TwoClocks},
+        clock::{ClockSource, GuardedClock, Millis, Reading},
         domain::{
             Countries,
             audit::Actor,
@@ -107,7 +107,7 @@ mod tests {
     #[derive(Debug, Clone)]
     struct ManualClocks(Arc<Mutex<Reading>>);
 
-    impl TwoClocks for ManualClocks {
+    impl ClockSource for ManualClocks {
         fn read(&self) -> Reading {
             *self.0.lock().unwrap()
         }
@@ -180,7 +180,7 @@ mod tests {
                 tenant,
                 url,
                 kinds: Kinds::default(),
-                reach: AllowedHosts::Everywhere,
+                allowed_hosts: AllowedHosts::Any,
             };
             self.service.endpoints(Actor::Server).set(request, START).await.unwrap();
         }
@@ -205,7 +205,7 @@ mod tests {
         async fn due(&self) -> Vec<Delivery> {
             let mut all = Vec::new();
             for event in self.service.lease_deliveries(&DeliverySlots::new(10)).await.unwrap() {
-                all.extend(self.service.delivery(event).await.unwrap());
+                all.extend(self.service.prepare_delivery(event).await.unwrap());
             }
             all
         }
@@ -290,7 +290,7 @@ mod tests {
             .await
             .unwrap();
         let client = [127, 0, 0, 1].into();
-        let request = LoginRequest { client, account: "default", password, before: None };
+        let request = LoginRequest { client, account: "default", password, previous_token: None };
         let LoginOutcome::SignedIn(token) = test.service.sign_in(request).await.unwrap() else {
             panic!()
         };

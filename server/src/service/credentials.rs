@@ -96,17 +96,17 @@ impl CredentialIssuer<'_> {
         scope: S::New,
         now: Millis,
     ) -> Result<(S::Secret, Credential<S>), StoreError> {
-        self.issue_as(None, (name, scope), now).await
+        self.issue_with_id(None, (name, scope), now).await
     }
 
-    async fn issue_as<S: StoredScope>(
+    async fn issue_with_id<S: StoredScope>(
         &self,
         id: Option<String>,
         (name, scope): (String, S::New),
         now: Millis,
     ) -> Result<(S::Secret, Credential<S>), StoreError> {
         let secret = S::generate(&scope, &self.ids.key_bytes());
-        let (hash, last4) = (self.secrets.hash_of(&secret), last4(secret.text()));
+        let (hash, last4) = (self.secrets.hash_credential(&secret), last4(secret.text()));
         let id = id.unwrap_or_else(|| named(S::ID_PREFIX, self.ids.ulid(now)));
         let new = NewCredential { id, name, hash, last4, created_at: now, scope };
         Ok((secret, self.store.insert_credential(new, &self.by).await?))
@@ -122,12 +122,12 @@ impl CredentialIssuer<'_> {
         now: Millis,
     ) -> Result<Rotation, StoreError> {
         let Self { store, secrets, ids, by } = self;
-        let before: Option<ApiKeyRecord> = store.credential(id).await?;
-        let Some(before) = before else { return Ok(Rotation::Unknown) };
+        let current: Option<ApiKeyRecord> = store.credential(id).await?;
+        let Some(current) = current else { return Ok(Rotation::Unknown) };
         let overlap = i64::from(overlap.min(MAX_OVERLAP_SECONDS)) * Millis::SECOND;
-        let key = ApiKey::from_random(before.scope.tenant.environment, &ids.key_bytes());
+        let key = ApiKey::from_random(current.scope.tenant.environment, &ids.key_bytes());
         let secret = NewSecret {
-            hash: secrets.hash_of(&key),
+            hash: secrets.hash_credential(&key),
             last4: last4(key.secret()),
             old_until: now.plus(overlap),
             replaces,
@@ -159,13 +159,13 @@ impl Service {
     ) -> Result<Option<ApiKey>, Refusal> {
         let id = named("key", self.secrets().new_key_id(scope.tenant.account, form));
         let issuer = self.issuer(Actor::Session);
-        let made =
-            issuer.issue_as::<ApiKeyScope>(Some(id.clone()), (name, scope), self.now()).await;
+        let created =
+            issuer.issue_with_id::<ApiKeyScope>(Some(id.clone()), (name, scope), self.now()).await;
         // An id is unique in the database, so the second of two forms at the same time is refused.
-        if made.is_err() && self.store.credential::<ApiKeyScope>(&id).await?.is_some() {
+        if created.is_err() && self.store.credential::<ApiKeyScope>(&id).await?.is_some() {
             return Ok(None);
         }
-        Ok(Some(made?.0))
+        Ok(Some(created?.0))
     }
 
     /// Revokes a key with all its secrets from now on. Returns `None` if no key has the id.

@@ -21,7 +21,7 @@ use crate::{
 
 /// A parcel as its owner may see it.
 #[derive(Debug, Clone)]
-pub struct OwnParcel {
+pub struct OwnedParcel {
     /// The parcel's row.
     pub row: ParcelRow,
     /// The order.
@@ -36,12 +36,12 @@ pub struct OwnParcel {
 
 impl Service {
     /// Returns one of a tenant's parcels.
-    pub async fn parcel_of(
+    pub async fn owned_parcel(
         &self,
         tenant: Tenant,
         number: &str,
         language: Language,
-    ) -> Result<OwnParcel, Refusal> {
+    ) -> Result<OwnedParcel, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         let row = self.parcel(tenant, &number).await?;
         let record = self.record(&row, true, language).await?;
@@ -49,24 +49,24 @@ impl Service {
             self.parcel_with_order(&number, tenant.environment).await?;
         let tracking_url = self.site(tenant.environment).tracking_url(&row.tracking_number);
         let awb = self.store.awb_on(row.key, row.label_version.saturating_add(1)).await?;
-        Ok(OwnParcel { row, order, record, tracking_url, awb })
+        Ok(OwnedParcel { row, order, record, tracking_url, awb })
     }
 
     /// Voids one of a tenant's orders. A voided order stays as it is.
-    pub async fn void_of(&self, tenant: Tenant, number: &str) -> Result<(), Refusal> {
-        self.change_of(tenant, number, void::void_one).await
+    pub async fn void_parcel(&self, tenant: Tenant, number: &str) -> Result<(), Refusal> {
+        self.change_parcel(tenant, number, void::void_one).await
     }
 
     /// Gives the label of one of a tenant's parcels a new version.
-    pub async fn reprint_of(&self, tenant: Tenant, number: &str) -> Result<(), Refusal> {
+    pub async fn reprint_parcel(&self, tenant: Tenant, number: &str) -> Result<(), Refusal> {
         let reprint = |parcel: &ParcelRow, now| {
             labels::reprint(parcel, now)?;
             Ok(vec![Op::Reprint { parcel: parcel.key, at: now }])
         };
-        self.change_of(tenant, number, reprint).await
+        self.change_parcel(tenant, number, reprint).await
     }
 
-    async fn change_of(
+    async fn change_parcel(
         &self,
         tenant: Tenant,
         number: &str,
@@ -90,17 +90,17 @@ impl Service {
     }
 
     /// Counts a tenant's parcels by day of creation, state and country, from the day `first` on (in days since 1970).
-    pub async fn activity_of(
+    pub async fn parcel_counts(
         &self,
         tenant: Tenant,
         first: i64,
     ) -> Result<Vec<ParcelCount>, Refusal> {
-        self.take_due_steps_of(tenant, self.now()).await?;
+        self.take_due_steps_for(tenant, self.now()).await?;
         Ok(self.store.activity(tenant, first).await?)
     }
 
     /// Returns the latest refused carrier events on a tenant's parcels, newest first.
-    pub async fn carrier_exceptions_of(
+    pub async fn carrier_exceptions(
         &self,
         tenant: Tenant,
         limit: u32,
@@ -109,7 +109,7 @@ impl Service {
     }
 
     /// Returns a tenant's webhook events with their attempts, newest first, without the `skipped` latest.
-    pub async fn deliveries_of(
+    pub async fn webhook_deliveries(
         &self,
         tenant: Tenant,
         skipped: usize,
@@ -126,13 +126,13 @@ impl Service {
     }
 
     /// Returns `true` if one of the tenant's webhook events has failed or is held.
-    pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, Refusal> {
+    pub async fn has_undelivered_events(&self, tenant: Tenant) -> Result<bool, Refusal> {
         Ok(self.store.has_missed(tenant).await?)
     }
 
     /// Returns the legacy API's use by each of an account's keys and by day, up to this moment.
-    pub async fn legacy_uses_of(&self, account: AccountRowId) -> Result<Vec<DailyUsage>, Refusal> {
-        self.keep_legacy_uses().await?;
+    pub async fn legacy_usage(&self, account: AccountRowId) -> Result<Vec<DailyUsage>, Refusal> {
+        self.save_legacy_uses().await?;
         Ok(self.store.legacy_uses_of(account).await?)
     }
 }

@@ -40,7 +40,7 @@ pub struct Delivery {
     /// The address of the webhook.
     pub url: String,
     /// The hosts that may be reached.
-    pub reach: AllowedHosts,
+    pub allowed_hosts: AllowedHosts,
     /// Its id, time and signatures, as headers.
     pub headers: [(&'static str, String); 3],
     /// Its body.
@@ -56,36 +56,37 @@ impl Delivery {
 
 impl Service {
     /// Waits until an event is enqueued; returns at once if one was since the last call.
-    pub async fn outbox_changed(&self) {
+    pub async fn wait_for_outbox_change(&self) {
         self.store.outbox_changed().await;
     }
 
     /// Returns when the next delivery falls due.
-    pub async fn next_delivery(&self) -> Result<Option<Millis>, Refusal> {
+    pub async fn next_delivery_due(&self) -> Result<Option<Millis>, Refusal> {
         Ok(self.store.next_delivery().await?)
     }
 
-    /// Leases due events, shared out among all tenants, up to the limit of one commit and the number of free places. An
+    /// Leases due events, shared out among all tenants, up to the limit of one commit and the number of free slots. An
     /// event that is not settled within a minute is due again.
     pub async fn lease_deliveries(
         &self,
-        places: &DeliverySlots,
+        slots: &DeliverySlots,
     ) -> Result<Vec<LeasedEvent>, Refusal> {
         loop {
-            if places.free() == 0 {
+            if slots.free() == 0 {
                 return Ok(Vec::new());
             }
             let now = self.now();
-            // Tenants with deliveries in flight may have no share left, so as many others are read as there are places.
-            let waiting = self.store.tenants_with_due(now, places.busy() + MAX_IN_FLIGHT).await?;
-            let shares = places.share_out(&waiting, MAX_LEASED_AT_ONCE);
+            // Tenants with deliveries in flight may have no share left, so as many others are read as there are slots.
+            let waiting =
+                self.store.tenants_with_due(now, slots.busy_endpoints() + MAX_IN_FLIGHT).await?;
+            let shares = slots.allocate(&waiting, MAX_LEASED_AT_ONCE);
             if shares.is_empty() {
                 return Ok(Vec::new());
             }
             let leased = self.store.lease(shares, now).await?;
             for tenant in &leased.unreadable {
-                self.metrics.delivered(*tenant, "unreadable");
-                let (account, environment) = self.named(*tenant).await;
+                self.metrics.count_delivery(*tenant, "unreadable");
+                let (account, environment) = self.account_and_environment(*tenant).await;
                 tracing::error!(
                     account,
                     environment,
@@ -93,7 +94,7 @@ impl Service {
                 );
             }
             for tenant in &leased.switched_off {
-                self.switched_off(*tenant, DisabledBy::Unreadable).await;
+                self.report_disabled(*tenant, DisabledBy::Unreadable).await;
             }
             // If all events of this round were unreadable, others behind them may be due.
             if !leased.events.is_empty() || leased.is_empty() {
@@ -105,7 +106,7 @@ impl Service {
 
     /// Returns the message for a leased event. Returns `None` if its subject was deleted, or if the event cannot be
     /// read; it has then failed and is not leased again.
-    pub async fn delivery(&self, event: LeasedEvent) -> Result<Option<Delivery>, Refusal> {
+    pub async fn prepare_delivery(&self, event: LeasedEvent) -> Result<Option<Delivery>, Refusal> {
         let LeasedEvent { lease, endpoint } = event;
         match self.store.payload(&lease).await {
             Ok(Some(payload)) => {
@@ -117,7 +118,7 @@ impl Service {
                 Ok(None)
             }
             Err(StoreError::Damaged { .. }) => {
-                let (account, environment) = self.named(lease.tenant).await;
+                let (account, environment) = self.account_and_environment(lease.tenant).await;
                 let event = named("evt", lease.attempt.event);
                 tracing::error!(
                     account,
@@ -138,7 +139,7 @@ impl Service {
         let signatures = endpoint.sign(&id, now, &body);
         let timestamp = now.second().to_string();
         Delivery {
-            reach: self.settings.reach(lease.tenant.environment),
+            allowed_hosts: self.settings.allowed_hosts(lease.tenant.environment),
             url: endpoint.url.clone(),
             headers: [
                 (webhook::ID, id),
@@ -160,20 +161,20 @@ impl Service {
     }
 
     async fn settle(&self, lease: Lease, outcome: AttemptResult) -> Result<(), Refusal> {
-        let (tenant, decision) = (lease.tenant, webhooks::judge(lease.attempt, &outcome));
+        let (tenant, decision) = (lease.tenant, webhooks::decide_retry(lease.attempt, &outcome));
         let settled = self.store.settle(lease, outcome, decision).await?;
-        self.metrics.delivered(tenant, outcome_of(settled, decision));
+        self.metrics.count_delivery(tenant, outcome_label(settled, decision));
         if let Settled::SwitchedOff(by) = settled {
-            self.switched_off(tenant, by).await;
+            self.report_disabled(tenant, by).await;
         }
         Ok(())
     }
 
     /// Logs that an endpoint was turned off, since no user may be watching. Its address is left out:
     /// it may hold a secret.
-    async fn switched_off(&self, tenant: Tenant, by: DisabledBy) {
-        self.metrics.switched_off(tenant, by);
-        let (account, environment) = self.named(tenant).await;
+    async fn report_disabled(&self, tenant: Tenant, by: DisabledBy) {
+        self.metrics.count_disabled_webhook(tenant, by);
+        let (account, environment) = self.account_and_environment(tenant).await;
         let reason = by.code();
         tracing::warn!(
             account,
@@ -184,7 +185,7 @@ impl Service {
     }
 
     /// Returns the names of a tenant's account and environment for the log.
-    async fn named(&self, tenant: Tenant) -> (String, &'static str) {
+    async fn account_and_environment(&self, tenant: Tenant) -> (String, &'static str) {
         let account = self.store.account_record(tenant.account).await.map(|account| account.id);
         (account.unwrap_or_default(), tenant.environment.code())
     }
@@ -216,11 +217,11 @@ impl Service {
 }
 
 /// Returns the label under which the metrics count a delivery.
-const fn outcome_of(settled: Settled, decision: RetryDecision) -> &'static str {
+const fn outcome_label(settled: Settled, decision: RetryDecision) -> &'static str {
     match (settled, decision) {
         (Settled::Late, _) => "late",
         (_, RetryDecision::Delivered) => "delivered",
-        (_, RetryDecision::Again { .. }) => "retried",
+        (_, RetryDecision::Retry { .. }) => "retried",
         (_, RetryDecision::GivenUp) => "failed",
         (_, RetryDecision::Gone) => "gone",
         (_, RetryDecision::Unreadable) => "unreadable",

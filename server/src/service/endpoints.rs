@@ -27,7 +27,7 @@ pub struct EndpointRequest {
     /// The kinds of event sent to it.
     pub kinds: Kinds,
     /// The hosts that it may be on.
-    pub reach: AllowedHosts,
+    pub allowed_hosts: AllowedHosts,
 }
 
 /// A reason why an endpoint cannot be set up or used.
@@ -41,7 +41,7 @@ pub enum EndpointError {
     Store(#[from] StoreError),
     /// The tenant has no endpoint.
     #[error("there is no webhook; `parcelo-server webhooks set` sets one up")]
-    None,
+    NotFound,
     /// The endpoint has no event with this id.
     #[error(
         "the webhook has no event with this id; `parcelo-server webhooks deliveries` shows them"
@@ -84,20 +84,20 @@ impl Endpoints<'_> {
         request: EndpointRequest,
         now: Millis,
     ) -> Result<(Endpoint, bool), EndpointError> {
-        let EndpointRequest { tenant, url, kinds, reach } = request;
-        check_url(&url, reach)?;
-        let fresh = Secret::from_random(&self.ids.array());
+        let EndpointRequest { tenant, url, kinds, allowed_hosts } = request;
+        check_url(&url, allowed_hosts)?;
+        let new_secret = Secret::from_random(&self.ids.array());
         let endpoint = Endpoint {
             tenant,
             url,
             kinds,
-            secret: fresh.clone(),
+            secret: new_secret.clone(),
             old: Vec::new(),
             disabled: None,
             created_at: now,
         };
         let endpoint = self.store.set_endpoint(endpoint, &self.by).await?;
-        let is_new = endpoint.secret.as_bytes() == fresh.as_bytes();
+        let is_new = endpoint.secret.as_bytes() == new_secret.as_bytes();
         Ok((endpoint, is_new))
     }
 
@@ -105,7 +105,7 @@ impl Endpoints<'_> {
     pub async fn find(&self, tenant: Tenant) -> Result<Endpoint, EndpointError> {
         match self.store.endpoint(tenant).await {
             Err(StoreError::Damaged { .. }) => Err(EndpointError::Unreadable),
-            found => found?.ok_or(EndpointError::None),
+            found => found?.ok_or(EndpointError::NotFound),
         }
     }
 
@@ -129,12 +129,12 @@ impl Endpoints<'_> {
         is_seen: impl Fn(&[u8]) -> bool,
         now: Millis,
     ) -> Result<Option<Secret>, EndpointError> {
-        let before = self.find(tenant).await?.secret;
-        if !is_seen(before.as_bytes()) {
+        let current = self.find(tenant).await?.secret;
+        if !is_seen(current.as_bytes()) {
             return Ok(None);
         }
         let new = Secret::from_random(&self.ids.array());
-        let secrets = (Some(before), new.clone());
+        let secrets = (Some(current), new.clone());
         let is_done = self.store.rotate_secret(tenant, secrets, now, &self.by).await?;
         Ok(is_done.then_some(new))
     }
@@ -162,7 +162,7 @@ impl Endpoints<'_> {
 
     /// Sends a test event and returns its id.
     pub async fn test(&self, tenant: Tenant, now: Millis) -> Result<Ulid, EndpointError> {
-        self.enabled(tenant).await?;
+        self.check_enabled(tenant).await?;
         let event = self.ids.ulid(now);
         let kind = Kind::Test;
         let test = OutboxEvent { event, kind, sequence: None, previous: None, at: now };
@@ -177,7 +177,7 @@ impl Endpoints<'_> {
         events: EventsToReplay,
         now: Millis,
     ) -> Result<usize, EndpointError> {
-        self.enabled(tenant).await?;
+        self.check_enabled(tenant).await?;
         if let EventsToReplay::One(event) = events
             && !self.store.has_event(tenant, event).await?
         {
@@ -186,7 +186,7 @@ impl Endpoints<'_> {
         Ok(self.store.replay(tenant, events, now).await?)
     }
 
-    async fn enabled(&self, tenant: Tenant) -> Result<(), EndpointError> {
+    async fn check_enabled(&self, tenant: Tenant) -> Result<(), EndpointError> {
         match self.find(tenant).await?.disabled {
             Some(_) => Err(EndpointError::Disabled),
             None => Ok(()),

@@ -25,7 +25,7 @@ pub(super) const MAX_TRIES: u32 = 8;
 
 /// A request that may have an idempotency key.
 #[derive(Debug, Clone, Copy)]
-pub struct Keyed<'a> {
+pub struct KeyedRequest<'a> {
     /// The body.
     pub body: &'a Value,
     /// `X-Idempotency-Key`.
@@ -50,7 +50,7 @@ pub(super) struct Decision {
 }
 
 /// The outcome of writing a decision.
-pub(super) enum Written {
+pub(super) enum WriteOutcome {
     /// The decision is written now, or an equal one was written before.
     Answered(Answer),
     /// Another write changed one of the parcels: load and decide again.
@@ -72,12 +72,16 @@ impl Service {
             return Ok(ReplayCheck::New(None, fingerprint));
         };
         let key = RecordKey::new(caller.key.row, operation, &key);
-        match idempotency::judge(self.store.record(&key).await?, &fingerprint, self.expiry()) {
+        match idempotency::decide_replay(
+            self.store.record(&key).await?,
+            &fingerprint,
+            self.expiry(),
+        ) {
             ReplayDecision::Fresh => Ok(ReplayCheck::New(Some(key), fingerprint)),
             ReplayDecision::Replay(record) => {
                 Ok(ReplayCheck::Answered(Answer::Replayed(record.body)))
             }
-            ReplayDecision::Conflict(record) => Err(Refusal::conflict(&record)),
+            ReplayDecision::Conflict(record) => Err(Refusal::idempotency_conflict(&record)),
         }
     }
 
@@ -88,18 +92,20 @@ impl Service {
         (key, fingerprint): (RecordKey, Fingerprint),
         decision: Decision,
         now: Millis,
-    ) -> Result<Written, Refusal> {
+    ) -> Result<WriteOutcome, Refusal> {
         let Decision { body, expect, ops } = decision;
         let tenant = caller.tenant();
         let record = IdempotencyRecord { key, tenant, fingerprint, first_seen: now, body };
         let changes = Changes { now, idempotency_record: Some(record), expect, ops };
         match self.store.keep(changes).await {
-            Ok(body) => Ok(Written::Answered(Answer::Done(body))),
-            Err(CommitOutcome::VersionConflict) => Ok(Written::Stale),
+            Ok(body) => Ok(WriteOutcome::Answered(Answer::Done(body))),
+            Err(CommitOutcome::VersionConflict) => Ok(WriteOutcome::Stale),
             Err(CommitOutcome::IdempotencyTaken(record)) => {
-                on_conflict(record, &fingerprint, now).map(Written::Answered)
+                answer_taken_key(record, &fingerprint, now).map(WriteOutcome::Answered)
             }
-            Err(CommitOutcome::Busy | CommitOutcome::Unknown) => Err(Refusal::in_progress()),
+            Err(CommitOutcome::Busy | CommitOutcome::Unknown) => {
+                Err(Refusal::idempotency_in_progress())
+            }
             Err(outcome) => Err(refusal_for_commit(&outcome)),
         }
     }
@@ -107,14 +113,14 @@ impl Service {
 
 /// Answers a request whose key another request has just used. The record is still valid, otherwise the store would
 /// have replaced it.
-pub(super) fn on_conflict(
+pub(super) fn answer_taken_key(
     record: IdempotencyRecord,
     fingerprint: &Fingerprint,
     now: Millis,
 ) -> Result<Answer, Refusal> {
-    match idempotency::judge(Some(record), fingerprint, now) {
+    match idempotency::decide_replay(Some(record), fingerprint, now) {
         ReplayDecision::Replay(record) => Ok(Answer::Replayed(record.body)),
-        ReplayDecision::Conflict(record) => Err(Refusal::conflict(&record)),
-        ReplayDecision::Fresh => Err(Refusal::in_progress()),
+        ReplayDecision::Conflict(record) => Err(Refusal::idempotency_conflict(&record)),
+        ReplayDecision::Fresh => Err(Refusal::idempotency_in_progress()),
     }
 }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use crate::{
-    clock::{is_older, stopwatch},
+    clock::{has_elapsed, stopwatch},
     domain::credentials::Credential,
     store::{ALL_CREDENTIALS, CredentialChanges, Store, StoreError, StoredScope},
 };
@@ -33,7 +33,7 @@ pub(super) trait CachedKey: Sized {
     /// Returns the hashes of its secrets; none if it is revoked.
     fn hashes(&self) -> Vec<[u8; 32]>;
     /// Reads the keys that were written after `version`.
-    fn since(
+    fn changed_since(
         store: &Store,
         version: i64,
     ) -> impl Future<Output = Result<CredentialChanges<Self>, StoreError>> + Send;
@@ -48,7 +48,10 @@ impl<S: StoredScope + Sync> CachedKey for Credential<S> {
         if self.revoked_at.is_some() { Vec::new() } else { Self::hashes(self).collect() }
     }
 
-    async fn since(store: &Store, version: i64) -> Result<CredentialChanges<Self>, StoreError> {
+    async fn changed_since(
+        store: &Store,
+        version: i64,
+    ) -> Result<CredentialChanges<Self>, StoreError> {
         store.credentials_since(version).await
     }
 }
@@ -56,14 +59,14 @@ impl<S: StoredScope + Sync> CachedKey for Credential<S> {
 /// A cache of the keys of one kind.
 #[derive(Debug)]
 pub(super) struct KeyCache<K> {
-    known: RwLock<Known<K>>,
+    state: RwLock<CacheState<K>>,
     /// Held during a refresh, so that requests that wait for it find its result.
     refreshing: tokio::sync::Mutex<()>,
     refreshes_left: AtomicU32,
 }
 
 #[derive(Debug)]
-struct Known<K> {
+struct CacheState<K> {
     by_hash: HashMap<[u8; 32], Arc<K>>,
     version: i64,
     /// [`Store::credential_writes`] at the last refresh.
@@ -77,7 +80,7 @@ struct Known<K> {
     reconnections: u64,
 }
 
-impl<K> Default for Known<K> {
+impl<K> Default for CacheState<K> {
     fn default() -> Self {
         Self {
             by_hash: HashMap::new(),
@@ -92,8 +95,8 @@ impl<K> Default for Known<K> {
 
 impl<K> Default for KeyCache<K> {
     fn default() -> Self {
-        let (known, refreshing, refreshes_left) = Default::default();
-        Self { known, refreshing, refreshes_left }
+        let (state, refreshing, refreshes_left) = Default::default();
+        Self { state, refreshing, refreshes_left }
     }
 }
 
@@ -105,17 +108,17 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
         hash: &[u8; 32],
     ) -> Result<Option<Arc<K>>, StoreError> {
         let is_regular = {
-            let known = self.read();
-            let is_fresh = known.is_fresh(store);
+            let state = self.read();
+            let is_fresh = state.is_fresh(store);
             if is_fresh {
-                let found = known.by_hash.get(hash);
-                if found.is_some() || !self.may_refresh() {
+                let found = state.by_hash.get(hash);
+                if found.is_some() || !self.take_refresh_permit() {
                     return Ok(found.cloned());
                 }
             }
             !is_fresh
         };
-        // `known` is not locked while the store is read: other requests use the cache meanwhile.
+        // `state` is not locked while the store is read: other requests use the cache meanwhile.
         let _refreshing = self.refreshing.lock().await;
         if !is_regular {
             self.refresh(store, None).await?;
@@ -136,16 +139,16 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
                 self.write().reconnections = reconnections;
             }
             let (version, cleared) = {
-                let known = self.read();
-                (known.version, known.cleared)
+                let state = self.read();
+                (state.version, state.cleared)
             };
             // The count is taken before the read, so that a write in between causes another refresh.
             let writes = store.credential_writes();
-            let changes = K::since(store, version).await?;
-            let mut known = self.write();
-            if known.cleared == cleared {
-                known.take(changes);
-                (known.writes, known.refreshed_at) = (writes, at.or(known.refreshed_at));
+            let changes = K::changed_since(store, version).await?;
+            let mut state = self.write();
+            if state.cleared == cleared {
+                state.apply(changes);
+                (state.writes, state.refreshed_at) = (writes, at.or(state.refreshed_at));
                 return Ok(());
             }
         }
@@ -153,32 +156,32 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
 
     /// Empties the cache after the store was replaced.
     pub(super) fn clear(&self) {
-        let mut known = self.write();
-        let Known { cleared, reconnections, .. } = *known;
-        *known = Known { cleared: cleared + 1, reconnections, ..Known::default() };
+        let mut state = self.write();
+        let CacheState { cleared, reconnections, .. } = *state;
+        *state = CacheState { cleared: cleared + 1, reconnections, ..CacheState::default() };
     }
 
-    fn may_refresh(&self) -> bool {
+    fn take_refresh_permit(&self) -> bool {
         let take = |left: u32| left.checked_sub(1);
         self.refreshes_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Known<K>> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    fn read(&self) -> RwLockReadGuard<'_, CacheState<K>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Known<K>> {
-        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, CacheState<K>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<K: CachedKey> Known<K> {
+impl<K: CachedKey> CacheState<K> {
     fn is_fresh(&self, store: &Store) -> bool {
-        let is_young = self.refreshed_at.is_some_and(|at| !is_older(at, MAX_AGE));
+        let is_young = self.refreshed_at.is_some_and(|at| !has_elapsed(at, MAX_AGE));
         is_young && self.writes == store.credential_writes()
     }
 
-    fn take(&mut self, changes: CredentialChanges<K>) {
+    fn apply(&mut self, changes: CredentialChanges<K>) {
         let CredentialChanges { version, credentials: keys } = changes;
         if !keys.is_empty() {
             let rows: HashSet<_> = keys.iter().map(K::row).collect();
@@ -214,7 +217,10 @@ mod tests {
             vec![[self.0; 32]]
         }
 
-        async fn since(_: &Store, version: i64) -> Result<CredentialChanges<Self>, StoreError> {
+        async fn changed_since(
+            _: &Store,
+            version: i64,
+        ) -> Result<CredentialChanges<Self>, StoreError> {
             let credentials = vec![Self(READS.fetch_add(1, Ordering::Relaxed))];
             tokio::task::yield_now().await;
             Ok(CredentialChanges { version: version + 1, credentials })

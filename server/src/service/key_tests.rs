@@ -10,7 +10,7 @@ use parcelo::{ApiKey, Environment, admin::CarrierKey};
 use tempfile::TempDir;
 
 use super::{
-    CredentialIssuer, Limited, NewKeyRequest, Service, key_cache::MAX_AGE, tests::settings,
+    CredentialIssuer, LimitSubject, NewKeyRequest, Service, key_cache::MAX_AGE, tests::settings,
 };
 use crate::{
     clock::{ManualClock, Millis, stopwatch},
@@ -180,10 +180,10 @@ async fn the_addresses_of_one_ipv6_network_share_each_limit() {
     let limits = test.service.settings.limits;
     let ip = |text: String| text.parse::<IpAddr>().unwrap();
     let production = Environment::Production;
-    let kinds: [(&dyn Fn(IpAddr) -> Limited, u32); 3] = [
-        (&|client| Limited::Address(production, client), limits.unauthenticated),
-        (&Limited::Operator, limits.unauthenticated),
-        (&|client| Limited::Public(production, client), limits.public),
+    let kinds: [(&dyn Fn(IpAddr) -> LimitSubject, u32); 3] = [
+        (&|client| LimitSubject::Address(production, client), limits.unauthenticated),
+        (&LimitSubject::Operator, limits.unauthenticated),
+        (&|client| LimitSubject::Public(production, client), limits.public),
     ];
     for (kind, limit) in kinds {
         let admits =
@@ -193,6 +193,6 @@ async fn the_addresses_of_one_ipv6_network_share_each_limit() {
         assert!(admits(ip("2001:db8:1:3::1".to_owned())), "the next network has its own limit");
         assert!((0..200).all(|last| admits(ip(format!("203.0.113.{last}")))), "each IPv4 address");
     }
-    let sandbox = Limited::Address(Environment::Sandbox, ip("2001:db8:1:2::1".to_owned()));
+    let sandbox = LimitSubject::Address(Environment::Sandbox, ip("2001:db8:1:2::1".to_owned()));
     assert!(matches!(test.service.admit(sandbox, NOW), Admission::Granted(_)));
 }

@@ -6,69 +6,69 @@ use std::sync::{PoisonError, RwLock};
 use super::{Caller, Refusal, Service};
 use crate::{
     clock::Millis,
-    domain::{AccountRowId, activity::day_of, key_uses::LastUses},
+    domain::{AccountRowId, activity::epoch_day, key_uses::LastUses},
 };
 
 /// The last day on which each key was used, and those days that are not written yet.
 #[derive(Debug, Default)]
-pub(super) struct KeyUses(RwLock<Seen>);
+pub(super) struct KeyUses(RwLock<UseDays>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct UseDays {
     days: LastUses,
-    to_keep: LastUses,
+    unsaved: LastUses,
 }
 
 impl KeyUses {
     pub(super) fn clear(&self) {
-        self.change(|seen| *seen = Seen::default());
+        self.update(|uses| *uses = UseDays::default());
     }
 
-    fn note(&self, key: i64, day: i64) {
-        let seen = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let is_known = seen.days.get(&key).is_some_and(|last| day <= *last);
-        drop(seen);
+    fn record(&self, key: i64, day: i64) {
+        let uses = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_known = uses.days.get(&key).is_some_and(|last| day <= *last);
+        drop(uses);
         if !is_known {
-            self.change(|seen| {
-                seen.days.insert(key, day);
-                seen.to_keep.insert(key, day);
+            self.update(|uses| {
+                uses.days.insert(key, day);
+                uses.unsaved.insert(key, day);
             });
         }
     }
 
-    fn take(&self) -> LastUses {
-        self.change(|seen| std::mem::take(&mut seen.to_keep))
+    fn take_unsaved(&self) -> LastUses {
+        self.update(|uses| std::mem::take(&mut uses.unsaved))
     }
 
     /// Puts back days that could not be written, unless a later use was noted meanwhile.
-    fn put_back(&self, days: LastUses) {
-        self.change(|seen| {
+    fn restore_unsaved(&self, days: LastUses) {
+        self.update(|uses| {
             for (key, day) in days {
-                seen.to_keep.entry(key).or_insert(day);
+                uses.unsaved.entry(key).or_insert(day);
             }
         });
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Seen) -> T) -> T {
+    fn update<T>(&self, change: impl FnOnce(&mut UseDays) -> T) -> T {
         change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Service {
     /// Notes that a key was used.
-    pub fn note_key_use(&self, caller: &Caller, now: Millis) {
-        self.key_uses.note(caller.key.row, day_of(now));
+    pub fn record_key_use(&self, caller: &Caller, now: Millis) {
+        self.key_uses.record(caller.key.row, epoch_day(now));
     }
 
     /// Writes the uses noted since the last call.
-    pub async fn keep_key_uses(&self) -> Result<(), Refusal> {
-        let days = self.key_uses.take();
+    pub async fn save_key_uses(&self) -> Result<(), Refusal> {
+        let days = self.key_uses.take_unsaved();
         if days.is_empty() {
             return Ok(());
         }
         let kept = self.store.keep_key_uses(days.clone()).await;
         if kept.is_err() {
-            self.key_uses.put_back(days);
+            self.key_uses.restore_unsaved(days);
         }
         Ok(kept?)
     }
@@ -76,8 +76,8 @@ impl Service {
     /// Returns the last day of use of each of an account's keys, up to this moment. Keys that were never used are left
     /// out.
     #[cfg(feature = "server")]
-    pub(crate) async fn key_uses_of(&self, account: AccountRowId) -> Result<LastUses, Refusal> {
-        self.keep_key_uses().await?;
+    pub(crate) async fn key_uses(&self, account: AccountRowId) -> Result<LastUses, Refusal> {
+        self.save_key_uses().await?;
         Ok(self.store.key_uses(account).await?)
     }
 }
@@ -89,15 +89,15 @@ mod tests {
     #[test]
     fn a_key_is_written_once_a_day_and_again_after_an_error() {
         let uses = KeyUses::default();
-        (0..3).for_each(|_| uses.note(7, 20_000));
-        assert_eq!(uses.take(), LastUses::from([(7, 20_000)]));
-        uses.note(7, 20_000);
+        (0..3).for_each(|_| uses.record(7, 20_000));
+        assert_eq!(uses.take_unsaved(), LastUses::from([(7, 20_000)]));
+        uses.record(7, 20_000);
         // A clock that was set back makes no day earlier.
-        uses.note(7, 19_999);
-        assert_eq!(uses.take(), LastUses::default());
-        uses.put_back(LastUses::from([(7, 20_000), (8, 20_000)]));
-        uses.note(7, 20_001);
-        uses.put_back(LastUses::from([(7, 20_000)]));
-        assert_eq!(uses.take(), LastUses::from([(7, 20_001), (8, 20_000)]));
+        uses.record(7, 19_999);
+        assert_eq!(uses.take_unsaved(), LastUses::default());
+        uses.restore_unsaved(LastUses::from([(7, 20_000), (8, 20_000)]));
+        uses.record(7, 20_001);
+        uses.restore_unsaved(LastUses::from([(7, 20_000)]));
+        assert_eq!(uses.take_unsaved(), LastUses::from([(7, 20_001), (8, 20_000)]));
     }
 }

@@ -10,14 +10,14 @@ use tokio::sync::Semaphore;
 
 use super::{
     Caller, Service,
-    parcels::{item_result, not_drawn},
+    parcels::{drawing_failed, item_result},
 };
 use crate::{
     domain::{
         Refusal, Tenant,
         limit::{Admission, Quota},
     },
-    label::{self, LaidOut},
+    label::{self, LabelLayout},
 };
 
 /// Maximum number of batches drawn at once. Each holds up to 100 labels in memory, and a thread for tens of
@@ -59,12 +59,12 @@ impl Service {
             Admission::Granted(quota) => quota,
             Admission::Refused(quota) => return Err(Refusal::rate_limited(quota.wait(now))),
         };
-        let batch = self.labels_of(caller.tenant(), request.tracking_numbers, request.format);
+        let batch = self.draw_labels(caller.tenant(), request.tracking_numbers, request.format);
         Ok((batch.await?, quota))
     }
 
     /// Draws the labels of a tenant's parcels. The caller has checked that the numbers are few enough and unique.
-    async fn labels_of(
+    async fn draw_labels(
         &self,
         tenant: Tenant,
         numbers: Vec<String>,
@@ -73,11 +73,11 @@ impl Service {
         let permit = self.label_batches.0.acquire().await;
         let _permit = permit.map_err(|_closed| Refusal::unavailable())?;
         let (mut labels, mut rejected) = (Vec::new(), Vec::new());
-        for (place, number) in numbers.iter().enumerate() {
-            match self.laid_out(tenant, number).await? {
+        for (index, number) in numbers.iter().enumerate() {
+            match self.lay_out_label(tenant, number).await? {
                 Ok(label) => labels.push(label),
                 Err((refusal, status)) => {
-                    let field = format!("trackingNumbers[{place}]");
+                    let field = format!("trackingNumbers[{index}]");
                     let mut parcel = RejectedParcel::new(field, number, refusal.to_item());
                     parcel.status = status;
                     rejected.push(parcel);
@@ -89,29 +89,29 @@ impl Service {
             return Err(Refusal::from(ErrorCode::LabelsRejected).with_details(details));
         }
         // Drawing 100 labels would block this thread, and other requests with it, for too long.
-        let drawn = tokio::task::spawn_blocking(move || label::draw_many(&labels, format)).await;
-        let bytes = drawn.map_err(|_panicked| ErrorCode::InternalError)?.map_err(not_drawn)?;
+        let drawn = tokio::task::spawn_blocking(move || label::draw_all(&labels, format)).await;
+        let bytes = drawn.map_err(|_panicked| ErrorCode::InternalError)?.map_err(drawing_failed)?;
         Ok(LabelBatch { format, bytes })
     }
 
     /// Draws the labels on a page of a tenant's list of parcels. Parcels without a label are left out.
-    pub async fn labels_of_page(
+    pub async fn draw_page_labels(
         &self,
         tenant: Tenant,
         query: &ListQuery,
         format: LabelFormat,
     ) -> Result<LabelBatch, Refusal> {
-        let (found, _) = self.list_of(tenant, query, Language::En).await?;
+        let (found, _) = self.list_tenant_parcels(tenant, query, Language::En).await?;
         let with_label = found.into_iter().filter(|parcel| has_label(&parcel.status));
         let numbers: Vec<_> = with_label.map(|parcel| parcel.tracking_number.to_string()).collect();
         if numbers.is_empty() {
             return Err(ErrorCode::LabelNotFound.into());
         }
-        self.labels_of(tenant, numbers, format).await
+        self.draw_labels(tenant, numbers, format).await
     }
 
     /// Draws the labels of all parcels under a tenant's air waybill, in the manifest's order.
-    pub async fn labels_under(
+    pub async fn draw_manifest_labels(
         &self,
         tenant: Tenant,
         awb: &str,
@@ -121,20 +121,21 @@ impl Service {
         let manifest = self.store.for_manifest(tenant, &awb, &[]).await?.known;
         let numbers = manifest.ok_or(ErrorCode::ManifestNotFound)?.tracking_numbers;
         let numbers = numbers.iter().map(|number| number.as_str().to_owned()).collect();
-        self.labels_of(tenant, numbers, format).await
+        self.draw_labels(tenant, numbers, format).await
     }
 
     /// Lays out a parcel's label. A parcel without one has its refusal and status; an error ends the whole request.
-    async fn laid_out(&self, tenant: Tenant, number: &str) -> Result<LaidOutOrNot, Refusal> {
-        let (parcel, order) = match item_result(self.own_parcel_with_order(tenant, number).await)? {
+    async fn lay_out_label(&self, tenant: Tenant, number: &str) -> Result<LayoutResult, Refusal> {
+        let (parcel, order) = match item_result(self.owned_parcel_with_order(tenant, number).await)?
+        {
             Ok(found) => found,
             Err(refusal) => return Ok(Err((refusal, None))),
         };
-        self.warn_of_a_local_link(tenant.environment);
+        self.warn_about_local_link(tenant.environment);
         let status = parcel.state.into();
         match self.with_label_data(&parcel, &order, label::lay_out).await {
             Err(refusal) if refusal.code == ErrorCode::ServiceUnavailable => Err(refusal),
-            laid_out => Ok(laid_out.map_err(|refusal| (refusal, Some(status)))),
+            layout => Ok(layout.map_err(|refusal| (refusal, Some(status)))),
         }
     }
 }
@@ -144,4 +145,4 @@ pub(crate) fn has_label(status: &ParcelStatus) -> bool {
     !matches!(status, ParcelStatus::Ordered | ParcelStatus::Voided)
 }
 
-type LaidOutOrNot = Result<LaidOut, (Refusal, Option<ParcelStatus>)>;
+type LayoutResult = Result<LabelLayout, (Refusal, Option<ParcelStatus>)>;

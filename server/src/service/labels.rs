@@ -7,8 +7,8 @@ use parcelo::{
 };
 
 use super::{
-    Answer, Caller, Keyed, Refusal, Service,
-    idempotency::{Decision, MAX_TRIES, ReplayCheck, Written},
+    Answer, Caller, KeyedRequest, Refusal, Service,
+    idempotency::{Decision, MAX_TRIES, ReplayCheck, WriteOutcome},
 };
 use crate::domain::{Op, ParcelRow, labels, to_body};
 
@@ -18,7 +18,7 @@ impl Service {
         &self,
         caller: &Caller,
         number: &str,
-        request: Keyed<'_>,
+        request: KeyedRequest<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::ReprintLabel;
         let subject = number.to_ascii_uppercase();
@@ -37,11 +37,11 @@ impl Service {
             let parcel = self.parcel(caller.tenant(), &number).await?;
             let reprinted = labels::reprint(&parcel, now)?;
             let decision = Decision {
-                body: in_envelope(self.metadata(&reprinted)?, request.request_id),
+                body: enveloped_body(self.metadata(&reprinted)?, request.request_id),
                 expect: vec![(parcel.key, parcel.version)],
                 ops: vec![Op::Reprint { parcel: parcel.key, at: now }],
             };
-            if let Written::Answered(answer) =
+            if let WriteOutcome::Answered(answer) =
                 self.write(caller, (key, fingerprint), decision, now).await?
             {
                 return Ok(answer);
@@ -65,6 +65,6 @@ impl Service {
     }
 }
 
-fn in_envelope(data: LabelMetadata, request_id: &str) -> Vec<u8> {
+fn enveloped_body(data: LabelMetadata, request_id: &str) -> Vec<u8> {
     to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(request_id))))
 }

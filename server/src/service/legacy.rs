@@ -31,7 +31,7 @@ impl Service {
     }
 
     /// Stores the counts.
-    pub async fn keep_legacy_uses(&self) -> Result<(), Refusal> {
+    pub async fn save_legacy_uses(&self) -> Result<(), Refusal> {
         let counted = std::mem::take(&mut *self.legacy_uses.counts());
         if counted.is_empty() {
             return Ok(());
@@ -47,7 +47,7 @@ impl Service {
     }
 
     /// Returns a new idempotency key for a write whose caller gave none, so that each call counts.
-    pub fn fresh_key(&self) -> String {
+    pub fn new_idempotency_key(&self) -> String {
         named("legacy", self.ids.ulid(self.now()))
     }
 }
@@ -94,7 +94,7 @@ mod tests {
         let other = held(&file);
         tokio::time::pause();
         {
-            let mut keep = std::pin::pin!(service.keep_legacy_uses());
+            let mut keep = std::pin::pin!(service.save_legacy_uses());
             let early = tokio::time::timeout(Duration::from_secs(6), &mut keep).await;
             tokio::time::resume();
             other.execute_batch("ROLLBACK").unwrap();
@@ -105,7 +105,7 @@ mod tests {
         }
         // Writes are queued, so the first one is over when this one is.
         service.count_legacy_use(&caller, Millis(0));
-        service.keep_legacy_uses().await.unwrap();
+        service.save_legacy_uses().await.unwrap();
         let requests: u64 =
             store.legacy_uses().await.unwrap().iter().map(|uses| uses.requests).sum();
         assert_eq!(requests, 2);

@@ -30,7 +30,7 @@ const CARRIER_LIMIT_FACTOR: u32 = 10;
 
 /// The subject of a rate limit: its requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Limited {
+pub enum LimitSubject {
     /// The requests of one API key.
     Key(i64),
     /// The requests of one carrier key.
@@ -44,9 +44,9 @@ pub enum Limited {
     Public(Environment, IpAddr),
 }
 
-impl Limited {
+impl LimitSubject {
     /// Replaces a client's address by its network, because one IPv6 client has more addresses than could be counted.
-    fn by_network(self) -> Self {
+    fn with_network(self) -> Self {
         match self {
             Self::Address(environment, client) => {
                 Self::Address(environment, client_network(client))
@@ -64,7 +64,7 @@ type Ticket = oneshot::Sender<Admission>;
 #[derive(Debug, Default)]
 pub(super) struct Limiter {
     /// The windows of addresses, which this server counts alone.
-    by_address: Mutex<Windows<Limited>>,
+    by_address: Mutex<Windows<LimitSubject>>,
     /// The windows of keys, which are shared with other servers.
     shared: Arc<Mutex<SharedWindows<Ticket>>>,
 }
@@ -82,37 +82,38 @@ fn lock<T>(windows: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Service {
     /// Admits or refuses a request without a valid key, and counts it.
-    pub fn admit(&self, who: Limited, now: Millis) -> Admission {
+    pub fn admit(&self, subject: LimitSubject, now: Millis) -> Admission {
         let limits = &self.settings.limits;
-        let limit = match who {
-            Limited::Public(..) => limits.public,
-            Limited::Address(..) | Limited::Operator(_) | Limited::Key(_) | Limited::Carrier(_) => {
-                limits.unauthenticated
-            }
+        let limit = match subject {
+            LimitSubject::Public(..) => limits.public,
+            LimitSubject::Address(..)
+            | LimitSubject::Operator(_)
+            | LimitSubject::Key(_)
+            | LimitSubject::Carrier(_) => limits.unauthenticated,
         };
-        self.count(who, limit, limits.enforced, now)
+        self.count(subject, limit, limits.enforced, now)
     }
 
     /// Admits or refuses a request with an API key, and counts it.
     pub async fn admit_caller(&self, caller: &Caller, now: Millis) -> Admission {
-        let (limit, enforced) = self.limit_of(caller);
-        self.count_shared(Limited::Key(caller.key.row), limit, enforced, now).await
+        let (limit, enforced) = self.limit_for(caller);
+        self.count_shared(LimitSubject::Key(caller.key.row), limit, enforced, now).await
     }
 
     /// Counts the additional work of an admitted request: 100 labels count as 100 requests.
     pub(super) fn admit_more(&self, caller: &Caller, more: u32, now: Millis) -> Admission {
-        let (limit, enforced) = self.limit_of(caller);
+        let (limit, enforced) = self.limit_for(caller);
         if !enforced {
-            return Admission::Granted(Quota::whole(limit, now));
+            return Admission::Granted(Quota::full(limit, now));
         }
         let key = caller.key.row;
-        let (admission, question) = {
+        let (admission, batch) = {
             let mut shared = lock(&self.limiter.shared);
-            let admission = shared.take_more(SharedKey::Api(key), (limit, more), now);
+            let admission = shared.admit_more(SharedKey::Api(key), (limit, more), now);
             (admission, shared.next_batch())
         };
-        self.ask_apart(question);
-        self.count_refusal(Limited::Key(key), admission)
+        self.spawn_claim(batch);
+        self.count_refusal(LimitSubject::Key(key), admission)
     }
 
     /// Counts a request of a carrier key, which reports for many shippers.
@@ -121,14 +122,14 @@ impl Service {
         let limit = limits
             .default_for_keys(carrier.key.scope.environment)
             .saturating_mul(CARRIER_LIMIT_FACTOR);
-        self.count_shared(Limited::Carrier(carrier.key.row), limit, limits.enforced, now).await
+        self.count_shared(LimitSubject::Carrier(carrier.key.row), limit, limits.enforced, now).await
     }
 
     /// Returns the rest of a key's limit without counting a request.
-    pub fn quota_of(&self, caller: &Caller, now: Millis) -> Quota {
-        let (limit, enforced) = self.limit_of(caller);
+    pub fn quota_for(&self, caller: &Caller, now: Millis) -> Quota {
+        let (limit, enforced) = self.limit_for(caller);
         if !enforced {
-            return Quota::whole(limit, now);
+            return Quota::full(limit, now);
         }
         lock(&self.limiter.shared).quota(SharedKey::Api(caller.key.row), limit, now)
     }
@@ -137,87 +138,91 @@ impl Service {
     /// second.
     pub async fn meet_servers(&self) -> Result<(), Refusal> {
         let started = stopwatch();
-        let Some(meeting) = self.store.meet_servers().await? else { return Ok(()) };
+        let Some(count) = self.store.meet_servers().await? else { return Ok(()) };
         // The database is taken to read its clock half way through the round trip.
         let half = i64::try_from(started.elapsed().as_millis() / 2).unwrap_or(0);
-        lock(&self.limiter.shared).set_servers(meeting, self.now().plus(-half));
+        lock(&self.limiter.shared).set_servers(count, self.now().plus(-half));
         Ok(())
     }
 
-    fn limit_of(&self, caller: &Caller) -> (u32, bool) {
+    fn limit_for(&self, caller: &Caller) -> (u32, bool) {
         let limits = &self.settings.limits;
         match caller.key.scope.rate_limit {
-            Some(own) => (own, true),
+            Some(limit) => (limit, true),
             None => (limits.default_for_keys(caller.tenant().environment), limits.enforced),
         }
     }
 
     /// Counts a request on this server alone.
-    fn count(&self, who: Limited, limit: u32, enforced: bool, now: Millis) -> Admission {
+    fn count(&self, subject: LimitSubject, limit: u32, enforced: bool, now: Millis) -> Admission {
         if !enforced {
-            return Admission::Granted(Quota::whole(limit, now));
+            return Admission::Granted(Quota::full(limit, now));
         }
-        let admission = lock(&self.limiter.by_address).take(who.by_network(), limit, now);
-        self.count_refusal(who, admission)
+        let admission = lock(&self.limiter.by_address).admit(subject.with_network(), limit, now);
+        self.count_refusal(subject, admission)
     }
 
     /// Counts a request over all servers: usually in memory, but with a claim in the database if the key is busy.
     async fn count_shared(
         &self,
-        who: Limited,
+        subject: LimitSubject,
         limit: u32,
         enforced: bool,
         now: Millis,
     ) -> Admission {
-        let key = match who {
-            Limited::Key(row) => SharedKey::Api(row),
-            Limited::Carrier(row) => SharedKey::Carrier(row),
-            Limited::Address(..) | Limited::Operator(_) | Limited::Public(..) => {
-                return self.count(who, limit, enforced, now);
+        let key = match subject {
+            LimitSubject::Key(row) => SharedKey::Api(row),
+            LimitSubject::Carrier(row) => SharedKey::Carrier(row),
+            LimitSubject::Address(..) | LimitSubject::Operator(_) | LimitSubject::Public(..) => {
+                return self.count(subject, limit, enforced, now);
             }
         };
         if !enforced {
-            return Admission::Granted(Quota::whole(limit, now));
+            return Admission::Granted(Quota::full(limit, now));
         }
-        let (admission, question) = {
+        let (admission, batch) = {
             let mut shared = lock(&self.limiter.shared);
-            let admission = shared.take(key, limit, now).ok_or_else(|| {
+            let admission = shared.admit(key, limit, now).ok_or_else(|| {
                 let (ticket, answer) = oneshot::channel();
                 shared.wait(key, limit, ticket);
                 answer
             });
             (admission, shared.next_batch())
         };
-        self.ask_apart(question);
+        self.spawn_claim(batch);
         let admission = match admission {
             Ok(admission) => admission,
             // The answer is missing only if the process ends.
-            Err(answer) => answer.await.unwrap_or(Admission::Granted(Quota::whole(limit, now))),
+            Err(answer) => answer.await.unwrap_or(Admission::Granted(Quota::full(limit, now))),
         };
-        self.count_refusal(who, admission)
+        self.count_refusal(subject, admission)
     }
 
-    /// Asks the database in a new task, because other requests wait for the answer too and a caller may disconnect.
-    fn ask_apart(&self, question: Option<ClaimBatch<Ticket>>) {
-        if let Some(question) = question {
+    /// Claims in a new task, because other requests wait for the answer too and a caller may disconnect.
+    fn spawn_claim(&self, batch: Option<ClaimBatch<Ticket>>) {
+        if let Some(batch) = batch {
             let (store, shared) = (self.store.clone(), Arc::clone(&self.limiter.shared));
-            tokio::spawn(ask(store, shared, question));
+            tokio::spawn(claim_until_settled(store, shared, batch));
         }
     }
 
-    fn count_refusal(&self, who: Limited, admission: Admission) -> Admission {
+    fn count_refusal(&self, subject: LimitSubject, admission: Admission) -> Admission {
         if matches!(admission, Admission::Refused(_)) {
-            self.metrics.refused(who);
+            self.metrics.count_rate_limited(subject);
         }
         admission
     }
 }
 
-/// Asks the database until no question is left: one question at a time, for all keys together.
-async fn ask(store: Store, shared: Arc<Mutex<SharedWindows<Ticket>>>, first: ClaimBatch<Ticket>) {
+/// Claims from the database until no batch is left: one batch at a time, for all keys together.
+async fn claim_until_settled(
+    store: Store,
+    shared: Arc<Mutex<SharedWindows<Ticket>>>,
+    first: ClaimBatch<Ticket>,
+) {
     let mut next = Some(first);
-    while let Some(question) = next {
-        let claimed = timeout(CLAIM_TIMEOUT, store.claim_requests(question.claims().to_vec()));
+    while let Some(batch) = next {
+        let claimed = timeout(CLAIM_TIMEOUT, store.claim_requests(batch.claims().to_vec()));
         let grants = claimed.await.ok().and_then(|claimed| {
             claimed
                 .inspect_err(|error| tracing::warn!(%error, "a limit is kept by this server alone"))
@@ -225,7 +230,7 @@ async fn ask(store: Store, shared: Arc<Mutex<SharedWindows<Ticket>>>, first: Cla
         });
         let answered = {
             let mut shared = lock(&shared);
-            let answered = shared.settle(question, grants.as_deref());
+            let answered = shared.settle(batch, grants.as_deref());
             next = shared.next_batch();
             answered
         };

@@ -20,18 +20,18 @@ impl Service {
         query: &ListQuery,
         language: Language,
     ) -> Result<(Vec<ParcelSummary>, PageMeta), Refusal> {
-        self.list_of(caller.tenant(), query, language).await
+        self.list_tenant_parcels(caller.tenant(), query, language).await
     }
 
     /// Returns a page of a tenant's parcels, newest first.
-    pub async fn list_of(
+    pub async fn list_tenant_parcels(
         &self,
         tenant: Tenant,
         query: &ListQuery,
         language: Language,
     ) -> Result<(Vec<ParcelSummary>, PageMeta), Refusal> {
         let now = self.now();
-        self.take_due_steps_of(tenant, now).await?;
+        self.take_due_steps_for(tenant, now).await?;
         let page = if let Some(search) = Search::new(query) {
             self.store.search(tenant, query.clone(), search).await?
         } else {

@@ -11,7 +11,7 @@ use crate::{
     domain::{
         ParcelRow, Shop,
         mail::{
-            Dropped, MailLease, MailOutcome, MailRecipient, OptOut, RETENTION, decide,
+            DropReason, MailLease, MailOutcome, MailRecipient, OptOut, RETENTION, decide,
             is_within_limits, reason_to_drop,
         },
         unsubscribe,
@@ -37,7 +37,7 @@ pub(crate) struct MailToSend {
 }
 
 /// An e-mail to send, or the reason why it is dropped, with its environment if known.
-type Prepared = Result<MailToSend, (Dropped, Option<Environment>)>;
+type PreparedMail = Result<MailToSend, (DropReason, Option<Environment>)>;
 
 impl std::fmt::Debug for MailToSend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -47,7 +47,7 @@ impl std::fmt::Debug for MailToSend {
 
 impl Service {
     /// Turns e-mails on. Parcels that are older than the first time they were turned on never send any.
-    pub async fn switch_mails_on(&self, now: Millis) -> Result<Millis, Refusal> {
+    pub async fn enable_mails(&self, now: Millis) -> Result<Millis, Refusal> {
         let since = self.store.mail_since(now).await?;
         self.mails_since.store(since.0, Ordering::Relaxed);
         self.store.send_mails();
@@ -55,12 +55,12 @@ impl Service {
     }
 
     /// Returns `true` if e-mails are turned on.
-    pub(crate) fn sends_mails(&self) -> bool {
+    pub(crate) fn is_mail_enabled(&self) -> bool {
         self.mails_since.load(Ordering::Relaxed) != NEVER
     }
 
     /// Leases up to `max` due e-mails, and settles those that must not be sent. An empty answer means that none is due.
-    pub(crate) async fn mails_to_send(&self, max: usize) -> Result<Vec<MailToSend>, Refusal> {
+    pub(crate) async fn lease_due_mails(&self, max: usize) -> Result<Vec<MailToSend>, Refusal> {
         loop {
             let leased = self.store.lease_mails(self.now(), max).await?;
             if leased.is_empty() {
@@ -68,10 +68,11 @@ impl Service {
             }
             let mut ready = Vec::with_capacity(leased.len());
             for lease in leased {
-                match self.prepared(&lease).await? {
+                match self.prepare_mail(&lease).await? {
                     Ok(mail) => ready.push(mail),
-                    Err((why, environment)) => {
-                        self.write_down(&lease, environment, MailOutcome::Dropped(why)).await?;
+                    Err((reason, environment)) => {
+                        self.store_decision(&lease, environment, MailOutcome::Dropped(reason))
+                            .await?;
                     }
                 }
             }
@@ -82,19 +83,19 @@ impl Service {
     }
 
     /// Loads the data of an e-mail, or returns the reason why it must not be sent.
-    async fn prepared(&self, lease: &MailLease) -> Result<Prepared, Refusal> {
+    async fn prepare_mail(&self, lease: &MailLease) -> Result<PreparedMail, Refusal> {
         let found = match self.store.parcel_in_row(lease.parcel).await {
             // The damage is reported where parcels are read; an e-mail would be a guess.
             Err(StoreError::Damaged { .. }) => None,
             found => found?,
         };
         // A reset or a purge has deleted the parcel.
-        let Some((parcel, order)) = found else { return Ok(Err((Dropped::Superseded, None))) };
-        let parcel = self.up_to_date(parcel).await?;
+        let Some((parcel, order)) = found else { return Ok(Err((DropReason::Superseded, None))) };
+        let parcel = self.bring_up_to_date(parcel).await?;
         let environment = parcel.tenant.environment;
-        let (hash, address) = match self.recipient(lease, &parcel, &order).await? {
+        let (hash, address) = match self.find_recipient(lease, &parcel, &order).await? {
             Ok(recipient) => recipient,
-            Err(why) => return Ok(Err((why, Some(environment)))),
+            Err(reason) => return Ok(Err((reason, Some(environment)))),
         };
         let (site, secrets) = (self.settings.site(environment), self.secrets());
         let message_id = secrets.message_id(parcel.id, lease.sequence, lease.recipient.number());
@@ -114,26 +115,26 @@ impl Service {
     }
 
     /// Returns the keyed hash and the address of the recipient, or the reason why the e-mail must not be sent.
-    async fn recipient(
+    async fn find_recipient(
         &self,
         lease: &MailLease,
         parcel: &ParcelRow,
         order: &OrderRequest,
-    ) -> Result<Result<([u8; 32], String), Dropped>, Refusal> {
+    ) -> Result<Result<([u8; 32], String), DropReason>, Refusal> {
         let since = Millis(self.mails_since.load(Ordering::Relaxed));
-        if let Some(why) = reason_to_drop(lease, parcel, since) {
-            return Ok(Err(why));
+        if let Some(reason) = reason_to_drop(lease, parcel, since) {
+            return Ok(Err(reason));
         }
         let account = parcel.tenant.account;
         if self.store.mails_off(account).await?.contains(lease.kind) {
-            return Ok(Err(Dropped::SwitchedOff));
+            return Ok(Err(DropReason::SwitchedOff));
         }
         let Some(address) = address(order, lease.recipient) else {
-            return Ok(Err(Dropped::NoAddress));
+            return Ok(Err(DropReason::NoAddress));
         };
-        let hash = self.secrets().hash_of_mail_address(account, address);
+        let hash = self.secrets().hash_mail_address(account, address);
         if self.store.has_opted_out(hash).await? {
-            return Ok(Err(Dropped::OptedOut));
+            return Ok(Err(DropReason::OptedOut));
         }
         Ok(Ok((hash, address.to_owned())))
     }
@@ -146,11 +147,11 @@ impl Service {
         }
         let now = self.now().0;
         let since = |span: i64| Millis(now - now.rem_euclid(span));
-        let key = |address| self.secrets().hash_of_mail_count(mail.parcel.tenant, address);
+        let key = |address| self.secrets().mail_count_key(mail.parcel.tenant, address);
         let counted =
             [(key(Some(&mail.hash)), since(Millis::DAY)), (key(None), since(Millis::HOUR))];
-        let [to_address, of_tenant] = self.store.count_mail(counted).await?;
-        Ok(is_within_limits(to_address, of_tenant))
+        let [daily_to_address, hourly_from_tenant] = self.store.count_mail(counted).await?;
+        Ok(is_within_limits(daily_to_address, hourly_from_tenant))
     }
 
     /// Judges the outcome of an e-mail and stores it.
@@ -162,11 +163,11 @@ impl Service {
         if outcome == MailOutcome::Bounced {
             self.store.opt_out(mail.hash, OptOut::Bounced, self.now()).await?;
         }
-        self.write_down(&mail.lease, Some(mail.parcel.tenant.environment), outcome).await
+        self.store_decision(&mail.lease, Some(mail.parcel.tenant.environment), outcome).await
     }
 
     /// Stores the decision on an e-mail. The environment is its parcel's, if the parcel still exists.
-    async fn write_down(
+    async fn store_decision(
         &self,
         lease: &MailLease,
         environment: Option<Environment>,
@@ -174,7 +175,7 @@ impl Service {
     ) -> Result<(), Refusal> {
         let decision = decide(lease.attempt, outcome, self.now());
         if let Some(environment) = environment {
-            self.metrics.mailed(environment, decision.code());
+            self.metrics.count_mail(environment, decision.code());
         }
         // If another sender has leased the e-mail meanwhile, that one settles it.
         let _is_ours = self.store.settle_mail(lease.id, lease.number, decision).await?;
@@ -182,7 +183,7 @@ impl Service {
     }
 
     /// Returns when the next e-mail falls due.
-    pub(crate) async fn next_mail(&self) -> Result<Option<Millis>, Refusal> {
+    pub(crate) async fn next_mail_due(&self) -> Result<Option<Millis>, Refusal> {
         Ok(self.store.next_mail().await?)
     }
 

@@ -8,14 +8,14 @@ use parcelo::{
 use ulid::Ulid;
 
 use super::{
-    Answer, Caller, Keyed, Refusal, Service,
-    idempotency::{MAX_TRIES, ReplayCheck, on_conflict},
+    Answer, Caller, KeyedRequest, Refusal, Service,
+    idempotency::{MAX_TRIES, ReplayCheck, answer_taken_key},
     refusal_for_commit,
 };
 use crate::{
     domain::{
         Changes, IdempotencyRecord, RecordKey,
-        manifest::{self, Submission, Submitted},
+        manifest::{self, Submission, SubmissionOutcome},
         to_body,
     },
     store::CommitOutcome,
@@ -34,7 +34,7 @@ impl Service {
     pub async fn submit_manifest(
         &self,
         caller: &Caller,
-        request: Keyed<'_>,
+        request: KeyedRequest<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::SubmitManifest;
         let sent = (request.body, request.header_key);
@@ -47,7 +47,7 @@ impl Service {
         let request_id = request.request_id;
         let checked = CheckedRequest { request: checked, key, fingerprint, request_id };
         for _ in 0..MAX_TRIES {
-            if let Some(answer) = self.try_to_submit(caller, &checked).await? {
+            if let Some(answer) = self.try_submit(caller, &checked).await? {
                 return Ok(answer);
             }
         }
@@ -63,13 +63,13 @@ impl Service {
     }
 
     /// Loads, decides and commits once. Returns `None` if another write came first.
-    async fn try_to_submit(
+    async fn try_submit(
         &self,
         caller: &Caller,
         checked: &CheckedRequest<'_>,
     ) -> Result<Option<Answer>, Refusal> {
         let (tenant, request, now) = (caller.tenant(), &checked.request, self.now());
-        self.take_due_steps_of(tenant, now).await?;
+        self.take_due_steps_for(tenant, now).await?;
         let loaded =
             self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers).await?;
         let found = loaded.found.into_iter();
@@ -79,12 +79,12 @@ impl Service {
         let submission = Submission { tenant, request, known: loaded.known, found: &found };
         let (answer, body, expect, ops) =
             match manifest::submit(submission, self.ids.ulid(now), now)? {
-                Submitted::Before(manifest) => {
-                    let body = in_envelope(manifest, checked.request_id);
+                SubmissionOutcome::AlreadySubmitted(manifest) => {
+                    let body = enveloped_body(manifest, checked.request_id);
                     (Answer::Done(body.clone()), body, Vec::new(), Vec::new())
                 }
-                Submitted::Now { manifest, expect, ops } => {
-                    let body = in_envelope(manifest, checked.request_id);
+                SubmissionOutcome::New { manifest, expect, ops } => {
+                    let body = enveloped_body(manifest, checked.request_id);
                     (Answer::Created(body.clone()), body, expect, ops)
                 }
             };
@@ -102,10 +102,10 @@ impl Service {
             CommitOutcome::Committed => Ok(Some(answer)),
             CommitOutcome::VersionConflict | CommitOutcome::DuplicateAwb => Ok(None),
             CommitOutcome::IdempotencyTaken(record) => {
-                on_conflict(record, &checked.fingerprint, now).map(Some)
+                answer_taken_key(record, &checked.fingerprint, now).map(Some)
             }
             CommitOutcome::Busy | CommitOutcome::Unknown if checked.key.is_some() => {
-                Err(Refusal::in_progress())
+                Err(Refusal::idempotency_in_progress())
             }
             // The air waybill makes a repetition safe.
             CommitOutcome::Unknown => Err(Refusal::unavailable()),
@@ -114,6 +114,6 @@ impl Service {
     }
 }
 
-fn in_envelope(data: Manifest, request_id: &str) -> Vec<u8> {
+fn enveloped_body(data: Manifest, request_id: &str) -> Vec<u8> {
     to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(request_id))))
 }

@@ -11,7 +11,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::{AnsweredRequest, BadHead, Limited, Service};
+use super::{AnsweredRequest, BadHead, LimitSubject, Service};
 use crate::{
     clock::Millis,
     domain::{Refusal, Tenant, webhooks::DisabledBy},
@@ -112,7 +112,7 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Counts an answer.
-    pub fn answered(&self, request: AnsweredRequest, took: Duration) {
+    pub fn count_request(&self, request: AnsweredRequest, took: Duration) {
         let AnsweredRequest { listener, operation, code, status } = request;
         let labels = RequestLabels { listener, operation, code, status };
         self.requests.get_or_create(&labels).inc();
@@ -121,19 +121,19 @@ impl Metrics {
     }
 
     /// Counts a request that a rate limit refused.
-    pub(super) fn refused(&self, who: Limited) {
-        let counted_by = match who {
-            Limited::Key(_) => "key",
-            Limited::Carrier(_) => "carrier_key",
-            Limited::Address(..) => "address",
-            Limited::Operator(_) => "operator",
-            Limited::Public(..) => "public_page",
+    pub(super) fn count_rate_limited(&self, subject: LimitSubject) {
+        let counted_by = match subject {
+            LimitSubject::Key(_) => "key",
+            LimitSubject::Carrier(_) => "carrier_key",
+            LimitSubject::Address(..) => "address",
+            LimitSubject::Operator(_) => "operator",
+            LimitSubject::Public(..) => "public_page",
         };
         self.refusals.get_or_create(&RefusalLabels { counted_by }).inc();
     }
 
     /// Counts a connection that was closed at once because its address has too many open.
-    pub fn connection_refused(&self, listener: &'static str) {
+    pub fn count_refused_connection(&self, listener: &'static str) {
         self.refused_connections.get_or_create(&ListenerLabels { listener }).inc();
     }
 
@@ -143,7 +143,7 @@ impl Metrics {
     }
 
     /// Counts a request head that could not be read.
-    pub fn bad_head(&self, listener: &'static str, bad: BadHead) {
+    pub fn count_bad_head(&self, listener: &'static str, bad: BadHead) {
         self.bad_heads.get_or_create(&BadHeadLabels { listener, reason: bad.reason() }).inc();
     }
 
@@ -153,25 +153,25 @@ impl Metrics {
     }
 
     /// Counts an attempt to deliver a webhook event, by its outcome.
-    pub(super) fn delivered(&self, tenant: Tenant, outcome: &'static str) {
+    pub(super) fn count_delivery(&self, tenant: Tenant, outcome: &'static str) {
         let environment = tenant.environment.code();
         self.deliveries.get_or_create(&DeliveryLabels { environment, outcome }).inc();
     }
 
     /// Counts an endpoint that was turned off because of its answers, or for lack of them.
-    pub(super) fn switched_off(&self, tenant: Tenant, by: DisabledBy) {
+    pub(super) fn count_disabled_webhook(&self, tenant: Tenant, by: DisabledBy) {
         let (environment, reason) = (tenant.environment.code(), by.code());
         self.switched_off.get_or_create(&SwitchLabels { environment, reason }).inc();
     }
 
     /// Counts an e-mail or an attempt to send it, by its outcome.
-    pub(super) fn mailed(&self, environment: Environment, outcome: &'static str) {
+    pub(super) fn count_mail(&self, environment: Environment, outcome: &'static str) {
         let environment = environment.code();
         self.mails.get_or_create(&DeliveryLabels { environment, outcome }).inc();
     }
 
     /// Counts a jump of the clock.
-    pub(super) fn clock_jumped(&self) {
+    pub(super) fn count_clock_jump(&self) {
         self.clock_jumps.inc();
     }
 

@@ -56,12 +56,12 @@ use crate::{
 pub(crate) use authentication::{Caller, Carrier};
 pub(crate) use credentials::{CredentialIssuer, NewKeyRequest, Rotation};
 #[cfg(feature = "server")]
-pub(crate) use dashboard::OwnParcel;
+pub(crate) use dashboard::OwnedParcel;
 pub(crate) use deliveries::{Delivery, LeasedEvent};
 pub(crate) use endpoints::{EndpointError, EndpointRequest, Endpoints};
-pub(crate) use idempotency::Keyed;
+pub(crate) use idempotency::KeyedRequest;
 pub(crate) use label_batch::{LabelBatch, has_label};
-pub(crate) use limiter::Limited;
+pub(crate) use limiter::LimitSubject;
 pub(crate) use mails::MailToSend;
 pub(crate) use metrics::Metrics;
 pub(crate) use parcels::{LabelFile, PublicParcel};
@@ -94,7 +94,7 @@ pub struct Service {
     /// Parcels whose stuck steps have been logged. The set only grows, by one for each damaged row, and damaged rows
     /// are rare.
     stuck: Mutex<HashSet<steps::ParcelAtVersion>>,
-    first_live_label: Once,
+    local_link_warning: Once,
     label_batches: label_batch::BatchPermits,
     /// The moment from which changes of parcels send e-mails; [`mails::NEVER`] while none are sent.
     mails_since: AtomicI64,
@@ -132,7 +132,7 @@ impl Service {
             #[cfg(feature = "server")]
             password_checks: sign_in::PasswordChecks::default(),
             stuck: Mutex::default(),
-            first_live_label: Once::new(),
+            local_link_warning: Once::new(),
             label_batches: label_batch::BatchPermits::default(),
             mails_since: AtomicI64::new(mails::NEVER),
         }
@@ -189,7 +189,7 @@ impl Service {
     }
 
     pub(crate) fn site(&self, environment: Environment) -> Cow<'_, Site> {
-        request_base_url::as_requested(self.settings.site(environment))
+        request_base_url::site_for_request(self.settings.site(environment))
     }
 }
 
@@ -239,14 +239,14 @@ impl From<StoreError> for Refusal {
 
 #[cfg(test)]
 #[cfg(feature = "server")]
-mod journeys;
+mod journey_tests;
 #[cfg(test)]
 mod key_tests;
 #[cfg(test)]
 #[cfg(feature = "postgres")]
-mod server_tests;
+mod several_servers_tests;
 #[cfg(test)]
 #[cfg(feature = "postgres")]
-mod several;
+mod shared_limit_tests;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parcelo::Environment;
 
-use super::{AnsweredRequest, BadHead, Limited};
+use super::{AnsweredRequest, BadHead, LimitSubject};
 use crate::domain::{Tenant, webhooks::DisabledBy};
 
 /// Metrics that count nothing.
@@ -14,21 +14,21 @@ pub struct Metrics {}
 #[expect(clippy::unused_self, reason = "called as the metrics are")]
 impl Metrics {
     /// Counts an answer.
-    pub fn answered(&self, _: AnsweredRequest, _: Duration) {}
+    pub fn count_request(&self, _: AnsweredRequest, _: Duration) {}
 
-    pub(super) fn refused(&self, _: Limited) {}
+    pub(super) fn count_rate_limited(&self, _: LimitSubject) {}
 
     /// Counts a connection that was closed at once because its address has too many open.
-    pub fn connection_refused(&self, _: &'static str) {}
+    pub fn count_refused_connection(&self, _: &'static str) {}
 
     /// Counts a request head that could not be read.
-    pub fn bad_head(&self, _: &'static str, _: BadHead) {}
+    pub fn count_bad_head(&self, _: &'static str, _: BadHead) {}
 
-    pub(super) fn delivered(&self, _: Tenant, _: &'static str) {}
+    pub(super) fn count_delivery(&self, _: Tenant, _: &'static str) {}
 
-    pub(super) fn switched_off(&self, _: Tenant, _: DisabledBy) {}
+    pub(super) fn count_disabled_webhook(&self, _: Tenant, _: DisabledBy) {}
 
-    pub(super) fn mailed(&self, _: Environment, _: &'static str) {}
+    pub(super) fn count_mail(&self, _: Environment, _: &'static str) {}
 
-    pub(super) fn clock_jumped(&self) {}
+    pub(super) fn count_clock_jump(&self) {}
 }

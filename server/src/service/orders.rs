@@ -9,8 +9,8 @@ use parcelo::{
 };
 
 use super::{
-    Answer, Caller, Keyed, Service,
-    idempotency::{Decision, MAX_TRIES, ReplayCheck, Written, on_conflict},
+    Answer, Caller, KeyedRequest, Service,
+    idempotency::{Decision, MAX_TRIES, ReplayCheck, WriteOutcome, answer_taken_key},
     refusal_for_commit,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Service {
-    /// Creates the order that a request's body describes. It takes no [`Keyed`] because its answer has no request id.
+    /// Creates the order that a request's body describes. It takes no [`KeyedRequest`] because its answer has no request id.
     pub async fn create_order<'a>(
         &self,
         caller: &Caller,
@@ -46,7 +46,7 @@ impl Service {
     pub async fn void_orders(
         &self,
         caller: &Caller,
-        request: Keyed<'_>,
+        request: KeyedRequest<'_>,
     ) -> Result<Answer, Refusal> {
         let operation = Operation::VoidOrders;
         let sent = (request.body, request.header_key);
@@ -61,10 +61,10 @@ impl Service {
         for _ in 0..MAX_TRIES {
             let now = self.now();
             let found = self.parcels(caller.tenant(), &void_request.tracking_numbers).await?;
-            let void::Voiding { body, expect, ops } =
+            let void::VoidChanges { body, expect, ops } =
                 void::void(&void_request, &found, request.request_id, now)?;
             let decision = Decision { body, expect, ops };
-            if let Written::Answered(answer) =
+            if let WriteOutcome::Answered(answer) =
                 self.write(caller, (key, fingerprint), decision, now).await?
             {
                 return Ok(answer);
@@ -80,7 +80,7 @@ impl Service {
             Some(country)
                 if self.settings.destinations.supports(country) && !allowed.contains(&country) =>
             {
-                Err(Refusal::country(country, allowed))
+                Err(Refusal::country_not_allowed(country, allowed))
             }
             _ => Ok(()),
         }
@@ -106,7 +106,7 @@ impl Service {
         now: Millis,
     ) -> Result<Answer, Refusal> {
         let Accepted { value: order, mut warnings, .. } = accepted;
-        warnings.extend(label::cut_fields(&order).into_iter().map(cut_on_label));
+        warnings.extend(label::cut_fields(&order).into_iter().map(label_cut_warning));
         let tenant = caller.tenant();
         let site = self.site(tenant.environment);
         let (secrets, numbers) = (self.secrets(), &self.numbers);
@@ -116,16 +116,18 @@ impl Service {
         match self.store.keep(changes).await {
             Ok(body) => Ok(Answer::Created(body)),
             Err(CommitOutcome::IdempotencyTaken(record)) => {
-                on_conflict(record, &idempotency.1, now)
+                answer_taken_key(record, &idempotency.1, now)
             }
-            Err(CommitOutcome::Busy | CommitOutcome::Unknown) => Err(Refusal::in_progress()),
+            Err(CommitOutcome::Busy | CommitOutcome::Unknown) => {
+                Err(Refusal::idempotency_in_progress())
+            }
             Err(outcome) => Err(refusal_for_commit(&outcome)),
         }
     }
 }
 
 /// Returns the warning for a field whose text the label cuts, because it has less room than the field allows.
-fn cut_on_label(field: String) -> Warning {
+fn label_cut_warning(field: String) -> Warning {
     let texts = (
         "The label has no room for the whole text and cuts it: shorten it, or another text on its line.",
         "El texto no cabe completo en la etiqueta y se corta: acórtelo, o acorte otro texto de su línea.",

@@ -24,8 +24,8 @@ impl ParcelLocks {
     pub(super) async fn lock(&self, number: &TrackingNumber) -> Option<MutexGuard<'_, ()>> {
         let mut hash = DefaultHasher::new();
         number.hash(&mut hash);
-        let place = usize::try_from(hash.finish() % LOCK_COUNT as u64).unwrap_or_default();
-        match self.0.get(place) {
+        let index = usize::try_from(hash.finish() % LOCK_COUNT as u64).unwrap_or_default();
+        match self.0.get(index) {
             Some(lock) => Some(lock.lock().await),
             None => None,
         }

@@ -85,12 +85,12 @@ impl Service {
     ) -> Result<Vec<Result<ParcelRow, Refusal>>, Refusal> {
         let mut found = Vec::with_capacity(numbers.len());
         for number in numbers {
-            found.push(item_result(self.find(tenant, number).await)?);
+            found.push(item_result(self.find_parcel(tenant, number).await)?);
         }
         Ok(found)
     }
 
-    async fn find(&self, tenant: Tenant, number: &str) -> Result<ParcelRow, Refusal> {
+    async fn find_parcel(&self, tenant: Tenant, number: &str) -> Result<ParcelRow, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         self.parcel(tenant, &number).await
     }
@@ -114,7 +114,7 @@ impl Service {
     ) -> Result<PublicParcel, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
         let found = self.store.parcel(environment, &number).await?;
-        let parcel = self.up_to_date(found.ok_or(ErrorCode::ParcelNotFound)?).await?;
+        let parcel = self.bring_up_to_date(found.ok_or(ErrorCode::ParcelNotFound)?).await?;
         let events = self.store.events(&parcel).await?;
         let record = history::public_record(&parcel, &events, language, self.now());
         Ok(PublicParcel { record, account: parcel.tenant.account })
@@ -127,32 +127,36 @@ impl Service {
         number: &str,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
-        self.label_of(caller.tenant(), number, format).await
+        self.draw_tenant_label(caller.tenant(), number, format).await
     }
 
     /// Draws the label of one of a tenant's parcels.
-    pub async fn label_of(
+    pub async fn draw_tenant_label(
         &self,
         tenant: Tenant,
         number: &str,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
-        let (parcel, order) = self.own_parcel_with_order(tenant, number).await?;
-        self.draw(parcel, &order, format).await
+        let (parcel, order) = self.owned_parcel_with_order(tenant, number).await?;
+        self.draw_label(parcel, &order, format).await
     }
 
     /// Draws the commercial invoice of one of the caller's parcels (docs/api.md, Download an invoice).
     pub async fn invoice(&self, caller: &Caller, number: &str) -> Result<LabelFile, Refusal> {
-        self.invoice_of(caller.tenant(), number).await
+        self.draw_tenant_invoice(caller.tenant(), number).await
     }
 
     /// Draws the commercial invoice of one of a tenant's parcels.
-    pub async fn invoice_of(&self, tenant: Tenant, number: &str) -> Result<LabelFile, Refusal> {
-        let (parcel, order) = self.own_parcel_with_order(tenant, number).await?;
-        self.draw_with(parcel, &order, (LabelFormat::Pdf, label::draw_invoice)).await
+    pub async fn draw_tenant_invoice(
+        &self,
+        tenant: Tenant,
+        number: &str,
+    ) -> Result<LabelFile, Refusal> {
+        let (parcel, order) = self.owned_parcel_with_order(tenant, number).await?;
+        self.draw_document(parcel, &order, (LabelFormat::Pdf, label::draw_invoice)).await
     }
 
-    pub(super) async fn own_parcel_with_order(
+    pub(super) async fn owned_parcel_with_order(
         &self,
         tenant: Tenant,
         number: &str,
@@ -178,10 +182,10 @@ impl Service {
         let found = self.store.parcel_with_order(environment, &number).await?;
         let (parcel, order) = found.ok_or(ErrorCode::NotFound)?;
         let expected = self.secrets().link_signature(environment, &number, parcel.id);
-        if !Secrets::is_same(&expected, signature) {
+        if !Secrets::is_equal_in_constant_time(&expected, signature) {
             return Err(ErrorCode::NotFound.into());
         }
-        self.draw(parcel, &order, format).await
+        self.draw_label(parcel, &order, format).await
     }
 
     /// Returns one of the tenant's parcels, with all its due steps taken.
@@ -193,7 +197,7 @@ impl Service {
         let found = self.store.parcel(tenant.environment, number).await?;
         let parcel =
             found.filter(|parcel| parcel.tenant == tenant).ok_or(ErrorCode::ParcelNotFound)?;
-        self.up_to_date(parcel).await
+        self.bring_up_to_date(parcel).await
     }
 
     pub(super) async fn parcel_with_order(
@@ -205,7 +209,7 @@ impl Service {
         found.ok_or_else(|| ErrorCode::ParcelNotFound.into())
     }
 
-    async fn draw(
+    async fn draw_label(
         &self,
         parcel: ParcelRow,
         order: &StoredOrder,
@@ -213,16 +217,16 @@ impl Service {
     ) -> Result<LabelFile, Refusal> {
         let environment = parcel.tenant.environment;
         let draw = |data: &LabelData<'_>| {
-            self.warn_of_a_local_link(environment);
+            self.warn_about_local_link(environment);
             label::draw(data, format)
         };
-        self.draw_with(parcel, order, (format, draw)).await
+        self.draw_document(parcel, order, (format, draw)).await
     }
 
-    pub(super) fn warn_of_a_local_link(&self, environment: parcelo::Environment) {
+    pub(super) fn warn_about_local_link(&self, environment: parcelo::Environment) {
         let site = self.site(environment);
         if environment == parcelo::Environment::Production && site.is_local() {
-            self.first_live_label.call_once(|| {
+            self.local_link_warning.call_once(|| {
                 let base_url = site.base_url();
                 tracing::warn!(%base_url, "a live label's QR code leads to the reader's own machine: set --base-url");
             });
@@ -230,7 +234,7 @@ impl Service {
     }
 
     /// Draws a document of a parcel whose label can be used.
-    async fn draw_with(
+    async fn draw_document(
         &self,
         parcel: ParcelRow,
         order: &StoredOrder,
@@ -247,7 +251,7 @@ impl Service {
         order: &StoredOrder,
         make: impl FnOnce(&LabelData<'_>) -> Result<T, LabelError>,
     ) -> Result<T, Refusal> {
-        labels::check_alive(parcel.state)?;
+        labels::check_label_usable(parcel.state)?;
         let environment = parcel.tenant.environment;
         // A label's version always has the same bytes: the first one never names the flight.
         let awb = match parcel.label_version {
@@ -265,11 +269,11 @@ impl Service {
             version: parcel.label_version,
             awb: awb.as_deref(),
         };
-        make(&data).map_err(not_drawn)
+        make(&data).map_err(drawing_failed)
     }
 }
 
-pub(super) fn not_drawn(error: LabelError) -> Refusal {
+pub(super) fn drawing_failed(error: LabelError) -> Refusal {
     tracing::error!(%error, "a label or an invoice could not be drawn");
     ErrorCode::InternalError.into()
 }

@@ -15,7 +15,7 @@ pub fn hash_password(password: &str, salt: [u8; 16]) -> Result<String, Refusal> 
 }
 
 /// Returns `true` if a password matches a hash. Without a hash it does the same work.
-pub(super) fn is_password_of(hash: Option<&str>, password: &str) -> bool {
+pub(super) fn verify_password(hash: Option<&str>, password: &str) -> bool {
     let Some(hash) = hash else {
         // The time it takes must not reveal which accounts exist.
         let _same_work = hash_password(password, [0; 16]);
@@ -33,10 +33,10 @@ mod tests {
         let hash = hash_password("correct horse", [7; 16]).unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
         assert_ne!(hash, hash_password("correct horse", [8; 16]).unwrap());
-        assert!(is_password_of(Some(&hash), "correct horse"));
+        assert!(verify_password(Some(&hash), "correct horse"));
         for wrong in ["", "correct hors", "correct horse ", "Correct horse"] {
-            assert!(!is_password_of(Some(&hash), wrong), "{wrong}");
+            assert!(!verify_password(Some(&hash), wrong), "{wrong}");
         }
-        assert!(!is_password_of(None, "correct horse") && !is_password_of(Some("broken"), ""));
+        assert!(!verify_password(None, "correct horse") && !verify_password(Some("broken"), ""));
     }
 }

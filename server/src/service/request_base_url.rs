@@ -20,7 +20,7 @@ pub(crate) fn with_base_url<F: Future>(base_url: String, request: F) -> TaskLoca
 }
 
 /// Returns the site as the current request addressed it: at the request's base URL if one is set.
-pub(super) fn as_requested(site: &Site) -> Cow<'_, Site> {
-    let moved = REQUEST_BASE_URL.try_with(|base_url| site.at(base_url));
-    moved.map_or(Cow::Borrowed(site), Cow::Owned)
+pub(super) fn site_for_request(site: &Site) -> Cow<'_, Site> {
+    let requested = REQUEST_BASE_URL.try_with(|base_url| site.with_base_url(base_url));
+    requested.map_or(Cow::Borrowed(site), Cow::Owned)
 }

@@ -34,7 +34,7 @@ pub struct Settings {
 
 impl Settings {
     /// Returns the addresses that an environment's webhooks may reach.
-    pub const fn reach(&self, environment: Environment) -> AllowedHosts {
+    pub const fn allowed_hosts(&self, environment: Environment) -> AllowedHosts {
         AllowedHosts::for_environment(environment, self.webhooks)
     }
 

@@ -32,7 +32,7 @@ pub struct LoginRequest<'a> {
     /// The password.
     pub password: &'a str,
     /// The token of an existing session, which the new one replaces.
-    pub before: Option<&'a str>,
+    pub previous_token: Option<&'a str>,
 }
 
 /// The outcome of an attempt to sign in.
@@ -69,7 +69,7 @@ impl Default for PasswordChecks {
 
 /// Logs that an attempt could not be taken back. It then counts as a failure for a while, which must not cost the user
 /// the session that has begun.
-fn log_failed(counted: Result<(), StoreError>) {
+fn log_failure(counted: Result<(), StoreError>) {
     if let Err(error) = counted {
         tracing::warn!(%error, "an attempt to sign in still counts as a failure");
     }
@@ -82,18 +82,18 @@ impl Service {
         let attempt =
             LoginAttempt { account, client, is_signed_in: self.is_signed_in(request).await? };
         // The store counts attempts, so that several servers give an attacker no more of them than one.
-        let begun = match self.store.begin_login(attempt, self.now()).await? {
-            Ok(begun) => begun,
+        let pending = match self.store.begin_login(attempt, self.now()).await? {
+            Ok(pending) => pending,
             Err(seconds) => return Ok(LoginOutcome::Wait(seconds)),
         };
-        let entry = self.enter(request).await;
-        if !matches!(entry, Ok(LoginOutcome::Rejected)) {
-            log_failed(self.store.take_back_login(begun).await);
+        let outcome = self.try_sign_in(request).await;
+        if !matches!(outcome, Ok(LoginOutcome::Rejected)) {
+            log_failure(self.store.take_back_login(pending).await);
         }
-        if matches!(entry, Ok(LoginOutcome::SignedIn(_))) {
-            log_failed(self.store.remember_login(attempt, self.now()).await);
+        if matches!(outcome, Ok(LoginOutcome::SignedIn(_))) {
+            log_failure(self.store.remember_login(attempt, self.now()).await);
         }
-        entry
+        outcome
     }
 
     /// Changes the password of a session's account. All its sessions end, including this one, and a new one begins,
@@ -105,13 +105,13 @@ impl Service {
     ) -> Result<LoginOutcome, Refusal> {
         let LoginRequest { account, client, .. } = request;
         let attempt = LoginAttempt { account, client, is_signed_in: true };
-        let begun = match self.store.begin_login(attempt, self.now()).await? {
-            Ok(begun) => begun,
+        let pending = match self.store.begin_login(attempt, self.now()).await? {
+            Ok(pending) => pending,
             Err(seconds) => return Ok(LoginOutcome::Wait(seconds)),
         };
         let changed = self.replace_password(request, new.to_owned()).await;
         if !matches!(changed, Ok(LoginOutcome::Rejected)) {
-            log_failed(self.store.take_back_login(begun).await);
+            log_failure(self.store.take_back_login(pending).await);
         }
         changed
     }
@@ -123,31 +123,31 @@ impl Service {
     ) -> Result<LoginOutcome, Refusal> {
         let found = self.store.login(request.account).await?;
         let hash = found.as_ref().map(|login| login.password.clone());
-        let right = self.check_password(hash, request.password.to_owned()).await?;
-        let Some(login) = found.filter(|_| right) else { return Ok(LoginOutcome::Rejected) };
+        let is_correct = self.check_password(hash, request.password.to_owned()).await?;
+        let Some(login) = found.filter(|_| is_correct) else { return Ok(LoginOutcome::Rejected) };
         let (account, salt) = (login.account, self.ids.array());
         let hashed = tokio::task::spawn_blocking(move || passwords::hash_password(&new, salt));
         let password = hashed.await.map_err(|_| ErrorCode::InternalError)??;
         let now = self.now();
         self.store.set_password(account, password.clone(), now, &Actor::Session.at(now)).await?;
-        let begun = self.begin_session(Login { account, password }, None, self.now()).await?;
-        Ok(begun.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
+        let token = self.begin_session(Login { account, password }, None, self.now()).await?;
+        Ok(token.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
     }
 
     /// Returns `true` if the request came with a valid session of the account.
     async fn is_signed_in(&self, request: LoginRequest<'_>) -> Result<bool, Refusal> {
-        let Some(token) = request.before else { return Ok(false) };
+        let Some(token) = request.previous_token else { return Ok(false) };
         let session = self.session(token).await?;
         Ok(session.is_some_and(|session| session.name == request.account))
     }
 
-    async fn enter(&self, request: LoginRequest<'_>) -> Result<LoginOutcome, Refusal> {
+    async fn try_sign_in(&self, request: LoginRequest<'_>) -> Result<LoginOutcome, Refusal> {
         let found = self.store.login(request.account).await?;
         let hash = found.as_ref().map(|login| login.password.clone());
-        let right = self.check_password(hash, request.password.to_owned()).await?;
-        let Some(login) = found.filter(|_| right) else { return Ok(LoginOutcome::Rejected) };
-        let begun = self.begin_session(login, request.before, self.now()).await?;
-        Ok(begun.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
+        let is_correct = self.check_password(hash, request.password.to_owned()).await?;
+        let Some(login) = found.filter(|_| is_correct) else { return Ok(LoginOutcome::Rejected) };
+        let token = self.begin_session(login, request.previous_token, self.now()).await?;
+        Ok(token.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
     }
 
     async fn check_password(
@@ -155,33 +155,33 @@ impl Service {
         hash: Option<String>,
         password: String,
     ) -> Result<bool, Refusal> {
-        let _place = self.password_checks.0.acquire().await.map_err(|_| Refusal::unavailable())?;
-        let check = move || passwords::is_password_of(hash.as_deref(), &password);
+        let _permit = self.password_checks.0.acquire().await.map_err(|_| Refusal::unavailable())?;
+        let check = move || passwords::verify_password(hash.as_deref(), &password);
         tokio::task::spawn_blocking(check).await.map_err(|_| ErrorCode::InternalError.into())
     }
 
     pub(super) async fn begin_session(
         &self,
         login: Login,
-        before: Option<&str>,
+        previous_token: Option<&str>,
         now: Millis,
     ) -> Result<Option<String>, Refusal> {
-        let token = self.fresh_token();
-        let hash = |token: &str| self.secrets().hash_of_session(token);
+        let token = self.new_token();
+        let hash = |token: &str| self.secrets().hash_session_token(token);
         let session = (hash(&token), now.plus(SESSION_LIFETIME));
-        let begun = self.store.begin_session(login, session, before.map(hash)).await?;
-        Ok(begun.then_some(token))
+        let has_begun = self.store.begin_session(login, session, previous_token.map(hash)).await?;
+        Ok(has_begun.then_some(token))
     }
 
     /// Returns the session that a token belongs to.
     pub async fn session(&self, token: &str) -> Result<Option<Session>, Refusal> {
-        let found = self.store.session(&self.secrets().hash_of_session(token)).await?;
+        let found = self.store.session(&self.secrets().hash_session_token(token)).await?;
         Ok(found.filter(|session| session.is_alive(self.expiry())))
     }
 
     /// Signs out.
     pub async fn sign_out(&self, token: &str) -> Result<(), Refusal> {
-        Ok(self.store.end_session(self.secrets().hash_of_session(token)).await?)
+        Ok(self.store.end_session(self.secrets().hash_session_token(token)).await?)
     }
 
     /// Deletes expired sessions.
@@ -190,7 +190,7 @@ impl Service {
     }
 
     /// Returns a new random token of 256 bits.
-    pub fn fresh_token(&self) -> String {
+    pub fn new_token(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.ids.array::<32>())
     }
 
@@ -201,11 +201,11 @@ impl Service {
 
     /// Returns `true` if a form's token was made for the holder of this cookie, or for this secret.
     pub fn is_form_token(&self, holder: impl AsRef<[u8]>, given: &str) -> bool {
-        Secrets::is_same(&self.form_token(holder), given)
+        Secrets::is_equal_in_constant_time(&self.form_token(holder), given)
     }
 
     /// Returns the id of a form. A form that is sent twice is recognised by it.
-    pub fn fresh_id(&self) -> Ulid {
+    pub fn new_form_id(&self) -> Ulid {
         self.ids.ulid(self.now())
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 /// such batch at most.
 const MAX_PARCELS_PER_COMMIT: usize = 256;
 /// Maximum number of batches in a row that lose to another server before each parcel is tried alone.
-const MAX_LOST: u32 = 3;
+const MAX_LOST_BATCHES: u32 = 3;
 /// Maximum number of steps that a read tries to take. A journey has at most four; the other tries are lost to
 /// concurrent writes of the same parcel.
 const MAX_STEP_TRIES: u32 = 16;
@@ -50,7 +50,7 @@ impl Service {
     }
 
     /// Takes every step of a tenant's parcels that is due at `now`.
-    pub(super) async fn take_due_steps_of(
+    pub(super) async fn take_due_steps_for(
         &self,
         tenant: Tenant,
         now: Millis,
@@ -69,16 +69,16 @@ impl Service {
                 Some(tenant) => self.store.due_of(tenant, now, limit).await?,
                 None => self.store.due(now, limit).await?,
             };
-            let (again, batch): (Vec<_>, Vec<_>) = found.into_iter().partition(is_stuck);
+            let (known_stuck, batch): (Vec<_>, Vec<_>) = found.into_iter().partition(is_stuck);
             if batch.is_empty() {
-                self.log_stuck(&again);
+                self.log_stuck_parcels(&known_stuck);
                 return Ok(fired);
             }
             // The tickers of all servers find the same parcels due. A server whose commit comes second looks again,
             // instead of trying each of the parcels that the first one has taken.
             let taken = match self.take_together(&batch, now).await {
                 (CommitOutcome::Committed, all) => StepsTaken { fired: all, not_taken: Vec::new() },
-                (CommitOutcome::VersionConflict, _) if lost < MAX_LOST => {
+                (CommitOutcome::VersionConflict, _) if lost < MAX_LOST_BATCHES => {
                     lost += 1;
                     continue;
                 }
@@ -92,7 +92,7 @@ impl Service {
     }
 
     /// Logs each stuck parcel once, although every run finds it again.
-    fn log_stuck(&self, stuck: &[ParcelRow]) {
+    fn log_stuck_parcels(&self, stuck: &[ParcelRow]) {
         let mut logged = self.stuck.lock().unwrap_or_else(PoisonError::into_inner);
         let stuck = stuck.iter().map(|parcel| (parcel.key, parcel.version));
         let new = stuck.filter(|parcel| logged.insert(*parcel)).count();
@@ -105,12 +105,15 @@ impl Service {
     }
 
     /// Returns when the next step after now falls due.
-    pub async fn next_due(&self) -> Result<Option<Millis>, Refusal> {
+    pub async fn next_step_due(&self) -> Result<Option<Millis>, Refusal> {
         Ok(self.store.next_due(self.now()).await?)
     }
 
     /// Returns the parcel after taking all its due steps.
-    pub(super) async fn up_to_date(&self, mut parcel: ParcelRow) -> Result<ParcelRow, Refusal> {
+    pub(super) async fn bring_up_to_date(
+        &self,
+        mut parcel: ParcelRow,
+    ) -> Result<ParcelRow, Refusal> {
         let now = self.now();
         let mut tries = 0;
         while due_step(&parcel, now).is_some() {
@@ -119,9 +122,9 @@ impl Service {
                 return Err(Refusal::unavailable());
             }
             self.take_step(&parcel, now).await?;
-            let again =
+            let reloaded =
                 self.store.parcel(parcel.tenant.environment, &parcel.tracking_number).await?;
-            parcel = again.ok_or(parcelo::ErrorCode::ParcelNotFound)?;
+            parcel = reloaded.ok_or(parcelo::ErrorCode::ParcelNotFound)?;
         }
         Ok(parcel)
     }
@@ -139,7 +142,7 @@ impl Service {
         for parcel in parcels {
             let Some(step) = due_step(parcel, now) else { continue };
             let ops = scenario::take_step(parcel, step);
-            all.extend(fired(parcel, &ops));
+            all.extend(fired_step(parcel, &ops));
             changes.expect.push((parcel.key, parcel.version));
             changes.ops.extend(ops);
         }
@@ -168,7 +171,7 @@ impl Service {
     async fn take_step(&self, parcel: &ParcelRow, now: Millis) -> Result<Option<Fired>, Refusal> {
         let Some(step) = due_step(parcel, now) else { return Ok(None) };
         let ops = scenario::take_step(parcel, step);
-        let fired = fired(parcel, &ops);
+        let fired = fired_step(parcel, &ops);
         let expect = vec![(parcel.key, parcel.version)];
         match self.store.commit(Changes { now, idempotency_record: None, expect, ops }).await {
             CommitOutcome::Committed => Ok(fired),
@@ -183,7 +186,7 @@ fn due_step(parcel: &ParcelRow, now: Millis) -> Option<Step> {
     parcel.step.filter(|step| step.due <= now)
 }
 
-fn fired(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
+fn fired_step(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
     ops.iter().find_map(|op| match op {
         Op::Move { event, .. } => Some(Fired {
             at: event.at,

@@ -95,7 +95,7 @@ impl Store {
             let sql = "INSERT INTO shops (account, name, contact) VALUES ($1, $2, $3) \
                  ON CONFLICT (account) DO UPDATE SET name = excluded.name, contact = excluded.contact";
             db.execute(sql, given![account, &name, &contact]).await?;
-            let change = AuditedChange::of_account(account, AuditAction::ShopSet);
+            let change = AuditedChange::for_account(account, AuditAction::ShopSet);
             audit::record(db, &by, &change).await
         })
         .await

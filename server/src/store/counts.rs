@@ -11,7 +11,7 @@ use crate::{
     clock::Millis,
     domain::{
         State, Tenant,
-        activity::{ParcelCount, day_of},
+        activity::{ParcelCount, epoch_day},
     },
 };
 
@@ -26,7 +26,7 @@ pub(super) struct TotalsQuery {
 }
 
 /// The days of a list without dates, which contain all parcels.
-const ALL_DAYS: (i64, i64) = (day_of(Millis(i64::MIN)) + 1, day_of(Millis(i64::MAX)));
+const ALL_DAYS: (i64, i64) = (epoch_day(Millis(i64::MIN)) + 1, epoch_day(Millis(i64::MAX)));
 
 /// Selects the wanted counts. On `SQLite` a filter is only in the text if it applies, because no index would be used
 /// for `$4 IS NULL OR …`. The index is named, because `SQLite` would otherwise scan all days with the primary key,

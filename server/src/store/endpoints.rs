@@ -14,7 +14,7 @@ use crate::{
     domain::{
         Tenant,
         audit::{Actor, AuditAction, AuditedChange, Author},
-        webhooks::{DisabledBy, Endpoint, Kinds, MAX_OLD_SECRETS, OLD_SECRET},
+        webhooks::{DisabledBy, Endpoint, Kinds, MAX_OLD_SECRETS, OLD_SECRET_LIFETIME},
     },
 };
 
@@ -46,7 +46,7 @@ impl Store {
         let by = by.clone();
         self.write(async move |db| {
             let set = set(db, &endpoint).await?;
-            let change = AuditedChange::of_webhook(endpoint.tenant, AuditAction::WebhookSet);
+            let change = AuditedChange::for_webhook(endpoint.tenant, AuditAction::WebhookSet);
             audit::record(db, &by, &change).await?;
             Ok(set)
         })
@@ -66,7 +66,7 @@ impl Store {
         self.write(async move |db| {
             let is_done = rotate(db, tenant.number(), (replaced.as_ref(), &new), now).await?;
             if is_done {
-                let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookSecretRotated);
+                let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookSecretRotated);
                 audit::record(db, &by, &change).await?;
             }
             Ok(is_done)
@@ -83,7 +83,7 @@ impl Store {
             if db.execute(sql, given![tenant.number()]).await? == 0 {
                 return Ok(());
             }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookEnabled);
+            let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookEnabled);
             audit::record(db, &by, &change).await
         })
         .await
@@ -101,7 +101,7 @@ impl Store {
             if !switch_off(db, tenant.number(), why).await? {
                 return Ok(());
             }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
+            let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookDisabled);
             audit::record(db, &by, &change).await
         })
         .await?;
@@ -139,7 +139,7 @@ impl Store {
             if db.execute(remove, given).await? == 0 {
                 return Ok(());
             }
-            let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookRemoved);
+            let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookRemoved);
             audit::record(db, &by, &change).await
         })
         .await?;
@@ -238,7 +238,7 @@ async fn rotate(
          SELECT tenant, secret, $2 FROM webhook_endpoints \
          WHERE tenant = $1 AND secret = coalesce($3, secret){ FOR UPDATE|}";
     let replaced = replaced.map(Secret::as_bytes);
-    if db.execute(keep, given![tenant, now.plus(OLD_SECRET), replaced]).await? == 0 {
+    if db.execute(keep, given![tenant, now.plus(OLD_SECRET_LIFETIME), replaced]).await? == 0 {
         return Ok(false);
     }
     let forget = "DELETE FROM webhook_old_secrets WHERE tenant = $1 AND (until <= $2 OR id NOT IN \
@@ -330,7 +330,7 @@ pub(super) async fn give_up(
 ) -> SqlResult<bool> {
     let was_on = switch_off(db, tenant.number(), why).await?;
     if was_on {
-        let change = AuditedChange::of_webhook(tenant, AuditAction::WebhookDisabled);
+        let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookDisabled);
         audit::record(db, &Actor::Server.at(now), &change).await?;
     }
     Ok(was_on)

@@ -8,7 +8,7 @@ use crate::{
     clock::Millis,
     domain::{
         ParcelListRow, State,
-        search::{FindableOrder, Word},
+        search::{SearchableOrder, Word},
     },
 };
 
@@ -156,14 +156,14 @@ pub(super) struct Loaded {
     pub(super) state: State,
     pub(super) country: String,
     pub(super) external_order_id: Option<String>,
-    pub(super) order: FindableOrder,
+    pub(super) order: SearchableOrder,
     pub(super) awb: Option<String>,
 }
 
 impl Loaded {
     /// Returns `true` if the parcel has all words and matches the query.
     pub(super) fn is_wanted(&self, words: &[Word], query: &ListQuery) -> bool {
-        let terms = self.order.findable(&self.number).terms();
+        let terms = self.order.searchable_fields(&self.number).terms();
         words.iter().all(|word| word.matches(&terms, self.awb.as_deref()))
             && query
                 .status

@@ -20,7 +20,7 @@ use crate::{
     clock::Millis,
     domain::{
         ParcelListRow, State, Tenant,
-        activity::{ParcelCount, begin_of, day_of},
+        activity::{ParcelCount, day_start, epoch_day},
     },
 };
 
@@ -117,8 +117,8 @@ struct Span {
 /// Returns the periods of the list, latest first, until they have `enough` parcels, and the list's total. The periods
 /// are whole days, whose counts are stored, and parts of the first and the last day, in which parcels are counted.
 async fn spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span>, u64)> {
-    let first = day_of(Millis(filter.from.saturating_sub(1))).saturating_add(1);
-    let end = day_of(Millis(filter.to));
+    let first = epoch_day(Millis(filter.from.saturating_sub(1))).saturating_add(1);
+    let end = epoch_day(Millis(filter.to));
     // The counts contain neither the callers' own ids nor parts of a day.
     if filter.order_id.is_some() || first > end {
         let all = counted(db, filter, (filter.from, filter.to)).await?;
@@ -127,12 +127,12 @@ async fn spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span
     }
     let Filter { tenant, state, country, .. } = *filter;
     let wanted = counts::TotalsQuery { tenant, first, end, state, country };
-    let newest = counted(db, filter, (begin_of(end).0, filter.to)).await?;
-    let oldest = counted(db, filter, (filter.from, begin_of(first).0)).await?;
+    let newest = counted(db, filter, (day_start(end).0, filter.to)).await?;
+    let oldest = counted(db, filter, (filter.from, day_start(first).0)).await?;
     let enough = enough.saturating_sub(newest.parcels);
     let (days, in_days) = counts::by_day(db, wanted, enough).await?;
     let total = newest.parcels + in_days + oldest.parcels;
-    let day = |(day, parcels)| Span { from: begin_of(day).0, to: begin_of(day + 1).0, parcels };
+    let day = |(day, parcels)| Span { from: day_start(day).0, to: day_start(day + 1).0, parcels };
     let mut spans = vec![newest];
     spans.extend(days.into_iter().map(day));
     // If earlier days were omitted, the later days have enough parcels, and this period is not reached.

@@ -12,7 +12,10 @@ use crate::{
     domain::{
         AccountRowId, ParcelRowId, Tenant,
         audit::{AuditAction, AuditedChange, Author},
-        mail::{LoggedMail, MailDecision, MailKind, MailRecipient, MailStatus, MailsOff, OptOut},
+        mail::{
+            DisabledMailKinds, LoggedMail, MailDecision, MailKind, MailRecipient, MailStatus,
+            OptOut,
+        },
     },
 };
 
@@ -53,7 +56,7 @@ impl Store {
         decision: MailDecision,
     ) -> Result<bool, StoreError> {
         let (status, due) = match decision {
-            MailDecision::Again(due) => (MailStatus::Waiting, Some(due)),
+            MailDecision::Retry(due) => (MailStatus::Waiting, Some(due)),
             MailDecision::Done(status) => (status, None),
         };
         self.write(async move |db| {
@@ -133,18 +136,18 @@ impl Store {
     }
 
     /// Returns the kinds of e-mails that an account has switched off.
-    pub async fn mails_off(&self, account: AccountRowId) -> Result<MailsOff, StoreError> {
+    pub async fn mails_off(&self, account: AccountRowId) -> Result<DisabledMailKinds, StoreError> {
         let sql = "SELECT kinds FROM mails_off WHERE account = $1";
         let found =
             self.query(async move |db| db.first(sql, given![account], |row| row.get(0)).await);
-        Ok(found.await?.map(MailsOff::from_number).unwrap_or_default())
+        Ok(found.await?.map(DisabledMailKinds::from_number).unwrap_or_default())
     }
 
     /// Switches these kinds of e-mails off, and the others on.
     pub async fn set_mails_off(
         &self,
         account: AccountRowId,
-        off: MailsOff,
+        off: DisabledMailKinds,
         by: &Author,
     ) -> Result<(), StoreError> {
         let by = by.clone();
@@ -152,7 +155,7 @@ impl Store {
             let sql = "INSERT INTO mails_off (account, kinds) VALUES ($1, $2) \
                  ON CONFLICT (account) DO UPDATE SET kinds = excluded.kinds";
             db.execute(sql, given![account, off.number()]).await?;
-            let change = AuditedChange::of_account(account, AuditAction::MailsSet);
+            let change = AuditedChange::for_account(account, AuditAction::MailsSet);
             audit::record(db, &by, &change).await
         })
         .await

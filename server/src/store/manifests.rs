@@ -10,7 +10,7 @@ use super::{
     parcels::{self, by_number, select_parcels, with_order},
     sql::{Row, Sql, SqlResult, given},
 };
-use crate::domain::{ParcelRowId, Tenant, manifest::Candidate, webhooks::is_of_manifest};
+use crate::domain::{ParcelRowId, Tenant, manifest::Candidate, webhooks::is_manifest_event};
 
 /// The data from which a submission is decided, read from one snapshot.
 #[derive(Debug)]
@@ -100,7 +100,7 @@ pub(super) async fn of_event(
     let given = given![tenant.number(), row];
     let found = db.first(sql, given, |row| {
         let (id, at) = (Ulid::from_bytes(row.get(1)?), row.get(2)?);
-        is_of_manifest(event, id, at).then(|| row.json(0)).transpose()
+        is_manifest_event(event, id, at).then(|| row.json(0)).transpose()
     });
     Ok(found.await?.flatten())
 }

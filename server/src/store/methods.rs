@@ -9,7 +9,7 @@ use super::{
     Backlog, CommitOutcome, Engine, EventsToReplay, LeasedBatch, Settled, Store, StoreError,
 };
 #[cfg(feature = "server")]
-use crate::domain::login_throttle::{BegunLogin, LoginAttempt};
+use crate::domain::login_throttle::{LoginAttempt, PendingLogin};
 use crate::{
     clock::Millis,
     domain::{
@@ -71,11 +71,11 @@ methods! {
     /// Allows an attempt to sign in, or returns the number of seconds to wait. On every server the attempt counts as a
     /// failure until it is taken back.
     #[cfg(feature = "server")]
-    pub async fn begin_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<Result<BegunLogin, u32>, StoreError>;
+    pub async fn begin_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<Result<PendingLogin, u32>, StoreError>;
 
     /// Takes back an attempt that did not fail, or whose outcome is unknown.
     #[cfg(feature = "server")]
-    pub async fn take_back_login(&self, begun: BegunLogin) -> Result<(), StoreError>;
+    pub async fn take_back_login(&self, begun: PendingLogin) -> Result<(), StoreError>;
 
     /// Records that the sign-in succeeded: later attempts of the same origin are counted separately.
     #[cfg(feature = "server")]

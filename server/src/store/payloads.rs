@@ -77,20 +77,20 @@ pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResul
 
 async fn payload(db: Sql<'_>, lease: &Lease) -> SqlResult<Option<EventPayload>> {
     let Attempt { environment, event, .. } = lease.attempt;
-    let about = match (lease.parcel, lease.manifest) {
+    let subject = match (lease.parcel, lease.manifest) {
         (Some(parcel), _) => about_parcel(db, parcel, lease).await?,
         (None, Some(manifest)) => {
             let found = manifests::of_event(db, (lease.tenant, manifest), event).await?;
             found.map(|manifest| EventSubject::Manifest(Box::new(manifest)))
         }
-        (None, None) => Some(EventSubject::Nothing),
+        (None, None) => Some(EventSubject::Test),
     };
-    Ok(about.map(|about| EventPayload {
+    Ok(subject.map(|subject| EventPayload {
         event,
         environment,
         kind: lease.kind,
         at: lease.at,
-        about,
+        subject,
     }))
 }
 

@@ -19,8 +19,8 @@ use super::{
     values::Value,
 };
 use crate::{
-    clock::{is_older, stopwatch},
-    domain::search::FindableOrder,
+    clock::{has_elapsed, stopwatch},
+    domain::search::SearchableOrder,
 };
 
 /// Number of a file's newest rows that are not added to the runs yet. An order may still be writing one of them, and no
@@ -110,7 +110,7 @@ async fn tend(db: Sql<'_>) -> SqlResult<bool> {
     while tend_runs(db).await? {
         (is_more, steps) = (true, steps + 1);
         let is_over =
-            if db.is_postgres() { steps == STEPS_PER_PAGE } else { is_older(began, PAGE_TIME) };
+            if db.is_postgres() { steps == STEPS_PER_PAGE } else { has_elapsed(began, PAGE_TIME) };
         if is_over {
             break;
         }
@@ -209,8 +209,8 @@ async fn add_run(db: Sql<'_>, ids: &[i64]) -> SqlResult<()> {
 fn read_entries(row: &Row<'_>) -> SqlResult<Vec<Entry>> {
     let tenant = sorting(row.get(1)?);
     let place = (row.get(3)?, row.get(0)?);
-    let order: FindableOrder = read_order(row, 4)?;
-    let terms = order.findable(&row.get::<String>(2)?).terms();
+    let order: SearchableOrder = read_order(row, 4)?;
+    let terms = order.searchable_fields(&row.get::<String>(2)?).terms();
     Ok(terms.iter().map(|term| entry(&tenant, term, place)).collect())
 }
 

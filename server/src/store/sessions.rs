@@ -35,7 +35,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let by = by.clone();
         self.write(async move |db| {
-            let change = AuditedChange::of_account(account, AuditAction::PasswordSet);
+            let change = AuditedChange::for_account(account, AuditAction::PasswordSet);
             audit::record(db, &by, &change).await?;
             let set = "INSERT INTO dashboard_passwords (account, hash, changed_at) \
                  VALUES ($1, $2, $3) ON CONFLICT (account) DO UPDATE \

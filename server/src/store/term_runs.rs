@@ -7,7 +7,7 @@
 //! all runs, which are few, and the parcels that are not in a run yet.
 
 use super::findings::Place;
-use crate::domain::search::END;
+use crate::domain::search::TERM_END;
 
 // Small in tests, so that a few parcels fill several pieces, and runs of several levels.
 
@@ -60,7 +60,7 @@ impl Bounds {
 
 pub(super) fn entry(scope: &[u8], term: &str, (created_at, parcel): Place) -> Entry {
     // The end sorts before every character, so that a term precedes the longer terms that begin with it.
-    [scope, term.as_bytes(), END.as_bytes(), &sorting(created_at), &sorting(parcel)].concat()
+    [scope, term.as_bytes(), TERM_END.as_bytes(), &sorting(created_at), &sorting(parcel)].concat()
 }
 
 /// Returns the parcel's place in an entry.

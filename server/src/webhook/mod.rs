@@ -20,7 +20,7 @@ use tokio::{
     task::{Id, JoinError, JoinSet},
 };
 
-use self::send::Sender;
+use self::send::HttpTransport;
 use crate::{
     domain::{
         Refusal, Tenant,
@@ -37,7 +37,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// lost.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The way in which messages reach their endpoints.
+/// A transport that sends messages to endpoints.
 pub(crate) trait Transport: fmt::Debug + Send + Sync {
     /// Sends a message. Returns how many milliseconds it took, and the endpoint's answer.
     fn send<'a>(
@@ -58,20 +58,20 @@ pub struct Dispatcher {
 }
 
 /// The deliveries in flight, and the tenants whose slots they take.
-struct Round {
+struct InFlightDeliveries {
     tasks: JoinSet<()>,
-    flights: HashMap<Id, Tenant>,
+    tenants: HashMap<Id, Tenant>,
     slots: DeliverySlots,
 }
 
 impl Dispatcher {
     /// Creates a dispatcher for a service, with a limit of messages in flight to one endpoint.
     pub fn new(service: Arc<Service>, per_endpoint: usize) -> Self {
-        Self::over(Arc::new(Sender::default()), service, per_endpoint)
+        Self::with_transport(Arc::new(HttpTransport::default()), service, per_endpoint)
     }
 
     /// Creates a dispatcher with another transport.
-    pub(crate) fn over(
+    pub(crate) fn with_transport(
         transport: Arc<dyn Transport>,
         service: Arc<Service>,
         per_endpoint: usize,
@@ -82,10 +82,10 @@ impl Dispatcher {
     /// Sends due events until there are none and the last answer is stored.
     pub async fn deliver_due(&self) -> Result<(), Refusal> {
         let _lock = self.round.lock().await;
-        let mut round = Round::new(self.per_endpoint);
+        let mut deliveries = InFlightDeliveries::new(self.per_endpoint);
         loop {
-            self.fill(&mut round).await?;
-            if !round.finish_some().await {
+            self.start_due(&mut deliveries).await?;
+            if !deliveries.join_finished().await {
                 return Ok(());
             }
         }
@@ -95,64 +95,64 @@ impl Dispatcher {
     pub async fn run(&self, stop: impl Future<Output = ()>) {
         let _lock = self.round.lock().await;
         let mut stop = std::pin::pin!(stop);
-        let (mut round, mut ticks) =
-            (Round::new(self.per_endpoint), tokio::time::interval(POLL_INTERVAL));
+        let (mut deliveries, mut ticks) =
+            (InFlightDeliveries::new(self.per_endpoint), tokio::time::interval(POLL_INTERVAL));
         let mut sweeps = tokio::time::interval(SWEEP_INTERVAL);
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                () = self.service.outbox_changed() => {}
+                () = self.service.wait_for_outbox_change() => {}
                 _ = ticks.tick() => {}
                 _ = sweeps.tick() => self.service.release_stranded().await,
-                true = round.finish_some() => {}
+                true = deliveries.join_finished() => {}
             }
             // A failure is logged where it happened, and the next tick tries again.
-            let _ = self.fill(&mut round).await;
+            let _ = self.start_due(&mut deliveries).await;
         }
-        while round.finish_some().await {}
+        while deliveries.join_finished().await {}
     }
 
     /// Starts as many deliveries as there are slots for.
-    async fn fill(&self, round: &mut Round) -> Result<(), Refusal> {
+    async fn start_due(&self, deliveries: &mut InFlightDeliveries) -> Result<(), Refusal> {
         loop {
-            let events = self.service.lease_deliveries(&round.slots).await?;
+            let events = self.service.lease_deliveries(&deliveries.slots).await?;
             if events.is_empty() {
                 return Ok(());
             }
             for event in events {
                 let (service, transport) = (Arc::clone(&self.service), Arc::clone(&self.transport));
-                round.start(event.tenant(), deliver(service, transport, event));
+                deliveries.start(event.tenant(), deliver(service, transport, event));
             }
         }
     }
 }
 
-impl Round {
+impl InFlightDeliveries {
     fn new(per_endpoint: usize) -> Self {
         let slots = DeliverySlots::new(per_endpoint);
-        Self { tasks: JoinSet::new(), flights: HashMap::new(), slots }
+        Self { tasks: JoinSet::new(), tenants: HashMap::new(), slots }
     }
 
     fn start(&mut self, tenant: Tenant, delivery: impl Future<Output = ()> + Send + 'static) {
-        self.flights.insert(self.tasks.spawn(delivery).id(), tenant);
+        self.tenants.insert(self.tasks.spawn(delivery).id(), tenant);
         self.slots.take(tenant);
     }
 
     /// Waits until a delivery ends, and removes all that have ended, so that their slots are leased together.
     /// Returns false if none is in flight.
-    async fn finish_some(&mut self) -> bool {
-        let Some(over) = self.tasks.join_next_with_id().await else { return false };
-        self.release_slot(over);
-        while let Some(over) = self.tasks.try_join_next_with_id() {
-            self.release_slot(over);
+    async fn join_finished(&mut self) -> bool {
+        let Some(finished) = self.tasks.join_next_with_id().await else { return false };
+        self.release_slot(finished);
+        while let Some(finished) = self.tasks.try_join_next_with_id() {
+            self.release_slot(finished);
         }
         true
     }
 
-    fn release_slot(&mut self, ended: Result<(Id, ()), JoinError>) {
+    fn release_slot(&mut self, finished: Result<(Id, ()), JoinError>) {
         // A delivery that panicked releases its slot too; its lease expires.
-        let id = ended.map_or_else(|panic| panic.id(), |(id, ())| id);
-        if let Some(tenant) = self.flights.remove(&id) {
+        let id = finished.map_or_else(|panic| panic.id(), |(id, ())| id);
+        if let Some(tenant) = self.tenants.remove(&id) {
             self.slots.release(tenant);
         }
     }
@@ -161,7 +161,7 @@ impl Round {
 /// Reads, sends and settles one event, so that a fault in it delays no other.
 async fn deliver(service: Arc<Service>, transport: Arc<dyn Transport>, event: LeasedEvent) {
     // A failure is logged where it happened; the lease ends, and the message is sent again.
-    let Ok(Some(delivery)) = service.delivery(event).await else { return };
+    let Ok(Some(delivery)) = service.prepare_delivery(event).await else { return };
     let (millis, answer) = transport.send(&delivery).await;
     let outcome = AttemptResult { at: service.now(), millis, answer };
     let _ = service.settle_delivery(delivery, outcome).await;

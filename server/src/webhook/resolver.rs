@@ -40,16 +40,19 @@ impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let Self { hosts, lookup } = *self;
         Box::pin(async move {
-            let found = allowed(lookup(name).await?, hosts)?;
-            Ok(Box::new(found.into_iter()) as Addrs)
+            let addresses = retain_allowed(lookup(name).await?, hosts)?;
+            Ok(Box::new(addresses.into_iter()) as Addrs)
         })
     }
 }
 
 /// Returns the addresses that are allowed.
-fn allowed(mut found: Vec<SocketAddr>, hosts: AllowedHosts) -> Result<Vec<SocketAddr>, NotAllowed> {
-    found.retain(|address| hosts.allows(address.ip()));
-    if found.is_empty() { Err(NotAllowed) } else { Ok(found) }
+fn retain_allowed(
+    mut addresses: Vec<SocketAddr>,
+    hosts: AllowedHosts,
+) -> Result<Vec<SocketAddr>, NotAllowed> {
+    addresses.retain(|address| hosts.allows(address.ip()));
+    if addresses.is_empty() { Err(NotAllowed) } else { Ok(addresses) }
 }
 
 #[cfg(test)]
@@ -60,10 +63,10 @@ mod tests {
     fn a_name_with_mixed_addresses_leads_to_the_public_ones() {
         let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 0);
         let mixed = ["10.0.0.7", "8.8.8.8", "127.0.0.1", "::1"].map(at).to_vec();
-        assert_eq!(allowed(mixed.clone(), AllowedHosts::Public).unwrap(), [at("8.8.8.8")]);
+        assert_eq!(retain_allowed(mixed.clone(), AllowedHosts::Public).unwrap(), [at("8.8.8.8")]);
         let here = [at("8.8.8.8"), at("127.0.0.1"), at("::1")];
-        assert_eq!(allowed(mixed, AllowedHosts::Here).unwrap(), here);
-        assert!(allowed(vec![at("169.254.169.254")], AllowedHosts::Public).is_err());
+        assert_eq!(retain_allowed(mixed, AllowedHosts::PublicAndLoopback).unwrap(), here);
+        assert!(retain_allowed(vec![at("169.254.169.254")], AllowedHosts::Public).is_err());
     }
 
     #[tokio::test]
@@ -71,6 +74,6 @@ mod tests {
         let name = || "localhost".parse().unwrap();
         let refused = Resolver::new(AllowedHosts::Public).resolve(name()).await.err().unwrap();
         assert!(refused.is::<NotAllowed>(), "{refused}");
-        assert!(Resolver::new(AllowedHosts::Here).resolve(name()).await.is_ok());
+        assert!(Resolver::new(AllowedHosts::PublicAndLoopback).resolve(name()).await.is_ok());
     }
 }

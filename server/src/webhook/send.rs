@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::stopwatch,
-    domain::webhooks::{AGENT, AllowedHosts, DeliveryError, EndpointAnswer, check_url},
+    domain::webhooks::{AllowedHosts, DeliveryError, EndpointAnswer, USER_AGENT, check_url},
     service::Delivery,
 };
 
@@ -31,51 +31,52 @@ const MAX_ANSWER_BYTES: usize = 16 * 1_024;
 /// The transport over HTTP. It has a client for each set of allowed hosts, created with the first message, since
 /// most embedded servers send none.
 #[derive(Debug, Default)]
-pub(super) struct Sender(Mutex<Vec<(AllowedHosts, reqwest::Client)>>);
+pub(super) struct HttpTransport(Mutex<Vec<(AllowedHosts, reqwest::Client)>>);
 
-impl Transport for Sender {
+impl Transport for HttpTransport {
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
     ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)> {
         Box::pin(async move {
             let start = stopwatch();
-            let answer = answer(self.attempt(delivery)).await;
+            let answer = read_answer(self.attempt(delivery)).await;
             let taken = stopwatch().saturating_duration_since(start);
             (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), answer)
         })
     }
 }
 
-impl Sender {
+impl HttpTransport {
     async fn attempt(&self, delivery: &Delivery) -> Result<reqwest::Response, DeliveryError> {
         // The settings may have changed since the endpoint was set up.
-        let reach = delivery.reach;
-        let url = check_url(&delivery.url, reach).map_err(|_| DeliveryError::NotAllowed)?;
-        let mut request = self.client(reach)?.post(url).header(CONTENT_TYPE, "application/json");
+        let allowed_hosts = delivery.allowed_hosts;
+        let url = check_url(&delivery.url, allowed_hosts).map_err(|_| DeliveryError::NotAllowed)?;
+        let mut request =
+            self.client(allowed_hosts)?.post(url).header(CONTENT_TYPE, "application/json");
         for (name, value) in &delivery.headers {
             request = request.header(*name, value);
         }
         let answer = request.body(delivery.body.clone()).send().await;
-        answer.map_err(|fault| reason(&fault))
+        answer.map_err(|fault| classify_error(&fault))
     }
 
-    fn client(&self, reach: AllowedHosts) -> Result<reqwest::Client, DeliveryError> {
+    fn client(&self, allowed_hosts: AllowedHosts) -> Result<reqwest::Client, DeliveryError> {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, client)) = clients.iter().find(|(known, _)| *known == reach) {
+        if let Some((_, client)) = clients.iter().find(|(known, _)| *known == allowed_hosts) {
             return Ok(client.clone());
         }
-        let client = client(Resolver::new(reach)).map_err(|error| {
+        let client = build_client(Resolver::new(allowed_hosts)).map_err(|error| {
             tracing::error!(%error, "the HTTP client for webhooks could not be set up");
             DeliveryError::NotConnected
         })?;
-        clients.push((reach, client.clone()));
+        clients.push((allowed_hosts, client.clone()));
         Ok(client)
     }
 }
 
 /// Waits for an endpoint's answer. The timeout covers the head only, since the status is the answer.
-async fn answer(
+async fn read_answer(
     attempt: impl Future<Output = Result<reqwest::Response, DeliveryError>>,
 ) -> Result<EndpointAnswer, DeliveryError> {
     let head = tokio::time::timeout(ATTEMPT_TIMEOUT, attempt).await;
@@ -83,15 +84,15 @@ async fn answer(
     let retry_after = answer.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|text| text.to_str().ok()).map(str::to_owned);
     let status = answer.status().as_u16();
-    Ok(EndpointAnswer { status, retry_after, body_prefix: body_prefix(&mut answer).await })
+    Ok(EndpointAnswer { status, retry_after, body_prefix: read_body_prefix(&mut answer).await })
 }
 
 /// Creates a client that opens a new connection for each message. A pooled one might have been closed unnoticed, and
 /// would bypass the check of the addresses that the name has now.
-fn client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
+fn build_client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
     let builder = || {
         reqwest::Client::builder()
-            .user_agent(AGENT)
+            .user_agent(USER_AGENT)
             // Features that another crate in the build enables for reqwest stay off here: endpoints see HTTP/1.1,
             // and their answers are read without decompression.
             .http1_only()
@@ -126,7 +127,7 @@ fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwes
 
 /// Reads the beginning of the body. A body that breaks off, or does not end in time, does not matter: the
 /// status is the answer.
-async fn body_prefix(answer: &mut reqwest::Response) -> Vec<u8> {
+async fn read_body_prefix(answer: &mut reqwest::Response) -> Vec<u8> {
     let mut read = Vec::new();
     let reading = async {
         while read.len() < MAX_ANSWER_BYTES
@@ -135,13 +136,13 @@ async fn body_prefix(answer: &mut reqwest::Response) -> Vec<u8> {
             read.extend_from_slice(&chunk);
         }
     };
-    let _cut = tokio::time::timeout(BODY_TIMEOUT, reading).await;
+    let _timed_out = tokio::time::timeout(BODY_TIMEOUT, reading).await;
     read.truncate(MAX_ANSWER_BYTES);
     read
 }
 
 /// Classifies an error. The result does not contain the URL, which may hold a secret of the receiver.
-fn reason(fault: &reqwest::Error) -> DeliveryError {
+fn classify_error(fault: &reqwest::Error) -> DeliveryError {
     let mut causes = std::iter::successors(fault.source(), |cause: &&(dyn StdError + 'static)| {
         (*cause).source()
     });
@@ -173,7 +174,7 @@ mod tests {
 
     /// Receives an answer whose head comes after the given time, and whose body never ends.
     async fn lagging(head_after: Duration) -> Result<EndpointAnswer, DeliveryError> {
-        answer(async move {
+        read_answer(async move {
             tokio::time::sleep(head_after).await;
             let start = stream::iter([Ok::<_, std::io::Error>("start")]);
             let body = reqwest::Body::wrap_stream(start.chain(stream::pending()));
@@ -200,7 +201,7 @@ mod tests {
     async fn a_message_asks_for_no_compressed_answer() {
         let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}/hook", socket.local_addr().unwrap());
-        let client = client(Resolver::new(AllowedHosts::Here)).unwrap();
+        let client = build_client(Resolver::new(AllowedHosts::PublicAndLoopback)).unwrap();
         let answer = tokio::spawn(client.post(url).send());
         let (mut caller, _) = socket.accept().await.unwrap();
         let mut head = Vec::new();
@@ -216,7 +217,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_changes_after_the_check_is_not_followed() {
-        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        static LOOKUPS: AtomicUsize = AtomicUsize::new(0);
         let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = socket.local_addr().unwrap().port();
         let receiver = tokio::spawn(async move {
@@ -225,16 +226,16 @@ mod tests {
             caller.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
             socket
         });
-        let resolver = Resolver::with_lookup(AllowedHosts::Here, |_| {
-            let first = ASKED.fetch_add(1, Ordering::Relaxed) == 0;
+        let resolver = Resolver::with_lookup(AllowedHosts::PublicAndLoopback, |_| {
+            let first = LOOKUPS.fetch_add(1, Ordering::Relaxed) == 0;
             let address: [u8; 4] = if first { [127, 0, 0, 1] } else { [169, 254, 169, 254] };
             async move { Ok(vec![SocketAddr::from((address, 0))]) }.boxed()
         });
-        let client = client(resolver).unwrap();
+        let client = build_client(resolver).unwrap();
         let send = || client.post(format!("http://shop.example:{port}/hook")).send();
         assert_eq!(send().await.unwrap().status(), 204);
         let socket = receiver.await.unwrap();
-        assert_eq!(reason(&send().await.unwrap_err()), DeliveryError::NotAllowed);
+        assert_eq!(classify_error(&send().await.unwrap_err()), DeliveryError::NotAllowed);
         assert!(socket.accept().now_or_never().is_none(), "no one called again");
     }
 }

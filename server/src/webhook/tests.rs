@@ -38,7 +38,7 @@ use crate::{
         sample,
         webhooks::{
             AllowedHosts, AttemptResult, DeliverySlots, DeliveryStatus, DisabledBy, EndpointAnswer,
-            IN_FLIGHT, Kinds,
+            Kinds, MAX_IN_FLIGHT_PER_ENDPOINT,
         },
     },
     http::{Listener, Stop},
@@ -61,20 +61,20 @@ struct TestService {
 }
 
 /// One delivery: its time, headers and body.
-type Seen = (Millis, HeaderMap, Bytes);
+type ReceivedDelivery = (Millis, HeaderMap, Bytes);
 
 /// A receiver that records deliveries and answers with the status that a function returns; 0 is no answer.
 struct Receiver {
     url: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    received: Arc<Mutex<Vec<ReceivedDelivery>>>,
 }
 
 impl TestService {
     async fn new() -> Self {
-        Self::over(Store::memory([1; 32]).unwrap(), 1).await
+        Self::with_store(Store::memory([1; 32]).unwrap(), 1).await
     }
 
-    async fn over(store: Store, seed: u64) -> Self {
+    async fn with_store(store: Store, seed: u64) -> Self {
         let (ids, clock) = (Arc::new(Ids::seeded(seed)), Arc::new(ManualClock::at(START)));
         let mut settings = MockServer::start().await.api().service.settings().clone();
         settings.webhooks.private = true;
@@ -110,23 +110,28 @@ impl TestService {
 
     async fn subscribe(&self, tenant: Tenant, url: &str) {
         let (url, kinds) = (url.to_owned(), Kinds::default());
-        let request = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Everywhere };
+        let request = EndpointRequest { tenant, url, kinds, allowed_hosts: AllowedHosts::Any };
         self.endpoints().set(request, START).await.unwrap();
     }
 
     /// Takes the deliveries that are due, which must all be this tenant's.
-    async fn all_due(&self, tenant: Tenant) -> Vec<Delivery> {
+    async fn lease_due(&self, tenant: Tenant) -> Vec<Delivery> {
         let mut all = Vec::new();
-        for event in self.service.lease_deliveries(&DeliverySlots::new(IN_FLIGHT)).await.unwrap() {
+        for event in self
+            .service
+            .lease_deliveries(&DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT))
+            .await
+            .unwrap()
+        {
             assert_eq!(event.tenant(), tenant);
-            all.extend(self.service.delivery(event).await.unwrap());
+            all.extend(self.service.prepare_delivery(event).await.unwrap());
         }
         all
     }
 
     /// Takes the one delivery that is due.
-    async fn take(&self, tenant: Tenant) -> Delivery {
-        let mut taken = self.all_due(tenant).await;
+    async fn lease_one(&self, tenant: Tenant) -> Delivery {
+        let mut taken = self.lease_due(tenant).await;
         assert_eq!(taken.len(), 1);
         taken.remove(0)
     }
@@ -163,8 +168,8 @@ impl TestService {
 
     /// Delivers everything, moving the clock from one due time to the next.
     async fn deliver_all(&self) {
-        let dispatcher = Dispatcher::new(Arc::clone(&self.service), IN_FLIGHT);
-        while let Some(due) = self.service.next_delivery().await.unwrap() {
+        let dispatcher = Dispatcher::new(Arc::clone(&self.service), MAX_IN_FLIGHT_PER_ENDPOINT);
+        while let Some(due) = self.service.next_delivery_due().await.unwrap() {
             self.clock.set(due.max(self.clock.now()));
             dispatcher.deliver_due().await.unwrap();
         }
@@ -178,7 +183,7 @@ impl TestService {
     async fn receiver(&self, reply: impl Fn(&str) -> u16 + Send + Sync + 'static) -> Receiver {
         let (clock, reply) = (self.clock.clone(), Arc::new(reply));
         receiver(move |headers, body| {
-            let (now, status) = (clock.now(), reply(&word(&body)));
+            let (now, status) = (clock.now(), reply(&number_and_status(&body)));
             async move {
                 if status == 0 {
                     std::future::pending::<()>().await;
@@ -194,41 +199,41 @@ impl TestService {
 async fn receiver<F, A>(take: F) -> Receiver
 where
     F: Fn(HeaderMap, Bytes) -> A + Clone + Send + Sync + 'static,
-    A: Future<Output = (Seen, Response<Body>)> + Send,
+    A: Future<Output = (ReceivedDelivery, Response<Body>)> + Send,
 {
     let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/hook", socket.local_addr().unwrap());
-    let seen = Arc::new(Mutex::new(Vec::new()));
+    let received = Arc::new(Mutex::new(Vec::new()));
     let routes = Router::new().fallback({
-        let seen = Arc::clone(&seen);
+        let received = Arc::clone(&received);
         move |headers: HeaderMap, body: Bytes| async move {
-            let (what, answer) = take(headers, body).await;
-            seen.lock().unwrap().push(what);
+            let (delivery, answer) = take(headers, body).await;
+            received.lock().unwrap().push(delivery);
             answer
         }
     });
     drop(Listener::start(socket, routes, Stop::default()));
-    Receiver { url, seen }
+    Receiver { url, received }
 }
 
 impl Receiver {
-    fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    fn received(&self) -> Vec<ReceivedDelivery> {
+        self.received.lock().unwrap().clone()
     }
 
     /// Returns `NUMBER STATUS` for each delivery.
-    fn words(&self) -> Vec<String> {
-        self.seen().iter().map(|(_, _, body)| word(body)).collect()
+    fn statuses(&self) -> Vec<String> {
+        self.received().iter().map(|(_, _, body)| number_and_status(body)).collect()
     }
 }
 
-fn word(body: &[u8]) -> String {
+fn number_and_status(body: &[u8]) -> String {
     let event: Value = serde_json::from_slice(body).unwrap();
     let text = |name: &str| event["data"][name].as_str().unwrap_or_default().to_owned();
     format!("{} {}", text("trackingNumber"), text("newStatus"))
 }
 
-fn ids(seen: &[Seen]) -> HashSet<String> {
+fn ids(seen: &[ReceivedDelivery]) -> HashSet<String> {
     seen.iter().map(|(_, headers, _)| headers[ID].to_str().unwrap().to_owned()).collect()
 }
 
@@ -239,7 +244,7 @@ async fn production_tries_ten_times_then_holds_and_replays() {
     let caller = test.subscriber("shop", &broken.url).await;
     test.create(&caller, "PARCEL-00001").await;
     test.deliver_all().await;
-    let seen = broken.seen();
+    let seen = broken.received();
     let table = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
     assert_eq!(seen.len(), table.len() + 1);
     assert_eq!(seen[0].0, START, "the first immediately");
@@ -253,7 +258,7 @@ async fn production_tries_ten_times_then_holds_and_replays() {
     assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_some());
 
     test.create(&caller, "PARCEL-00002").await;
-    assert_eq!(test.service.next_delivery().await.unwrap(), None);
+    assert_eq!(test.service.next_delivery_due().await.unwrap(), None);
     assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Failed]);
     let fine = test.receiver(|_| 200).await;
     let replay = EventsToReplay::MissedSince(Millis(0));
@@ -262,8 +267,8 @@ async fn production_tries_ten_times_then_holds_and_replays() {
     test.subscribe(tenant, &fine.url).await;
     test.endpoints().replay(tenant, replay, test.clock.now()).await.unwrap();
     test.deliver_all().await;
-    assert_eq!(fine.words(), ["PARCEL-00001 LABEL_GENERATED", "PARCEL-00002 LABEL_GENERATED"]);
-    assert!(ids(&fine.seen()).is_superset(&ids(&seen)), "a replay has the event's own id");
+    assert_eq!(fine.statuses(), ["PARCEL-00001 LABEL_GENERATED", "PARCEL-00002 LABEL_GENERATED"]);
+    assert!(ids(&fine.received()).is_superset(&ids(&seen)), "a replay has the event's own id");
     let log = test.service.store().deliveries(tenant, 10).await.unwrap();
     assert_eq!(log[1].attempts.len(), 11, "the log has the failed ones too");
 }
@@ -279,7 +284,7 @@ async fn later_events_wait_for_the_third_failure_and_keep_their_order() {
     }
     test.deliver_all().await;
     let words: Vec<_> =
-        receiver.words().iter().map(|word| word.split(' ').nth(1).unwrap().to_owned()).collect();
+        receiver.statuses().iter().map(|word| word.split(' ').nth(1).unwrap().to_owned()).collect();
     let start =
         ["LABEL_GENERATED", "PICKED_UP", "PICKED_UP", "PICKED_UP", "IN_TRANSIT", "DELIVERED"];
     assert_eq!(words[..6], start);
@@ -301,7 +306,7 @@ async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
         test.create(&caller, &format!("PARCEL-{number:05}")).await;
     }
     test.deliver_all().await;
-    assert_eq!(ids(&receiver.seen()).len(), 40);
+    assert_eq!(ids(&receiver.received()).len(), 40);
     assert!(test.statuses(caller.tenant()).await.iter().all(|it| *it == DeliveryStatus::Delivered));
 }
 
@@ -324,7 +329,7 @@ async fn ten_hanging_deliveries_delay_no_other() {
     let fine = test.receiver(|_| 200).await;
     let (slow, quick) =
         (test.subscriber("slow", &stuck.url).await, test.subscriber("quick", &fine.url).await);
-    let dispatcher = Dispatcher::new(Arc::clone(&test.service), IN_FLIGHT);
+    let dispatcher = Dispatcher::new(Arc::clone(&test.service), MAX_IN_FLIGHT_PER_ENDPOINT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     for number in 0..25 {
         test.create(&slow, &format!("SLOW-{number:05}-X")).await;
@@ -333,10 +338,10 @@ async fn ten_hanging_deliveries_delay_no_other() {
         test.create(&quick, &format!("QUICK-{number:05}-X")).await;
     }
     until("the quick endpoint has everything", async || {
-        fine.seen().len() == 50 && open.load(Ordering::SeqCst) >= IN_FLIGHT
+        fine.received().len() == 50 && open.load(Ordering::SeqCst) >= MAX_IN_FLIGHT_PER_ENDPOINT
     })
     .await;
-    assert_eq!(open.load(Ordering::SeqCst), IN_FLIGHT, "and no more than that");
+    assert_eq!(open.load(Ordering::SeqCst), MAX_IN_FLIGHT_PER_ENDPOINT, "and no more than that");
     running.abort();
 }
 
@@ -353,11 +358,11 @@ async fn a_replaced_secret_signs_beside_the_new_one_for_24_hours() {
         test.create(&caller, number).await;
         test.deliver_all().await;
     }
-    let verified = |(at, headers, body): &Seen, secret: &parcelo::webhook::Secret| {
+    let verified = |(at, headers, body): &ReceivedDelivery, secret: &parcelo::webhook::Secret| {
         let webhook = Webhook::new([secret.clone()]).unwrap();
         webhook.verify_at(headers, body, at.to_utc()).is_ok()
     };
-    let seen = receiver.seen();
+    let seen = receiver.received();
     assert_eq!(seen.iter().map(|seen| verified(seen, &new)).collect::<Vec<_>>(), [true, true]);
     assert_eq!(seen.iter().map(|seen| verified(seen, &old)).collect::<Vec<_>>(), [true, false]);
 }
@@ -368,14 +373,14 @@ async fn an_unsettled_event_is_due_again_when_its_lease_ends() {
     let caller = test.subscriber("shop", "http://127.0.0.1:9/").await;
     let tenant = caller.tenant();
     test.create(&caller, "PARCEL-00001").await;
-    let first = test.all_due(tenant).await;
+    let first = test.lease_due(tenant).await;
     assert_eq!(first.len(), 1);
-    assert!(test.all_due(tenant).await.is_empty(), "it is leased");
+    assert!(test.lease_due(tenant).await.is_empty(), "it is leased");
     test.clock.set(START.plus(Millis::MINUTE));
-    let again = test.all_due(tenant).await;
+    let again = test.lease_due(tenant).await;
     assert_eq!((&again[0].headers[0], &again[0].body), (&first[0].headers[0], &first[0].body));
     test.service.end_leases().await.unwrap();
-    assert_eq!(test.all_due(tenant).await.len(), 1);
+    assert_eq!(test.lease_due(tenant).await.len(), 1);
 }
 
 #[tokio::test]
@@ -387,7 +392,7 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_events() {
     test.endpoints().test(tenant, START).await.unwrap();
     test.deliver_all().await;
     let event: parcelo::model::WebhookEvent =
-        serde_json::from_slice(&receiver.seen()[0].2).unwrap();
+        serde_json::from_slice(&receiver.received()[0].2).unwrap();
     assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production.into()));
     test.endpoints().disable(tenant).await.unwrap();
     assert!(test.endpoints().test(tenant, START).await.is_err());
@@ -413,10 +418,10 @@ async fn an_address_that_is_no_longer_allowed_is_not_called() {
     settings.webhooks.private = false;
     let (store, ids) = (test.service.store().clone(), Arc::clone(&test.ids));
     let strict = Arc::new(Service::new(store, test.clock.clone(), ids, settings));
-    Dispatcher::new(strict, IN_FLIGHT).deliver_due().await.unwrap();
+    Dispatcher::new(strict, MAX_IN_FLIGHT_PER_ENDPOINT).deliver_due().await.unwrap();
     let log = test.service.store().deliveries(caller.tenant(), 10).await.unwrap();
     let error = log[0].attempts[0].error.clone().unwrap();
-    assert!(error.contains("not allowed") && receiver.seen().is_empty(), "{error}");
+    assert!(error.contains("not allowed") && receiver.received().is_empty(), "{error}");
 }
 
 #[tokio::test]
@@ -464,11 +469,11 @@ async fn a_late_answer_of_a_replaced_webhook_is_only_logged() {
             test.subscribe(tenant, OLD).await;
             test.endpoints().test(tenant, START).await.unwrap();
             for _ in 0..failed_before {
-                let delivery = test.take(tenant).await;
+                let delivery = test.lease_one(tenant).await;
                 test.answer(delivery, 500).await;
-                test.clock.set(test.service.next_delivery().await.unwrap().unwrap());
+                test.clock.set(test.service.next_delivery_due().await.unwrap().unwrap());
             }
-            let late = test.take(tenant).await;
+            let late = test.lease_one(tenant).await;
             test.change(tenant, how).await;
             let case = format!("{how:?}, {status} after {failed_before}");
             let before = test.statuses(tenant).await;
@@ -484,7 +489,7 @@ async fn a_late_answer_of_a_replaced_webhook_is_only_logged() {
                     .unwrap();
             }
             test.clock.set(test.clock.now().plus(Millis::MINUTE));
-            let next = test.take(tenant).await;
+            let next = test.lease_one(tenant).await;
             assert_eq!(next.url == NEW, !matches!(how, RemoveAndSetTheSame), "{case}");
         }
     }
@@ -496,7 +501,7 @@ async fn an_answer_counts_while_its_webhook_is_the_same() {
     let caller = test.subscriber("shop", OLD).await;
     let tenant = caller.tenant();
     test.endpoints().test(tenant, START).await.unwrap();
-    let delivery = test.take(tenant).await;
+    let delivery = test.lease_one(tenant).await;
     test.subscribe(tenant, OLD).await;
     test.endpoints().disable(tenant).await.unwrap();
     test.answer(delivery, 200).await;
@@ -507,7 +512,7 @@ async fn an_answer_counts_while_its_webhook_is_the_same() {
     );
     test.endpoints().enable(tenant).await.unwrap();
     test.endpoints().test(tenant, START).await.unwrap();
-    let delivery = test.take(tenant).await;
+    let delivery = test.lease_one(tenant).await;
     test.endpoints().rotate_secret(tenant, START).await.unwrap();
     test.answer(delivery, 410).await;
     let disabled = test.endpoints().find(tenant).await.unwrap().disabled;
@@ -522,14 +527,18 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
             let caller = test.subscriber("shop", OLD).await;
             let tenant = caller.tenant();
             let event = test.endpoints().test(tenant, START).await.unwrap();
-            let late = test.take(tenant).await;
+            let late = test.lease_one(tenant).await;
             test.endpoints().disable(tenant).await.unwrap();
             test.endpoints().enable(tenant).await.unwrap();
             test.endpoints().replay(tenant, EventsToReplay::One(event), START).await.unwrap();
-            let again = if taken_again { Some(test.take(tenant).await) } else { None };
-            let due = test.service.next_delivery().await.unwrap();
+            let again = if taken_again { Some(test.lease_one(tenant).await) } else { None };
+            let due = test.service.next_delivery_due().await.unwrap();
             test.answer(late, status).await;
-            assert_eq!(test.service.next_delivery().await.unwrap(), due, "{status} {taken_again}");
+            assert_eq!(
+                test.service.next_delivery_due().await.unwrap(),
+                due,
+                "{status} {taken_again}"
+            );
             assert_eq!(
                 test.statuses(tenant).await,
                 [DeliveryStatus::Ready],
@@ -538,7 +547,7 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
             assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{status}");
             let again = match again {
                 Some(again) => again,
-                None => test.take(tenant).await,
+                None => test.lease_one(tenant).await,
             };
             test.answer(again, 200).await;
             assert_eq!(
@@ -573,7 +582,7 @@ async fn every_replaced_secret_signs_for_its_24_hours() {
         test.clock.set(START.plus(after));
         test.endpoints().test(tenant, test.clock.now()).await.unwrap();
         test.deliver_all().await;
-        let (at, headers, body) = receiver.seen().pop().unwrap();
+        let (at, headers, body) = receiver.received().pop().unwrap();
         let signed = secrets.iter().map(|secret| {
             let webhook = Webhook::new([secret.clone()]).unwrap();
             webhook.verify_at(&headers, &body, at.to_utc()).is_ok()
@@ -594,7 +603,7 @@ async fn at_most_sixteen_secrets_sign() {
         test.endpoints().rotate_secret(tenant, START).await.unwrap();
     }
     test.endpoints().test(tenant, START).await.unwrap();
-    let delivery = test.take(tenant).await;
+    let delivery = test.lease_one(tenant).await;
     let (_, signatures) = &delivery.headers[2];
     assert_eq!(signatures.split(' ').count(), 16);
 }

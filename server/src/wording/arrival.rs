@@ -6,7 +6,7 @@ use parcelo::{
     model::{Arrival, ArrivalKind},
 };
 
-use super::{dates::in_words, words::words};
+use super::{dates::format_date, texts::page_texts};
 
 /// The text of the day on which the parcel arrives, should have arrived, or has arrived.
 pub(crate) struct ArrivalText {
@@ -20,30 +20,30 @@ pub(crate) struct ArrivalText {
 
 /// A date as ISO 8601 and as text for readers.
 pub(crate) struct DisplayDate {
-    pub(crate) machine: String,
-    pub(crate) words: String,
+    pub(crate) iso: String,
+    pub(crate) text: String,
 }
 
 impl ArrivalText {
     /// Creates the text; `None` for a kind that this version does not know.
-    pub(crate) fn new(known: &Arrival, language: Language) -> Option<Self> {
-        let words = words(language);
-        let (label, lead, hint) = match known.kind {
-            ArrivalKind::Expected => (words.estimated_delivery, None, Some(words.by_end_of_day)),
+    pub(crate) fn new(arrival: &Arrival, language: Language) -> Option<Self> {
+        let texts = page_texts(language);
+        let (label, date_prefix, hint) = match arrival.kind {
+            ArrivalKind::Expected => (texts.estimated_delivery, None, Some(texts.by_end_of_day)),
             ArrivalKind::Today => {
-                (words.estimated_delivery, Some(words.today), Some(words.by_end_of_day))
+                (texts.estimated_delivery, Some(texts.today), Some(texts.by_end_of_day))
             }
-            ArrivalKind::Delayed => (words.delayed, None, Some(words.no_new_date)),
-            ArrivalKind::Delivered => (words.delivered_on, None, None),
+            ArrivalKind::Delayed => (texts.delayed, None, Some(texts.no_new_date)),
+            ArrivalKind::Delivered => (texts.delivered_on, None, None),
             // A kind that is newer than this server.
             _ => return None,
         };
-        let is_late = known.kind == ArrivalKind::Delayed;
+        let is_late = arrival.kind == ArrivalKind::Delayed;
         Some(Self {
             label,
-            date_prefix: lead,
+            date_prefix,
             hint,
-            date: DisplayDate::new(known.date, language),
+            date: DisplayDate::new(arrival.date, language),
             is_late,
         })
     }
@@ -51,7 +51,7 @@ impl ArrivalText {
 
 impl DisplayDate {
     pub(crate) fn new(date: NaiveDate, language: Language) -> Self {
-        Self { machine: date.to_string(), words: in_words(date, language) }
+        Self { iso: date.to_string(), text: format_date(date, language) }
     }
 }
 
@@ -73,13 +73,13 @@ mod tests {
             ),
             (ArrivalKind::Delivered, "Delivered on", "", "", false),
         ];
-        for (kind, label, lead, hint, is_late) in table {
-            let known = Arrival::new(kind.clone(), "2026-01-20".parse().unwrap());
-            let promise = ArrivalText::new(&known, Language::En).unwrap();
+        for (kind, label, date_prefix, hint, is_late) in table {
+            let arrival = Arrival::new(kind.clone(), "2026-01-20".parse().unwrap());
+            let promise = ArrivalText::new(&arrival, Language::En).unwrap();
             let texts =
                 (promise.label, promise.date_prefix.unwrap_or(""), promise.hint.unwrap_or(""));
-            assert_eq!((texts, promise.is_late), ((label, lead, hint), is_late), "{kind}");
-            assert_eq!(promise.date.words, "Tuesday, January 20, 2026");
+            assert_eq!((texts, promise.is_late), ((label, date_prefix, hint), is_late), "{kind}");
+            assert_eq!(promise.date.text, "Tuesday, January 20, 2026");
         }
         let newer = Arrival::new("TELEPORTED".into(), "2026-01-20".parse().unwrap());
         assert!(ArrivalText::new(&newer, Language::En).is_none());

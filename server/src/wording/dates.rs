@@ -29,10 +29,10 @@ const WEEKDAYS: [(&str, &str); 7] = [
 ];
 
 /// Writes a date as `Tuesday, January 13, 2026` or `martes, 13 de enero de 2026`.
-pub(crate) fn in_words(date: NaiveDate, language: Language) -> String {
+pub(crate) fn format_date(date: NaiveDate, language: Language) -> String {
     let weekday = date.weekday().num_days_from_monday();
-    let weekday = name(&WEEKDAYS, weekday, language);
-    let month = name(&MONTHS, date.month0(), language);
+    let weekday = localized_name(&WEEKDAYS, weekday, language);
+    let month = localized_name(&MONTHS, date.month0(), language);
     let (day, year) = (date.day(), date.year());
     match language {
         Language::En => format!("{weekday}, {month} {day}, {year}"),
@@ -41,7 +41,7 @@ pub(crate) fn in_words(date: NaiveDate, language: Language) -> String {
 }
 
 /// Writes an offset as `UTC−5`, `UTC+5:30` or `UTC`.
-pub(crate) fn offset_in_words(offset: FixedOffset) -> String {
+pub(crate) fn format_offset(offset: FixedOffset) -> String {
     let minutes = offset.local_minus_utc() / 60;
     let sign = if minutes < 0 { '−' } else { '+' };
     match (minutes.abs() / 60, minutes.abs() % 60) {
@@ -51,9 +51,13 @@ pub(crate) fn offset_in_words(offset: FixedOffset) -> String {
     }
 }
 
-fn name(names: &[(&'static str, &'static str)], place: u32, language: Language) -> &'static str {
-    let place = usize::try_from(place).unwrap_or_default();
-    names.get(place).map_or("", |(en, es)| language.pick(en, es))
+fn localized_name(
+    names: &[(&'static str, &'static str)],
+    index: u32,
+    language: Language,
+) -> &'static str {
+    let index = usize::try_from(index).unwrap_or_default();
+    names.get(index).map_or("", |(en, es)| language.pick(en, es))
 }
 
 #[cfg(test)]
@@ -69,8 +73,8 @@ mod tests {
         ];
         for (date, en, es) in table {
             let date = date.parse().unwrap();
-            assert_eq!(in_words(date, Language::En), en);
-            assert_eq!(in_words(date, Language::Es), es);
+            assert_eq!(format_date(date, Language::En), en);
+            assert_eq!(format_date(date, Language::Es), es);
         }
     }
 
@@ -79,7 +83,7 @@ mod tests {
         for day in 0..366 {
             let date = NaiveDate::from_epoch_days(20_454 + day).unwrap();
             for language in [Language::En, Language::Es] {
-                let words = in_words(date, language);
+                let words = format_date(date, language);
                 assert!(!words.starts_with(',') && !words.contains("  "), "{words}");
                 assert!(!words.contains("de  de"), "{words}");
             }
@@ -90,7 +94,7 @@ mod tests {
     fn an_offset_is_named() {
         let table = [(0, "UTC"), (-18_000, "UTC−5"), (19_800, "UTC+5:30"), (3_600, "UTC+1")];
         for (seconds, words) in table {
-            assert_eq!(offset_in_words(FixedOffset::east_opt(seconds).unwrap()), words);
+            assert_eq!(format_offset(FixedOffset::east_opt(seconds).unwrap()), words);
         }
     }
 }

@@ -3,8 +3,8 @@
 
 mod arrival;
 mod dates;
-mod words;
+mod texts;
 
 pub(crate) use arrival::{ArrivalText, DisplayDate};
-pub(crate) use dates::{in_words, offset_in_words};
-pub(crate) use words::{Words, advice, meaning, status_name, words};
+pub(crate) use dates::{format_date, format_offset};
+pub(crate) use texts::{PageTexts, advice, meaning, page_texts, status_name};

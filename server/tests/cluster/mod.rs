@@ -1,5 +1,5 @@
-//! A separate PostgreSQL for the test run. Every kind of test includes this file: those inside the server's crate, of
-//! the server as a process, of the command line, and under faults.
+//! A separate PostgreSQL cluster for the test run. Every kind of test includes this file: those inside the server's
+//! crate, of the server as a process, of the command line, and under faults.
 //!
 //! It is made in a temporary folder by an unprivileged user, listens on a Unix socket there, and is removed when the
 //! process of the tests ends, however it ends.
@@ -17,9 +17,9 @@ use std::{
     },
 };
 
-/// Makes a cluster, says where, and ends it when its standard input does. An interrupted run of tests
-/// interrupts its whole process group: the script goes on, in order to clean up. It has as its arguments the programs'
-/// folder, the folder of the cluster whose standby this is to be or nothing, and further settings.
+/// Creates a cluster, prints its folder, and removes it when standard input closes. An interrupt of a test run reaches
+/// its whole process group, and the script ignores it in order to clean up. Its arguments are the programs' folder, the
+/// folder of the cluster whose standby this becomes or nothing, and further settings.
 const SCRIPT: &str = r#"
     set -e
     trap '' HUP INT TERM
@@ -72,21 +72,21 @@ pub(crate) struct Database {
 /// Returns the cluster that the tests of this process share; `None` if PostgreSQL is not installed.
 pub(crate) fn shared() -> Option<&'static Cluster> {
     CLUSTER.as_ref().or_else(|| {
-        note_untried();
+        note_skipped_test();
         None
     })
 }
 
 /// Counts a test that passes because there is no PostgreSQL, one byte for each, for the last program of `cargo test`
-/// (`tests/tidy/untried.rs`), which is another child of the same process.
-fn note_untried() {
-    let file = fs::OpenOptions::new().create(true).append(true).open(untried());
+/// (`tests/tidy/skipped_tests.rs`), which is another child of the same process.
+fn note_skipped_test() {
+    let file = fs::OpenOptions::new().create(true).append(true).open(skipped_tests_file());
     file.and_then(|mut file| file.write_all(b".")).unwrap();
 }
 
 /// Returns the path of the file with those counts.
-pub(crate) fn untried() -> PathBuf {
-    let name = format!("untried-without-postgresql-{}", std::os::unix::process::parent_id());
+pub(crate) fn skipped_tests_file() -> PathBuf {
+    let name = format!("skipped-without-postgresql-{}", std::os::unix::process::parent_id());
     env::current_exe().unwrap().with_file_name(name)
 }
 
@@ -135,7 +135,7 @@ impl Cluster {
     /// if PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
-            note_untried();
+            note_skipped_test();
             return None;
         };
         Some(Self::start_from(programs, "", settings))
@@ -205,7 +205,7 @@ impl Cluster {
 }
 
 impl Cluster {
-    /// Stops all its processes where they are, or lets them continue: it keeps its connections and answers nothing.
+    /// Freezes all its processes, or lets them continue. Frozen it keeps its connections and answers nothing.
     pub(crate) fn freeze(&self, is_frozen: bool) {
         let file = fs::read_to_string(format!("{}/data/postmaster.pid", self.folder)).unwrap();
         let main = file.lines().next().unwrap();

@@ -5,7 +5,7 @@ use crate::api::{Api, order, send};
 const HEALTH: &str = "/api/v1/health";
 
 #[tokio::test]
-async fn health_tells_what_the_key_may_do() {
+async fn health_shows_the_permissions_of_the_key() {
     let server = crate::embedded::start().await;
     let key = server.key().name("Warehouse 1").countries(["EC"]).issue();
     let answer = Api::with_key(server.url(), &key).get(HEALTH).await;
@@ -44,7 +44,7 @@ async fn without_a_valid_key_the_answer_is_401() {
 }
 
 #[tokio::test]
-async fn an_address_outside_the_list_is_refused_and_named() {
+async fn an_ip_address_outside_the_list_is_refused_and_named() {
     let server = crate::embedded::start().await;
     let inside = server.key().ip_list(["127.0.0.1", "2001:db8::/32"]).issue();
     assert_eq!(Api::with_key(server.url(), &inside).get(HEALTH).await.status, 200);
@@ -61,7 +61,7 @@ async fn an_address_outside_the_list_is_refused_and_named() {
 }
 
 #[tokio::test]
-async fn under_api_the_key_comes_first_and_elsewhere_the_404() {
+async fn an_unknown_api_path_is_401_without_a_key_others_are_404() {
     let server = crate::embedded::start().await;
     let (stranger, api) =
         (Api::new(server.url()), Api::with_key(server.url(), &server.key().issue()));
@@ -97,7 +97,7 @@ async fn an_unsupported_method_is_405_with_the_allowed_ones() {
 }
 
 #[tokio::test]
-async fn every_answer_carries_its_id_and_the_three_rate_headers() {
+async fn every_answer_has_a_request_id_and_rate_limit_headers() {
     let server = crate::embedded::start().await;
     let key = server.key().issue();
     let api = Api::with_key(server.url(), &key);

@@ -7,8 +7,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, numbered, order, send},
-    running::{Running, TestSetup},
+    api::{Answer, Api, order, order_with_number, send},
+    running::{RunningServer, TestSetup},
     waiting::until,
 };
 
@@ -19,7 +19,7 @@ struct Admin {
 }
 
 impl Admin {
-    fn of(setup: &TestSetup, running: &Running) -> Self {
+    fn new(setup: &TestSetup, running: &RunningServer) -> Self {
         let made = setup.tokens(&["create", "--name", "Test"]);
         Self {
             url: running.url("admin").to_owned(),
@@ -27,7 +27,7 @@ impl Admin {
         }
     }
 
-    async fn ask(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Answer {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let url = format!("{}/admin/v1/{path}", self.url);
         let request = reqwest::Client::new().request(method, url).bearer_auth(&self.token);
@@ -44,7 +44,7 @@ impl Admin {
 
     /// Returns `data` of a call that must succeed.
     async fn data(&self, method: &str, path: &str, body: Option<&Value>, status: u16) -> Value {
-        let answer = self.ask(method, path, body).await;
+        let answer = self.call(method, path, body).await;
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
         let body = answer.json();
         assert_eq!(body["meta"]["requestId"], answer.header("x-request-id"));
@@ -73,7 +73,7 @@ async fn a_first_start_prints_a_token_whose_curl_line_works() {
 async fn a_revoked_key_is_refused_within_a_second() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let made = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
     let secret = made["key"].as_str().unwrap().to_owned();
     let api = running.api(&ApiKey::parse(&secret).unwrap());
@@ -94,10 +94,10 @@ async fn a_revoked_key_is_refused_within_a_second() {
 }
 
 #[tokio::test]
-async fn without_a_token_in_force_nothing_is_done_and_nothing_is_told() {
+async fn without_a_valid_token_no_call_changes_or_shows_anything() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let (_, api_key) = setup.new_key("sandbox");
     let url = format!("{}/admin/v1/keys", running.url("admin"));
     let wrong = ["", "adm_", "Basic x", api_key.secret(), "pk_live_x"];
@@ -112,7 +112,7 @@ async fn without_a_token_in_force_nothing_is_done_and_nothing_is_told() {
     let id = tokens[1]["tokenId"].as_str().unwrap();
     assert!(!tokens.to_string().contains(&admin.token));
     setup.tokens(&["revoke", id]);
-    assert_eq!(admin.ask("GET", "keys", None).await.refusal().0, 401, "revoked by a command");
+    assert_eq!(admin.call("GET", "keys", None).await.refusal().0, 401, "revoked by a command");
     for listener in ["production", "sandbox"] {
         let answer = Api::new(running.url(listener)).get("/admin/v1/keys").await;
         assert_eq!(answer.refusal(), (404, "NOT_FOUND".to_owned()), "{listener}");
@@ -120,7 +120,7 @@ async fn without_a_token_in_force_nothing_is_done_and_nothing_is_told() {
 }
 
 #[tokio::test]
-async fn guesses_at_a_token_are_counted_by_address() {
+async fn wrong_tokens_are_counted_by_ip_address() {
     let setup = TestSetup::new();
     let running = setup.start(&["--unauthenticated-rate-limit", "3"]);
     let (http, url) = (reqwest::Client::new(), format!("{}/admin/v1/keys", running.url("admin")));
@@ -133,13 +133,13 @@ async fn guesses_at_a_token_are_counted_by_address() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_all_at_once() {
+async fn all_faults_of_a_request_are_reported_at_once() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let wrong = json!({ "name": "", "environment": "live", "allowedCountries": ["EC", "*"],
         "ipWhitelist": ["10.0.0.0/8", "nowhere"] });
-    let answer = admin.ask("POST", "keys", Some(&wrong)).await;
+    let answer = admin.call("POST", "keys", Some(&wrong)).await;
     let all = [
         "name REQUIRED",
         "environment UNKNOWN_VALUE",
@@ -177,28 +177,28 @@ async fn what_is_wrong_is_told_all_at_once() {
         ),
     ];
     for (method, path, body, fault) in table {
-        let answer = admin.ask(method, path, Some(&body)).await;
+        let answer = admin.call(method, path, Some(&body)).await;
         assert_eq!(answer.faults(), [fault], "{path} {body}");
     }
     let url = json!({ "url": "https://shop.example/" });
     for (name, fault) in [("", "account REQUIRED"), ("a%00b", "account INVALID_FORMAT")] {
         let path = format!("{WEBHOOK}?account={name}");
-        assert_eq!(admin.ask("PUT", &path, Some(&url)).await.faults(), [fault], "{name}");
+        assert_eq!(admin.call("PUT", &path, Some(&url)).await.faults(), [fault], "{name}");
     }
-    let limit = admin.ask("GET", "webhooks/sandbox/deliveries?limit=0", None).await;
+    let limit = admin.call("GET", "webhooks/sandbox/deliveries?limit=0", None).await;
     assert_eq!(limit.faults(), ["limit OUT_OF_RANGE"]);
     for path in ["webhooks/staging", "nothing", "keys/x/y"] {
-        assert_eq!(admin.ask("GET", path, None).await.refusal().1, "NOT_FOUND", "{path}");
+        assert_eq!(admin.call("GET", path, None).await.refusal().1, "NOT_FOUND", "{path}");
     }
-    assert_eq!(admin.ask("PUT", "keys", None).await.refusal().0, 405);
+    assert_eq!(admin.call("PUT", "keys", None).await.refusal().0, 405);
 }
 
 #[tokio::test]
 async fn a_webhook_is_set_tested_turned_off_and_removed() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
-    assert_eq!(admin.ask("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
+    let admin = Admin::new(&setup, &running);
+    assert_eq!(admin.call("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
     let request = json!({ "url": "http://127.0.0.1:9/parcelo", "events": ["parcel.created"] });
     let set = admin.data("PUT", WEBHOOK, Some(&request), 201).await;
     assert!(set["secret"].as_str().unwrap().starts_with("whsec_"));
@@ -212,40 +212,40 @@ async fn a_webhook_is_set_tested_turned_off_and_removed() {
     assert_eq!(logged[0]["eventId"], tested["eventId"]);
     let off = admin.data("POST", "webhooks/sandbox/disable", None, 200).await;
     assert_eq!((&off["enabled"], &off["disabledBy"]), (&json!(false), &json!("OPERATOR")));
-    let refused = admin.ask("POST", "webhooks/sandbox/test", None).await.refusal();
+    let refused = admin.call("POST", "webhooks/sandbox/test", None).await.refusal();
     assert_eq!(refused, (409, "WEBHOOK_DISABLED".to_owned()));
     assert_eq!(admin.data("POST", "webhooks/sandbox/enable", None, 200).await["enabled"], true);
     let one = json!({ "eventId": tested["eventId"] });
     let replayed = admin.data("POST", "webhooks/sandbox/replay", Some(&one), 200).await;
     assert_eq!(replayed["replayed"], 1, "it was held while the webhook was off");
     admin.data("DELETE", WEBHOOK, None, 200).await;
-    assert_eq!(admin.ask("DELETE", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
+    assert_eq!(admin.call("DELETE", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
     assert_eq!(
-        admin.ask("GET", "webhooks/production", None).await.refusal().1,
+        admin.call("GET", "webhooks/production", None).await.refusal().1,
         "WEBHOOK_NOT_FOUND"
     );
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_refused_makes_no_account() {
+async fn a_refused_webhook_creates_no_account() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let path = "webhooks/production?account=Acme";
     let inside = json!({ "url": "https://10.0.0.1/parcelo", "events": [] });
-    assert_eq!(admin.ask("PUT", path, Some(&inside)).await.refusal().0, 400);
-    assert_eq!(admin.ask("GET", path, None).await.refusal().1, "ACCOUNT_NOT_FOUND");
+    assert_eq!(admin.call("PUT", path, Some(&inside)).await.refusal().0, 400);
+    assert_eq!(admin.call("GET", path, None).await.refusal().1, "ACCOUNT_NOT_FOUND");
 }
 
 #[tokio::test]
-async fn what_a_removed_webhook_was_not_told_waits_for_the_next_one() {
+async fn events_of_a_removed_webhook_wait_for_the_next_one() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let (_, key) = setup.new_key("sandbox");
     let request = json!({ "url": "http://127.0.0.1:9/parcelo" });
     admin.data("PUT", WEBHOOK, Some(&request), 201).await;
-    running.api(&key).created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    running.api(&key).create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     setup.webhooks(&["remove", "--environment", "sandbox"]);
     let logged = admin.get("webhooks/sandbox/deliveries").await;
     assert_eq!(logged[0]["status"], "HELD", "{logged}");
@@ -256,10 +256,10 @@ async fn what_a_removed_webhook_was_not_told_waits_for_the_next_one() {
 }
 
 #[tokio::test]
-async fn accounts_are_apart() {
+async fn accounts_share_neither_keys_nor_webhooks() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let made = admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 201).await;
     let again = admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 200).await;
     assert_eq!(made, again);
@@ -271,18 +271,18 @@ async fn accounts_are_apart() {
     assert_eq!(listed[0]["keyId"], theirs["keyId"]);
     let request = json!({ "url": "http://127.0.0.1:9/acme" });
     admin.data("PUT", "webhooks/sandbox?account=Acme", Some(&request), 201).await;
-    assert_eq!(admin.ask("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
+    assert_eq!(admin.call("GET", WEBHOOK, None).await.refusal().1, "WEBHOOK_NOT_FOUND");
     for path in ["webhooks/sandbox?account=Unknown", "keys?account=No one"] {
-        let missing = admin.ask("GET", path, None).await;
+        let missing = admin.call("GET", path, None).await;
         assert_eq!(missing.refusal(), (404, "ACCOUNT_NOT_FOUND".to_owned()), "{path}");
     }
     let not_ours = format!("keys/{}?account=default", theirs["keyId"].as_str().unwrap());
-    assert_eq!(admin.ask("DELETE", &not_ours, None).await.refusal().1, "KEY_NOT_FOUND");
+    assert_eq!(admin.call("DELETE", &not_ours, None).await.refusal().1, "KEY_NOT_FOUND");
     assert_eq!(admin.get("keys?account=Acme").await[0]["revokedAt"], Value::Null);
     let tested = admin.data("POST", "webhooks/sandbox/test?account=Acme", None, 200).await;
     admin.data("PUT", WEBHOOK, Some(&request), 201).await;
     let event = json!({ "eventId": tested["eventId"] });
-    let stranger = admin.ask("POST", "webhooks/sandbox/replay", Some(&event)).await;
+    let stranger = admin.call("POST", "webhooks/sandbox/replay", Some(&event)).await;
     assert_eq!(stranger.refusal(), (404, "EVENT_NOT_FOUND".to_owned()));
     let names: Vec<_> = setup
         .accounts(&["list"])
@@ -296,12 +296,12 @@ async fn accounts_are_apart() {
 }
 
 #[tokio::test]
-async fn carriers_get_keys_and_their_impossible_reports_are_shown() {
+async fn carriers_get_keys_and_their_refused_events_are_listed() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let (_, api_key) = setup.new_key("sandbox");
-    let number = running.api(&api_key).created(&order("order-0001")).await;
+    let number = running.api(&api_key).create_parcel(&order("order-0001")).await;
     let request = json!({ "name": "Andes Cargo", "environment": "sandbox" });
     let made = admin.data("POST", "carriers", Some(&request), 201).await;
     let now = chrono::Utc::now().to_rfc3339();
@@ -326,7 +326,7 @@ async fn carriers_get_keys_and_their_impossible_reports_are_shown() {
     let path = format!("carriers/{}", made["keyId"].as_str().unwrap());
     assert!(admin.data("DELETE", &path, None, 200).await["revokedAt"].is_string());
     assert_eq!(report().await.refusal().1, "CARRIER_AUTH_FAILED");
-    assert_eq!(admin.ask("DELETE", "carriers/car_1", None).await.refusal().1, "KEY_NOT_FOUND");
+    assert_eq!(admin.call("DELETE", "carriers/car_1", None).await.refusal().1, "KEY_NOT_FOUND");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -340,7 +340,7 @@ async fn a_backup_under_load_has_every_earlier_order() {
         let acknowledged = acknowledged.clone();
         async move {
             for i in 0.. {
-                let number = api.created(&order(&format!("order-{i:05}"))).await;
+                let number = api.create_parcel(&order(&format!("order-{i:05}"))).await;
                 acknowledged.lock().unwrap().push(number);
             }
         }
@@ -363,12 +363,12 @@ async fn a_backup_under_load_has_every_earlier_order() {
 }
 
 #[tokio::test]
-async fn of_many_who_set_a_webhook_at_once_one_is_shown_its_secret() {
+async fn one_of_many_concurrent_webhook_setups_shows_the_secret() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let request = json!({ "url": "http://127.0.0.1:9/parcelo" });
-    let all = (0..16).map(|_| admin.ask("PUT", WEBHOOK, Some(&request)));
+    let all = (0..16).map(|_| admin.call("PUT", WEBHOOK, Some(&request)));
     let answers = futures_util::future::join_all(all).await;
     let made = answers.iter().filter(|answer| answer.status == 201).count();
     let shown = answers.iter().filter(|answer| answer.text().contains("whsec_")).count();
@@ -379,7 +379,7 @@ async fn of_many_who_set_a_webhook_at_once_one_is_shown_its_secret() {
 async fn every_call_needs_a_token_and_answers_as_documented() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let document = Api::new(&admin.url).get("/openapi.json").await.json();
     for (path, item) in document["paths"].as_object().unwrap() {
         let path = path.replace("{environment}", "sandbox").replace("{keyId}", "key_1");
@@ -389,22 +389,22 @@ async fn every_call_needs_a_token_and_answers_as_documented() {
             assert_eq!(refused, (401, "ADMIN_AUTH_FAILED".to_owned()), "{method} {path}");
             let body = &call["requestBody"]["content"]["application/json"]["example"];
             let body = Some(body).filter(|body| !body.is_null());
-            let answer = admin.ask(&method, path.trim_start_matches("/admin/v1/"), body).await;
+            let answer = admin.call(&method, path.trim_start_matches("/admin/v1/"), body).await;
             let status = answer.status.to_string();
             assert!(call["responses"][&status].is_object(), "{method} {path} {status}");
             assert!(answer.status < 500, "{method} {path} {}", answer.text());
         }
-        let wrong = admin.ask("PATCH", path.trim_start_matches("/admin/v1/"), None).await;
+        let wrong = admin.call("PATCH", path.trim_start_matches("/admin/v1/"), None).await;
         assert_eq!(wrong.refusal().0, 405, "{path}");
     }
 }
 
 #[tokio::test]
-async fn no_secret_stands_in_the_log_of_a_whole_session() {
+async fn the_log_of_a_session_contains_no_secret() {
     let setup = TestSetup::new();
     let running = setup.start_with(&[("PARCELO_LOG", "debug")], &[]);
     let greeting = setup.output();
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let mut request = key("Canary key name");
     request["account"] = json!("Canary account");
     let made = admin.data("POST", "keys", Some(&request), 201).await;
@@ -426,10 +426,10 @@ async fn no_secret_stands_in_the_log_of_a_whole_session() {
 }
 
 #[tokio::test]
-async fn a_rotated_key_s_old_secret_works_for_the_overlap() {
+async fn the_old_secret_of_a_rotated_key_works_for_the_overlap() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let made = admin.data("POST", "keys", Some(&key("Warehouse")), 201).await;
     let id = made["keyId"].as_str().unwrap();
     let api = |made: &Value| running.api(&ApiKey::parse(made["key"].as_str().unwrap()).unwrap());
@@ -455,7 +455,7 @@ async fn a_rotated_key_s_old_secret_works_for_the_overlap() {
     }
     for seconds in ["", "-1", "604801", "1.5", "a day"] {
         let path = format!("keys/{id}/rotate?overlapSeconds={}", seconds.replace(' ', "+"));
-        let refused = admin.ask("POST", &path, None).await;
+        let refused = admin.call("POST", &path, None).await;
         assert_eq!(refused.faults(), ["overlapSeconds OUT_OF_RANGE"], "{seconds}");
     }
     let table = [
@@ -463,26 +463,26 @@ async fn a_rotated_key_s_old_secret_works_for_the_overlap() {
         (format!("keys/{id}/rotate?account=Unknown"), "ACCOUNT_NOT_FOUND"),
     ];
     for (path, code) in table {
-        assert_eq!(admin.ask("POST", &path, None).await.refusal().1, code, "{path}");
+        assert_eq!(admin.call("POST", &path, None).await.refusal().1, code, "{path}");
     }
     admin.data("POST", "accounts", Some(&json!({ "name": "Acme" })), 201).await;
     let not_theirs = format!("keys/{id}/rotate?account=Acme");
-    assert_eq!(admin.ask("POST", &not_theirs, None).await.refusal().1, "KEY_NOT_FOUND");
+    assert_eq!(admin.call("POST", &not_theirs, None).await.refusal().1, "KEY_NOT_FOUND");
     admin.data("DELETE", &format!("keys/{id}"), None, 200).await;
-    let revoked = admin.ask("POST", &format!("keys/{id}/rotate"), None).await.refusal();
+    let revoked = admin.call("POST", &format!("keys/{id}/rotate"), None).await.refusal();
     assert_eq!(revoked, (409, "KEY_REVOKED".to_owned()));
     assert_eq!(api(&last).get("/api/v1/health").await.status, 401);
 }
 
 #[tokio::test]
-async fn the_audit_log_says_who_changed_what_and_no_secret() {
+async fn the_audit_log_has_authors_and_changes_but_no_secrets() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let first = setup.audit(&[]);
     let by_start = |entry: &Value| entry["actor"] == "first_start";
     assert!(first.as_array().unwrap().iter().all(by_start), "{first}");
     assert!(first.to_string().contains("password.set"), "{first}");
-    let admin = Admin::of(&setup, &running);
+    let admin = Admin::new(&setup, &running);
     let made = admin.data("POST", "keys", Some(&key("Canary")), 201).await;
     let path = format!("keys/{}", made["keyId"].as_str().unwrap());
     admin.data("POST", &format!("{path}/rotate"), None, 200).await;

@@ -100,7 +100,7 @@ impl Api {
     }
 
     /// Creates an order that must succeed, and returns its tracking number.
-    pub(crate) async fn created(&self, order: &Value) -> String {
+    pub(crate) async fn create_parcel(&self, order: &Value) -> String {
         let answer = self.create(order).await;
         assert_eq!(answer.status, StatusCode::CREATED, "{}", answer.text());
         answer.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned()
@@ -139,7 +139,7 @@ pub(crate) fn order(key: &str) -> Value {
 }
 
 /// Returns the same order with the caller's tracking number.
-pub(crate) fn numbered(key: &str, number: &str) -> Value {
+pub(crate) fn order_with_number(key: &str, number: &str) -> Value {
     with(order(key), "/trackingNumber", json!(number))
 }
 

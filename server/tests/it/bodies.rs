@@ -1,9 +1,9 @@
-//! Memory of a body: no more than its length, however small its packets are.
+//! Memory that the server uses for a request's body: no more than its length, however small its packets are.
 #![cfg(target_os = "linux")]
 
 use std::{fs, io::Write, net::TcpStream};
 
-use crate::running::{Running, TestSetup};
+use crate::running::{RunningServer, TestSetup};
 
 const CREATE: &str = "POST /api/v1/orders/create HTTP/1.1\r\nHost: parcelo.test\r\n\
                       Content-Type: application/json\r\n";
@@ -35,7 +35,7 @@ impl Packet {
 }
 
 /// Returns the server's memory in use, in bytes.
-fn resident(server: &Running) -> u64 {
+fn resident_bytes(server: &RunningServer) -> u64 {
     let pid = server.ready["pid"].as_u64().unwrap();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -43,8 +43,13 @@ fn resident(server: &Running) -> u64 {
 }
 
 /// Returns the growth of the server while unfinished bodies of this length arrive, each byte in a separate packet.
-fn growth(server: &Running, url: &str, head: &str, (packet, length): (Packet, usize)) -> u64 {
-    let before = resident(server);
+fn measure_growth(
+    server: &RunningServer,
+    url: &str,
+    head: &str,
+    (packet, length): (Packet, usize),
+) -> u64 {
+    let before = resident_bytes(server);
     let connect = || TcpStream::connect(url.trim_start_matches("http://")).unwrap();
     let mut lines: Vec<_> = (0..CONNECTIONS).map(|_| connect()).collect();
     let head = format!("{head}{}", packet.header(length));
@@ -58,41 +63,41 @@ fn growth(server: &Running, url: &str, head: &str, (packet, length): (Packet, us
             let _ = line.write_all(packet.bytes());
         }
     }
-    resident(server).saturating_sub(before)
+    resident_bytes(server).saturating_sub(before)
 }
 
-fn api_grows_little(length: usize) {
+fn assert_small_growth(length: usize) {
     let setup = TestSetup::new();
     let (_, key) = setup.new_key("sandbox");
     let server = setup.start(&[]);
     let head = format!("{CREATE}X-API-Key: {}\r\n", key.secret());
     for packet in [Packet::Bare, Packet::Chunk] {
-        let grown = growth(&server, server.sandbox(), &head, (packet, length));
+        let grown = measure_growth(&server, server.sandbox(), &head, (packet, length));
         assert!(grown < MAX_GROWTH_BYTES, "{} MB", grown >> 20);
     }
 }
 
 #[test]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-fn an_order_in_tiny_packets_costs_its_own_length() {
-    api_grows_little(4 << 10);
+fn an_order_in_tiny_packets_uses_memory_of_its_length() {
+    assert_small_growth(4 << 10);
 }
 
 #[test]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-fn orders_of_64_kb_in_tiny_packets_stay_below_32_mb() {
-    api_grows_little(64 << 10);
+fn orders_of_64_kb_in_tiny_packets_use_less_than_32_mb() {
+    assert_small_growth(64 << 10);
 }
 
 #[test]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-fn the_form_to_sign_in_in_tiny_packets_costs_its_own_length() {
+fn a_sign_in_form_in_tiny_packets_uses_memory_of_its_length() {
     let setup = TestSetup::new();
     let server = setup.start(&[]);
     let head = "POST /dashboard/sign-in HTTP/1.1\r\nHost: parcelo.test\r\n\
                 Content-Type: application/x-www-form-urlencoded\r\n";
     for packet in [Packet::Bare, Packet::Chunk] {
-        let grown = growth(&server, server.url("admin"), head, (packet, 4 << 10));
+        let grown = measure_growth(&server, server.url("admin"), head, (packet, 4 << 10));
         assert!(grown < MAX_GROWTH_BYTES, "{} MB", grown >> 20);
     }
 }

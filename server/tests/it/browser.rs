@@ -61,17 +61,17 @@ impl Browser {
         } } });
         let http = reqwest::Client::new();
         let mut browser = Self { driver, http, session: url.clone() };
-        let made = browser.ask(Method::POST, "", &capabilities).await;
+        let made = browser.send_command(Method::POST, "", &capabilities).await;
         browser.session = format!("{url}/{}", made["sessionId"].as_str().unwrap());
         browser
     }
 
-    async fn ask(&self, method: Method, path: &str, body: &Value) -> Value {
-        let answer = self.try_ask(method, path, body).await;
+    async fn send_command(&self, method: Method, path: &str, body: &Value) -> Value {
+        let answer = self.try_command(method, path, body).await;
         answer.unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
-    async fn try_ask(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
+    async fn try_command(&self, method: Method, path: &str, body: &Value) -> Result<Value, Value> {
         let request = self.http.request(method.clone(), format!("{}{path}", self.session));
         let request = if method == Method::POST { request.body(body.to_string()) } else { request };
         let answer = request.send().await.unwrap();
@@ -80,52 +80,52 @@ impl Browser {
         if is_done { Ok(answer["value"].clone()) } else { Err(answer["value"]["message"].clone()) }
     }
 
-    async fn tell(&self, path: &str, body: &Value) -> Value {
-        self.ask(Method::POST, path, body).await
+    async fn post(&self, path: &str, body: &Value) -> Value {
+        self.send_command(Method::POST, path, body).await
     }
 
     /// Executes a command of the browser that `WebDriver` does not have.
-    async fn own(&self, command: &str, values: &Value) -> Value {
-        self.tell("/goog/cdp/execute", &json!({ "cmd": command, "params": values })).await
+    async fn chromium_command(&self, command: &str, values: &Value) -> Value {
+        self.post("/goog/cdp/execute", &json!({ "cmd": command, "params": values })).await
     }
 
-    pub(crate) async fn shape(&self, window: Window) {
+    pub(crate) async fn resize(&self, window: Window) {
         let size = json!({ "width": window.width, "height": window.height,
             "deviceScaleFactor": 1, "mobile": window.width < 600 });
-        self.own("Emulation.setDeviceMetricsOverride", &size).await;
+        self.chromium_command("Emulation.setDeviceMetricsOverride", &size).await;
         let likes = if window.dark { "dark" } else { "light" };
         let likes = json!([{ "name": "prefers-color-scheme", "value": likes }]);
-        self.own("Emulation.setEmulatedMedia", &json!({ "features": likes })).await;
+        self.chromium_command("Emulation.setEmulatedMedia", &json!({ "features": likes })).await;
     }
 
-    pub(crate) async fn go(&self, url: &str) {
-        self.tell("/url", &json!({ "url": url })).await;
+    pub(crate) async fn open(&self, url: &str) {
+        self.post("/url", &json!({ "url": url })).await;
     }
 
-    pub(crate) async fn address(&self) -> String {
-        self.ask(Method::GET, "/url", &json!({})).await.as_str().unwrap().to_owned()
+    pub(crate) async fn current_url(&self) -> String {
+        self.send_command(Method::GET, "/url", &json!({})).await.as_str().unwrap().to_owned()
     }
 
     async fn find(&self, selector: &str) -> String {
         let by = json!({ "using": "css selector", "value": selector });
-        self.tell("/element", &by).await[ELEMENT].as_str().unwrap().to_owned()
+        self.post("/element", &by).await[ELEMENT].as_str().unwrap().to_owned()
     }
 
     /// Clicks an element.
     pub(crate) async fn click(&self, selector: &str) {
         let element = self.find(selector).await;
-        self.tell(&format!("/element/{element}/click"), &json!({})).await;
+        self.post(&format!("/element/{element}/click"), &json!({})).await;
     }
 
     /// Presses a button or a link, and waits for the next page.
     pub(crate) async fn press(&self, selector: &str) {
-        self.look("document.old = true").await;
+        self.run_script("document.old = true").await;
         self.click(selector).await;
         let script = "return document.old !== true && document.readyState === 'complete'";
         let is_new = json!({ "script": script, "args": [] });
         // A page that is being left gives no answer or an error.
         until("the page behind it comes", async || {
-            self.try_ask(Method::POST, "/execute/sync", &is_new).await == Ok(json!(true))
+            self.try_command(Method::POST, "/execute/sync", &is_new).await == Ok(json!(true))
         })
         .await;
     }
@@ -133,20 +133,21 @@ impl Browser {
     /// Fills in a field, replacing its content.
     pub(crate) async fn fill(&self, selector: &str, text: &str) {
         let element = self.find(selector).await;
-        self.tell(&format!("/element/{element}/clear"), &json!({})).await;
-        self.tell(&format!("/element/{element}/value"), &json!({ "text": text })).await;
+        self.post(&format!("/element/{element}/clear"), &json!({})).await;
+        self.post(&format!("/element/{element}/value"), &json!({ "text": text })).await;
     }
 
     /// Returns an element's text as people read it.
     pub(crate) async fn text(&self, selector: &str) -> String {
         let element = self.find(selector).await;
-        let text = self.ask(Method::GET, &format!("/element/{element}/text"), &json!({})).await;
+        let text =
+            self.send_command(Method::GET, &format!("/element/{element}/text"), &json!({})).await;
         text.as_str().unwrap().to_owned()
     }
 
     /// Returns the result of a script, given as the body of a function.
-    pub(crate) async fn look(&self, script: &str) -> Value {
-        self.tell("/execute/sync", &json!({ "script": script, "args": [] })).await
+    pub(crate) async fn run_script(&self, script: &str) -> Value {
+        self.post("/execute/sync", &json!({ "script": script, "args": [] })).await
     }
 
     /// Checks that nothing on the page is wider than its window, by the browser's layout.
@@ -154,19 +155,19 @@ impl Browser {
         let script = "const e=document.documentElement;return e.scrollWidth>e.clientWidth?\
             [...document.querySelectorAll('body *')].filter(x=>x.getBoundingClientRect().right>e.clientWidth)\
             .map(x=>x.outerHTML.slice(0,80)).join('\\n')||'wide':''";
-        let wide = self.look(script).await;
+        let wide = self.run_script(script).await;
         assert_eq!(wide, "", "{what} is too wide");
     }
 
     /// Returns the page's cookies, as the browser keeps them.
     pub(crate) async fn cookies(&self) -> Vec<Value> {
-        let cookies = self.ask(Method::GET, "/cookie", &json!({})).await;
+        let cookies = self.send_command(Method::GET, "/cookie", &json!({})).await;
         cookies.as_array().unwrap().clone()
     }
 
     /// Takes a picture of the window, as PNG.
-    pub(crate) async fn picture(&self) -> Vec<u8> {
-        let picture = self.ask(Method::GET, "/screenshot", &json!({})).await;
+    pub(crate) async fn screenshot(&self) -> Vec<u8> {
+        let picture = self.send_command(Method::GET, "/screenshot", &json!({})).await;
         STANDARD.decode(picture.as_str().unwrap()).unwrap()
     }
 }

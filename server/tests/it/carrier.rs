@@ -8,7 +8,7 @@ use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, numbered, order, send, with},
+    api::{Answer, Api, order, order_with_number, send, with},
     running::TestSetup,
 };
 
@@ -23,7 +23,7 @@ struct Carrier {
 }
 
 impl Carrier {
-    fn of(server: &MockServer) -> Self {
+    fn new(server: &MockServer) -> Self {
         Self::with_key(server.url(), server.carrier_key().secret())
     }
 
@@ -67,8 +67,8 @@ impl Carrier {
 async fn start() -> (MockServer, Api, Carrier, Carrier) {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
-    api.created(&numbered("order-0001", NUMBER)).await;
-    let (one, two) = (Carrier::of(&server), Carrier::of(&server));
+    api.create_parcel(&order_with_number("order-0001", NUMBER)).await;
+    let (one, two) = (Carrier::new(&server), Carrier::new(&server));
     (server, api, one, two)
 }
 
@@ -98,7 +98,7 @@ fn minutes(minutes: u64) -> Duration {
 }
 
 #[tokio::test]
-async fn a_parcel_goes_its_way_scan_by_scan() {
+async fn each_scan_changes_the_status_of_its_parcel() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     let mut delivery = scan("e4", "DELIVERED", "08:40");
@@ -158,7 +158,7 @@ async fn each_event_gets_an_outcome_in_the_order_sent() {
 }
 
 #[tokio::test]
-async fn an_event_that_was_taken_is_a_duplicate_whatever_it_says_now() {
+async fn a_repeated_event_id_is_a_duplicate_even_if_changed() {
     let (server, api, carrier, other) = start().await;
     server.clock().advance(minutes(60)).await;
     let events = [scan("e1", "PICKED_UP", "08:10"), scan("e2", "IN_TRANSIT", "08:20")];
@@ -180,7 +180,7 @@ async fn an_event_that_was_taken_is_a_duplicate_whatever_it_says_now() {
 }
 
 #[tokio::test]
-async fn a_late_scan_only_joins_the_history_in_order() {
+async fn a_late_scan_changes_the_history_but_not_the_status() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     assert_eq!(
@@ -208,7 +208,7 @@ async fn a_late_scan_only_joins_the_history_in_order() {
 }
 
 #[tokio::test]
-async fn a_repeated_status_is_history_and_the_newest_scan_counts() {
+async fn a_repeated_status_is_recorded_and_the_newest_scan_counts() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     let events = [
@@ -230,7 +230,7 @@ async fn a_repeated_status_is_history_and_the_newest_scan_counts() {
 }
 
 #[tokio::test]
-async fn what_only_others_bring_about_no_carrier_can_set() {
+async fn a_carrier_cannot_set_the_statuses_of_the_service() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     for (place, status) in
@@ -246,7 +246,7 @@ async fn what_only_others_bring_about_no_carrier_can_set() {
 }
 
 #[tokio::test]
-async fn a_refused_event_is_judged_anew_when_it_is_sent_again() {
+async fn a_refused_event_is_evaluated_again_when_resent() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     let early = scan("e1", "DELIVERED", "08:40");
@@ -263,7 +263,7 @@ async fn a_refused_event_is_judged_anew_when_it_is_sent_again() {
 fn the_list_of_carrier_keys_keeps_its_columns_apart() {
     let setup = TestSetup::new();
     for environment in ["sandbox", "production"] {
-        setup.carriers(&create(environment, "Andes Cargo"));
+        setup.carriers(&create_arguments(environment, "Andes Cargo"));
     }
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_parcelo-server"));
     command.args(["carriers", "list", "--database", &setup.database()]);
@@ -276,12 +276,12 @@ fn the_list_of_carrier_keys_keeps_its_columns_apart() {
 }
 
 #[tokio::test]
-async fn refused_events_are_kept_for_people_to_look_at() {
+async fn refused_events_are_kept_for_review() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let api = running.api(&setup.new_key("sandbox").1);
-    let number = api.created(&order("order-0001")).await;
-    let made = setup.carriers(&create("sandbox", "Andes Cargo"));
+    let number = api.create_parcel(&order("order-0001")).await;
+    let made = setup.carriers(&create_arguments("sandbox", "Andes Cargo"));
     let carrier = Carrier::with_key(running.sandbox(), made["key"].as_str().unwrap());
     let now = chrono::Utc::now().to_rfc3339();
     let event = |id, status| {
@@ -311,20 +311,20 @@ async fn refused_events_are_kept_for_people_to_look_at() {
 }
 
 #[tokio::test]
-async fn a_sandbox_that_is_reset_forgets_what_carriers_sent_about_it() {
+async fn a_reset_deletes_the_carrier_events_of_the_sandbox() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     let events = [scan("e1", "IN_TRANSIT", "08:30"), scan("e2", "VOIDED", "08:40")];
     assert_eq!(carrier.outcomes(&events).await, ["APPLIED", "ILLEGAL_TRANSITION"]);
     assert_eq!(send(api.request("POST", Operation::ResetSandbox.path())).await.status, 200);
     assert_eq!(carrier.outcomes(&events).await, ["PARCEL_NOT_FOUND", "PARCEL_NOT_FOUND"]);
-    api.created(&numbered("order-0001", NUMBER)).await;
+    api.create_parcel(&order_with_number("order-0001", NUMBER)).await;
     let now = scan("e1", "IN_TRANSIT", "09:00");
     assert_eq!(carrier.outcomes(&[now]).await, ["APPLIED"], "a new parcel under the same number");
 }
 
 #[tokio::test]
-async fn one_to_a_hundred_events_fit_in_a_request() {
+async fn a_request_has_1_to_100_events() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     assert_eq!(carrier.post(&json!({})).await.faults(), ["events REQUIRED"]);
@@ -375,7 +375,7 @@ async fn a_fault_in_any_event_refuses_the_whole_request() {
 }
 
 #[tokio::test]
-async fn a_body_is_read_as_everywhere() {
+async fn a_body_or_path_is_refused_as_in_the_api() {
     let (_server, _api, carrier, _) = start().await;
     let post = |kind: &'static str, body: String| {
         send(carrier.request("POST", EVENTS).header("content-type", kind).body(body))
@@ -420,7 +420,7 @@ async fn without_a_valid_carrier_key_the_answer_is_401() {
 }
 
 #[tokio::test]
-async fn every_answer_to_a_carrier_shows_ten_times_the_limit_of_a_key() {
+async fn a_carrier_has_ten_times_the_rate_limit_of_an_api_key() {
     let (_server, _api, carrier, _) = start().await;
     for answer in [
         carrier.post(&json!({ "events": [scan("e1", "IN_TRANSIT", "08:00")] })).await,
@@ -436,7 +436,7 @@ async fn every_answer_to_a_carrier_shows_ten_times_the_limit_of_a_key() {
 async fn a_carrier_reports_on_the_parcels_of_every_account() {
     let (server, _api, carrier, _) = start().await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
-    other.created(&numbered("order-0001", "SB-OTHERS-0001")).await;
+    other.create_parcel(&order_with_number("order-0001", "SB-OTHERS-0001")).await;
     let theirs =
         with(scan("e2", "IN_TRANSIT", "08:00"), "/trackingNumber", json!("sb-others-0001"));
     let outcomes = carrier.outcomes(&[scan("e1", "PICKED_UP", "08:00"), theirs]).await;
@@ -447,7 +447,7 @@ async fn a_carrier_reports_on_the_parcels_of_every_account() {
 #[tokio::test]
 async fn due_steps_of_a_simulated_journey_come_before_a_scan() {
     let (server, api, carrier, _) = start().await;
-    api.created(&numbered("order-0002", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0002", "SB-SUCCESS-0001")).await;
     let of_it = |event: Value| with(event, "/trackingNumber", json!("SB-SUCCESS-0001"));
     server.clock().advance(minutes(7)).await;
     let events =
@@ -468,15 +468,15 @@ async fn due_steps_of_a_simulated_journey_come_before_a_scan() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_carriers_that_race_for_one_parcel_leave_a_whole_history() {
+async fn two_carriers_racing_for_a_parcel_leave_a_valid_history() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let api = running.api(&setup.new_key("sandbox").1);
-    let number = api.created(&order("order-0001")).await;
+    let number = api.create_parcel(&order("order-0001")).await;
     let now = chrono::Utc::now();
     let mut tasks = tokio::task::JoinSet::new();
     for name in ["One", "Two"] {
-        let made = setup.carriers(&create("sandbox", name));
+        let made = setup.carriers(&create_arguments("sandbox", name));
         let carrier = Carrier::with_key(running.sandbox(), made["key"].as_str().unwrap());
         let event = |place: usize| {
             let status = ["PICKED_UP", "IN_TRANSIT", "CUSTOMS_HOLD", "OUT_FOR_DELIVERY"][place % 4];
@@ -506,7 +506,7 @@ async fn two_carriers_that_race_for_one_parcel_leave_a_whole_history() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_32_copies_of_an_event_one_is_applied() {
+async fn one_of_32_concurrent_copies_of_an_event_is_applied() {
     let (server, api, carrier, _) = start().await;
     server.clock().advance(minutes(60)).await;
     let mut tasks = tokio::task::JoinSet::new();
@@ -523,19 +523,19 @@ async fn of_32_copies_of_an_event_one_is_applied() {
     assert_eq!(history(&api, NUMBER).await.len(), 3);
 }
 
-fn create<'a>(environment: &'a str, name: &'a str) -> [&'a str; 5] {
+fn create_arguments<'a>(environment: &'a str, name: &'a str) -> [&'a str; 5] {
     ["create", "--environment", environment, "--name", name]
 }
 
 #[tokio::test]
-async fn carriers_are_made_and_revoked_while_the_server_runs() {
+async fn carriers_are_created_and_revoked_on_a_running_server() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let api = running.api(&setup.new_key("sandbox").1);
-    let number = api.created(&order("order-0001")).await;
-    let live = setup.carriers(&create("production", "Andes Cargo"));
-    let old = setup.carriers(&create("sandbox", "Andes Cargo"));
-    let new = setup.carriers(&create("sandbox", " Andes Cargo "));
+    let number = api.create_parcel(&order("order-0001")).await;
+    let live = setup.carriers(&create_arguments("production", "Andes Cargo"));
+    let old = setup.carriers(&create_arguments("sandbox", "Andes Cargo"));
+    let new = setup.carriers(&create_arguments("sandbox", " Andes Cargo "));
     let of = |listener, made: &Value| {
         Carrier::with_key(running.url(listener), made["key"].as_str().unwrap())
     };
@@ -567,7 +567,7 @@ async fn carriers_are_made_and_revoked_while_the_server_runs() {
 }
 
 #[test]
-fn the_command_says_what_is_wrong() {
+fn the_carriers_command_explains_wrong_arguments() {
     let setup = TestSetup::new();
     let run = |arguments: &[&str]| {
         let mut command = std::process::Command::new(crate::running::BINARY);
@@ -576,18 +576,18 @@ fn the_command_says_what_is_wrong() {
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let table: [(&[&str], &str); 5] = [
-        (&create("sandbox", "Andes Cargo"), "does not exist or is empty"),
+        (&create_arguments("sandbox", "Andes Cargo"), "does not exist or is empty"),
         (&["list"], "does not exist or is empty"),
         (&["revoke", "car_x"], "does not exist or is empty"),
-        (&create("test", "x"), "sandbox"),
-        (&create("sandbox", ""), "1-100"),
+        (&create_arguments("test", "x"), "sandbox"),
+        (&create_arguments("sandbox", ""), "1-100"),
     ];
     for (arguments, hint) in table {
         let (success, words) = run(arguments);
         assert!(!success && words.contains(hint), "{arguments:?}: {words}");
     }
-    setup.make_database();
-    assert!(run(&create("sandbox", "Andes Cargo")).1.contains("only once"));
+    setup.create_database();
+    assert!(run(&create_arguments("sandbox", "Andes Cargo")).1.contains("only once"));
     assert!(run(&["list"]).0);
     let (success, words) = run(&["revoke", "car_x"]);
     assert!(!success && words.contains("car_x"), "{words}");

@@ -7,7 +7,7 @@ use parcelo::ParcelStatus;
 use parcelo_server::mock::{Builder, Clock, Fired, MockServer};
 
 use crate::{
-    api::{Api, numbered, order},
+    api::{Api, order, order_with_number},
     embedded,
     running::BINARY,
 };
@@ -17,22 +17,22 @@ const JOURNEY: [(i64, &str); 4] =
     [(5, "CUSTOMS_CLEARANCE"), (10, "IN_TRANSIT"), (15, "OUT_FOR_DELIVERY"), (20, "DELIVERED")];
 
 /// Starts a server with a parcel on the journey `SB-SUCCESS-`.
-async fn with_parcel(clock: Clock) -> (MockServer, Api) {
-    parcel_on(embedded::builder().clock(clock)).await
+async fn start_with_parcel(clock: Clock) -> (MockServer, Api) {
+    build_with_parcel(embedded::builder().clock(clock)).await
 }
 
 /// Does the same for a test that pauses tokio's time, which would skip any wait for PostgreSQL's answer.
-async fn paused_with_parcel(clock: Clock) -> (MockServer, Api) {
+async fn start_paused_with_parcel(clock: Clock) -> (MockServer, Api) {
     let (server, api) =
-        parcel_on(embedded::in_memory("the time of tokio is paused").clock(clock)).await;
+        build_with_parcel(embedded::in_memory("the time of tokio is paused").clock(clock)).await;
     tokio::time::pause();
     (server, api)
 }
 
-async fn parcel_on(builder: Builder) -> (MockServer, Api) {
+async fn build_with_parcel(builder: Builder) -> (MockServer, Api) {
     let server = builder.start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     (server, api)
 }
 
@@ -52,7 +52,7 @@ async fn status(api: &Api) -> String {
 
 #[tokio::test]
 async fn a_frozen_clock_fires_the_steps_that_it_passes() {
-    let (server, api) = with_parcel(Clock::frozen(START)).await;
+    let (server, api) = start_with_parcel(Clock::frozen(START)).await;
     let clock = server.clock();
     assert_eq!(clock.now(), start());
     assert_eq!(steps(&clock.advance(Duration::from_secs(299)).await), []);
@@ -64,23 +64,23 @@ async fn a_frozen_clock_fires_the_steps_that_it_passes() {
 }
 
 #[tokio::test]
-async fn a_clock_that_is_set_back_undoes_nothing_and_repeats_nothing() {
-    let (server, api) = with_parcel(Clock::frozen(START)).await;
+async fn a_clock_set_back_neither_undoes_nor_repeats_steps() {
+    let (server, api) = start_with_parcel(Clock::frozen(START)).await;
     server.clock().advance(Duration::from_secs(12 * 60)).await;
     assert_eq!(steps(&server.clock().set("2026-01-05T07:00:00Z").await), []);
     assert_eq!(server.clock().now(), start() - Duration::from_secs(3600));
     assert_eq!(status(&api).await, "IN_TRANSIT");
-    let again = api.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    let again = api.create(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     assert_eq!((again.status, again.header("idempotent-replayed")), (200, "true"));
-    let other = api.created(&order("order-0002")).await;
+    let other = api.create_parcel(&order("order-0002")).await;
     assert_eq!(api.track(&other).await.status, 200);
     assert_eq!(steps(&server.clock().set("2026-01-05T08:12:00Z").await), []);
     assert_eq!(steps(&server.clock().advance(Duration::from_secs(600)).await), JOURNEY[2..]);
 }
 
 #[tokio::test]
-async fn a_ticking_clock_runs_with_the_time_of_a_paused_test() {
-    let (server, api) = paused_with_parcel(Clock::ticking(START)).await;
+async fn a_ticking_clock_follows_the_paused_time_of_tokio() {
+    let (server, api) = start_paused_with_parcel(Clock::ticking(START)).await;
     tokio::time::sleep(Duration::from_secs(25 * 60)).await;
     assert_eq!(server.clock().freeze().await, [], "all had happened by itself");
     let now = server.clock().now();
@@ -92,8 +92,8 @@ async fn a_ticking_clock_runs_with_the_time_of_a_paused_test() {
 }
 
 #[tokio::test]
-async fn a_frozen_clock_can_be_let_run_and_stopped_again() {
-    let (server, _) = paused_with_parcel(Clock::frozen(START)).await;
+async fn a_frozen_clock_can_be_resumed_and_frozen_again() {
+    let (server, _) = start_paused_with_parcel(Clock::frozen(START)).await;
     assert_eq!(server.clock().resume().await, []);
     tokio::time::sleep(Duration::from_secs(7 * 60)).await;
     assert_eq!(steps(&server.clock().advance(Duration::from_secs(240)).await), JOURNEY[1..2]);
@@ -105,8 +105,8 @@ async fn a_frozen_clock_can_be_let_run_and_stopped_again() {
 }
 
 #[tokio::test]
-async fn a_machine_clock_fires_the_steps_that_it_skips() {
-    let (server, api) = with_parcel(Clock::frozen(START)).await;
+async fn a_system_clock_fires_the_steps_that_it_skips() {
+    let (server, api) = start_with_parcel(Clock::frozen(START)).await;
     assert_eq!(steps(&server.clock().follow_system().await), JOURNEY);
     let ahead = server.clock().now() - Utc::now();
     assert!(ahead.num_seconds().abs() < 60, "{ahead}");
@@ -114,8 +114,8 @@ async fn a_machine_clock_fires_the_steps_that_it_skips() {
 }
 
 #[tokio::test]
-async fn a_clock_of_the_machine_can_be_moved_and_stopped() {
-    let (server, _) = with_parcel(Clock::system()).await;
+async fn a_system_clock_can_be_moved_and_frozen() {
+    let (server, _) = start_with_parcel(Clock::system()).await;
     let fired = server.clock().advance(Duration::from_secs(25 * 60)).await;
     assert_eq!(fired.last().map(|fired| &fired.status), Some(&ParcelStatus::Delivered));
     let ahead = server.clock().now() - Utc::now();
@@ -128,12 +128,12 @@ async fn a_clock_of_the_machine_can_be_moved_and_stopped() {
 
 #[tokio::test]
 #[should_panic(expected = "is not an RFC 3339 time")]
-async fn a_time_that_is_none_is_the_tests_own_fault() {
+async fn setting_an_invalid_time_panics() {
     crate::embedded::start().await.clock().set("tomorrow").await;
 }
 
 #[tokio::test]
-async fn a_clock_stays_where_times_have_four_digits() {
+async fn a_clock_stays_within_the_years_0_to_9999() {
     let beyond = Duration::from_secs(8_000 * 366 * 86_400);
     for by in [beyond, Duration::MAX] {
         let advance = tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! The mock server's controls: the calls they refuse, and their messages.
+//! The mock server's controls, the calls under `/__mock/`: what they refuse, and with which message.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ async fn start(clock: Clock) -> Api {
     Api::new(server.url())
 }
 
-async fn frozen() -> Api {
+async fn start_frozen() -> Api {
     start(Clock::frozen("2026-01-05T08:00:00Z")).await
 }
 
@@ -40,8 +40,8 @@ async fn refused(api: &Api, count: usize, key: Value) -> usize {
 }
 
 #[tokio::test]
-async fn where_the_clock_is_frozen_only_a_keys_own_limit_holds() {
-    let api = frozen().await;
+async fn on_a_frozen_clock_only_the_rate_limit_of_a_key_applies() {
+    let api = start_frozen().await;
     assert_eq!(refused(&api, 130, json!({})).await, 0);
     assert_eq!(refused(&api, 13, json!({ "rateLimit": 10 })).await, 3);
     // The limits are those that the server was started with.
@@ -53,8 +53,8 @@ async fn where_the_clock_is_frozen_only_a_keys_own_limit_holds() {
 }
 
 #[tokio::test]
-async fn a_fault_that_contradicts_itself_or_does_nothing_is_refused() {
-    let api = frozen().await;
+async fn a_contradictory_or_ineffective_fault_is_refused() {
+    let api = start_frozen().await;
     let table = [
         (json!({ "fault": "close", "nth": 2, "first": 3 }), "first", "leave out first"),
         (json!({ "fault": "close", "nth": 2, "probability": 0.5 }), "probability", "two faults"),
@@ -99,8 +99,8 @@ async fn a_fault_that_contradicts_itself_or_does_nothing_is_refused() {
 }
 
 #[tokio::test]
-async fn a_new_inbox_takes_the_place_of_the_one_before() {
-    let api = frozen().await;
+async fn a_new_inbox_replaces_the_previous_one() {
+    let api = start_frozen().await;
     let first = post(&api, "webhooks", &json!({})).await.json()["url"].as_str().unwrap().to_owned();
     let address = first.trim_start_matches("http://").trim_end_matches('/').to_owned();
     assert!(tokio::net::TcpStream::connect(&address).await.is_ok());
@@ -115,7 +115,7 @@ async fn a_new_inbox_takes_the_place_of_the_one_before() {
 }
 
 #[tokio::test]
-async fn webhooks_go_to_the_suite_s_handler_with_its_secret() {
+async fn webhooks_go_to_the_handler_of_the_suite_signed_for_it() {
     let api = start(Clock::system()).await;
     let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
     let handler = Receiver::start().await;
@@ -123,7 +123,7 @@ async fn webhooks_go_to_the_suite_s_handler_with_its_secret() {
     let answer = post(&api, "webhooks", &asked).await.json();
     assert_eq!(answer["url"], handler.url);
     let secret = answer["secret"].as_str().unwrap();
-    api.clone().key(&key).created(&order("handler-0001")).await;
+    api.clone().key(&key).create_parcel(&order("handler-0001")).await;
     handler.wait_for(|came| came.len() == 2).await;
     let kinds: Vec<_> = handler.events(secret).iter().map(|event| event.data.kind()).collect();
     assert_eq!(kinds, [EventKind::ParcelCreated, EventKind::ParcelStatusChanged]);
@@ -133,8 +133,8 @@ async fn webhooks_go_to_the_suite_s_handler_with_its_secret() {
 }
 
 #[tokio::test]
-async fn a_handler_that_cannot_be_sent_to_is_refused_with_the_reason() {
-    let api = frozen().await;
+async fn a_handler_that_webhooks_cannot_reach_is_refused() {
+    let api = start_frozen().await;
     for (wrong, field, word) in [
         (json!({ "url": "ftp://127.0.0.1/" }), "body", "http"),
         (json!({ "url": "http://10.0.0.1/" }), "body", "not a public one"),
@@ -151,8 +151,8 @@ async fn a_handler_that_cannot_be_sent_to_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn a_control_takes_json_whatever_its_media_type_says() {
-    let api = frozen().await;
+async fn a_control_parses_json_under_any_media_type() {
+    let api = start_frozen().await;
     for kind in [None, Some("application/x-www-form-urlencoded"), Some("text/plain"), Some("")] {
         let mut request = api.request("POST", "/__mock/clock").body(r#"{"advance": 1}"#);
         if let Some(kind) = kind {
@@ -166,8 +166,8 @@ async fn a_control_takes_json_whatever_its_media_type_says() {
 }
 
 #[tokio::test]
-async fn every_refusal_is_an_envelope_with_an_id_of_its_own() {
-    let api = frozen().await;
+async fn every_refusal_is_an_error_envelope_with_a_request_id() {
+    let api = start_frozen().await;
     let mut ids = std::collections::BTreeSet::new();
     for (method, path, expected) in [
         ("POST", "/__mock/parcels/%FF/status", (404, "PARCEL_NOT_FOUND")),
@@ -189,22 +189,22 @@ async fn every_refusal_is_an_envelope_with_an_id_of_its_own() {
 }
 
 #[tokio::test]
-async fn refused_controls_take_nothing_from_the_servers_ids() {
+async fn refused_controls_use_up_no_seeded_ids() {
     let mut numbers = Vec::new();
     for refusals in [0, 3] {
-        let api = frozen().await;
+        let api = start_frozen().await;
         let key = post(&api, "keys", &json!({})).await.json()["key"].as_str().unwrap().to_owned();
         for _ in 0..refusals {
             assert_eq!(post(&api, "faults", &json!({})).await.status, 400);
         }
-        numbers.push(api.key(&key).created(&order("order-0001")).await);
+        numbers.push(api.key(&key).create_parcel(&order("order-0001")).await);
     }
     assert_eq!(numbers[0], numbers[1]);
 }
 
 #[tokio::test]
-async fn a_refused_duration_says_which_form_is_right() {
-    let api = frozen().await;
+async fn a_refused_duration_explains_the_valid_form() {
+    let api = start_frozen().await;
     let moved = |advance: Value| {
         let (api, body) = (&api, json!({ "advance": advance }));
         async move { post(api, "clock", &body).await }
@@ -222,8 +222,8 @@ async fn a_refused_duration_says_which_form_is_right() {
 }
 
 #[tokio::test]
-async fn a_key_has_a_sound_name_and_account() {
-    let api = frozen().await;
+async fn a_key_needs_a_valid_name_and_account() {
+    let api = start_frozen().await;
     let table = [
         (json!({ "account": "" }), "account REQUIRED"),
         (json!({ "account": "  " }), "account REQUIRED"),
@@ -245,8 +245,8 @@ async fn a_key_has_a_sound_name_and_account() {
 }
 
 #[tokio::test]
-async fn where_all_is_optional_there_need_be_no_body() {
-    let api = frozen().await;
+async fn controls_without_required_fields_need_no_body() {
+    let api = start_frozen().await;
     for (control, member) in [("keys", "key"), ("webhooks", "url")] {
         let answer = send(api.request("POST", &format!("/__mock/{control}"))).await;
         assert!(answer.status == 200 && answer.json()[member].is_string(), "{}", answer.text());
@@ -258,8 +258,8 @@ async fn where_all_is_optional_there_need_be_no_body() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_misspelt_is_refused() {
-    let api = frozen().await;
+async fn a_misspelt_query_parameter_is_refused() {
+    let api = start_frozen().await;
     for (query, status) in [
         ("", 200),
         ("?operation=Health", 200),
@@ -273,7 +273,7 @@ async fn a_question_that_is_misspelt_is_refused() {
 }
 
 #[test]
-fn a_suite_that_is_no_command_is_refused() {
+fn a_suite_that_is_not_a_command_is_refused() {
     for nothing in ["", "  ", "\n"] {
         let output = Command::new(BINARY).args(["mock", "--exec", nothing]).output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();

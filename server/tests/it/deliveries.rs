@@ -1,4 +1,4 @@
-//! Webhooks of the real server process: its admin commands, and events that survive kill -9.
+//! Webhooks of the real server process: the commands that manage them, and events that survive `kill -9`.
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
-    api::{Api, numbered, order},
+    api::{Api, order, order_with_number},
     running::{BINARY, TestSetup},
     waiting::{LONG, found, until},
 };
@@ -50,11 +50,11 @@ impl Receiver {
             }
             StatusCode::NO_CONTENT
         });
-        tokio::spawn(async move { axum_serve(socket, routes).await });
+        tokio::spawn(async move { serve_routes(socket, routes).await });
         receiver
     }
 
-    fn answer(&self, answers: bool) {
+    fn set_answering(&self, answers: bool) {
         *self.answers.lock().unwrap() = answers;
     }
 
@@ -64,7 +64,7 @@ impl Receiver {
         tokio::time::timeout(LONG, enough).await.expect("the webhooks come").unwrap();
     }
 
-    /// Returns whether the request at this index is signed with the secret.
+    /// Returns `true` if the request at this index is signed with the secret.
     pub(crate) fn is_signed(&self, place: usize, secret: &str) -> bool {
         let (headers, body) = self.came.borrow()[place].clone();
         Webhook::new([secret]).unwrap().verify(&headers, &body).is_ok()
@@ -80,33 +80,33 @@ impl Receiver {
     }
 }
 
-async fn axum_serve(socket: TcpListener, routes: Router) {
+async fn serve_routes(socket: TcpListener, routes: Router) {
     let stop = parcelo_server::internals::Stop::default();
     parcelo_server::internals::Listener::start(socket, routes, stop).finish().await;
 }
 
-fn webhooks(setup: &TestSetup, command: &str, more: &[&str]) -> Value {
+fn run_webhooks_command(setup: &TestSetup, command: &str, more: &[&str]) -> Value {
     setup.webhooks(&[&[command], &ENVIRONMENT[..], more].concat())
 }
 
-fn id(headers: &HeaderMap) -> String {
+fn event_id(headers: &HeaderMap) -> String {
     headers[ID].to_str().unwrap().to_owned()
 }
 
 /// The variables of a machine without trusted certificates, like `debian:*-slim` and `scratch`.
-const NO_ROOTS: [(&str, &str); 2] =
+const NO_ROOT_CERTIFICATES: [(&str, &str); 2] =
     [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_without_root_certificates_sends_webhooks() {
     let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
-    let mut running = setup.start_with(&NO_ROOTS, &[]);
+    let mut running = setup.start_with(&NO_ROOT_CERTIFICATES, &[]);
     setup.new_key("sandbox");
-    webhooks(&setup, "set", &["--url", &receiver.url]);
-    webhooks(&setup, "test", &[]);
+    run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
+    run_webhooks_command(&setup, "test", &[]);
     // The first attempt is logged, whatever its outcome.
     let attempt = loop {
-        let logged = webhooks(&setup, "deliveries", &[]);
+        let logged = run_webhooks_command(&setup, "deliveries", &[]);
         let attempt = logged[0]["attempts"][0].clone();
         if attempt.is_object() {
             break attempt;
@@ -119,18 +119,22 @@ async fn a_machine_without_root_certificates_sends_webhooks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn webhooks_are_managed_while_the_server_runs() {
+async fn webhooks_are_managed_on_a_running_server() {
     let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
     // A proxy would be asked for addresses that were never checked.
     let proxies =
         ["HTTP_PROXY", "http_proxy", "ALL_PROXY"].map(|name| (name, "http://127.0.0.1:9"));
     let running = setup.start_with(&proxies, &[]);
     let api = running.api(&setup.new_key("sandbox").1);
-    let set = webhooks(&setup, "set", &["--url", &receiver.url, "--events", "parcel.created"]);
+    let set = run_webhooks_command(
+        &setup,
+        "set",
+        &["--url", &receiver.url, "--events", "parcel.created"],
+    );
     let secret = set["secret"].as_str().unwrap();
     assert_eq!((set["url"].as_str(), secret.len()), (Some(receiver.url.as_str()), 50));
     assert_eq!(set["events"], serde_json::json!(["parcel.status_changed", "parcel.created"]));
-    let test = webhooks(&setup, "test", &[]);
+    let test = run_webhooks_command(&setup, "test", &[]);
     receiver.wait_for(|came| came.len() == 1).await;
     assert_eq!(receiver.events(secret)[0].data, EventData::Test);
     assert_eq!(
@@ -138,28 +142,28 @@ async fn webhooks_are_managed_while_the_server_runs() {
         test["eventId"].as_str()
     );
 
-    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     receiver.wait_for(|came| came.len() == 3).await;
-    let shown = webhooks(&setup, "show", &[]);
+    let shown = run_webhooks_command(&setup, "show", &[]);
     assert!(shown.get("secret").is_none() && shown["enabled"] == true, "{shown}");
-    let again = webhooks(&setup, "set", &["--url", &receiver.url]);
+    let again = run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
     assert_eq!(again["secret"], set["secret"], "another address is no other secret");
-    let rotated = webhooks(&setup, "rotate-secret", &[]);
+    let rotated = run_webhooks_command(&setup, "rotate-secret", &[]);
     assert_ne!(rotated["secret"], set["secret"]);
 
-    assert_eq!(webhooks(&setup, "disable", &[])["disabledBy"], "OPERATOR");
-    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
-    assert_eq!(webhooks(&setup, "enable", &[])["enabled"], true);
+    assert_eq!(run_webhooks_command(&setup, "disable", &[])["disabledBy"], "OPERATOR");
+    api.create_parcel(&order_with_number("order-0002", "SB-NORMAL-0002")).await;
+    assert_eq!(run_webhooks_command(&setup, "enable", &[])["enabled"], true);
     let later = ["--since", "2999-01-01T00:00:00Z"];
-    assert_eq!(webhooks(&setup, "replay", &later)["replayed"], 0);
+    assert_eq!(run_webhooks_command(&setup, "replay", &later)["replayed"], 0);
     let earlier = ["--since", "2026-01-01T00:00:00Z"];
-    assert_eq!(webhooks(&setup, "replay", &earlier)["replayed"], 1);
+    assert_eq!(run_webhooks_command(&setup, "replay", &earlier)["replayed"], 1);
     receiver.wait_for(|came| came.len() == 4).await;
     for secret in [secret, rotated["secret"].as_str().unwrap()] {
         assert!(receiver.is_signed(3, secret), "old and new secret sign");
     }
     let logged = loop {
-        let logged = webhooks(&setup, "deliveries", &["--limit", "1"]);
+        let logged = run_webhooks_command(&setup, "deliveries", &["--limit", "1"]);
         if logged[0]["status"] == "DELIVERED" {
             break logged;
         }
@@ -168,15 +172,15 @@ async fn webhooks_are_managed_while_the_server_runs() {
     assert_eq!((attempt["attempt"].as_u64(), attempt["httpStatus"].as_u64()), (Some(1), Some(204)));
     assert_eq!(logged[0]["trackingNumber"], "SB-NORMAL-0002");
     let event = logged[0]["eventId"].as_str().unwrap();
-    assert_eq!(webhooks(&setup, "replay", &["--event", event])["replayed"], 1);
+    assert_eq!(run_webhooks_command(&setup, "replay", &["--event", event])["replayed"], 1);
     receiver.wait_for(|came| came.len() == 5).await;
-    assert_eq!(id(&receiver.came.borrow()[4].0), event);
+    assert_eq!(event_id(&receiver.came.borrow()[4].0), event);
     running.stop();
     assert!(!setup.output().contains("whsec_"), "{}", setup.output());
 }
 
 #[test]
-fn a_command_says_what_is_wrong() {
+fn the_webhooks_command_explains_wrong_arguments() {
     let setup = TestSetup::new();
     setup.accounts(&["create", "default"]);
     let run = |arguments: &[&str]| {
@@ -208,41 +212,41 @@ fn a_command_says_what_is_wrong() {
     }
     let accounts = setup.accounts(&["list"]);
     assert_eq!(accounts.as_array().unwrap().len(), 1, "what is refused makes no account");
-    webhooks(&setup, "set", &["--url", "http://127.0.0.1:9/hook"]);
+    run_webhooks_command(&setup, "set", &["--url", "http://127.0.0.1:9/hook"]);
     let unknown = "evt_01JH8Z0000000000000000000A";
     let message = run(&["replay", "--environment", "sandbox", "--event", unknown]);
     assert!(message.contains("no event with this id"), "{message}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_kill_between_post_and_mark_sends_the_same_event_again() {
+async fn an_event_is_sent_again_if_killed_before_it_is_recorded() {
     let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
     let mut running = setup.start(&[]);
     let key = setup.new_key("sandbox").1;
-    webhooks(&setup, "set", &["--url", &receiver.url]);
-    receiver.answer(false);
-    running.api(&key).created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
+    receiver.set_answering(false);
+    running.api(&key).create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     receiver.wait_for(|came| came.len() == 1).await;
     running.kill();
-    receiver.answer(true);
+    receiver.set_answering(true);
     let _restarted = setup.start(&[]);
     receiver.wait_for(|came| came.len() == 2).await;
     let came = receiver.came.borrow();
-    assert_eq!(id(&came[0].0), id(&came[1].0));
+    assert_eq!(event_id(&came[0].0), event_id(&came[1].0));
     assert_eq!(came[0].1, came[1].1, "and the same bytes");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_that_is_switched_off_is_heard_of() {
+async fn a_webhook_turned_off_by_the_server_is_reported() {
     let setup = TestSetup::new();
     let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/their-secret-path", socket.local_addr().unwrap());
     let routes = Router::new().fallback(|| async { StatusCode::GONE });
-    tokio::spawn(axum_serve(socket, routes));
+    tokio::spawn(serve_routes(socket, routes));
     let running = setup.start(&[]);
     let api = running.api(&setup.new_key("sandbox").1);
-    webhooks(&setup, "set", &["--url", &url]);
-    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    run_webhooks_command(&setup, "set", &["--url", &url]);
+    api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     let log = found("the log says so", async || {
         let log = setup.output();
         log.contains("a webhook is off").then_some(log)
@@ -253,7 +257,7 @@ async fn a_webhook_that_is_switched_off_is_heard_of() {
         assert!(line.contains(word), "{word}: {line}");
     }
     assert!(!log.contains("their-secret-path") && !log.contains("whsec_"), "{log}");
-    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    api.create_parcel(&order_with_number("order-0002", "SB-NORMAL-0002")).await;
     let text = Api::new(running.url("admin")).get("/metrics").await.text();
     for sample in [
         "parcelo_webhook_deliveries_total{environment=\"sandbox\",outcome=\"gone\"} 1",
@@ -266,21 +270,21 @@ async fn a_webhook_that_is_switched_off_is_heard_of() {
 }
 
 /// Returns the number of kills under load; `PARCELO_KILLS` sets another one.
-fn kills() -> u32 {
+fn kill_count() -> u32 {
     std::env::var("PARCELO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(50)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-async fn no_event_of_an_acknowledged_order_is_lost_over_kills() {
+async fn no_event_of_an_acknowledged_order_is_lost_by_kills() {
     let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
     let unlimited = ["--sandbox-rate-limit", "1000000"];
     let mut running = setup.start(&unlimited);
     let key = setup.new_key("sandbox").1;
-    webhooks(&setup, "set", &["--url", &receiver.url]);
+    run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
     let mut random = fastrand::Rng::with_seed(1);
     let mut created = BTreeSet::new();
-    for cycle in 0..kills() {
+    for cycle in 0..kill_count() {
         let api = running.api(&key);
         let load = tokio::spawn(async move {
             let mut acknowledged = Vec::new();
@@ -311,42 +315,43 @@ async fn no_event_of_an_acknowledged_order_is_lost_over_kills() {
     };
     receiver.wait_for(|came| numbers(came).is_superset(&created)).await;
     let came = receiver.came.borrow();
-    let ids: BTreeSet<_> = came.iter().map(|(headers, _)| id(headers)).collect();
+    let ids: BTreeSet<_> = came.iter().map(|(headers, _)| event_id(headers)).collect();
     assert_eq!(ids.len(), numbers(&came).len(), "each parcel's event has one id");
     println!(
         "{} events over {} kills: 0 lost, {} sent again",
         ids.len(),
-        kills(),
+        kill_count(),
         came.len() - ids.len()
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-async fn an_endpoint_that_hangs_is_given_15_s_and_tried_again() {
+async fn an_endpoint_that_hangs_times_out_after_15_s_and_is_retried() {
     use parcelo_server::mock::Reply;
     let server = crate::embedded::start().await;
     let api = crate::api::Api::with_key(server.url(), &server.key().issue());
     let inbox = server.webhook_inbox().reply([Reply::hang()]).start().await;
-    api.created(&order("order-0001")).await;
+    api.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::from_secs(10)).await;
     let answers: Vec<_> = inbox.deliveries().iter().map(|delivery| delivery.status).collect();
     assert_eq!(answers, [0, 200]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sandboxs_webhooks_reach_this_machine_with_a_flag_only() {
+async fn sandbox_webhooks_reach_loopback_with_a_flag_only() {
     let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
     let without = ("PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK", "false");
     setup.accounts(&["create", "default"]);
-    webhooks(&setup, "set", &["--url", &receiver.url]);
+    run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
     let running = setup.start_with(&[without], &[]);
-    webhooks(&setup, "test", &[]);
-    let attempted = || webhooks(&setup, "deliveries", &[])[0]["attempts"].get(0).is_some();
+    run_webhooks_command(&setup, "test", &[]);
+    let attempted =
+        || run_webhooks_command(&setup, "deliveries", &[])[0]["attempts"].get(0).is_some();
     until("it was tried", async || attempted()).await;
     assert!(receiver.came.borrow().is_empty(), "no one was called");
     drop(running);
     let _running = setup.start(&[]);
-    webhooks(&setup, "test", &[]);
+    run_webhooks_command(&setup, "test", &[]);
     receiver.wait_for(|came| !came.is_empty()).await;
 }

@@ -1,4 +1,4 @@
-//! Files and disks: a file of another program, one that was deleted or replaced, one that cannot be read.
+//! Database files that are damaged, deleted, replaced, unreadable or of another program, and backups on a full disk.
 
 use std::{
     fs,
@@ -13,14 +13,14 @@ use tokio::task::JoinSet;
 
 use crate::{
     api::{Api, order, try_send},
-    running::{BINARY, Running, TestSetup},
+    running::{BINARY, RunningServer, TestSetup},
     waiting::{LONG, pause, until},
 };
 
-/// The signal for a file that grows too large.
+/// The signal to a process whose file exceeds its size limit.
 const SIGXFSZ: i32 = 25;
 
-fn listed(folder: &Path) -> Vec<PathBuf> {
+fn list_files(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
 }
 
@@ -32,7 +32,7 @@ fn large_database(setup: &TestSetup) {
 }
 
 #[test]
-fn a_killed_backup_never_stands_under_its_final_name() {
+fn a_killed_backup_leaves_no_file_under_its_final_name() {
     let setup = TestSetup::on_file("only a file has a backup command");
     large_database(&setup);
     // The system kills the process where one of its files exceeds this many blocks.
@@ -45,7 +45,7 @@ fn a_killed_backup_never_stands_under_its_final_name() {
         backup.args(["-c", &killed, "sh", BINARY, "backup", "--database", &setup.database()]);
         let status = backup.arg(&copy).stdout(Stdio::null()).status().unwrap();
         assert_eq!(status.signal(), Some(SIGXFSZ), "{blocks}: {status}");
-        let left = listed(&folder);
+        let left = list_files(&folder);
         assert!(left.len() == 1 && left[0] != copy, "{blocks}: {left:?}");
     }
 }
@@ -58,9 +58,9 @@ fn a_backup_leaves_nothing_but_itself() {
     fs::create_dir(&folder).unwrap();
     let copy = folder.join("copy.db");
     setup.backup(&copy);
-    assert_eq!(listed(&folder), std::slice::from_ref(&copy));
+    assert_eq!(list_files(&folder), std::slice::from_ref(&copy));
     assert!(setup.refused_backup(&copy).contains("exists already"));
-    assert_eq!(listed(&folder), [copy]);
+    assert_eq!(list_files(&folder), [copy]);
 }
 
 #[test]
@@ -80,11 +80,11 @@ fn a_backup_on_a_full_disk_names_the_copy_and_removes_it() {
     let words = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{words}");
     assert!(words.contains("copy.db") && !words.contains("parcelo.db"), "{words}");
-    assert_eq!(listed(&folder), Vec::<PathBuf>::new());
+    assert_eq!(list_files(&folder), Vec::<PathBuf>::new());
 }
 
-/// Returns the reason why a command does not take the database.
-fn refused(setup: &TestSetup, arguments: &[&str]) -> String {
+/// Runs a command that must refuse the database, and returns its message.
+fn run_refused(setup: &TestSetup, arguments: &[&str]) -> String {
     if arguments == ["serve"] {
         return setup.refused_start();
     }
@@ -102,7 +102,7 @@ const COMMANDS: [&[&str]; 3] = [
 ];
 
 #[test]
-fn a_foreign_file_is_refused_in_one_sentence_and_unchanged() {
+fn a_file_of_another_program_is_refused_and_unchanged() {
     let foreign = |path: &Path| {
         let db = Connection::open(path).unwrap();
         db.execute_batch("CREATE TABLE meta (name TEXT, value BLOB); PRAGMA user_version = 3;")
@@ -122,7 +122,7 @@ fn a_foreign_file_is_refused_in_one_sentence_and_unchanged() {
         make(&file);
         let before = fs::read(&file).unwrap();
         for arguments in COMMANDS {
-            let words = refused(&setup, arguments);
+            let words = run_refused(&setup, arguments);
             assert!(words.contains("is not a Parcelo database"), "{arguments:?}: {words}");
             assert_eq!(words.trim_end().lines().count(), 1, "{words}");
             assert!(fs::read(&file).unwrap() == before, "{arguments:?} changed it");
@@ -131,12 +131,12 @@ fn a_foreign_file_is_refused_in_one_sentence_and_unchanged() {
 }
 
 #[tokio::test]
-async fn an_empty_file_is_a_new_database_for_the_server_only() {
+async fn only_the_server_turns_an_empty_file_into_a_database() {
     let setup = TestSetup::on_file("the test damages or moves the file");
     let file = setup.path("parcelo.db");
     fs::write(&file, "").unwrap();
     for arguments in &COMMANDS[1..] {
-        let words = refused(&setup, arguments);
+        let words = run_refused(&setup, arguments);
         assert!(words.contains("is empty"), "{arguments:?}: {words}");
         assert_eq!(fs::metadata(&file).unwrap().len(), 0, "{arguments:?}");
     }
@@ -159,8 +159,8 @@ fn a_hard_link_or_deleted_lock_admits_no_second_server() {
 }
 
 /// Runs clients that create orders until the server is gone. Returns the number that it acknowledged after `since`.
-async fn acknowledged_after(
-    running: &Running,
+async fn create_until_refused(
+    running: &RunningServer,
     key: &parcelo::ApiKey,
     harm: impl FnOnce(),
 ) -> usize {
@@ -183,7 +183,7 @@ async fn acknowledged_after(
             late
         });
     }
-    running.api(key).created(&order("order-before")).await;
+    running.api(key).create_parcel(&order("order-before")).await;
     harm();
     sender.send_replace(true);
     let late = tokio::time::timeout(LONG, clients.join_all()).await;
@@ -191,12 +191,12 @@ async fn acknowledged_after(
 }
 
 /// A way to damage the database file.
-type Harm = fn(&TestSetup, &str);
+type Damage = fn(&TestSetup, &str);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_order_is_acknowledged_after_its_file_is_gone() {
-    let delete: Harm = |setup, name| fs::remove_file(setup.path(name)).unwrap();
-    let replace: Harm = |setup, name| {
+    let delete: Damage = |setup, name| fs::remove_file(setup.path(name)).unwrap();
+    let replace: Damage = |setup, name| {
         fs::copy(setup.path(name), setup.path("other")).unwrap();
         fs::rename(setup.path("other"), setup.path(name)).unwrap();
     };
@@ -205,7 +205,7 @@ async fn no_order_is_acknowledged_after_its_file_is_gone() {
         let setup = TestSetup::on_file("the test damages or moves the file");
         let mut running = setup.start(&["--sandbox-rate-limit", "1000000"]);
         let key = setup.new_key("sandbox").1;
-        let late = acknowledged_after(&running, &key, || harm(&setup, name)).await;
+        let late = create_until_refused(&running, &key, || harm(&setup, name)).await;
         assert_eq!(late, 0, "{name}");
         assert_eq!(running.wait(), Some(1), "{name}: {}", setup.output());
         let output = setup.output();
@@ -214,7 +214,7 @@ async fn no_order_is_acknowledged_after_its_file_is_gone() {
 }
 
 #[tokio::test]
-async fn a_deleted_file_is_noticed_without_any_write() {
+async fn a_deleted_database_is_noticed_without_any_write() {
     let setup = TestSetup::on_file("the test damages or moves the file");
     let mut running = setup.start(&[]);
     fs::remove_file(setup.path("parcelo.db")).unwrap();
@@ -222,20 +222,20 @@ async fn a_deleted_file_is_noticed_without_any_write() {
 }
 
 /// Overwrites the whole file, as a dying disk does.
-fn spoil(file: &Path) {
+fn corrupt(file: &Path) {
     let length = fs::metadata(file).unwrap().len();
     let noise = vec![0xA5; usize::try_from(length).unwrap()];
     fs::File::options().write(true).open(file).unwrap().write_all_at(&noise, 0).unwrap();
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_read_is_not_ready_and_then_ends() {
+async fn a_server_that_cannot_read_is_not_ready_and_then_exits() {
     let setup = TestSetup::on_file("the test damages or moves the file");
     setup.new_key("sandbox");
     let mut running = setup.start(&[]);
     let api = Api::new(running.sandbox());
     assert_eq!(api.get("/readyz").await.status, 200);
-    spoil(&setup.path("parcelo.db"));
+    corrupt(&setup.path("parcelo.db"));
     // The server is not ready after two seconds of this, and gives up after six.
     until("it is not ready", async || api.get("/readyz").await.status == 503).await;
     assert_eq!(running.wait(), Some(1), "{}", setup.output());

@@ -1,4 +1,4 @@
-//! The OpenAPI document: served, checked in, and true.
+//! The OpenAPI documents: the checked-in files are those that the server serves, and every example works.
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc};
 
@@ -7,38 +7,39 @@ use parcelo_server::mock::MockServer;
 use serde_json::Value;
 
 use crate::{
-    api::{Api, numbered, send},
+    api::{Api, order_with_number, send},
     running::TestSetup,
 };
 
-fn of_docs(name: &str) -> PathBuf {
+fn docs_path(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs")).join(name)
 }
 
-pub(crate) async fn served_by(url: &str) -> Value {
+pub(crate) async fn fetch_document(url: &str) -> Value {
     let answer = Api::new(url).get("/openapi.json").await;
     assert_eq!((answer.status, answer.header("content-type")), (200, "application/json"));
     answer.json()
 }
 
 pub(crate) async fn served() -> Value {
-    served_by(crate::embedded::start().await.url()).await
+    fetch_document(crate::embedded::start().await.url()).await
 }
 
 /// Starts a mock server with controls, as `parcelo-server mock` does.
-pub(crate) async fn controlled() -> Arc<MockServer> {
+pub(crate) async fn server_with_controls() -> Arc<MockServer> {
     let server = crate::embedded::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
     server.unwrap()
 }
 
-/// That these describe the code is a test of the library, which writes them too, and has the mock server's.
+/// A test of the library checks that these documents describe the code. It writes them too, and covers the mock
+/// server's.
 #[tokio::test]
 async fn the_checked_in_documents_are_those_that_are_served() {
-    let of_admin = served_by(TestSetup::new().start(&[]).url("admin")).await;
+    let of_admin = fetch_document(TestSetup::new().start(&[]).url("admin")).await;
     let all = [("openapi.json", served().await), ("openapi-admin.json", of_admin)];
     for (name, served) in all {
         let served = serde_json::to_string_pretty(&served).unwrap() + "\n";
-        let checked_in = std::fs::read_to_string(of_docs(name)).unwrap_or_default();
+        let checked_in = std::fs::read_to_string(docs_path(name)).unwrap_or_default();
         assert!(checked_in == served, "docs/{name} is not what is served: build again");
     }
 }
@@ -55,14 +56,15 @@ fn controls(document: &Value) -> Vec<(String, String, &Value)> {
 }
 
 #[tokio::test]
-async fn the_mock_document_has_service_and_the_guide_s_controls() {
-    let (mock, service) = (served_by(controlled().await.url()).await, served().await);
+async fn the_mock_document_has_the_service_and_all_controls() {
+    let (mock, service) =
+        (fetch_document(server_with_controls().await.url()).await, served().await);
     for (path, item) in service["paths"].as_object().unwrap() {
         assert_eq!(mock["paths"][path], *item, "{path}");
     }
     let documented: BTreeSet<_> =
         controls(&mock).into_iter().map(|(method, path, _)| [method, path]).collect();
-    let guide = std::fs::read_to_string(of_docs("testing.md")).unwrap();
+    let guide = std::fs::read_to_string(docs_path("testing.md")).unwrap();
     let rows = guide.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     let calls = rows.filter_map(|call| call.split_once(' '));
     let of_guide = calls.map(|(method, path)| [method.to_owned(), path.to_owned()]).collect();
@@ -70,12 +72,12 @@ async fn the_mock_document_has_service_and_the_guide_s_controls() {
 }
 
 #[tokio::test]
-async fn every_control_takes_its_example_and_answers_as_documented() {
-    let server = controlled().await;
-    let document = served_by(server.url()).await;
+async fn every_control_accepts_its_example_and_answers_as_documented() {
+    let server = server_with_controls().await;
+    let document = fetch_document(server.url()).await;
     let key = server.key().issue();
     let api = Api::with_key(server.url(), &key);
-    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     for (method, path, call) in controls(&document) {
         let example = &call["requestBody"]["content"]["application/json"]["example"];
         let request = api.request(&method, &path.replace("{trackingNumber}", "SB-NORMAL-0001"));
@@ -95,9 +97,11 @@ async fn every_control_takes_its_example_and_answers_as_documented() {
 }
 
 #[tokio::test]
-async fn references_lead_to_schemas_and_paths_to_operations() {
-    let of_admin = served_by(TestSetup::new().start(&[]).url("admin")).await;
-    for document in [served().await, served_by(controlled().await.url()).await, of_admin] {
+async fn every_reference_resolves_and_every_path_has_operations() {
+    let of_admin = fetch_document(TestSetup::new().start(&[]).url("admin")).await;
+    for document in
+        [served().await, fetch_document(server_with_controls().await.url()).await, of_admin]
+    {
         assert_references_lead_somewhere(&document);
     }
     for (path, item) in served().await["paths"].as_object().unwrap() {
@@ -116,27 +120,27 @@ fn assert_references_lead_somewhere(document: &Value) {
 }
 
 /// Returns the addresses that a page loads: the values of its `src` and `href`.
-fn loaded(html: &str) -> Vec<String> {
+fn loaded_files(html: &str) -> Vec<String> {
     let values = html.split(" src=\"").skip(1).chain(html.split(" href=\"").skip(1));
     values.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
-async fn the_page_over_the_document_loads_its_own_files_only() {
+async fn the_api_reference_page_loads_only_its_own_files() {
     let server = crate::embedded::start().await;
     let api = Api::new(server.url());
     // The client has followed `/docs` to the guide.
     let guide = api.get("/docs").await;
     assert_eq!(guide.header("content-type"), "text/html; charset=utf-8");
     let is_elsewhere = |link: &String| link.starts_with("http") || link.starts_with("//");
-    let links = loaded(&guide.text());
+    let links = loaded_files(&guide.text());
     assert!(links.len() > 20 && !links.iter().any(is_elsewhere), "{links:?}");
     let page = api.get("/docs/reference").await;
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
     assert!(page.text().contains("<title>Parcelo API: reference</title>"));
     let policy = page.header("content-security-policy");
     assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
-    let files = loaded(&page.text());
+    let files = loaded_files(&page.text());
     assert!(files.len() >= 5, "{files:?}");
     for file in files.iter().filter(|file| !file.starts_with("./?")) {
         let name = file.strip_prefix("./").unwrap_or(file);

@@ -1,4 +1,5 @@
-//! SIGTERM: not ready at once, while the listeners accept connections for the duration of `--drain`.
+//! The drain after SIGTERM: the server is not ready at once, but its listeners accept connections for the duration of
+//! `--drain`.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ async fn not_ready(url: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn after_sigterm_it_is_not_ready_and_still_accepts() {
+async fn after_sigterm_the_server_is_not_ready_but_accepts() {
     let setup = TestSetup::new();
     let mut running = setup.start(&LONGEST);
     let key = setup.new_key("sandbox").1;
@@ -53,7 +54,7 @@ async fn a_second_signal_ends_the_drain() {
 }
 
 #[tokio::test]
-async fn sigint_and_no_drain_end_it_at_once() {
+async fn sigint_or_a_drain_of_zero_ends_the_server_at_once() {
     for (arguments, signal) in [(&LONGEST, "-INT"), (&["--drain", "0"], "-TERM")] {
         let setup = TestSetup::new();
         let mut running = setup.start(arguments);

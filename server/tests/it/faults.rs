@@ -1,4 +1,4 @@
-//! Planned faults on the wire.
+//! Faults that a test plans on the mock server, as a client sees them on the wire.
 
 use std::{io::ErrorKind, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use crate::{
-    api::{Api, numbered, order},
+    api::{Api, order, order_with_number},
     waiting::{LONG, until},
 };
 
@@ -63,14 +63,14 @@ async fn a_planned_429_says_the_same_in_body_and_headers() {
 }
 
 #[tokio::test]
-async fn who_is_turned_away_at_the_gate_learns_why() {
+async fn a_missing_key_is_401_despite_a_planned_fault() {
     let (server, _) = start().await;
     server.faults().on(CREATE).error(ErrorCode::InternalError);
     let stranger = Api::new(server.url()).create(&order("order-0001")).await;
     assert_eq!(stranger.refusal().0, 401);
 }
 
-/// Sends a body on a new connection. Returns everything that came back, and how the connection ended.
+/// Sends a body on a new connection. Returns all bytes of the answer, and how the connection ended.
 async fn exchange(server: &MockServer, key: &str, body: &Value) -> (String, Option<ErrorKind>) {
     let body = body.to_string();
     let address = server.url().strip_prefix("http://").unwrap();
@@ -88,7 +88,7 @@ async fn exchange(server: &MockServer, key: &str, body: &Value) -> (String, Opti
 }
 
 /// Returns the announced length of a body, and the part that arrived.
-fn promised(answer: &str) -> (usize, &str) {
+fn promised_length(answer: &str) -> (usize, &str) {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
     (length.parse().unwrap(), body)
@@ -120,14 +120,14 @@ async fn a_truncated_body_ends_in_its_middle() {
     server.faults().on(CREATE).truncated_body();
     let key = server.key().issue();
     let (answer, _) = exchange(&server, key.secret(), &order("order-0001")).await;
-    let (length, body) = promised(&answer);
+    let (length, body) = promised_length(&answer);
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
     assert_eq!(body.len(), length / 2);
     assert_eq!(parcels(&api).await, 1);
 }
 
 #[tokio::test]
-async fn a_malformed_body_has_its_length_and_is_no_json() {
+async fn a_malformed_body_has_the_right_length_but_is_not_json() {
     let (server, api) = start().await;
     server.faults().on(CREATE).malformed_json();
     let answer = api.create(&order("order-0001")).await;
@@ -137,7 +137,7 @@ async fn a_malformed_body_has_its_length_and_is_no_json() {
 }
 
 #[tokio::test]
-async fn latencies_and_slow_bodies_take_their_time_and_arrive_whole() {
+async fn latencies_and_slow_bodies_delay_complete_answers() {
     let (server, api) = start().await;
     let moment = Duration::from_millis(20);
     server.faults().on(CREATE).latency(moment);
@@ -150,13 +150,13 @@ async fn latencies_and_slow_bodies_take_their_time_and_arrive_whole() {
 }
 
 #[tokio::test]
-async fn faults_take_nothing_from_the_ids() {
+async fn faults_use_up_no_seeded_ids() {
     let mut bodies = Vec::new();
     for probability in [0.001, 0.5] {
         let server = crate::embedded::builder().seed(7).start().await;
         let api = Api::with_key(server.url(), &server.key().issue());
         server.faults().on(CREATE).probability(probability).latency(Duration::from_nanos(1));
-        bodies.push(api.created(&order("order-0001")).await);
+        bodies.push(api.create_parcel(&order("order-0001")).await);
     }
     assert_eq!(bodies[0], bodies[1]);
 }
@@ -194,7 +194,7 @@ async fn a_planned_reply_replaces_the_service_s_entirely() {
 }
 
 #[tokio::test]
-async fn a_reply_may_promise_more_than_it_has_or_never_come() {
+async fn a_reply_may_be_shorter_than_its_length_or_never_arrive() {
     let (server, _) = start().await;
     let key = server.key().issue();
     server
@@ -203,7 +203,7 @@ async fn a_reply_may_promise_more_than_it_has_or_never_come() {
         .nth(1)
         .reply(Reply::status(200).header("content-length", "10").body("{}"));
     let (answer, _) = exchange(&server, key.secret(), &order("order-0001")).await;
-    assert_eq!(promised(&answer), (10, "{}"), "{answer:?}");
+    assert_eq!(promised_length(&answer), (10, "{}"), "{answer:?}");
     server.faults().on(CREATE).nth(1).after_commit().reply(Reply::hang());
     let body = order("order-0001");
     let sent = exchange(&server, key.secret(), &body);
@@ -215,15 +215,15 @@ async fn a_reply_may_promise_more_than_it_has_or_never_come() {
 }
 
 #[tokio::test]
-async fn a_fault_hits_its_order_under_each_name_and_no_other() {
-    let mut named = numbered("order-0001", "SB-SUCCESS-0001");
+async fn a_fault_hits_its_order_under_any_name_and_no_other() {
+    let mut named = order_with_number("order-0001", "SB-SUCCESS-0001");
     named["externalOrderId"] = json!("A-17");
     for name in ["sb-success-0001", "order-0001", "A-17"] {
         let (server, api) = start().await;
         server.faults().on(CREATE).for_order(name).nth(1).reply(503);
-        api.created(&numbered("order-0002", "SB-SUCCESS-0002")).await;
+        api.create_parcel(&order_with_number("order-0002", "SB-SUCCESS-0002")).await;
         assert_eq!(api.create(&named).await.status, 503, "{name}");
-        api.created(&named).await;
+        api.create_parcel(&named).await;
         // Later requests can be matched by data that only the creation's request had.
         server.faults().on(Operation::GetTracking).for_order(name).reply(418);
         assert_eq!(api.track("SB-SUCCESS-0002").await.status, 200);
@@ -233,13 +233,13 @@ async fn a_fault_hits_its_order_under_each_name_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_body_that_was_looked_into_arrives_whole() {
+async fn a_body_searched_for_the_order_arrives_complete() {
     let (server, api) = start().await;
     server.faults().on_any().for_order("A-17").reply(503);
     let mut long = order("order-0001");
     long["receiver"]["address"]["line3"] = json!("x".repeat(100 * 1024));
     assert_eq!(api.create(&long).await.json()["warnings"][0]["field"], "receiver.address.line3");
-    api.created(&order("order-0002")).await;
+    api.create_parcel(&order("order-0002")).await;
     let record = server.requests().of(CREATE).all().pop().unwrap();
     assert_eq!(record.request.json(), Some(order("order-0002")));
 }

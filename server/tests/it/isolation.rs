@@ -1,12 +1,12 @@
-//! Separate tenants: with another account's data or the other environment's, every operation answers as if the data did
-//! not exist, and leaves them unchanged.
+//! Isolation of tenants: to another account, or in the other environment, every operation answers as if the data did
+//! not exist, and leaves it unchanged.
 
 use parcelo::{ApiKey, Operation};
 use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, order, send, with},
-    running::{Running, TestSetup},
+    running::{RunningServer, TestSetup},
 };
 
 /// The owner of some data.
@@ -17,7 +17,7 @@ struct Owner {
     manifest: String,
 }
 
-/// A caller from another tenant who names these data.
+/// A caller of another tenant, who uses the owner's identifiers.
 struct Stranger {
     api: Api,
     /// A carrier key that does not belong to the called environment.
@@ -50,7 +50,7 @@ impl Owner {
     async fn with_data(api: Api, [number, manifested]: [&str; 2]) -> Self {
         for number in [number, manifested] {
             let order = with(order(&format!("order-{number}")), "/trackingNumber", json!(number));
-            api.created(&order).await;
+            api.create_parcel(&order).await;
         }
         let body = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [manifested] });
         let manifest = post(&api, Operation::SubmitManifest.path(), &body).await.json();
@@ -59,7 +59,7 @@ impl Owner {
     }
 
     /// Returns the answers to all reads, without the ids of the requests.
-    async fn view(&self) -> Vec<Value> {
+    async fn read_all(&self) -> Vec<Value> {
         let mut paths = vec![
             Operation::ListParcels.path().to_owned(),
             Operation::GetManifest.path_of(&self.manifest),
@@ -95,7 +95,7 @@ fn status_and_code(answer: &Answer) -> (u16, String) {
 }
 
 /// Calls an operation with the owner's identifiers.
-async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, String) {
+async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, String) {
     let (api, path, number) = (&stranger.api, operation.path(), &owner.number);
     let of = |parameter: &str| operation.path_of(parameter);
     let keyed = |body: Value| {
@@ -156,7 +156,7 @@ async fn ask(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, 
 }
 
 /// Returns the expected status and code for a stranger.
-fn expected(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static str)> {
+fn expected_answer(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static str)> {
     Some(match operation {
         // A flat refusal does not have a code for each field.
         Operation::LegacyCreateOrder if stranger.taken.0 == 400 => (400, "VALIDATION_FAILED"),
@@ -173,16 +173,16 @@ fn expected(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static 
     })
 }
 
-async fn walk(stranger: &Stranger, owner: &Owner) {
-    let before = owner.view().await;
+async fn try_every_operation(stranger: &Stranger, owner: &Owner) {
+    let before = owner.read_all().await;
     for operation in Operation::ALL {
-        if let Some((status, code)) = expected(*operation, stranger) {
-            let answered = ask(*operation, stranger, owner).await;
+        if let Some((status, code)) = expected_answer(*operation, stranger) {
+            let answered = call_operation(*operation, stranger, owner).await;
             assert_eq!(answered, (status, code.to_owned()), "{operation:?}");
         }
     }
     // The owner's keys and air waybills have no meaning for others.
-    let own = stranger.api.created(&order(&format!("order-{}", owner.number))).await;
+    let own = stranger.api.create_parcel(&order(&format!("order-{}", owner.number))).await;
     let body = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [own] });
     assert_eq!(post(&stranger.api, Operation::SubmitManifest.path(), &body).await.status, 201);
     let listed = stranger.api.get(Operation::ListParcels.path()).await.json();
@@ -197,15 +197,15 @@ async fn walk(stranger: &Stranger, owner: &Owner) {
         let found = stranger.api.get(&format!("{}?{query}", Operation::ListParcels.path())).await;
         assert!(!found.text().contains(number.as_str()), "{query}: {}", found.text());
     }
-    assert_eq!(owner.view().await, before);
+    assert_eq!(owner.read_all().await, before);
 }
 
-struct World {
+struct TestServers {
     setup: TestSetup,
-    running: Running,
+    running: RunningServer,
 }
 
-impl World {
+impl TestServers {
     fn new() -> Self {
         let setup = TestSetup::new();
         let running =
@@ -227,7 +227,7 @@ impl World {
 
 #[tokio::test]
 async fn another_account_sees_and_changes_nothing() {
-    let world = World::new();
+    let world = TestServers::new();
     let table = [
         ("sandbox", "production", ["SB-OWNED-0001", "SB-OWNED-0002"]),
         ("production", "sandbox", ["EC-OWNED-0001", "EC-OWNED-0002"]),
@@ -239,18 +239,18 @@ async fn another_account_sees_and_changes_nothing() {
             carrier: world.carrier(other),
             taken: (409, "PARCEL_DUPLICATE_TRACKING"),
         };
-        walk(&stranger, &owner).await;
-        let before = owner.view().await;
+        try_every_operation(&stranger, &owner).await;
+        let before = owner.read_all().await;
         let reset = post(&stranger.api, Operation::ResetSandbox.path(), &json!({})).await;
         let status = if environment == "sandbox" { 200 } else { 403 };
         assert_eq!(reset.status, status, "{}", reset.text());
-        assert_eq!(owner.view().await, before, "a reset is of one account's sandbox");
+        assert_eq!(owner.read_all().await, before, "a reset is of one account's sandbox");
     }
 }
 
 #[tokio::test]
 async fn the_same_accounts_other_environment_sees_and_changes_nothing() {
-    let world = World::new();
+    let world = TestServers::new();
     let table = [
         ("sandbox", "production", ["SB-OWNED-0001", "SB-OWNED-0002"]),
         ("production", "sandbox", ["EC-OWNED-0001", "EC-OWNED-0002"]),
@@ -264,7 +264,7 @@ async fn the_same_accounts_other_environment_sees_and_changes_nothing() {
             carrier: world.carrier(environment),
             taken: (400, "NOT_SUPPORTED"),
         };
-        walk(&stranger, &owner).await;
+        try_every_operation(&stranger, &owner).await;
         let seen = stranger.api.get(&Operation::PublicTracking.path_of(&owner.number)).await;
         assert_eq!(seen.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
         // A key is invalid at the other environment's address.

@@ -1,4 +1,4 @@
-//! Many labels as one file: in the order of their numbers, all of them or none.
+//! Many labels in one file: in the order of their numbers, all of them or none.
 
 use parcelo::Operation;
 use parcelo_server::mock::MockServer;
@@ -12,14 +12,14 @@ async fn start() -> (MockServer, Api) {
     (server, api)
 }
 
-async fn created(api: &Api, numbers: &[&str]) {
+async fn create_orders(api: &Api, numbers: &[&str]) {
     for number in numbers {
         let order = with(order(&format!("order-{number}")), "/trackingNumber", json!(number));
-        api.created(&order).await;
+        api.create_parcel(&order).await;
     }
 }
 
-async fn batch(api: &Api, body: Value) -> Answer {
+async fn download_batch(api: &Api, body: Value) -> Answer {
     let request = api.request("POST", Operation::BatchLabels.path());
     send(request.header("content-type", "application/json").body(body.to_string())).await
 }
@@ -34,9 +34,9 @@ async fn void(api: &Api, number: &str) {
 async fn zpl_labels_are_in_the_requested_order() {
     let (_server, api) = start().await;
     let numbers = ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"];
-    created(&api, &numbers).await;
+    create_orders(&api, &numbers).await;
     let request = ["SB-NORMAL-0003", "sb-normal-0001", "SB-NORMAL-0002"];
-    let file = batch(&api, json!({"trackingNumbers": request, "format": "ZPL"})).await;
+    let file = download_batch(&api, json!({"trackingNumbers": request, "format": "ZPL"})).await;
     assert_eq!((file.status, file.header("content-type")), (200, "text/plain"), "{}", file.text());
     assert_eq!(file.header("content-disposition"), "attachment; filename=\"labels.zpl\"");
     assert_eq!(file.header("cache-control"), "private, no-store");
@@ -52,16 +52,17 @@ async fn zpl_labels_are_in_the_requested_order() {
 async fn a_pdf_has_a_page_for_each_label_and_each_font_once() {
     let (_server, api) = start().await;
     let numbers = ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"];
-    created(&api, &numbers).await;
+    create_orders(&api, &numbers).await;
     let request = json!({ "trackingNumbers": numbers });
-    let file = batch(&api, request.clone()).await;
+    let file = download_batch(&api, request.clone()).await;
     assert_eq!((file.status, file.header("content-type")), (200, "application/pdf"));
     assert_eq!(file.header("content-disposition"), "attachment; filename=\"labels.pdf\"");
     let text = String::from_utf8_lossy(&file.bytes).into_owned();
     let count = |what: &str| text.matches(what).count();
     assert_eq!((count("/Type/Page/"), count("/FontFile2"), count("%PDF-")), (3, 2, 1));
-    assert_eq!(batch(&api, request).await.bytes, file.bytes);
-    let one = batch(&api, json!({"trackingNumbers": ["SB-NORMAL-0002"], "format": "pdf"})).await;
+    assert_eq!(download_batch(&api, request).await.bytes, file.bytes);
+    let one =
+        download_batch(&api, json!({"trackingNumbers": ["SB-NORMAL-0002"], "format": "pdf"})).await;
     let path = "/api/v1/labels/SB-NORMAL-0002/download";
     assert_eq!(one.bytes, api.get(path).await.bytes);
 }
@@ -69,12 +70,12 @@ async fn a_pdf_has_a_page_for_each_label_and_each_font_once() {
 #[tokio::test]
 async fn missing_labels_are_named_and_no_file_is_drawn() {
     let (server, api) = start().await;
-    created(&api, &["SB-NORMAL-0001", "SB-NORMAL-0002"]).await;
+    create_orders(&api, &["SB-NORMAL-0001", "SB-NORMAL-0002"]).await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
-    created(&other, &["SB-NORMAL-0009"]).await;
+    create_orders(&other, &["SB-NORMAL-0009"]).await;
     void(&api, "SB-NORMAL-0002").await;
     let request = ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-ABSENT-0001", "SB-NORMAL-0009", "?"];
-    let refused = batch(&api, json!({ "trackingNumbers": request })).await;
+    let refused = download_batch(&api, json!({ "trackingNumbers": request })).await;
     assert_eq!(refused.refusal(), (409, "LABELS_REJECTED".to_owned()));
     let body = refused.json();
     let items = body["error"]["details"]["errors"].as_array().unwrap();
@@ -92,7 +93,7 @@ async fn missing_labels_are_named_and_no_file_is_drawn() {
 }
 
 #[tokio::test]
-async fn what_is_no_batch_is_refused_with_every_fault() {
+async fn an_invalid_batch_is_refused_with_every_fault() {
     let (_server, api) = start().await;
     let many: Vec<_> = (0..101).map(|n| format!("SB-NORMAL-{n:04}")).collect();
     let table = [
@@ -105,7 +106,7 @@ async fn what_is_no_batch_is_refused_with_every_fault() {
         ),
     ];
     for (body, faults) in table {
-        assert_eq!(batch(&api, body).await.faults(), faults);
+        assert_eq!(download_batch(&api, body).await.faults(), faults);
     }
 }
 
@@ -117,11 +118,11 @@ async fn each_label_counts_against_the_rate_limit_like_a_request() {
     let key = server.key().rate_limit(10).issue();
     let limited = Api::with_key(server.url(), &key);
     let request = |count: usize| json!({"trackingNumbers": &numbers[..count], "format": "ZPL"});
-    let first = batch(&limited, request(7)).await;
+    let first = download_batch(&limited, request(7)).await;
     assert_eq!((first.status, first.header("x-ratelimit-remaining")), (200, "3"));
     // It begins within the limit, and so is completed.
-    let second = batch(&limited, request(7)).await;
+    let second = download_batch(&limited, request(7)).await;
     assert_eq!((second.status, second.header("x-ratelimit-remaining")), (200, "0"));
-    let third = batch(&limited, request(1)).await;
+    let third = download_batch(&limited, request(1)).await;
     assert_eq!(third.refusal(), (429, "RATE_LIMIT_EXCEEDED".to_owned()));
 }

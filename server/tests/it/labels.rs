@@ -1,4 +1,4 @@
-//! Label files: by key, and by the link in an order's answer. Invoices.
+//! Label files, downloaded with an API key or by the signed link in the answer to an order, and invoices.
 
 use parcelo_server::mock::MockServer;
 use serde_json::json;
@@ -15,9 +15,9 @@ async fn start() -> (MockServer, Api) {
 }
 
 #[tokio::test]
-async fn each_format_is_a_file_to_save() {
+async fn each_format_downloads_as_a_file() {
     let (_server, api) = start().await;
-    let number = api.created(&order("order-0001")).await;
+    let number = api.create_parcel(&order("order-0001")).await;
     let table = [
         ("", "application/pdf", "pdf", &b"%PDF-"[..]),
         ("?format=PDF", "application/pdf", "pdf", b"%PDF-"),
@@ -41,9 +41,9 @@ async fn each_format_is_a_file_to_save() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_downloaded_is_refused_in_json() {
+async fn refused_downloads_are_answered_in_json() {
     let (server, api) = start().await;
-    let number = api.created(&order("order-0001")).await;
+    let number = api.create_parcel(&order("order-0001")).await;
     let gif = api.get(&format!("/api/v1/labels/{number}/download?format=gif")).await;
     assert_eq!(gif.faults(), ["format UNKNOWN_VALUE"]);
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
@@ -81,9 +81,9 @@ async fn the_link_serves_every_format_by_its_signature_alone() {
 }
 
 #[tokio::test]
-async fn a_known_label_is_not_sent_and_another_version_refused() {
+async fn a_cached_label_is_304_and_another_version_is_refused() {
     let (_server, api) = start().await;
-    let number = api.created(&order("order-0002")).await;
+    let number = api.create_parcel(&order("order-0002")).await;
     let metadata = api.get(&format!("/api/v1/labels/{number}")).await.json();
     let link = metadata["data"]["labelUrl"].as_str().unwrap().to_owned();
     let paths =
@@ -128,7 +128,7 @@ async fn a_known_label_is_not_sent_and_another_version_refused() {
 }
 
 /// Returns an order with every field for customs.
-fn for_customs(key: &str) -> serde_json::Value {
+fn customs_order(key: &str) -> serde_json::Value {
     let order =
         with(order(key), "/customsInfo", json!({"incoterm": "DAP", "contentsCategory": "GIFT"}));
     let order = with(order, "/receiver/companyName", json!("Andina de Repuestos S.A."));
@@ -139,9 +139,9 @@ fn for_customs(key: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn an_invoice_is_a_file_to_save_the_same_every_time() {
+async fn an_invoice_downloads_as_the_same_file_every_time() {
     let (_server, api) = start().await;
-    let created = api.create(&for_customs("order-0001")).await;
+    let created = api.create(&customs_order("order-0001")).await;
     assert_eq!(created.status, 201, "{}", created.text());
     let warnings = created.json()["warnings"].to_string();
     assert!(!warnings.contains("UNKNOWN_FIELD"), "{warnings}");
@@ -164,9 +164,9 @@ async fn an_invoice_is_a_file_to_save_the_same_every_time() {
 }
 
 #[tokio::test]
-async fn an_invoice_is_refused_as_its_label_is() {
+async fn an_invoice_is_refused_whenever_its_label_is() {
     let (server, api) = start().await;
-    let number = api.created(&for_customs("order-0001")).await;
+    let number = api.create_parcel(&customs_order("order-0001")).await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     for (api, number) in [(&api, "SB-ABSENT-0001"), (&api, "x"), (&stranger, &number)] {
         let answer = api.get(&format!("/api/v1/parcels/{number}/invoice")).await;
@@ -185,7 +185,7 @@ async fn an_invoice_is_refused_as_its_label_is() {
 #[tokio::test]
 async fn a_receiver_s_flat_and_company_are_stored_and_printed() {
     let (_server, api) = start().await;
-    let number = api.created(&for_customs("order-0001")).await;
+    let number = api.create_parcel(&customs_order("order-0001")).await;
     let label = api.get(&format!("/api/v1/labels/{number}/download?format=ZPL")).await;
     for text in ["Andina de Repuestos S.A.", ", Dpto. 402^FS", "ORIG.", "^FDCO^FS"] {
         assert!(label.text().contains(text), "{text}: {}", label.text());
@@ -207,7 +207,7 @@ async fn a_receiver_s_flat_and_company_are_stored_and_printed() {
         ("/receiver/companyName", json!("x".repeat(256)), "receiver.companyName TOO_LONG"),
     ];
     for (path, value, fault) in wrong {
-        let answer = api.create(&with(for_customs("order-0002"), path, value)).await;
+        let answer = api.create(&with(customs_order("order-0002"), path, value)).await;
         assert_eq!((answer.status, answer.faults()), (400, vec![fault.to_owned()]), "{path}");
     }
 }
@@ -215,7 +215,7 @@ async fn a_receiver_s_flat_and_company_are_stored_and_printed() {
 const INSTRUCTIONS: &str = "/receiver/address/deliveryInstructions";
 
 #[tokio::test]
-async fn what_the_label_cuts_is_a_warning() {
+async fn text_cut_on_the_label_is_a_warning() {
     let (_server, api) = start().await;
     for (key, field, text, cut) in [
         ("order-0001", INSTRUCTIONS, "Ring twice".to_owned(), None),
@@ -234,12 +234,14 @@ async fn what_the_label_cuts_is_a_warning() {
 }
 
 #[tokio::test]
-async fn a_parcel_from_before_keeps_its_layout() {
+async fn a_parcel_of_an_older_version_keeps_its_label_layout() {
     let setup = TestSetup::on_file("the test writes into the file");
     let server = setup.start(&[]);
     let key = setup.new_key("sandbox").1;
-    let number =
-        server.api(&key).created(&with(order("order-0001"), INSTRUCTIONS, json!("Ring"))).await;
+    let number = server
+        .api(&key)
+        .create_parcel(&with(order("order-0001"), INSTRUCTIONS, json!("Ring")))
+        .await;
     let path = format!("/api/v1/labels/{number}/download?format=ZPL");
     let new = server.api(&key).get(&path).await.text();
     server.stop();

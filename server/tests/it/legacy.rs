@@ -1,4 +1,4 @@
-//! The legacy API: the same service in other words, with headers that announce its end.
+//! The legacy API: the same service under older names, with headers that announce its sunset.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ async fn an_order_is_created_once_for_its_reference() {
 }
 
 #[tokio::test]
-async fn the_header_is_the_key_and_without_one_each_call_counts() {
+async fn calls_without_an_idempotency_header_are_never_repeats() {
     let (_server, api) = start().await;
     let bare =
         with(with(legacy_order(), "/reference", json!(null)), "/tracking_number", json!(null));
@@ -105,7 +105,7 @@ async fn the_header_is_the_key_and_without_one_each_call_counts() {
 }
 
 #[tokio::test]
-async fn every_fault_is_told_under_its_legacy_name() {
+async fn every_fault_is_reported_under_its_legacy_name() {
     let (_server, api) = start().await;
     let broken = with(
         with(with(legacy_order(), "/receiver_city", json!(7)), "/receiver_document", json!("12")),
@@ -130,7 +130,7 @@ async fn every_fault_is_told_under_its_legacy_name() {
 }
 
 #[tokio::test]
-async fn an_order_is_cancelled_and_stays_so() {
+async fn a_cancelled_order_stays_cancelled() {
     let (server, api) = start().await;
     create(&api, &legacy_order()).await;
     let path = format!("/api/orders/{NUMBER}/cancel");
@@ -251,7 +251,7 @@ async fn keys_countries_limits_and_tenants_are_those_of_v1() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told_flat_too() {
+async fn unknown_paths_and_methods_get_legacy_errors() {
     let (_server, api) = start().await;
     for path in ["/api/orders/x", "/api/orders/x/y/z", "/api/labels"] {
         assert_eq!(refusal(&api.get(path).await), (404, "NOT_FOUND".to_owned()), "{path}");
@@ -265,7 +265,7 @@ async fn what_is_not_there_is_told_flat_too() {
 }
 
 #[tokio::test]
-async fn its_end_is_announced_and_comes_and_its_users_are_known() {
+async fn the_sunset_is_announced_then_enforced_and_users_listed() {
     let setup = TestSetup::new();
     let (id, key) = setup.new_key("sandbox");
     let announced = setup.start(&[
@@ -300,7 +300,7 @@ async fn its_end_is_announced_and_comes_and_its_users_are_known() {
 }
 
 #[tokio::test]
-async fn how_to_move_on_is_told_field_by_field() {
+async fn the_migration_page_maps_every_field() {
     let (server, _api) = start().await;
     let page = Api::new(server.url()).get("/docs/migration").await;
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));

@@ -59,7 +59,7 @@ async fn each_key_has_its_own_window() {
 }
 
 #[tokio::test]
-async fn on_a_frozen_clock_only_a_limit_of_the_keys_own_holds() {
+async fn on_a_frozen_clock_only_the_rate_limit_of_a_key_applies() {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     for _ in 0..150 {

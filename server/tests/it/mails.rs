@@ -1,5 +1,5 @@
-//! E-mails: those of the mock server, read by a test, and those of the real server, through a relay that accepts,
-//! refuses or falls silent.
+//! E-mails: those of the mock server, as a test reads them, and those of the real server, sent through a relay that
+//! accepts, refuses or does not answer.
 
 use std::{
     collections::VecDeque,
@@ -17,8 +17,8 @@ use tokio::{
 };
 
 use crate::{
-    api::{Api, numbered, order, send, with},
-    running::{Running, TestSetup},
+    api::{Api, order, order_with_number, send, with},
+    running::{RunningServer, TestSetup},
     waiting::{LONG, found, until},
 };
 
@@ -27,12 +27,12 @@ const RECEIVER: &str = "luis@example.org";
 const SENDER: &str = "ana@example.org";
 
 /// Returns the order with e-mail addresses of receiver and sender.
-fn with_addresses(order: Value) -> Value {
+fn with_email_addresses(order: Value) -> Value {
     let order = with(order, "/receiver/email", RECEIVER.into());
     with(order, "/sender/email", SENDER.into())
 }
 
-fn shop(server: &MockServer) -> Api {
+fn shop_api(server: &MockServer) -> Api {
     Api::with_key(server.url(), &server.key().issue())
 }
 
@@ -43,7 +43,9 @@ fn subjects(mails: &[ReceivedMail]) -> Vec<(String, String)> {
 #[tokio::test]
 async fn receivers_get_an_e_mail_a_minute_after_each_step() {
     let server = crate::embedded::start().await;
-    shop(&server).created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
+    shop_api(&server)
+        .create_parcel(&with_email_addresses(order_with_number("order-0001", "SB-SUCCESS-0001")))
+        .await;
     server.clock().advance(60 * MINUTES).await;
     let mails = server.mails();
     let expected =
@@ -61,9 +63,11 @@ async fn receivers_get_an_e_mail_a_minute_after_each_step() {
 }
 
 #[tokio::test]
-async fn senders_hear_of_trouble_in_the_language_of_their_country() {
+async fn senders_get_alerts_in_the_language_of_their_country() {
     let server = crate::embedded::start().await;
-    shop(&server).created(&with_addresses(numbered("order-0001", "SB-CUSTOMS-0001"))).await;
+    shop_api(&server)
+        .create_parcel(&with_email_addresses(order_with_number("order-0001", "SB-CUSTOMS-0001")))
+        .await;
     server.clock().advance(12 * MINUTES).await;
     let held = server.mails();
     let expected = [
@@ -82,8 +86,9 @@ async fn senders_hear_of_trouble_in_the_language_of_their_country() {
 #[tokio::test]
 async fn a_burst_of_events_is_one_e_mail() {
     let server = crate::embedded::start().await;
-    let api = shop(&server);
-    api.created(&with_addresses(numbered("order-0001", "SB-PARCEL-0001"))).await;
+    let api = shop_api(&server);
+    api.create_parcel(&with_email_addresses(order_with_number("order-0001", "SB-PARCEL-0001")))
+        .await;
     let number = parcelo::TrackingNumber::parse("SB-PARCEL-0001").unwrap();
     server.put_status(&number, parcelo::ParcelStatus::Delivered).await.unwrap();
     assert_eq!(server.mails(), [], "it waits for more");
@@ -94,10 +99,11 @@ async fn a_burst_of_events_is_one_e_mail() {
 }
 
 #[tokio::test]
-async fn who_unsubscribes_hears_nothing_more_also_after_a_reset() {
+async fn an_unsubscribed_address_stays_so_even_after_a_reset() {
     let server = crate::embedded::start().await;
-    let api = shop(&server);
-    api.created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
+    let api = shop_api(&server);
+    api.create_parcel(&with_email_addresses(order_with_number("order-0001", "SB-SUCCESS-0001")))
+        .await;
     server.clock().advance(12 * MINUTES).await;
     let [first] = &server.mails()[..] else { panic!("{:?}", subjects(&server.mails())) };
     let link = first.unsubscribe_url.strip_prefix(server.url()).unwrap();
@@ -124,16 +130,17 @@ async fn who_unsubscribes_hears_nothing_more_also_after_a_reset() {
 
     server.reset().await;
     assert_eq!(server.mails(), []);
-    api.created(&with_addresses(numbered("order-0002", "SB-SUCCESS-0002"))).await;
+    api.create_parcel(&with_email_addresses(order_with_number("order-0002", "SB-SUCCESS-0002")))
+        .await;
     server.clock().advance(60 * MINUTES).await;
     assert_eq!(server.mails(), []);
     // Another receiver of the account is not affected.
     let other = with(
-        numbered("order-0003", "SB-SUCCESS-0003"),
+        order_with_number("order-0003", "SB-SUCCESS-0003"),
         "/receiver/email",
         "eva@example.org".into(),
     );
-    api.created(&other).await;
+    api.create_parcel(&other).await;
     server.clock().advance(60 * MINUTES).await;
     assert!(server.mails().iter().all(|mail| mail.to == "eva@example.org"));
     assert_eq!(server.mails().len(), 3);
@@ -142,7 +149,9 @@ async fn who_unsubscribes_hears_nothing_more_also_after_a_reset() {
 #[tokio::test]
 async fn a_button_unsubscribes_and_a_wrong_link_does_nothing() {
     let server = crate::embedded::start().await;
-    shop(&server).created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
+    shop_api(&server)
+        .create_parcel(&with_email_addresses(order_with_number("order-0001", "SB-SUCCESS-0001")))
+        .await;
     server.clock().advance(12 * MINUTES).await;
     let mails = server.mails();
     let link = mails[0].unsubscribe_url.strip_prefix(server.url()).unwrap();
@@ -176,11 +185,13 @@ async fn a_button_unsubscribes_and_a_wrong_link_does_nothing() {
 }
 
 #[tokio::test]
-async fn other_languages_read_the_same_e_mails_over_http() {
+async fn suites_in_any_language_read_the_e_mails_over_http() {
     let controlled =
         MockServer::builder().start_controlled(([127, 0, 0, 1], 0).into()).await.unwrap();
     let server = &*controlled;
-    shop(server).created(&with_addresses(numbered("order-0001", "SB-SUCCESS-0001"))).await;
+    shop_api(server)
+        .create_parcel(&with_email_addresses(order_with_number("order-0001", "SB-SUCCESS-0001")))
+        .await;
     server.clock().advance(60 * MINUTES).await;
     let control = Api::new(server.url());
     let shown = control.get("/__mock/mails").await.json();
@@ -198,7 +209,7 @@ async fn other_languages_read_the_same_e_mails_over_http() {
 
 /// The relay's answer to the final dot of a message.
 #[derive(Debug, Clone, Copy)]
-enum Dot {
+enum MessageReply {
     /// No answer; the connection stays open.
     Silence,
     /// `250`.
@@ -210,28 +221,28 @@ enum Dot {
 struct Relay {
     port: u16,
     messages: Arc<Mutex<Vec<String>>>,
-    dots: Arc<Mutex<VecDeque<Dot>>>,
+    replies: Arc<Mutex<VecDeque<MessageReply>>>,
     /// A recipient that does not exist.
     unknown: &'static str,
 }
 
 impl Relay {
-    async fn start(unknown: &'static str, dots: impl IntoIterator<Item = Dot>) -> Self {
+    async fn start(unknown: &'static str, replies: impl IntoIterator<Item = MessageReply>) -> Self {
         let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = socket.local_addr().unwrap().port();
-        let dots = Arc::new(Mutex::new(dots.into_iter().collect()));
-        let relay = Self { port, messages: Arc::default(), dots, unknown };
+        let replies = Arc::new(Mutex::new(replies.into_iter().collect()));
+        let relay = Self { port, messages: Arc::default(), replies, unknown };
         let shared = relay.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = socket.accept().await {
                 let relay = shared.clone();
-                tokio::spawn(async move { relay.talk(stream).await });
+                tokio::spawn(async move { relay.serve_connection(stream).await });
             }
         });
         relay
     }
 
-    async fn talk(&self, stream: TcpStream) -> Option<()> {
+    async fn serve_connection(&self, stream: TcpStream) -> Option<()> {
         let mut stream = BufReader::new(stream);
         let mut reply = "220 relay.test".to_owned();
         loop {
@@ -262,10 +273,10 @@ impl Relay {
             }
         }
         self.messages.lock().unwrap().push(message);
-        let dot = self.dots.lock().unwrap().pop_front();
-        match dot.unwrap_or(Dot::Take) {
-            Dot::Take => Some(()),
-            Dot::Silence => std::future::pending().await,
+        let dot = self.replies.lock().unwrap().pop_front();
+        match dot.unwrap_or(MessageReply::Take) {
+            MessageReply::Take => Some(()),
+            MessageReply::Silence => std::future::pending().await,
         }
     }
 
@@ -278,7 +289,7 @@ impl Relay {
         .await
     }
 
-    fn flags(&self) -> Vec<String> {
+    fn smtp_flags(&self) -> Vec<String> {
         let url = format!("smtp://127.0.0.1:{}", self.port);
         let pairs = [
             ("--smtp-url", url.as_str()),
@@ -288,8 +299,8 @@ impl Relay {
         pairs.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value.to_owned()]).collect()
     }
 
-    fn serve(&self, setup: &TestSetup) -> Running {
-        let flags = self.flags();
+    fn serve(&self, setup: &TestSetup) -> RunningServer {
+        let flags = self.smtp_flags();
         let flags: Vec<_> = flags.iter().map(String::as_str).collect();
         setup.start_with(&[("PARCELO_LOG", "info")], &flags)
     }
@@ -308,7 +319,7 @@ impl MailSetup {
         Self(TestSetup::on_file("what is due is moved in the file, since e-mails wait a minute"))
     }
 
-    fn file(&self) -> Connection {
+    fn open_database(&self) -> Connection {
         let database = self.0.database();
         let file = Connection::open(database.strip_prefix("sqlite:").unwrap()).unwrap();
         file.busy_timeout(LONG).unwrap();
@@ -317,17 +328,17 @@ impl MailSetup {
 
     /// Makes e-mails due, as if a minute had passed or a lease had ended.
     fn make_due(&self) {
-        self.file().execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
+        self.open_database().execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
     }
 
     /// Returns the number of e-mails, and of those with this status.
-    fn with_status(&self, status: u8) -> (i64, i64) {
+    fn count_with_status(&self, status: u8) -> (i64, i64) {
         let sql = "SELECT count(*), count(*) FILTER (WHERE status = ?1) FROM mails";
-        self.file().query_row(sql, [status], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+        self.open_database().query_row(sql, [status], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
     }
 
     async fn wait_for_status(&self, status: u8, count: i64) {
-        until("so many have it", async || self.with_status(status).1 == count).await;
+        until("so many have it", async || self.count_with_status(status).1 == count).await;
     }
 }
 
@@ -336,9 +347,15 @@ const BOUNCED: u8 = 2;
 const UNSUBSCRIBED: u8 = 13;
 
 /// Creates an order in production and has a carrier scan it.
-async fn scanned(running: &Running, setup: &TestSetup, key: &ApiKey, name: &str, status: &str) {
+async fn push_scan(
+    running: &RunningServer,
+    setup: &TestSetup,
+    key: &ApiKey,
+    name: &str,
+    status: &str,
+) {
     let api = Api::with_key(running.url("production"), key);
-    let number = api.created(&with_addresses(order(name))).await;
+    let number = api.create_parcel(&with_email_addresses(order(name))).await;
     let made = setup.carriers(&["create", "--environment", "production", "--name", name]);
     let now = chrono::Utc::now().to_rfc3339();
     let event = json!({ "eventId": name, "trackingNumber": number, "status": status, "occurredAt": now, "location": "Quito, EC" });
@@ -351,10 +368,10 @@ async fn scanned(running: &Running, setup: &TestSetup, key: &ApiKey, name: &str,
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_server_s_e_mail_is_sent_again_with_the_same_id() {
-    let (setup, relay) = (MailSetup::new(), Relay::start("", [Dot::Silence]).await);
+    let (setup, relay) = (MailSetup::new(), Relay::start("", [MessageReply::Silence]).await);
     let mut running = relay.serve(&setup.0);
     let key = setup.0.new_key("production").1;
-    scanned(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
+    push_scan(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
     setup.make_due();
     let first = relay.messages(1).await;
     running.kill();
@@ -378,14 +395,14 @@ async fn a_killed_server_s_e_mail_is_sent_again_with_the_same_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_bounces_is_not_written_to_again() {
+async fn a_bounced_address_gets_no_more_e_mails() {
     let (setup, relay) = (MailSetup::new(), Relay::start(RECEIVER, []).await);
     let running = relay.serve(&setup.0);
     let key = setup.0.new_key("production").1;
-    scanned(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
+    push_scan(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
     setup.make_due();
     setup.wait_for_status(BOUNCED, 1).await;
-    scanned(&running, &setup.0, &key, "order-0002", "PICKED_UP").await;
+    push_scan(&running, &setup.0, &key, "order-0002", "PICKED_UP").await;
     setup.make_due();
     setup.wait_for_status(UNSUBSCRIBED, 1).await;
     let metrics = Api::new(running.url("admin")).get("/metrics").await.text();
@@ -401,24 +418,24 @@ async fn an_address_that_bounces_is_not_written_to_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parcels_from_before_e_mails_were_switched_on_send_none() {
+async fn parcels_older_than_the_e_mail_switch_send_none() {
     let (setup, relay) = (MailSetup::new(), Relay::start("", []).await);
     let running = setup.0.start_with(&[("PARCELO_LOG", "info")], &[]);
     let key = setup.0.new_key("production").1;
-    scanned(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
+    push_scan(&running, &setup.0, &key, "order-0001", "PICKED_UP").await;
     running.stop();
     assert!(setup.0.output().contains("e-mails are off"), "{}", setup.0.output());
-    assert_eq!(setup.with_status(0), (0, 0));
+    assert_eq!(setup.count_with_status(0), (0, 0));
     let running = relay.serve(&setup.0);
-    scanned(&running, &setup.0, &key, "order-0002", "PICKED_UP").await;
+    push_scan(&running, &setup.0, &key, "order-0002", "PICKED_UP").await;
     setup.make_due();
     assert_eq!(relay.messages(1).await.len(), 1);
     running.stop();
-    assert_eq!(setup.with_status(SENT), (1, 1));
+    assert_eq!(setup.count_with_status(SENT), (1, 1));
 }
 
 #[test]
-fn a_start_names_what_is_wrong_with_the_flags() {
+fn wrong_e_mail_flags_are_named_at_the_start() {
     let setup = TestSetup::new();
     let from = ["--mail-from", "parcels@shop.example"];
     let base = ["--base-url", "https://parcelo.example"];

@@ -1,5 +1,4 @@
-//! The service over real HTTP, embedded and as a process: each endpoint accepts, refuses, repeats
-//! and races.
+//! Tests of the service over real HTTP, embedded and as a process: each endpoint accepts, refuses, repeats and races.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,18 +19,15 @@ mod clock;
 #[path = "../cluster/mod.rs"]
 mod cluster;
 mod controls;
-mod crowd;
 mod dashboard;
 mod deliveries;
 mod disk;
+mod docs_guide;
 mod document;
 mod drain;
 mod embedded;
 mod faults;
-mod guide;
-mod heads;
 mod isolation;
-mod kept;
 mod kill;
 mod label_batches;
 mod labels;
@@ -44,20 +40,23 @@ mod mock;
 mod openapi;
 mod orders;
 mod output;
+mod parallel_servers;
 mod parcels;
-mod pictures;
 mod process;
-mod public;
 mod races;
 mod raw;
 mod reprint;
+mod request_heads;
 mod requests;
 mod reset;
 mod restarts;
 mod rotation;
 mod running;
+mod screenshots;
 mod state;
 mod tracking;
+mod tracking_page;
+mod unread_bodies;
 mod vacuum;
 mod void;
 #[path = "../waiting/mod.rs"]

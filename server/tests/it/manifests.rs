@@ -7,8 +7,8 @@ use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, numbered, order, send, with},
-    running::{Running, TestSetup},
+    api::{Answer, Api, order, order_with_number, send, with},
+    running::{RunningServer, TestSetup},
 };
 
 const SUBMIT: &str = Operation::SubmitManifest.path();
@@ -21,8 +21,8 @@ async fn start() -> (MockServer, Api) {
     (server, api)
 }
 
-/// Starts a server on a file: there decisions overlap, and commits follow one another.
-fn on_a_file() -> (TestSetup, Running, Api) {
+/// Starts a server on a file, where decisions overlap while commits follow one another.
+fn start_on_file() -> (TestSetup, RunningServer, Api) {
     let setup = TestSetup::new();
     let running = setup.start(&["--sandbox-rate-limit", "1000000"]);
     let api = running.api(&setup.new_key("sandbox").1);
@@ -40,7 +40,7 @@ async fn submit<N: AsRef<str>>(api: &Api, awb: &str, numbers: &[N]) -> Answer {
 }
 
 /// Returns a valid air waybill for each number below a million.
-fn awb(number: usize) -> String {
+fn air_waybill(number: usize) -> String {
     let serial = 1_000_000 + number;
     format!("176-{serial}{}", serial % 7)
 }
@@ -50,7 +50,7 @@ async fn parcels(api: &Api, keys: std::ops::Range<usize>) -> Vec<String> {
     let mut tasks = tokio::task::JoinSet::new();
     for place in keys {
         let (api, order) = (api.clone(), order(&format!("order-{place:04}")));
-        tasks.spawn(async move { api.created(&order).await });
+        tasks.spawn(async move { api.create_parcel(&order).await });
     }
     tasks.join_all().await
 }
@@ -64,7 +64,7 @@ async fn statuses(api: &Api, number: &str) -> Vec<String> {
 }
 
 /// Returns `field trackingNumber status code` of each rejected parcel.
-fn rejected(answer: &Answer) -> Vec<String> {
+fn rejections(answer: &Answer) -> Vec<String> {
     assert_eq!(answer.refusal(), (409, "MANIFEST_PARCELS_REJECTED".to_owned()));
     let body = answer.json();
     let items = body["error"]["details"]["errors"].as_array().unwrap();
@@ -78,12 +78,17 @@ fn rejected(answer: &Answer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn parcels_go_under_an_air_waybill_and_can_be_read_there() {
+async fn a_manifest_lists_the_parcels_of_its_air_waybill() {
     let (_server, api) = start().await;
     let pounds = json!({ "weightLbs": 3, "declaredValue": 19.99, "currency": "EUR" });
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
-    api.created(&with(numbered("order-0002", "SB-SECOND-0002"), "/parcelDetails", pounds)).await;
-    api.created(&numbered("order-0003", "SB-THIRD-0003")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&with(
+        order_with_number("order-0002", "SB-SECOND-0002"),
+        "/parcelDetails",
+        pounds,
+    ))
+    .await;
+    api.create_parcel(&order_with_number("order-0003", "SB-THIRD-0003")).await;
     let body = json!({
         "idempotencyKey": "manifest-0001", "awbNumber": "17612345675",
         "trackingNumbers": ["sb-third-0003", "SB-SUCCESS-0001", "SB-SECOND-0002"],
@@ -121,7 +126,7 @@ async fn parcels_go_under_an_air_waybill_and_can_be_read_there() {
 }
 
 #[tokio::test]
-async fn all_faults_of_a_request_come_at_once() {
+async fn all_faults_of_a_request_are_reported_at_once() {
     let (_server, api) = start().await;
     let body = json!({
         "idempotencyKey": "short", "awbNumber": "176-12345676", "trackingNumbers": ["a", "A"],
@@ -153,7 +158,7 @@ async fn a_manifest_has_at_most_five_hundred_parcels() {
     let mut one_bad = numbers.clone();
     one_bad[333] = "SB-ABSENT-0001".to_owned();
     let answer = submit(&api, AWB, &one_bad).await;
-    assert_eq!(rejected(&answer), ["trackingNumbers[333] SB-ABSENT-0001 - PARCEL_NOT_FOUND"]);
+    assert_eq!(rejections(&answer), ["trackingNumbers[333] SB-ABSENT-0001 - PARCEL_NOT_FOUND"]);
     let moved = api.get("/api/v1/parcels?status=MANIFEST_SUBMITTED").await.json();
     assert_eq!(moved["meta"]["total"], 0, "nothing was changed");
     let answer = submit(&api, AWB, &numbers).await;
@@ -164,17 +169,17 @@ async fn a_manifest_has_at_most_five_hundred_parcels() {
 }
 
 #[tokio::test]
-async fn every_parcel_that_cannot_go_is_named_with_its_reason() {
+async fn every_rejected_parcel_is_named_with_its_reason() {
     let (server, api) = start().await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
-    stranger.created(&numbered("order-0001", "SB-STRANGER-1")).await;
+    stranger.create_parcel(&order_with_number("order-0001", "SB-STRANGER-1")).await;
     for (key, number) in [
         ("order-0001", "SB-FINE-00001"),
         ("order-0002", "SB-VOIDED-0001"),
         ("order-0003", "SB-TAKEN-00001"),
         ("order-0004", "SB-SUCCESS-0001"),
     ] {
-        api.created(&numbered(key, number)).await;
+        api.create_parcel(&order_with_number(key, number)).await;
     }
     let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-VOIDED-0001"] });
     let request = api.request("POST", Operation::VoidOrders.path());
@@ -198,14 +203,14 @@ async fn every_parcel_that_cannot_go_is_named_with_its_reason() {
         "trackingNumbers[4] sb-taken-00001 MANIFEST_SUBMITTED PARCEL_ALREADY_MANIFESTED",
         "trackingNumbers[5] SB-SUCCESS-0001 CUSTOMS_CLEARANCE PARCEL_NOT_MANIFESTABLE",
     ];
-    assert_eq!(rejected(&answer), expected);
+    assert_eq!(rejections(&answer), expected);
     let message = answer.json()["error"]["details"]["errors"][3]["message"].clone();
     assert!(message.as_str().unwrap().contains(first["data"]["manifestId"].as_str().unwrap()));
     assert_eq!(statuses(&api, "SB-FINE-00001").await, ["ORDERED", "LABEL_GENERATED"]);
 }
 
 #[tokio::test]
-async fn the_same_set_again_is_the_same_manifest_for_ever() {
+async fn the_same_parcels_again_return_the_same_manifest() {
     let (server, api) = start().await;
     let numbers = parcels(&api, 0..3).await;
     let keyed =
@@ -228,7 +233,7 @@ async fn the_same_set_again_is_the_same_manifest_for_ever() {
 }
 
 #[tokio::test]
-async fn another_set_under_the_same_air_waybill_is_refused() {
+async fn other_parcels_under_the_same_air_waybill_are_refused() {
     let (server, api) = start().await;
     let numbers = parcels(&api, 0..3).await;
     let first = submit(&api, AWB, &numbers[..2]).await.json();
@@ -241,12 +246,12 @@ async fn another_set_under_the_same_air_waybill_is_refused() {
     }
     assert_eq!(statuses(&api, free[0]).await.len(), 2);
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
-    let theirs = [stranger.created(&order("order-0001")).await];
+    let theirs = [stranger.create_parcel(&order("order-0001")).await];
     assert_eq!(submit(&stranger, AWB, &theirs).await.status, 201, "an AWB is a tenant's own");
 }
 
 #[tokio::test]
-async fn a_key_replays_conflicts_and_survives_a_resubmission() {
+async fn a_manifest_key_repeats_conflicts_and_outlives_resubmission() {
     let (_server, api) = start().await;
     let numbers = parcels(&api, 0..2).await;
     let body = |key: &str, set: &[String]| json!({ "idempotencyKey": key, "awbNumber": AWB, "trackingNumbers": set });
@@ -266,12 +271,12 @@ async fn a_key_replays_conflicts_and_survives_a_resubmission() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_manifests_with_one_parcel_in_both_one_wins_whole() {
-    let (_house, _running, api) = on_a_file();
+async fn one_of_two_manifests_sharing_a_parcel_succeeds() {
+    let (_house, _running, api) = start_on_file();
     for round in 0..10 {
         let numbers = parcels(&api, round * 19..round * 19 + 19).await;
         let (one, other) = (&numbers[..10], &numbers[9..]);
-        let (first, second) = (awb(2 * round), awb(2 * round + 1));
+        let (first, second) = (air_waybill(2 * round), air_waybill(2 * round + 1));
         let answers = tokio::join!(submit(&api, &first, one), submit(&api, &second, other));
         // The parcel in both is the last of one and the first of the other.
         let (winner, loser, place) = match (answers.0.status, answers.1.status) {
@@ -283,7 +288,7 @@ async fn of_two_manifests_with_one_parcel_in_both_one_wins_whole() {
         let named = format!(
             "trackingNumbers[{place}] {shared} MANIFEST_SUBMITTED PARCEL_ALREADY_MANIFESTED"
         );
-        assert_eq!(rejected(loser), [named]);
+        assert_eq!(rejections(loser), [named]);
         for number in &numbers {
             let steps = if winner.contains(number) { 3 } else { 2 };
             assert_eq!(statuses(&api, number).await.len(), steps, "{number}");
@@ -293,7 +298,7 @@ async fn of_two_manifests_with_one_parcel_in_both_one_wins_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn identical_submissions_get_one_manifest() {
-    let (_house, _running, api) = on_a_file();
+    let (_house, _running, api) = start_on_file();
     let numbers = parcels(&api, 0..5).await;
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..32 {
@@ -307,11 +312,11 @@ async fn identical_submissions_get_one_manifest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_sets_for_one_air_waybill_one_gets_it() {
-    let (_house, _running, api) = on_a_file();
+async fn one_of_two_manifests_for_an_air_waybill_succeeds() {
+    let (_house, _running, api) = start_on_file();
     for round in 0..10 {
         let numbers = parcels(&api, round * 4..round * 4 + 4).await;
-        let awb = awb(round);
+        let awb = air_waybill(round);
         let answers =
             tokio::join!(submit(&api, &awb, &numbers[..2]), submit(&api, &awb, &numbers[2..]));
         let loser = match (answers.0.status, answers.1.status) {
@@ -328,7 +333,8 @@ async fn several_destinations_are_a_warning() {
     let (_server, api) = start().await;
     let japan = json!({ "line1": "1-1", "city": "Tokyo", "zipCode": "100-0001", "country": "JP" });
     let to_japan = with(order("order-0002"), "/receiver/address", japan);
-    let numbers = [api.created(&to_japan).await, api.created(&order("order-0001")).await];
+    let numbers =
+        [api.create_parcel(&to_japan).await, api.create_parcel(&order("order-0001")).await];
     let data = submit(&api, AWB, &numbers).await.json()["data"].clone();
     assert_eq!(data["destinationCountries"], json!(["EC", "JP"]));
     let warning = &data["warnings"][0];
@@ -340,10 +346,10 @@ async fn several_destinations_are_a_warning() {
 }
 
 #[tokio::test]
-async fn a_simulated_journey_goes_on_after_the_manifest() {
+async fn a_simulated_journey_continues_after_the_manifest() {
     let (server, api) = start().await;
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
-    api.created(&numbered("order-0002", "SB-FAIL-00001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0002", "SB-FAIL-00001")).await;
     server.clock().advance(Duration::from_secs(60)).await;
     submit(&api, AWB, &["SB-SUCCESS-0001", "SB-FAIL-00001"]).await;
     assert_eq!(api.track("SB-SUCCESS-0001").await.json()["status"], "MANIFEST_SUBMITTED");
@@ -356,7 +362,7 @@ async fn a_simulated_journey_goes_on_after_the_manifest() {
 }
 
 #[tokio::test]
-async fn a_manifest_is_its_tenants_only() {
+async fn a_manifest_is_visible_to_its_tenant_only() {
     let (server, api) = start().await;
     let numbers = parcels(&api, 0..1).await;
     let id = submit(&api, AWB, &numbers).await.json()["data"]["manifestId"].clone();
@@ -372,7 +378,7 @@ async fn a_manifest_is_its_tenants_only() {
 }
 
 #[tokio::test]
-async fn a_reset_and_the_30_days_take_manifests_along() {
+async fn a_reset_and_the_30_day_purge_delete_manifests() {
     let (server, api) = start().await;
     let numbers = parcels(&api, 0..2).await;
     let id = submit(&api, AWB, &numbers).await.json()["data"]["manifestId"].clone();

@@ -6,12 +6,12 @@ use std::{
 };
 
 use crate::{
-    api::{Api, numbered, send},
+    api::{Api, order_with_number, send},
     running::TestSetup,
 };
 
 /// Returns the value of the one sample whose line starts with `name` and contains all of `labels`.
-fn sample(text: &str, name: &str, labels: &[&str]) -> f64 {
+fn metric_value(text: &str, name: &str, labels: &[&str]) -> f64 {
     let is_it = |line: &&str| {
         let (series, _) = line.rsplit_once(' ').unwrap_or_default();
         series.split('{').next() == Some(name) && labels.iter().all(|label| series.contains(label))
@@ -29,7 +29,7 @@ async fn operators_see_requests_refusals_and_commits() {
     let (_, key) = setup.new_key("sandbox");
     let api = running.api(&key);
     for number in ["SB-SUCCESS-0001", "SB-SUCCESS-0002"] {
-        assert_eq!(api.created(&numbered(number, number)).await, number);
+        assert_eq!(api.create_parcel(&order_with_number(number, number)).await, number);
     }
     assert_eq!(api.get("/api/v1/tracking/SBEC0000000000000").await.status, 404);
     for _ in 0..50 {
@@ -42,20 +42,22 @@ async fn operators_see_requests_refusals_and_commits() {
     let text = text.text();
     assert!(text.contains("# TYPE parcelo_requests_total counter\n"), "{text}");
     let version = concat!("version=\"", env!("CARGO_PKG_VERSION"), "\"");
-    assert!((sample(&text, "parcelo_build_info", &[version]) - 1.0).abs() < 0.1, "{text}");
+    assert!((metric_value(&text, "parcelo_build_info", &[version]) - 1.0).abs() < 0.1, "{text}");
     let sandbox = "listener=\"sandbox\"";
     let created = [sandbox, "operation=\"CreateOrder\"", "code=\"\"", "status=\"201\""];
-    assert!((sample(&text, "parcelo_requests_total", &created) - 2.0).abs() < 0.1, "{text}");
+    assert!((metric_value(&text, "parcelo_requests_total", &created) - 2.0).abs() < 0.1, "{text}");
     let missing = ["operation=\"GetTracking\"", "code=\"PARCEL_NOT_FOUND\"", "status=\"404\""];
-    assert!((sample(&text, "parcelo_requests_total", &missing) - 1.0).abs() < 0.1);
+    assert!((metric_value(&text, "parcelo_requests_total", &missing) - 1.0).abs() < 0.1);
     let timed = [sandbox, "operation=\"CreateOrder\""];
-    assert!((sample(&text, "parcelo_request_seconds_count", &timed) - 2.0).abs() < 0.1);
-    assert!(sample(&text, "parcelo_rate_limit_refusals_total", &["counted_by=\"address\""]) > 0.0);
-    assert!((sample(&text, "parcelo_store_orders_total", &[]) - 2.0).abs() < 0.1);
-    assert!(sample(&text, "parcelo_store_commits_total", &[]) >= 2.0);
-    assert!((sample(&text, "parcelo_store_writable", &[]) - 1.0).abs() < 0.1);
+    assert!((metric_value(&text, "parcelo_request_seconds_count", &timed) - 2.0).abs() < 0.1);
+    assert!(
+        metric_value(&text, "parcelo_rate_limit_refusals_total", &["counted_by=\"address\""]) > 0.0
+    );
+    assert!((metric_value(&text, "parcelo_store_orders_total", &[]) - 2.0).abs() < 0.1);
+    assert!(metric_value(&text, "parcelo_store_commits_total", &[]) >= 2.0);
+    assert!((metric_value(&text, "parcelo_store_writable", &[]) - 1.0).abs() < 0.1);
     let admin = ["listener=\"operators\"", "operation=\"Admin\"", "code=\"ADMIN_AUTH_FAILED\""];
-    assert!((sample(&text, "parcelo_requests_total", &admin) - 1.0).abs() < 0.1);
+    assert!((metric_value(&text, "parcelo_requests_total", &admin) - 1.0).abs() < 0.1);
     assert!(!text.contains("# EOF") && !text.contains("# UNIT"), "{text}");
     let open_metrics = Api::new(running.url("admin")).request("GET", "/metrics");
     let open_metrics = send(open_metrics.header("accept", "application/openmetrics-text")).await;
@@ -75,7 +77,7 @@ async fn every_metric_is_in_the_manual() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let api = running.api(&setup.new_key("sandbox").1);
-    api.created(&numbered("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;
     let text = Api::new(running.url("admin")).get("/metrics").await.text();
     let manual = include_str!("../../../docs/operations.md");
     let rows: Vec<_> = manual.lines().filter(|line| line.starts_with("| `parcelo_")).collect();
@@ -88,7 +90,7 @@ async fn every_metric_is_in_the_manual() {
 }
 
 #[tokio::test]
-async fn only_the_operators_listener_has_them() {
+async fn only_the_admin_listener_serves_metrics() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     for listener in ["production", "sandbox"] {
@@ -103,7 +105,7 @@ async fn promtool_finds_nothing_to_mend() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let api = running.api(&setup.new_key("sandbox").1);
-    api.created(&numbered("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;
     api.get("/api/v1/tracking/SBEC0000000000000").await;
     let text = Api::new(running.url("admin")).get("/metrics").await.bytes;
     let mut promtool = Command::new("promtool")

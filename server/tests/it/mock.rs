@@ -5,13 +5,13 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, numbered, order, send},
-    running::{BINARY, Running, wait_for},
+    api::{Answer, Api, order, order_with_number, send},
+    running::{BINARY, RunningServer, wait_for},
     waiting::LONG,
 };
 
 struct Mock {
-    running: Running,
+    running: RunningServer,
     _folder: tempfile::TempDir,
 }
 
@@ -44,7 +44,7 @@ async fn a_suite_in_any_language_moves_the_clock() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z", "--seed", "7"]);
     assert_eq!(mock.running.ready["pid"], mock.running.child.id());
     let api = mock.api();
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     let moved = mock.control("POST", "clock", &json!({ "advance": "PT10M" })).await.json();
     assert_eq!(
         moved,
@@ -65,7 +65,7 @@ async fn a_suite_in_any_language_moves_the_clock() {
 }
 
 #[tokio::test]
-async fn faults_are_planned_met_and_forgotten_and_requests_are_told() {
+async fn faults_are_planned_hit_and_deleted_and_requests_listed() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let plan = json!({ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "error", "code": "SERVICE_UNAVAILABLE" });
     let unused = mock.control("POST", "faults", &plan).await.json();
@@ -95,10 +95,10 @@ async fn faults_are_planned_met_and_forgotten_and_requests_are_told() {
 }
 
 #[tokio::test]
-async fn a_parcel_gets_the_status_of_a_test_until_a_reset() {
+async fn a_suite_sets_the_status_of_a_parcel_until_a_reset() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let api = mock.api();
-    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     let put = |number: &str, status: &str| {
         let path = format!("parcels/{number}/status");
         let body = json!({ "status": status });
@@ -119,7 +119,7 @@ async fn a_parcel_gets_the_status_of_a_test_until_a_reset() {
 }
 
 #[tokio::test]
-async fn keys_are_made_and_webhooks_received() {
+async fn keys_are_created_and_webhooks_received() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let made = mock.control("POST", "keys", &json!({ "allowedCountries": ["MX"] })).await.json();
     let mexican = Api::new(mock.text("sandbox")).key(made["key"].as_str().unwrap());
@@ -137,7 +137,7 @@ async fn keys_are_made_and_webhooks_received() {
     }
     let listening = mock.control("POST", "webhooks", &json!({ "reply": [503] })).await;
     assert_eq!(listening.status, 200, "{}", listening.text());
-    mock.api().created(&numbered("order-0002", "SB-FAIL-0001")).await;
+    mock.api().create_parcel(&order_with_number("order-0002", "SB-FAIL-0001")).await;
     mock.control("POST", "clock", &json!({ "advance": 301 })).await;
     let seen = mock.control("GET", "webhooks", &json!({})).await.json();
     let deliveries = seen["deliveries"].as_array().unwrap();
@@ -187,8 +187,8 @@ async fn a_reply_is_planned_for_one_order_and_its_requests() {
 async fn a_suite_advances_until_a_status_or_learns_why_not() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     mock.control("POST", "webhooks", &json!({})).await;
-    mock.api().created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
-    mock.api().created(&numbered("order-0002", "SB-NORMAL-0001")).await;
+    mock.api().create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
+    mock.api().create_parcel(&order_with_number("order-0002", "SB-NORMAL-0001")).await;
     let hints = mock.control("GET", "webhooks", &json!({})).await.json()["hints"].to_string();
     for hint in
         ["SB-NORMAL-0001 will not move", "advance it", "SB-SUCCESS-0001 at 2026-01-05T08:05"]
@@ -209,7 +209,7 @@ async fn a_suite_advances_until_a_status_or_learns_why_not() {
 }
 
 #[tokio::test]
-async fn a_control_that_is_not_understood_says_why() {
+async fn an_invalid_control_says_why() {
     let mock = Mock::start(&[]);
     let table = [
         ("clock", json!({ "advance": "soon" }), "PT5M"),
@@ -301,7 +301,7 @@ fn an_interrupted_suite_ends_with_its_children_and_fails() {
 }
 
 #[test]
-fn what_will_not_end_is_ended() {
+fn a_suite_that_ignores_an_interrupt_is_killed() {
     // A job in a shell's background ignores an interrupt, and holds the output open.
     let suite = "(while :; do sleep 0.05; done) & kill -INT $PPID; wait";
     let mut mock = Command::new(BINARY);
@@ -310,7 +310,7 @@ fn what_will_not_end_is_ended() {
 }
 
 #[test]
-fn a_ready_file_spares_its_neighbours_and_is_its_owners_only() {
+fn a_ready_file_is_private_and_overwrites_no_other_file() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let (ready, neighbour) = (folder.path().join("notes.json"), folder.path().join("notes.tmp"));
@@ -328,7 +328,7 @@ fn a_ready_file_spares_its_neighbours_and_is_its_owners_only() {
 }
 
 #[test]
-fn a_ready_file_that_is_a_pipe_takes_the_words_and_stays_a_pipe() {
+fn a_ready_file_may_be_a_pipe() {
     use std::os::unix::fs::FileTypeExt;
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("ready");
@@ -345,7 +345,7 @@ fn a_ready_file_that_is_a_pipe_takes_the_words_and_stays_a_pipe() {
 }
 
 #[test]
-fn wrong_arguments_say_what_would_be_right() {
+fn wrong_arguments_suggest_the_right_ones() {
     for (arguments, hint) in [
         (["--clock", "frozen=noon"], "2026-01-05T08:00:00Z"),
         (["--clock", "stopped"], "ticking=TIME"),
@@ -359,7 +359,7 @@ fn wrong_arguments_say_what_would_be_right() {
 }
 
 #[tokio::test]
-async fn a_server_for_real_has_no_controls() {
+async fn a_real_server_has_no_controls() {
     let setup = crate::running::TestSetup::new();
     let running = setup.start(&[]);
     for listener in ["production", "sandbox", "admin"] {
@@ -380,7 +380,7 @@ async fn created(api: &Api, host: &str, key: &str) -> (String, String, Vec<u8>) 
 }
 
 #[tokio::test]
-async fn links_lead_to_the_host_that_was_called() {
+async fn links_use_the_host_of_the_request() {
     let mock = Mock::start(&["--listen", "0.0.0.0:0"]);
     assert!(mock.text("sandbox").starts_with("http://127.0.0.1:"), "{}", mock.text("sandbox"));
     let api = mock.api();
@@ -395,7 +395,7 @@ async fn links_lead_to_the_host_that_was_called() {
 }
 
 #[tokio::test]
-async fn a_mocks_links_lead_where_it_is_told() {
+async fn links_use_the_base_url_of_the_flag() {
     let mock = Mock::start(&["--base-url", "https://mock.example/parcelo/"]);
     let (link, ..) = created(&mock.api(), "other", "order-0001").await;
     assert!(link.starts_with("https://mock.example/parcelo/files/"), "{link}");

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     api::{Api, send},
-    document::{controlled, served, served_by},
+    document::{fetch_document, served, server_with_controls},
     running::TestSetup,
 };
 
@@ -23,8 +23,8 @@ use crate::{
 async fn documents() -> [(&'static str, Value); 3] {
     [
         ("openapi.json", served().await),
-        ("the mock server's", served_by(controlled().await.url()).await),
-        ("openapi-admin.json", served_by(TestSetup::new().start(&[]).url("admin")).await),
+        ("the mock server's", fetch_document(server_with_controls().await.url()).await),
+        ("openapi-admin.json", fetch_document(TestSetup::new().start(&[]).url("admin")).await),
     ]
 }
 
@@ -50,7 +50,7 @@ fn responses(call: &Value) -> impl Iterator<Item = (&String, &Value)> {
 }
 
 /// Returns the schema that a schema refers to, directly or beside `null`; otherwise itself.
-fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
+fn resolve<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
     let one = schema["oneOf"].as_array().map_or(schema, |kinds| &kinds[0]);
     match one["$ref"].as_str() {
         Some(name) => document.pointer(name.trim_start_matches('#')).unwrap(),
@@ -181,12 +181,12 @@ fn fields<'d>(document: &'d Value, path: &str, schema: &'d Value) -> Vec<Field<'
     let required = schema["required"].as_array();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        let schema = resolved(document, property);
+        let schema = resolve(document, property);
         let is_required = required.is_some_and(|names| names.contains(&json!(name)));
         found.push(Field { path: path.clone(), schema, is_required });
         found.extend(fields(document, &path, schema));
         if schema["items"].is_object() {
-            let (path, schema) = (format!("{path}[0]"), resolved(document, &schema["items"]));
+            let (path, schema) = (format!("{path}[0]"), resolve(document, &schema["items"]));
             found.push(Field { path: path.clone(), schema, is_required: false });
             found.extend(fields(document, &path, schema));
         }
@@ -194,13 +194,13 @@ fn fields<'d>(document: &'d Value, path: &str, schema: &'d Value) -> Vec<Field<'
     found
 }
 
-/// Returns whether a schema has this JSON type, or this one and `null`.
-fn is(schema: &Value, kind: &str) -> bool {
+/// Returns `true` if a schema has this JSON type, or this one and `null`.
+fn has_type(schema: &Value, kind: &str) -> bool {
     schema["type"] == kind || schema["type"].as_array().is_some_and(|all| all[0] == kind)
 }
 
 /// Returns the request with one field set; objects and lists on the way are created.
-fn set(body: &Value, path: &str, value: Value) -> Value {
+fn with_value(body: &Value, path: &str, value: Value) -> Value {
     let pointer = format!("/{}", path.replace("[0]", "/0").replace('.', "/"));
     let mut body = body.clone();
     let mut at = &mut body;
@@ -222,42 +222,42 @@ fn set(body: &Value, path: &str, value: Value) -> Value {
 }
 
 /// Returns values within a field's limits, and values just beyond them with their codes.
-fn edges(field: &Field<'_>, element: &Value) -> Vec<(Value, Option<&'static str>)> {
+fn limit_values(field: &Field<'_>, element: &Value) -> Vec<(Value, Option<&'static str>)> {
     let schema = field.schema;
-    let mut edges = Vec::new();
+    let mut limit_values = Vec::new();
     if let Some(max) = schema["maxLength"].as_u64() {
         let text = |length: u64| json!("x".repeat(usize::try_from(length).unwrap()));
-        edges.extend([(text(max), None), (text(max + 1), Some("TOO_LONG"))]);
+        limit_values.extend([(text(max), None), (text(max + 1), Some("TOO_LONG"))]);
     }
     if schema["minLength"] == 1 {
-        edges.push((json!(""), Some("REQUIRED")));
+        limit_values.push((json!(""), Some("REQUIRED")));
     }
     if let Some(max) = schema["maxItems"].as_u64() {
         let list = |length: u64| json!(vec![element; usize::try_from(length).unwrap()]);
-        edges.extend([(list(max), None), (list(max + 1), Some("TOO_LONG"))]);
+        limit_values.extend([(list(max), None), (list(max + 1), Some("TOO_LONG"))]);
     }
     if schema["minItems"] == 1 {
-        edges.push((json!([]), Some("TOO_SHORT")));
+        limit_values.push((json!([]), Some("TOO_SHORT")));
     }
-    let step = if is(schema, "integer") { 1.0 } else { 0.01 };
+    let step = if has_type(schema, "integer") { 1.0 } else { 0.01 };
     #[expect(clippy::cast_possible_truncation, reason = "a bound of whole numbers is one")]
     let number = |value: f64| if step < 1.0 { json!(value) } else { json!(value as i64) };
     if let Some(max) = schema["maximum"].as_f64() {
-        edges.extend([(number(max), None), (number(max + step), Some("OUT_OF_RANGE"))]);
+        limit_values.extend([(number(max), None), (number(max + step), Some("OUT_OF_RANGE"))]);
     }
     if let Some(least) = schema["minimum"].as_f64() {
-        edges.extend([(number(least), None), (number(least - step), Some("OUT_OF_RANGE"))]);
+        limit_values.extend([(number(least), None), (number(least - step), Some("OUT_OF_RANGE"))]);
     }
     if let Some(below) = schema["exclusiveMinimum"].as_f64() {
-        edges.extend([(number(below), Some("OUT_OF_RANGE")), (number(below + step), None)]);
+        limit_values.extend([(number(below), Some("OUT_OF_RANGE")), (number(below + step), None)]);
     }
-    edges
+    limit_values
 }
 
 const LENGTHS: [&str; 4] = ["TOO_LONG", "TOO_SHORT", "OUT_OF_RANGE", "REQUIRED"];
 
 #[tokio::test]
-async fn every_field_of_a_request_has_the_validator_s_limits() {
+async fn every_field_of_a_request_has_the_limits_of_the_rules() {
     let [(_, service), _, (_, admin)] = documents().await;
     let mut tried = 0;
     for (name, body, check) in requests() {
@@ -270,8 +270,8 @@ async fn every_field_of_a_request_has_the_validator_s_limits() {
             assert_is_bounded(name, field);
             let pointer = format!("/{}/0", field.path.replace("[0]", "/0").replace('.', "/"));
             let element = body.pointer(&pointer).cloned().unwrap_or_else(|| json!({}));
-            for (value, expected) in edges(field, &element) {
-                let found = check(&set(&body, &field.path, value.clone()));
+            for (value, expected) in limit_values(field, &element) {
+                let found = check(&with_value(&body, &field.path, value.clone()));
                 let found = found.iter().filter(|fault| fault.field == field.path);
                 let codes: Vec<_> = found.map(|fault| fault.code.to_string()).collect();
                 let shown: String = value.to_string().chars().take(60).collect();
@@ -297,14 +297,14 @@ fn assert_is_bounded(name: &str, field: &Field<'_>) {
     let (schema, path) = (field.schema, &field.path);
     let has = |names: &[&str]| names.iter().any(|name| !schema[name].is_null());
     let is_formed = has(&["enum", "format"]) || schema["pattern"].is_string();
-    if is(schema, "string") {
+    if has_type(schema, "string") {
         assert!(is_formed || has(&["maxLength"]), "{name} {path}");
         let has_least = !field.is_required || has(&["enum", "pattern", "format", "minLength"]);
         assert!(has_least, "{name} {path}");
-    } else if is(schema, "array") {
+    } else if has_type(schema, "array") {
         assert!(has(&["maxItems"]), "{name} {path}");
         assert!(!field.is_required || has(&["minItems"]), "{name} {path}");
-    } else if is(schema, "number") || is(schema, "integer") {
+    } else if has_type(schema, "number") || has_type(schema, "integer") {
         assert!(has(&["maximum"]) && has(&["minimum", "exclusiveMinimum"]), "{name} {path}");
     }
 }
@@ -330,7 +330,7 @@ async fn a_legacy_field_has_the_limits_of_its_counterpart() {
         let ours = order.iter().find(|field| field.path == *stands_for).unwrap().schema;
         let differ = LIMITS.iter().find(|limit| {
             let is_asked =
-                **limit != "minLength" || is(legacy, "string") && legacy["type"].is_string();
+                **limit != "minLength" || has_type(legacy, "string") && legacy["type"].is_string();
             is_asked && legacy[**limit] != ours[**limit]
         });
         assert_eq!(differ, None, "{name}: {legacy} {ours}");
@@ -341,7 +341,7 @@ async fn a_legacy_field_has_the_limits_of_its_counterpart() {
 async fn limits_outside_the_rules_are_declared_too() {
     let [(_, service), _, (_, admin)] = documents().await;
     let url = &admin["components"]["schemas"]["WebhookRequest"]["properties"]["url"];
-    assert_eq!(url["maxLength"], parcelo_server::internals::MAX_URL);
+    assert_eq!(url["maxLength"], parcelo_server::internals::MAX_URL_CHARS);
     let list = call(&service, Operation::ListParcels)["parameters"].as_array().unwrap();
     let parameter = |name| &list.iter().find(|one| one["name"] == name).unwrap()["schema"];
     assert_eq!(parameter("limit")["maximum"], rules::ListQuery::MAX_LIMIT);
@@ -349,16 +349,16 @@ async fn limits_outside_the_rules_are_declared_too() {
 }
 
 #[tokio::test]
-async fn error_codes_are_open_with_today_s_as_examples() {
+async fn error_codes_are_an_open_list_with_examples() {
     let codes: Vec<_> = ErrorCode::ALL.iter().map(|code| code.code()).collect();
     for (name, document) in documents().await {
         let schemas = &document["components"]["schemas"];
         for owner in ["ErrorBody", "ItemError"] {
-            let code = resolved(&document, &schemas[owner]["properties"]["code"]);
+            let code = resolve(&document, &schemas[owner]["properties"]["code"]);
             assert_eq!((&code["type"], &code["enum"]), (&json!("string"), &Value::Null), "{name}");
             assert_eq!(code["examples"], json!(codes), "{name} {owner}");
         }
-        let details = resolved(&document, &schemas["ErrorBody"]["properties"]["details"]);
+        let details = resolve(&document, &schemas["ErrorBody"]["properties"]["details"]);
         let errors = details["properties"]["errors"]["items"].to_string();
         assert!(errors.contains("schemas/FieldFault") && schemas["FieldFault"].is_object());
     }
@@ -379,37 +379,38 @@ async fn every_json_body_is_a_component_with_a_name() {
 }
 
 /// Collects every text under this name at any depth.
-fn texts<'d>(value: &'d Value, name: &str, found: &mut Vec<&'d str>) {
+fn collect_texts<'d>(value: &'d Value, name: &str, found: &mut Vec<&'d str>) {
     match value {
         Value::Object(members) => {
             found.extend(members.get(name).and_then(Value::as_str));
-            members.values().for_each(|member| texts(member, name, found));
+            members.values().for_each(|member| collect_texts(member, name, found));
         }
-        Value::Array(items) => items.iter().for_each(|item| texts(item, name, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect_texts(item, name, found)),
         _ => {}
     }
 }
 
-const RUST: &[&str] = &[
+const RUST_SYNTAX: &[&str] = &[
     "::", "[`", "```", "Option", "Vec", "serde", "struct", "Self", "Debug", "crate", "enum",
     "impl", "Some(", "Rust", "weight_",
 ];
 
 #[tokio::test]
-async fn no_description_speaks_rust() {
+async fn no_description_contains_rust_syntax() {
     for (name, document) in documents().await {
         for member in ["description", "summary"] {
             let mut all = Vec::new();
-            texts(&document, member, &mut all);
+            collect_texts(&document, member, &mut all);
             assert!(all.len() > 10, "{name}");
-            let foreign = all.iter().find(|text| RUST.iter().any(|word| text.contains(word)));
+            let foreign =
+                all.iter().find(|text| RUST_SYNTAX.iter().any(|word| text.contains(word)));
             assert_eq!(foreign, None, "{name}");
         }
     }
 }
 
 #[tokio::test]
-async fn every_call_says_who_may_make_it_and_where_it_belongs() {
+async fn every_operation_has_its_security_id_and_tag() {
     for (name, document) in documents().await {
         let tags = document["tags"].as_array().unwrap();
         assert!(tags.iter().all(|tag| tag["description"].is_string()), "{name}");
@@ -430,9 +431,9 @@ async fn every_call_says_who_may_make_it_and_where_it_belongs() {
 }
 
 #[tokio::test]
-async fn a_document_that_is_still_the_same_is_not_sent_again() {
+async fn an_unchanged_document_is_304() {
     let setup = TestSetup::new().start(&[]);
-    let mock = controlled().await;
+    let mock = server_with_controls().await;
     for url in [setup.url("sandbox"), setup.url("admin"), mock.url()] {
         let api = Api::new(url);
         let first = api.get("/openapi.json").await;

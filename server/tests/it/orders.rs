@@ -6,7 +6,7 @@ use parcelo::Operation;
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, numbered, order, send, with};
+use crate::api::{Answer, Api, order, order_with_number, send, with};
 
 const CREATE: &str = Operation::CreateOrder.path();
 
@@ -35,9 +35,9 @@ async fn an_order_becomes_a_labelled_parcel() {
 }
 
 #[tokio::test]
-async fn a_given_number_is_kept_and_warnings_come_along() {
+async fn a_given_number_is_kept_and_warnings_are_returned() {
     let (_server, api) = start().await;
-    let order = with(numbered("order-0001", "sb-Mixed-Case-1"), "/reciever", json!({}));
+    let order = with(order_with_number("order-0001", "sb-Mixed-Case-1"), "/reciever", json!({}));
     let body = api.create(&order).await.json();
     assert_eq!(body["parcel"]["trackingNumber"], "sb-Mixed-Case-1");
     assert_eq!(body["warnings"][0]["code"], "UNKNOWN_FIELD");
@@ -46,7 +46,7 @@ async fn a_given_number_is_kept_and_warnings_come_along() {
 }
 
 #[tokio::test]
-async fn the_same_request_again_gets_the_same_bytes() {
+async fn a_repeat_under_a_key_returns_the_first_answer() {
     let (_server, api) = start().await;
     let first = api.create(&order("order-0001")).await;
     let again = api.create(&order("order-0001")).await;
@@ -60,7 +60,7 @@ async fn the_same_request_again_gets_the_same_bytes() {
 }
 
 #[tokio::test]
-async fn spelling_replays_and_any_changed_value_conflicts() {
+async fn a_changed_value_conflicts_but_a_changed_spelling_does_not() {
     let (_server, api) = start().await;
     let first = api.create(&order("order-0001")).await;
     for same in [
@@ -104,7 +104,7 @@ fn reversed(value: &Value) -> String {
 }
 
 #[tokio::test]
-async fn the_header_is_an_equal_spelling_of_the_key() {
+async fn the_key_may_be_in_the_header_or_in_the_body() {
     let (_server, api) = start().await;
     let mut keyless = order("order-0001");
     keyless.as_object_mut().unwrap().remove("idempotencyKey");
@@ -125,7 +125,7 @@ async fn the_header_is_an_equal_spelling_of_the_key() {
 }
 
 #[tokio::test]
-async fn a_header_that_is_no_one_key_is_never_passed_over() {
+async fn an_unreadable_or_repeated_key_header_is_refused() {
     let (_server, api) = start().await;
     let mut keyless = order("");
     keyless.as_object_mut().unwrap().remove("idempotencyKey");
@@ -147,21 +147,23 @@ async fn a_header_that_is_no_one_key_is_never_passed_over() {
 }
 
 #[tokio::test]
-async fn a_key_is_forgotten_after_24_hours() {
+async fn a_key_expires_after_24_hours() {
     let (server, api) = start().await;
-    let first = api.created(&order("order-0001")).await;
+    let first = api.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::from_secs(24 * 3600 - 1)).await;
     assert_eq!(api.create(&order("order-0001")).await.status, 200);
     server.clock().advance(Duration::from_secs(1)).await;
-    assert_ne!(api.created(&order("order-0001")).await, first);
+    assert_ne!(api.create_parcel(&order("order-0001")).await, first);
 }
 
 #[tokio::test]
-async fn a_key_is_one_key_for_one_api_key_only() {
+async fn each_api_key_has_its_own_idempotency_keys() {
     let (server, api) = start().await;
     let other = Api::with_key(server.url(), &server.key().issue());
-    let (one, two) =
-        (api.created(&order("order-0001")).await, other.created(&order("order-0001")).await);
+    let (one, two) = (
+        api.create_parcel(&order("order-0001")).await,
+        other.create_parcel(&order("order-0001")).await,
+    );
     assert_ne!(one, two);
 }
 
@@ -174,7 +176,7 @@ async fn a_refused_request_leaves_its_key_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_64_identical_creates_one_creates() {
+async fn one_of_64_concurrent_identical_orders_is_created() {
     let (_server, api) = start().await;
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..64 {
@@ -188,12 +190,12 @@ async fn of_64_identical_creates_one_creates() {
 }
 
 #[tokio::test]
-async fn a_tracking_number_is_taken_for_everybody_whatever_its_case() {
+async fn a_tracking_number_is_unique_among_accounts_in_any_case() {
     let (server, api) = start().await;
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     for api in [api, stranger] {
-        let answer = api.create(&numbered("order-0002", "sb-success-0001")).await;
+        let answer = api.create(&order_with_number("order-0002", "sb-success-0001")).await;
         assert_eq!(answer.refusal(), (409, "PARCEL_DUPLICATE_TRACKING".to_owned()));
     }
 }
@@ -214,9 +216,9 @@ async fn a_forbidden_country_is_refused_before_other_faults() {
 }
 
 #[tokio::test]
-async fn all_faults_of_a_request_come_at_once_and_in_order() {
+async fn all_faults_of_a_request_are_reported_at_once_in_order() {
     let (_server, api) = start().await;
-    let mut wrong = numbered("order-0001", "EC7K2M9QX4T8WD0");
+    let mut wrong = order_with_number("order-0001", "EC7K2M9QX4T8WD0");
     wrong["sender"]["phone"] = json!("305 555 0100");
     wrong["receiver"].as_object_mut().unwrap().remove("nationalId");
     wrong["receiver"]["address"]["zipCode"] = json!("090101");
@@ -239,7 +241,7 @@ async fn all_faults_of_a_request_come_at_once_and_in_order() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_object_is_told_so() {
+async fn a_body_that_is_not_a_json_object_is_refused() {
     let (_server, api) = start().await;
     for body in
         ["", "{", "[]", "null", "\"text\"", "{\"a\":1,\"a\":2}", "{\"a\":NaN}", "\u{0}", "{}{}"]

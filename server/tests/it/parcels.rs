@@ -5,7 +5,7 @@ use std::time::Duration;
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, numbered, order, send, with};
+use crate::api::{Answer, Api, order, order_with_number, send, with};
 
 const LIST: &str = "/api/v1/parcels";
 
@@ -15,7 +15,7 @@ async fn start() -> (MockServer, Api) {
     (server, api)
 }
 
-async fn minute(server: &MockServer) {
+async fn advance_a_minute(server: &MockServer) {
     server.clock().advance(Duration::from_secs(60)).await;
 }
 
@@ -41,10 +41,13 @@ async fn numbers(api: &Api, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_item_tells_all_but_personal_data() {
+async fn an_item_has_everything_but_personal_data() {
     let (server, api) = start().await;
-    let order =
-        with(numbered("order-0001", "SB-SUCCESS-0001"), "/externalOrderId", json!("SHOP-1"));
+    let order = with(
+        order_with_number("order-0001", "SB-SUCCESS-0001"),
+        "/externalOrderId",
+        json!("SHOP-1"),
+    );
     let created = api.create(&with(order, "/customerReference", json!("PO 7"))).await.json();
     server.clock().advance(Duration::from_secs(300)).await;
     let answer = list(&api, "").await;
@@ -65,14 +68,14 @@ async fn an_item_tells_all_but_personal_data() {
 }
 
 #[tokio::test]
-async fn pages_are_newest_first_and_hold_each_parcel_once() {
+async fn pages_are_newest_first_and_have_each_parcel_once() {
     let (server, api) = start().await;
     assert_eq!(page(&api, "").await, ("1/20/0/0".to_owned(), vec![]));
     let mut made = Vec::new();
     for place in 0..45 {
-        made.push(api.created(&order(&format!("order-{place:04}"))).await);
+        made.push(api.create_parcel(&order(&format!("order-{place:04}"))).await);
         if place % 3 == 0 {
-            minute(&server).await;
+            advance_a_minute(&server).await;
         }
     }
     made.reverse();
@@ -89,7 +92,7 @@ async fn pages_are_newest_first_and_hold_each_parcel_once() {
 }
 
 #[tokio::test]
-async fn what_is_no_page_is_refused_and_never_clamped() {
+async fn an_invalid_page_is_refused_and_never_clamped() {
     let (_server, api) = start().await;
     let table: [(&str, &[&str]); 9] = [
         ("?page=0", &["page OUT_OF_RANGE"]),
@@ -127,12 +130,12 @@ async fn filters_narrow_the_list_and_its_total() {
             json!({ "line1": "1-1", "city": "Tokyo", "zipCode": "100-0001", "country": "JP" });
         order
     };
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
-    minute(&server).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
+    advance_a_minute(&server).await;
     let shop = |order: Value, id: &str| with(order, "/externalOrderId", json!(id));
-    api.created(&shop(numbered("order-0002", "SB-SECOND-0002"), "SHOP-1")).await;
-    minute(&server).await;
-    api.created(&shop(
+    api.create_parcel(&shop(order_with_number("order-0002", "SB-SECOND-0002"), "SHOP-1")).await;
+    advance_a_minute(&server).await;
+    api.create_parcel(&shop(
         with(to_japan("order-0003"), "/trackingNumber", json!("SB-THIRD-0003")),
         "shop-1",
     ))
@@ -168,13 +171,13 @@ async fn filters_narrow_the_list_and_its_total() {
 async fn a_search_finds_parts_of_numbers_references_and_names() {
     let (server, api) = start().await;
     let named = |key, number, [reference, name]: [&str; 2]| {
-        let order = with(numbered(key, number), "/customerReference", json!(reference));
+        let order = with(order_with_number(key, number), "/customerReference", json!(reference));
         with(order, "/receiver/fullName", json!(name))
     };
     let (first, second) = ("SB-SUCCESS-0001", "SB-SECOND-0002");
-    api.created(&named("order-0001", first, ["PO 4711", "María Núñez"])).await;
-    minute(&server).await;
-    api.created(&named("order-0002", second, ["PO 9902", "Zoë Straße"])).await;
+    api.create_parcel(&named("order-0001", first, ["PO 4711", "María Núñez"])).await;
+    advance_a_minute(&server).await;
+    api.create_parcel(&named("order-0002", second, ["PO 9902", "Zoë Straße"])).await;
     let table: [(&str, &[&str]); 11] = [
         ("?search=nunez", &[first]),
         ("?search=N%C3%9A%C3%91EZ+maria", &[first]),
@@ -202,7 +205,7 @@ async fn a_search_finds_parts_of_numbers_references_and_names() {
 }
 
 #[tokio::test]
-async fn a_search_for_nothing_or_too_much_is_refused_in_words() {
+async fn an_empty_or_oversized_search_is_refused_with_a_reason() {
     let (_server, api) = start().await;
     let long = "x".repeat(101);
     for (text, code) in [
@@ -223,11 +226,11 @@ async fn a_search_for_nothing_or_too_much_is_refused_in_words() {
 }
 
 #[tokio::test]
-async fn a_list_is_of_one_tenant() {
+async fn a_list_has_the_parcels_of_one_tenant_only() {
     let (server, api) = start().await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
-    let mine = api.created(&order("order-0001")).await;
-    let theirs = other.created(&order("order-0001")).await;
+    let mine = api.create_parcel(&order("order-0001")).await;
+    let theirs = other.create_parcel(&order("order-0001")).await;
     let sibling = Api::with_key(server.url(), &server.key().issue());
     assert_eq!(numbers(&api, "").await, std::slice::from_ref(&mine));
     assert_eq!(numbers(&sibling, "").await, [mine]);

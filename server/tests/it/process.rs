@@ -8,7 +8,7 @@ use std::{
 use serde_json::json;
 
 use crate::{
-    api::{Api, numbered, order, send},
+    api::{Api, order, order_with_number, send},
     running::{BINARY, TestSetup},
     waiting::until,
 };
@@ -83,7 +83,7 @@ async fn requests_are_logged_with_their_client_and_probes_at_debug() {
 }
 
 #[tokio::test]
-async fn the_first_secrets_go_to_a_file_that_only_its_owner_can_read() {
+async fn the_first_secrets_are_in_a_file_only_its_owner_can_read() {
     use std::os::unix::fs::PermissionsExt;
     let setup = TestSetup::new();
     let file = setup.path("secrets.txt");
@@ -137,7 +137,7 @@ async fn the_container_is_healthy_while_its_server_is_ready() {
 }
 
 #[test]
-fn the_container_and_the_unit_set_what_the_server_reads() {
+fn the_container_and_the_unit_set_variables_the_server_reads() {
     let help = Command::new(BINARY).args(["serve", "--help"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     for file in ["Dockerfile", "parcelo-server.service"] {
@@ -171,7 +171,7 @@ async fn the_ready_file_names_every_listener_and_the_process() {
 }
 
 #[tokio::test]
-async fn keys_are_made_and_revoked_while_the_server_runs() {
+async fn keys_are_created_and_revoked_on_a_running_server() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let (id, key) = setup.new_key("sandbox");
@@ -189,18 +189,18 @@ async fn keys_are_made_and_revoked_while_the_server_runs() {
 }
 
 #[tokio::test]
-async fn environments_are_worlds_of_their_own() {
+async fn environments_share_no_data() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let (live, test) = (setup.new_key("production").1, setup.new_key("sandbox").1);
     let production = Api::with_key(running.url("production"), &live);
-    let number = production.created(&order("order-0001")).await;
+    let number = production.create_parcel(&order("order-0001")).await;
     assert!(number.starts_with("EC") && number.len() == 15, "{number}");
     assert_eq!(production.track(&number).await.header("x-ratelimit-limit"), "50");
     let sandbox = running.api(&test);
     assert_eq!(sandbox.track(&number).await.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
     assert_eq!(sandbox.track(&number).await.header("x-ratelimit-limit"), "100");
-    let reserved = production.create(&numbered("order-0002", "SB-SUCCESS-0001")).await;
+    let reserved = production.create(&order_with_number("order-0002", "SB-SUCCESS-0001")).await;
     assert!(reserved.faults()[0].starts_with("trackingNumber"), "{}", reserved.text());
     let astray = Api::with_key(running.url("production"), &test).get("/api/v1/health").await;
     assert_eq!(astray.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()));
@@ -209,7 +209,7 @@ async fn environments_are_worlds_of_their_own() {
 }
 
 #[tokio::test]
-async fn behind_a_trusted_proxy_the_client_is_who_the_proxy_saw() {
+async fn behind_a_trusted_proxy_the_client_address_is_forwarded() {
     let setup = TestSetup::new();
     let running = setup.start(&["--trusted-proxies", "127.0.0.1"]);
     let mut arguments = NEW_KEY.to_vec();
@@ -234,7 +234,7 @@ async fn behind_a_trusted_proxy_the_client_is_who_the_proxy_saw() {
 }
 
 #[tokio::test]
-async fn label_links_work_whatever_their_public_address_is() {
+async fn label_links_work_under_any_public_address() {
     let table: [(&[&str], &str, &str); 4] = [
         (
             &["--sandbox-base-url", "https://x.example/parcelo"],
@@ -282,12 +282,12 @@ async fn two_servers_never_share_a_database() {
 }
 
 #[tokio::test]
-async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
+async fn a_signal_stops_the_server_gracefully_without_loss() {
     for signal in ["-TERM", "-INT"] {
         let setup = TestSetup::new();
         let mut running = setup.start(&["--drain", "0"]);
         let key = setup.new_key("sandbox").1;
-        let number = running.api(&key).created(&order("order-0001")).await;
+        let number = running.api(&key).create_parcel(&order("order-0001")).await;
         running.signal(signal);
         assert_eq!(running.wait(), Some(0), "{signal}: {}", setup.output());
         let running = setup.start(&[]);
@@ -296,7 +296,7 @@ async fn a_signal_stops_it_in_order_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn wrong_arguments_say_what_would_be_right() {
+async fn wrong_arguments_suggest_the_right_ones() {
     let table: [(&[&str], &str); 24] = [
         (&["keys", "list", "--database", "sqlite:/nonexistent.db"], "does not exist or is empty"),
         (
@@ -355,7 +355,7 @@ async fn wrong_arguments_say_what_would_be_right() {
 }
 
 #[test]
-fn a_list_may_have_blanks_behind_its_commas() {
+fn a_list_may_have_spaces_after_its_commas() {
     let setup = TestSetup::new();
     let made = setup.keys(&[
         "create",
@@ -374,7 +374,7 @@ fn a_list_may_have_blanks_behind_its_commas() {
 }
 
 #[test]
-fn a_key_is_tied_to_at_most_50_addresses() {
+fn a_key_allows_at_most_50_ip_addresses() {
     let setup = TestSetup::new();
     let mut command = Command::new(BINARY);
     command.env_clear().args(["keys", "create", "--database", &setup.database()]);
@@ -388,7 +388,7 @@ fn a_key_is_tied_to_at_most_50_addresses() {
 }
 
 #[tokio::test]
-async fn a_secret_of_the_operators_own_replaces_the_databases() {
+async fn a_configured_secret_replaces_the_stored_one() {
     let setup = TestSetup::new();
     let secret = "0123456789abcdef".repeat(4);
     let key = setup.keys_with(&[("PARCELO_SECRET", &secret)], &NEW_KEY);
@@ -405,7 +405,7 @@ async fn a_secret_of_the_operators_own_replaces_the_databases() {
 }
 
 #[test]
-fn no_command_but_serve_makes_a_database() {
+fn only_serve_creates_a_database() {
     let setup = TestSetup::on_file("whether there is a file");
     let name = ["--name", "x"];
     let table: [(&[&str], &[&str]); 7] = [
@@ -443,7 +443,7 @@ const NEW_KEY: [&str; 7] =
     ["create", "--environment", "sandbox", "--name", "Test", "--countries", "*"];
 
 #[tokio::test]
-async fn logs_hold_no_keys_and_nothing_personal() {
+async fn logs_contain_no_keys_or_personal_data() {
     let setup = TestSetup::new();
     let running =
         setup.start_with(&[("PARCELO_LOG", "debug")], &["--trusted-proxies", "127.0.0.1"]);
@@ -458,7 +458,7 @@ async fn logs_hold_no_keys_and_nothing_personal() {
         *canary.pointer_mut(path).unwrap() = "CANARY".into();
     }
     let api = running.api(&key);
-    let number = api.created(&canary).await;
+    let number = api.create_parcel(&canary).await;
     let wrong = crate::api::with(canary, "/receiver/nationalId", "CANARY".into());
     assert_eq!(
         api.create(&crate::api::with(wrong, "/idempotencyKey", "order-0002".into())).await.status,
@@ -506,7 +506,7 @@ async fn logs_hold_no_keys_and_nothing_personal() {
 }
 
 #[tokio::test]
-async fn a_path_that_is_no_text_is_answered_like_any_other() {
+async fn a_path_that_is_not_utf_8_is_answered_like_any_other() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let key = setup.new_key("sandbox").1;
@@ -542,13 +542,13 @@ async fn a_path_that_is_no_text_is_answered_like_any_other() {
 }
 
 #[tokio::test]
-async fn labels_without_a_public_address_are_warned_about() {
+async fn a_missing_public_address_for_labels_is_a_warning() {
     let setup = TestSetup::new();
     let (start, label) = ("labels will work on this machine only", "live label's QR code leads");
     let count = |words: &str| setup.output().matches(words).count();
     let server = setup.start(&[]);
     let api = crate::api::Api::with_key(server.url("production"), &setup.new_key("production").1);
-    let number = api.created(&order("order-0001")).await;
+    let number = api.create_parcel(&order("order-0001")).await;
     for _ in 0..2 {
         assert_eq!(api.get(&format!("/api/v1/labels/{number}/download")).await.status, 200);
     }

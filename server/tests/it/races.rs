@@ -1,11 +1,11 @@
-//! Void, manifest and carrier event on one parcel at the same time, on a file: whichever wins, the table of transitions
-//! allows the history, and every answer is true.
+//! A void, a manifest and a carrier event for one parcel at the same time, on a file. Whichever wins, the history
+//! follows the table of transitions, and every answer is true.
 
 use parcelo::Operation;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, numbered, send},
+    api::{Answer, Api, order_with_number, send},
     running::TestSetup,
 };
 
@@ -43,7 +43,7 @@ async fn concurrent_void_manifest_and_scan_leave_a_legal_history() {
     let mut ends = std::collections::BTreeMap::new();
     for round in 0..ROUNDS {
         let number = &format!("SB-RACED-{round:04}");
-        api.created(&numbered(&format!("order-{round:04}"), number)).await;
+        api.create_parcel(&order_with_number(&format!("order-{round:04}"), number)).await;
         let void =
             json!({ "idempotencyKey": format!("void-{round:04}"), "trackingNumbers": [number] });
         let manifest = json!({ "awbNumber": awb(round), "trackingNumbers": [number] });

@@ -1,4 +1,4 @@
-//! HTTP over a bare socket, with the packets that a test chooses.
+//! An HTTP connection over a bare socket, on which a test chooses the packets.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -9,19 +9,19 @@ use tokio::{
 use crate::waiting::LONG;
 
 /// A connection.
-pub(crate) struct Line(TcpStream);
+pub(crate) struct RawConnection(TcpStream);
 
-/// An answer as received.
+/// The bytes of an answer, by head and body.
 #[derive(Debug, Clone)]
-pub(crate) struct Raw {
+pub(crate) struct RawResponse {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-impl Line {
+impl RawConnection {
     /// Connects to the host of an address such as `http://127.0.0.1:8080`.
-    pub(crate) async fn to(url: &str) -> Self {
+    pub(crate) async fn open(url: &str) -> Self {
         let stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
         stream.set_nodelay(true).unwrap();
         Self(stream)
@@ -37,11 +37,11 @@ impl Line {
     }
 
     /// Returns the next answer, or `None` if the connection ends without one.
-    pub(crate) async fn answer(&mut self) -> Option<Raw> {
+    pub(crate) async fn answer(&mut self) -> Option<RawResponse> {
         timeout(LONG, self.read()).await.expect("an answer in time")
     }
 
-    async fn read(&mut self) -> Option<Raw> {
+    async fn read(&mut self) -> Option<RawResponse> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(self.0.read_u8().await.ok()?);
@@ -51,12 +51,12 @@ impl Line {
         let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
         self.0.read_exact(&mut body).await.ok()?;
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Some(Raw { status, head, body: String::from_utf8_lossy(&body).into_owned() })
+        Some(RawResponse { status, head, body: String::from_utf8_lossy(&body).into_owned() })
     }
 }
 
-impl Raw {
-    /// Returns whether the answer says that the connection ends.
+impl RawResponse {
+    /// Returns `true` if the answer says that the connection ends.
     pub(crate) fn closes(&self) -> bool {
         self.head.contains("\r\nconnection: close\r\n")
     }

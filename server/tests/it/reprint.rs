@@ -1,4 +1,4 @@
-//! Label metadata and reprints, and tracking by the batch.
+//! Label metadata, reprints, and tracking of a batch of parcels.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use parcelo::Operation;
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, numbered, send};
+use crate::api::{Answer, Api, order_with_number, send};
 
 async fn start() -> (MockServer, Api) {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     for number in ["SB-NORMAL-0001", "SB-SUCCESS-0001"] {
-        api.created(&numbered(&format!("order-{number}"), number)).await;
+        api.create_parcel(&order_with_number(&format!("order-{number}"), number)).await;
     }
     (server, api)
 }
@@ -27,7 +27,7 @@ async fn reprint(api: &Api, number: &str, key: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn metadata_tells_all_about_a_label() {
+async fn metadata_describes_the_label() {
     let (server, api) = start().await;
     let answer = api.get("/api/v1/labels/SB-NORMAL-0001").await;
     let mut data = answer.json()["data"].clone();
@@ -54,7 +54,7 @@ async fn metadata_tells_all_about_a_label() {
 }
 
 #[tokio::test]
-async fn a_reprint_is_the_same_label_with_a_mark() {
+async fn a_reprint_is_the_same_label_with_a_reprint_mark() {
     let (server, api) = start().await;
     let zpl =
         || async { api.get("/api/v1/labels/SB-NORMAL-0001/download?format=zpl").await.text() };
@@ -78,7 +78,7 @@ async fn a_reprint_is_the_same_label_with_a_mark() {
 }
 
 #[tokio::test]
-async fn a_label_keeps_its_bytes_and_a_reprint_names_the_flight() {
+async fn a_reprint_after_a_manifest_names_the_air_waybill() {
     let (_server, api) = start().await;
     let zpl =
         || async { api.get("/api/v1/labels/SB-NORMAL-0001/download?format=zpl").await.text() };
@@ -92,7 +92,7 @@ async fn a_label_keeps_its_bytes_and_a_reprint_names_the_flight() {
 }
 
 #[tokio::test]
-async fn a_reprint_keeps_its_bytes_when_the_parcel_flies_after_it() {
+async fn a_reprint_is_not_changed_by_a_later_manifest() {
     let (server, api) = start().await;
     let zpl =
         || async { api.get("/api/v1/labels/SB-NORMAL-0001/download?format=zpl").await.text() };
@@ -108,7 +108,7 @@ async fn a_reprint_keeps_its_bytes_when_the_parcel_flies_after_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_reprinted_is_refused() {
+async fn a_label_that_cannot_be_reprinted_is_refused() {
     let (server, api) = start().await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     for (api, number) in [(&api, "SB-ABSENT-0001"), (&stranger, "SB-NORMAL-0001")] {
@@ -135,7 +135,7 @@ async fn what_cannot_be_reprinted_is_refused() {
 }
 
 #[tokio::test]
-async fn a_batch_answers_every_number_in_its_order() {
+async fn a_batch_answers_every_number_in_order() {
     let (server, api) = start().await;
     server.clock().advance(Duration::from_secs(300)).await;
     let batch = |body: Value| {

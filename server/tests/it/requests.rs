@@ -1,4 +1,4 @@
-//! The mock server's record of its requests.
+//! The mock server's log of requests, as a test queries it.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use parcelo::{ErrorCode, Operation};
 use parcelo_server::mock::RecordedRequest;
 
 use crate::{
-    api::{Api, numbered, order, try_send},
+    api::{Api, order, order_with_number, try_send},
     waiting::{LONG, until},
 };
 
@@ -14,11 +14,11 @@ const CREATE: Operation = Operation::CreateOrder;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn a_record_tells_what_was_asked_and_what_was_answered() {
+async fn a_record_has_the_request_and_its_answer() {
     let server = crate::embedded::start().await;
     let key = server.key().issue();
     let api = Api::with_key(server.url(), &key);
-    let sent = numbered("order-0001", "SB-SUCCESS-0001");
+    let sent = order_with_number("order-0001", "SB-SUCCESS-0001");
     let answer = api.create(&sent).await;
     server.clock().advance(SECOND).await;
     let label = api.get("/api/v1/labels/SB-SUCCESS-0001/download").await;
@@ -43,10 +43,10 @@ async fn a_record_tells_what_was_asked_and_what_was_answered() {
 }
 
 #[tokio::test]
-async fn a_record_reads_json_however_it_is_laid_out() {
+async fn a_record_reads_json_in_any_layout() {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
-    let sent = numbered("order-0001", "SB-SUCCESS-0001");
+    let sent = order_with_number("order-0001", "SB-SUCCESS-0001");
     let laid_out = format!("\n\t {}\r\n", serde_json::to_string_pretty(&sent).unwrap());
     let request = create_request(&api).body(laid_out);
     assert_eq!(try_send(request).await.unwrap().status, 201);
@@ -60,7 +60,7 @@ async fn requests_are_chosen_by_operation_and_key() {
     let server = crate::embedded::start().await;
     let [one, two] = [(); 2].map(|()| server.key().issue());
     for (key, name) in [(&one, "order-0001"), (&one, "order-0002"), (&two, "order-0003")] {
-        Api::with_key(server.url(), key).created(&order(name)).await;
+        Api::with_key(server.url(), key).create_parcel(&order(name)).await;
     }
     Api::with_key(server.url(), &two).get(Operation::Health.path()).await;
     let requests = server.requests();
@@ -77,8 +77,8 @@ async fn requests_about_an_order_are_found_by_each_of_its_names() {
     let api = Api::with_key(server.url(), &server.key().issue());
     let mut named = order("order-0001");
     named["externalOrderId"] = serde_json::json!("A-17");
-    let number = api.created(&named).await;
-    api.created(&order("order-0002")).await;
+    let number = api.create_parcel(&named).await;
+    api.create_parcel(&order("order-0002")).await;
     api.track(&number).await;
     api.get("/api/v1/parcels?externalOrderId=A-17").await;
     api.get(&format!("/api/v1/labels/{number}/download")).await;
@@ -96,27 +96,27 @@ async fn requests_about_an_order_are_found_by_each_of_its_names() {
 
 #[tokio::test]
 #[should_panic(expected = "expected 2 requests, got 1:\n  POST /api/v1/orders/create (pk_test_")]
-async fn a_count_that_is_wrong_fails_and_tells_what_came() {
+async fn a_wrong_count_fails_and_lists_the_requests() {
     let server = crate::embedded::start().await;
-    Api::with_key(server.url(), &server.key().issue()).created(&order("order-0001")).await;
+    Api::with_key(server.url(), &server.key().issue()).create_parcel(&order("order-0001")).await;
     server.requests().of(CREATE).assert_count(2);
 }
 
 #[tokio::test]
-async fn waiting_ends_with_the_request_that_was_waited_for() {
+async fn waiting_ends_with_the_expected_request() {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let (waited, ()) = tokio::join!(server.requests().of(CREATE).wait_for(2, LONG), async {
-        api.created(&order("order-0001")).await;
+        api.create_parcel(&order("order-0001")).await;
         api.get(Operation::Health.path()).await;
-        api.created(&order("order-0002")).await;
+        api.create_parcel(&order("order-0002")).await;
     });
     assert_eq!(waited.len(), 2);
 }
 
 #[tokio::test]
 #[should_panic(expected = "expected 1 requests within 1ms, got 0")]
-async fn waiting_for_what_does_not_come_fails() {
+async fn waiting_for_a_request_that_never_comes_fails() {
     crate::embedded::start().await.requests().wait_for(1, Duration::from_millis(1)).await;
 }
 
@@ -126,7 +126,7 @@ fn create_request(api: &Api) -> reqwest::RequestBuilder {
 }
 
 #[tokio::test]
-async fn a_record_names_its_faults_and_the_answer_that_did_not_arrive() {
+async fn a_record_names_its_faults_and_an_answer_that_was_lost() {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     let create = || server.faults().on(CREATE);
@@ -166,12 +166,12 @@ async fn a_request_whose_client_leaves_is_recorded_without_an_answer() {
 }
 
 #[tokio::test]
-async fn the_log_keeps_the_newest_and_may_be_off() {
+async fn the_log_keeps_the_newest_and_can_be_turned_off() {
     for (limit, kept) in [(0, 0), (2, 2), (9, 3)] {
         let server = crate::embedded::builder().request_log(limit).start().await;
         let api = Api::with_key(server.url(), &server.key().issue());
         for name in ["order-0001", "order-0002", "order-0003"] {
-            api.created(&order(name)).await;
+            api.create_parcel(&order(name)).await;
         }
         server.requests().assert_count(kept);
         let newest = server.requests().all().pop().map(|one| one.idempotency_key.unwrap());
@@ -180,10 +180,10 @@ async fn the_log_keeps_the_newest_and_may_be_off() {
 }
 
 #[tokio::test]
-async fn a_record_shows_no_personal_data_by_itself() {
+async fn the_debug_output_of_a_record_has_no_personal_data() {
     let server = crate::embedded::start().await;
     let key = server.key().issue();
-    Api::with_key(server.url(), &key).created(&order("order-0001")).await;
+    Api::with_key(server.url(), &key).create_parcel(&order("order-0001")).await;
     let shown = format!("{:?}", server.requests().all());
     for secret in ["Muñoz", "Amazonas", "1714307103", &key.secret()[8..30]] {
         assert!(!shown.contains(secret), "{shown}");

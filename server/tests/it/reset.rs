@@ -7,7 +7,7 @@ use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, numbered, order, send},
+    api::{Answer, Api, order, order_with_number, send},
     running::TestSetup,
 };
 
@@ -33,9 +33,9 @@ async fn total(api: &Api) -> Value {
 async fn a_reset_counts_what_it_deleted_and_can_be_repeated() {
     let (server, api, _) = start().await;
     for place in 0..3 {
-        api.created(&order(&format!("order-{place:04}"))).await;
+        api.create_parcel(&order(&format!("order-{place:04}"))).await;
     }
-    api.created(&numbered("order-0004", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0004", "SB-SUCCESS-0001")).await;
     server.clock().advance(Duration::from_secs(600)).await;
     let answer = reset(&api).await;
     let body = answer.json();
@@ -53,13 +53,13 @@ async fn a_reset_counts_what_it_deleted_and_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn numbers_and_idempotency_keys_are_free_again() {
+async fn a_reset_frees_numbers_and_idempotency_keys() {
     let (server, api, other) = start().await;
-    let first = api.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    let first = api.create(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     reset(&api).await;
-    let theirs = other.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    let theirs = other.create(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     assert_eq!(theirs.status, 201, "{}", theirs.text());
-    let again = api.create(&numbered("order-0001", "SB-SUCCESS-0002")).await;
+    let again = api.create(&order_with_number("order-0001", "SB-SUCCESS-0002")).await;
     assert_eq!(again.status, 201, "{}", again.text());
     assert_ne!(first.json()["parcel"]["id"], again.json()["parcel"]["id"]);
     assert_eq!(api.track("SB-SUCCESS-0001").await.refusal().0, 404);
@@ -69,10 +69,10 @@ async fn numbers_and_idempotency_keys_are_free_again() {
 }
 
 #[tokio::test]
-async fn other_tenants_keep_theirs() {
+async fn other_tenants_keep_their_data() {
     let (_server, api, other) = start().await;
-    api.created(&order("order-0001")).await;
-    let theirs = other.created(&order("order-0001")).await;
+    api.create_parcel(&order("order-0001")).await;
+    let theirs = other.create_parcel(&order("order-0001")).await;
     reset(&api).await;
     assert_eq!((total(&api).await, total(&other).await), (json!(0), json!(1)));
     assert_eq!(other.track(&theirs).await.status, 200);
@@ -100,9 +100,9 @@ async fn production_is_never_reset() {
     let (_, test) = setup.new_key("sandbox");
     let server = setup.start(&[]);
     let live = Api::with_key(server.url("production"), &live);
-    live.created(&order("order-0001")).await;
+    live.create_parcel(&order("order-0001")).await;
     let sandbox = server.api(&test);
-    sandbox.created(&order("order-0001")).await;
+    sandbox.create_parcel(&order("order-0001")).await;
     assert_eq!(reset(&live).await.refusal(), (403, "SANDBOX_ONLY".to_owned()));
     let deleted = reset(&sandbox).await.json()["data"]["deleted"]["parcels"].clone();
     assert_eq!(
@@ -114,22 +114,22 @@ async fn production_is_never_reset() {
 #[tokio::test]
 async fn the_sandbox_keeps_data_for_30_days() {
     let (server, api, other) = start().await;
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
-    other.created(&numbered("order-0001", "SB-SUCCESS-0002")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
+    other.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0002")).await;
     server.clock().advance(DAY).await;
-    api.created(&numbered("order-0003", "SB-SUCCESS-0003")).await;
+    api.create_parcel(&order_with_number("order-0003", "SB-SUCCESS-0003")).await;
     server.clock().advance((29 * DAY).saturating_sub(Duration::from_millis(1))).await;
     assert_eq!((total(&api).await, total(&other).await), (json!(2), json!(1)));
     server.clock().advance(Duration::from_millis(1)).await;
     assert_eq!((total(&api).await, total(&other).await), (json!(1), json!(0)));
     assert_eq!(api.track("SB-SUCCESS-0001").await.refusal().0, 404);
     assert_eq!(api.track("SB-SUCCESS-0003").await.status, 200);
-    let again = api.create(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    let again = api.create(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     assert_eq!(again.status, 201, "the number is free: {}", again.text());
 }
 
 #[tokio::test]
-async fn what_carriers_reported_goes_along() {
+async fn a_reset_deletes_carrier_events() {
     let (server, api, _) = start().await;
     let carrier = server.carrier_key();
     let push = async |status: &str| {
@@ -142,7 +142,7 @@ async fn what_carriers_reported_goes_along() {
         answer.json()["data"]["results"][0]["outcome"].clone()
     };
     for _ in 0..2 {
-        api.created(&numbered("order-0001", "SB-PARCEL-0001")).await;
+        api.create_parcel(&order_with_number("order-0001", "SB-PARCEL-0001")).await;
         assert_eq!(push("PICKED_UP").await, "APPLIED");
         assert_eq!(push("PICKED_UP").await, "DUPLICATE");
         assert_eq!(push("DELIVERED").await, "REJECTED");

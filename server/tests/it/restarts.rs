@@ -1,6 +1,5 @@
-//! Two servers on one PostgreSQL, with everything that an operator may restart under load: servers one after the other,
-//! also of another version, one of them without a warning, and PostgreSQL itself; and with a PostgreSQL that freezes,
-//! or whose standby takes over.
+//! Two servers on one PostgreSQL under load, while an operator restarts one or both, replaces their version, or
+//! restarts PostgreSQL; and while PostgreSQL freezes or its standby takes over.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +23,7 @@ use tokio::{
 use crate::{
     api::{Answer, Api, order, send},
     cluster::Cluster,
-    running::{BINARY, Running, wait_for},
+    running::{BINARY, RunningServer, wait_for},
     waiting::{LONG, found, until},
 };
 
@@ -50,7 +49,7 @@ impl Database {
         Some(Self { cluster, name, hosts, folder, started: AtomicU32::new(0) })
     }
 
-    fn command_of(&self, program: &str, arguments: &[&str]) -> Command {
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let url = format!("postgres://parcelo@/{}?host={}", self.name, self.hosts);
         let mut command = Command::new(program);
         command.args(arguments).args(["--database", &url]);
@@ -58,15 +57,15 @@ impl Database {
         command
     }
 
-    fn serve(&self) -> Running {
+    fn serve(&self) -> RunningServer {
         self.serve_by(BINARY)
     }
 
-    fn serve_by(&self, program: &str) -> Running {
+    fn serve_by(&self, program: &str) -> RunningServer {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         let ready_file = self.folder.path().join(format!("ready-{number}.json"));
         let arguments = ["serve", "--environments", "sandbox", "--drain", "1"];
-        let mut command = self.command_of(program, &arguments);
+        let mut command = self.command(program, &arguments);
         command.args(["--sandbox-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--sandbox-rate-limit", "1000000", "--ready-file"]).arg(&ready_file);
         let child = command.stdout(Stdio::null()).spawn().unwrap();
@@ -80,7 +79,7 @@ impl Database {
     /// Makes a key and returns it with its id.
     fn key_by(&self, program: &str) -> (String, ApiKey) {
         let arguments = ["keys", "create", "--environment", "sandbox", "--name", "Test"];
-        let mut command = self.command_of(program, &arguments);
+        let mut command = self.command(program, &arguments);
         let made = command.args(["--countries", "*", "--json"]).output().unwrap();
         let made: Value = serde_json::from_slice(&made.stdout).unwrap();
         let id = made["keyId"].as_str().unwrap().to_owned();
@@ -91,8 +90,8 @@ impl Database {
         self.cluster.query(&self.name, sql)
     }
 
-    /// Checks that each acknowledged order exists once, that there are no others, and that counts agree with them.
-    fn assert_exact(&self, orders: &BTreeMap<String, String>) {
+    /// Checks that each acknowledged order exists once, that no other exists, and that the counts agree.
+    fn assert_exactly_once(&self, orders: &BTreeMap<String, String>) {
         let mut numbers: Vec<_> = orders.values().map(String::as_str).collect();
         numbers.sort_unstable();
         let all = "SELECT string_agg(number, ' ' ORDER BY number COLLATE \"C\") FROM parcels";
@@ -103,19 +102,20 @@ impl Database {
     }
 }
 
-/// A balancer that spreads connections over servers and tries the next one if a connection is refused, as nginx does.
-struct Balancer {
+/// A load balancer that spreads connections over servers and tries the next one if a connection is refused, as nginx
+/// does.
+struct LoadBalancer {
     url: String,
     servers: Arc<Mutex<Vec<String>>>,
     _serving: JoinSet<()>,
 }
 
-fn address(server: &Running) -> String {
+fn address(server: &RunningServer) -> String {
     server.sandbox().trim_start_matches("http://").to_owned()
 }
 
-impl Balancer {
-    async fn before(servers: &[Running]) -> Self {
+impl LoadBalancer {
+    async fn start(servers: &[RunningServer]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let servers = Arc::new(Mutex::new(servers.iter().map(address).collect::<Vec<_>>()));
@@ -142,7 +142,7 @@ impl Balancer {
         Self { url, servers, _serving: serving }
     }
 
-    fn replace(&self, place: usize, server: &Running) {
+    fn replace(&self, place: usize, server: &RunningServer) {
         self.servers.lock().unwrap()[place] = address(server);
     }
 }
@@ -189,7 +189,7 @@ impl Load {
     }
 
     /// Waits until this many more orders were accepted.
-    async fn goes_on(&self, orders: usize) {
+    async fn wait_for_orders(&self, orders: usize) {
         let mut created = self.created.subscribe();
         let wanted = *created.borrow() + orders;
         let comes = created.wait_for(|all| *all >= wanted);
@@ -204,7 +204,7 @@ impl Load {
 
 /// Waits until `/readyz` of each server has this status. Once PostgreSQL accepts connections that takes less than a
 /// second, by the pauses of `writer_connection.rs`; a delay by a loaded machine says nothing about the server.
-async fn become_ready(servers: &[Running], status: u16) {
+async fn wait_for_status(servers: &[RunningServer], status: u16) {
     for server in servers {
         let api = Api::new(server.sandbox());
         until("/readyz has this status", async || api.get("/readyz").await.status == status).await;
@@ -213,18 +213,18 @@ async fn become_ready(servers: &[Running], status: u16) {
 
 /// Returns the program of the version before this one, from `PARCELO_PREVIOUS`: `just upgrade FILE`. Without it this
 /// version takes its place.
-fn previous() -> String {
+fn previous_version() -> String {
     std::env::var("PARCELO_PREVIOUS").unwrap_or_else(|_| BINARY.to_owned())
 }
 
-/// Makes a key with a program's command and revokes it with another's: each server notices both.
-async fn revoke_by(program: &str, database: &Database, servers: &[Running]) {
+/// Creates a key with one program's command and revokes it with another's. Each server must notice both.
+async fn revoke_by(program: &str, database: &Database, servers: &[RunningServer]) {
     let (id, key) = database.key_by(program);
     let health = Operation::Health.path();
     for server in servers {
         assert_eq!(server.api(&key).get(health).await.status, 200);
     }
-    let mut revoke = database.command_of(program, &["keys", "revoke", &id]);
+    let mut revoke = database.command(program, &["keys", "revoke", &id]);
     assert!(revoke.stdout(Stdio::null()).status().unwrap().success());
     for server in servers {
         let api = server.api(&key);
@@ -236,30 +236,30 @@ async fn revoke_by(program: &str, database: &Database, servers: &[Running]) {
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
     let Some(database) = Database::new() else { return };
-    let previous = previous();
-    let mut servers = [database.serve_by(&previous), database.serve_by(&previous)];
-    let key = database.key_by(&previous).1;
-    let balancer = Balancer::before(&servers).await;
+    let previous_version = previous_version();
+    let mut servers = [database.serve_by(&previous_version), database.serve_by(&previous_version)];
+    let key = database.key_by(&previous_version).1;
+    let balancer = LoadBalancer::start(&servers).await;
     let load = Load::start(&balancer.url, &key, &Retry::standard());
     for place in [0, 1] {
-        load.goes_on(50).await;
+        load.wait_for_orders(50).await;
         servers[place].signal("-TERM");
         assert_eq!(block_in_place(|| servers[place].wait()), Some(0));
-        load.goes_on(50).await;
+        load.wait_for_orders(50).await;
         servers[place] = database.serve();
         balancer.replace(place, &servers[place]);
-        load.goes_on(50).await;
+        load.wait_for_orders(50).await;
         if place == 0 {
             // A server of the version before crashes while the new one serves beside it.
             servers[1].kill();
-            load.goes_on(50).await;
-            servers[1] = database.serve_by(&previous);
+            load.wait_for_orders(50).await;
+            servers[1] = database.serve_by(&previous_version);
             balancer.replace(1, &servers[1]);
-            revoke_by(&previous, &database, &servers).await;
+            revoke_by(&previous_version, &database, &servers).await;
         }
     }
-    load.goes_on(50).await;
-    database.assert_exact(&load.end().await);
+    load.wait_for_orders(50).await;
+    database.assert_exactly_once(&load.end().await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -268,18 +268,18 @@ async fn a_killed_server_fails_no_call_of_the_other_s_clients() {
     let Some(database) = Database::new() else { return };
     let mut servers = [database.serve(), database.serve()];
     let key = database.key();
-    let balancer = Balancer::before(&servers).await;
+    let balancer = LoadBalancer::start(&servers).await;
     let load = Load::start(&balancer.url, &key, &Retry::standard());
     for round in 0..4 {
-        load.goes_on(50).await;
+        load.wait_for_orders(50).await;
         let killed = &mut servers[round % 2];
         killed.kill();
-        load.goes_on(50).await;
+        load.wait_for_orders(50).await;
         *killed = database.serve();
         balancer.replace(round % 2, killed);
     }
-    load.goes_on(50).await;
-    database.assert_exact(&load.end().await);
+    load.wait_for_orders(50).await;
+    database.assert_exactly_once(&load.end().await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -288,15 +288,15 @@ async fn a_restart_of_postgresql_loses_nothing_and_says_when_to_retry() {
     let Some(database) = Database::new() else { return };
     let servers = [database.serve(), database.serve()];
     let key = database.key();
-    let balancer = Balancer::before(&servers).await;
+    let balancer = LoadBalancer::start(&servers).await;
     let load = Load::start(&balancer.url, &key, &Retry::standard().attempts(60).unbudgeted());
     for mode in ["fast", "immediate"] {
-        load.goes_on(50).await;
+        load.wait_for_orders(50).await;
         block_in_place(|| database.cluster.control(&["restart", "-m", mode]));
-        become_ready(&servers, 200).await;
-        load.goes_on(50).await;
+        wait_for_status(&servers, 200).await;
+        load.wait_for_orders(50).await;
         block_in_place(|| database.cluster.control(&["stop", "-m", mode]));
-        become_ready(&servers, 503).await;
+        wait_for_status(&servers, 503).await;
         for server in &servers {
             let api = server.api(&key);
             // An address may make fewer requests without a valid key, but now the server cannot know whether this key
@@ -311,10 +311,10 @@ async fn a_restart_of_postgresql_loses_nothing_and_says_when_to_retry() {
             }
         }
         block_in_place(|| database.cluster.control(&["start"]));
-        become_ready(&servers, 200).await;
-        load.goes_on(50).await;
+        wait_for_status(&servers, 200).await;
+        load.wait_for_orders(50).await;
     }
-    database.assert_exact(&load.end().await);
+    database.assert_exactly_once(&load.end().await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -323,9 +323,9 @@ async fn servers_recover_when_a_frozen_postgresql_continues() {
     let Some(database) = Database::new() else { return };
     let servers = [database.serve(), database.serve()];
     let key = database.key();
-    become_ready(&servers, 200).await;
+    wait_for_status(&servers, 200).await;
     database.cluster.freeze(true);
-    become_ready(&servers, 503).await;
+    wait_for_status(&servers, 503).await;
     for server in &servers {
         let api = Api::new(server.sandbox());
         assert_eq!(api.get("/healthz").await.status, 200, "the process is not to be restarted");
@@ -335,7 +335,7 @@ async fn servers_recover_when_a_frozen_postgresql_continues() {
         assert!(matches!(unknown.status, 409 | 503), "{}", unknown.text());
     }
     database.cluster.freeze(false);
-    become_ready(&servers, 200).await;
+    wait_for_status(&servers, 200).await;
     let mut numbers = Vec::new();
     for server in &servers {
         let api = server.api(&key);
@@ -348,7 +348,7 @@ async fn servers_recover_when_a_frozen_postgresql_continues() {
         numbers.push(repeated.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned());
     }
     assert_eq!(numbers[0], numbers[1]);
-    database.assert_exact(&BTreeMap::from([("frozen-01".to_owned(), numbers.remove(0))]));
+    database.assert_exactly_once(&BTreeMap::from([("frozen-01".to_owned(), numbers.remove(0))]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -366,17 +366,17 @@ async fn servers_follow_a_failover_and_lose_nothing() {
     database.hosts = format!("{},{}", standby.folder(), database.cluster.folder());
     let servers = [database.serve(), database.serve()];
     let key = database.key();
-    let balancer = Balancer::before(&servers).await;
+    let balancer = LoadBalancer::start(&servers).await;
     let load = Load::start(&balancer.url, &key, &Retry::standard().attempts(60).unbudgeted());
-    load.goes_on(100).await;
+    load.wait_for_orders(100).await;
     block_in_place(|| database.cluster.control(&["stop", "-m", "immediate"]));
-    become_ready(&servers, 503).await;
+    wait_for_status(&servers, 503).await;
     block_in_place(|| standby.control(&["promote"]));
-    become_ready(&servers, 200).await;
-    load.goes_on(100).await;
+    wait_for_status(&servers, 200).await;
+    load.wait_for_orders(100).await;
     let orders = load.end().await;
     database.cluster = standby;
-    database.assert_exact(&orders);
+    database.assert_exactly_once(&orders);
 }
 
 async fn post(api: &Api, path: &str, body: &Value) -> Answer {
@@ -385,7 +385,7 @@ async fn post(api: &Api, path: &str, body: &Value) -> Answer {
 }
 
 /// Sends the same request 64 times at once, over both servers. Returns the answers.
-async fn at_once(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Answer> {
+async fn post_concurrently(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Answer> {
     let (barrier, mut tasks) = (Arc::new(Barrier::new(64)), JoinSet::new());
     for place in 0..64 {
         let (api, barrier) = (apis[place % 2].clone(), Arc::clone(&barrier));
@@ -416,14 +416,14 @@ async fn the_same_request_on_both_servers_at_once_is_done_once() {
     let apis = [servers[0].api(&key), servers[1].api(&key)];
     for round in 0..10 {
         let created = Operation::CreateOrder.path();
-        let created = at_once(&apis, created, &order(&format!("order-{round:04}"))).await;
+        let created = post_concurrently(&apis, created, &order(&format!("order-{round:04}"))).await;
         assert_eq!(created.iter().filter(|answer| answer.status == 201).count(), 1);
         assert_eq!(created.iter().filter(|answer| answer.status == 200).count(), 63);
         let number = created[0].json()["parcel"]["trackingNumber"].clone();
         let number = number.as_str().unwrap();
         let serial = 1_000_000 + round;
         let awb = format!("176-{serial}{}", serial % 7);
-        let other = apis[0].created(&order(&format!("void-me-{round:04}"))).await;
+        let other = apis[0].create_parcel(&order(&format!("void-me-{round:04}"))).await;
         let reprint = Operation::ReprintLabel.path_of(number);
         let all = [
             (reprint.as_str(), json!({ "idempotencyKey": format!("reprint-{round:04}") })),
@@ -437,7 +437,7 @@ async fn the_same_request_on_both_servers_at_once_is_done_once() {
             ),
         ];
         for (path, body) in all {
-            let answers = at_once(&apis, path, &body).await;
+            let answers = post_concurrently(&apis, path, &body).await;
             let first = data(&answers[0]);
             assert!(answers.iter().all(|answer| data(answer) == first), "{path}");
         }

@@ -1,4 +1,4 @@
-//! A key gets a new secret and stays the same key: orders that were shipped with it are not shipped again.
+//! Rotation of an API key's secret: the key stays the same, so orders that it created are not created again.
 
 use std::{process::Command, time::Duration};
 
@@ -72,7 +72,7 @@ async fn the_old_secret_works_exactly_for_the_overlap() {
 }
 
 #[tokio::test]
-async fn a_rotation_cuts_no_secret_of_an_overlap_short() {
+async fn a_second_rotation_shortens_no_overlap() {
     let server = crate::embedded::start().await;
     let status = async |key: &ApiKey| Api::with_key(server.url(), key).get(HEALTH).await.status;
     let first = server.key().issue();
@@ -87,7 +87,7 @@ async fn a_rotation_cuts_no_secret_of_an_overlap_short() {
 }
 
 #[tokio::test]
-async fn the_limit_is_the_keys_whichever_secret_is_used() {
+async fn both_secrets_share_the_rate_limit_of_their_key() {
     let server = crate::embedded::start().await;
     let old = server.key().rate_limit(4).issue();
     let new = server.rotate_key(&old, DAY);
@@ -99,7 +99,7 @@ async fn the_limit_is_the_keys_whichever_secret_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn orders_under_way_while_their_key_is_rotated_are_made_once() {
+async fn orders_sent_during_a_rotation_are_created_once() {
     let server = crate::embedded::start().await;
     let old = server.key().issue();
     let api = Api::with_key(server.url(), &old);
@@ -125,7 +125,7 @@ async fn orders_under_way_while_their_key_is_rotated_are_made_once() {
 }
 
 #[tokio::test]
-async fn the_command_rotates_under_a_server_and_survives_restarts() {
+async fn a_rotation_by_command_outlasts_a_restart_of_the_server() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let (id, old) = setup.new_key("sandbox");
@@ -173,7 +173,7 @@ async fn the_command_rotates_under_a_server_and_survives_restarts() {
 }
 
 #[tokio::test]
-async fn the_mocks_control_rotates_for_suites_in_any_language() {
+async fn the_rotate_control_works_for_suites_in_any_language() {
     let server = crate::embedded::builder().start_controlled("127.0.0.1:0".parse().unwrap()).await;
     let server = server.unwrap();
     let api = Api::new(server.url());

@@ -1,4 +1,4 @@
-//! The real server binary, running on a database and free ports: on a file, or all on PostgreSQL with
+//! The real server binary as a process, on a database and free ports: on a file, or on PostgreSQL with
 //! `PARCELO_TEST_DATABASE=postgres`.
 
 use std::{
@@ -19,7 +19,7 @@ use crate::{
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
 
-/// The variable that lets the sandbox's webhooks go to this machine.
+/// The environment variable that allows sandbox webhooks to loopback addresses.
 const LOOPBACK: &str = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK";
 
 /// A database and a folder, on which servers are started one after the other.
@@ -36,7 +36,7 @@ enum SetupDatabase {
 }
 
 /// A running server; dropping it kills it.
-pub(crate) struct Running {
+pub(crate) struct RunningServer {
     pub(crate) child: Child,
     pub(crate) ready: Value,
 }
@@ -45,7 +45,7 @@ impl TestSetup {
     /// Creates a new database of the engine that the tests run on.
     pub(crate) fn new() -> Self {
         match cluster::chosen() {
-            None => Self::of_file(),
+            None => Self::new_on_file(),
             Some(database) => {
                 let folder = tempfile::tempdir().unwrap();
                 Self { database: SetupDatabase::Postgres(database), folder }
@@ -54,17 +54,17 @@ impl TestSetup {
     }
 
     /// Creates a new database file, whichever engine the tests run on. The test is about the file itself, and the
-    /// reason says why PostgreSQL has no equal.
+    /// reason says why PostgreSQL has no equivalent.
     pub(crate) fn on_file(_reason: &str) -> Self {
-        Self::of_file()
+        Self::new_on_file()
     }
 
-    fn of_file() -> Self {
+    fn new_on_file() -> Self {
         let folder = tempfile::tempdir().unwrap();
         Self { database: SetupDatabase::File(folder.path().join("parcelo.db")), folder }
     }
 
-    /// Returns a setup with another's database file.
+    /// Uses an existing database file.
     pub(crate) fn at(file: PathBuf) -> Self {
         Self { database: SetupDatabase::File(file), folder: tempfile::tempdir().unwrap() }
     }
@@ -104,12 +104,16 @@ impl TestSetup {
     }
 
     /// Starts a server with further arguments and waits until it listens.
-    pub(crate) fn start(&self, arguments: &[&str]) -> Running {
+    pub(crate) fn start(&self, arguments: &[&str]) -> RunningServer {
         self.start_with(&[], arguments)
     }
 
     /// Starts a server with environment variables too.
-    pub(crate) fn start_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Running {
+    pub(crate) fn start_with(
+        &self,
+        variables: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> RunningServer {
         let ready_file = self.path("ready.json");
         let _ = fs::remove_file(&ready_file);
         let output =
@@ -127,7 +131,7 @@ impl TestSetup {
         let mut command = self.command();
         command.stdout(Stdio::null()).stderr(fs::File::create(&errors).unwrap());
         let child = command.spawn().unwrap();
-        assert_ne!(Running { child, ready: Value::Null }.wait(), Some(0));
+        assert_ne!(RunningServer { child, ready: Value::Null }.wait(), Some(0));
         fs::read_to_string(errors).unwrap()
     }
 
@@ -195,7 +199,7 @@ impl TestSetup {
     }
 
     /// Makes the database as a server does: a test may need keys before it starts one.
-    pub(crate) fn make_database(&self) {
+    pub(crate) fn create_database(&self) {
         std::thread::scope(|scope| {
             let make = || tokio::runtime::Runtime::new().unwrap().block_on(self.store());
             drop(scope.spawn(make).join().unwrap());
@@ -204,7 +208,7 @@ impl TestSetup {
 
     fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
         if !matches!(&self.database, SetupDatabase::File(file) if file.exists()) {
-            self.make_database();
+            self.create_database();
         }
         let mut process = Command::new(BINARY);
         process.env_clear().env(LOOPBACK, "true").envs(variables.iter().copied());
@@ -229,7 +233,7 @@ impl TestSetup {
     }
 }
 
-impl Running {
+impl RunningServer {
     pub(crate) fn sandbox(&self) -> &str {
         self.ready["sandbox"].as_str().unwrap()
     }
@@ -242,7 +246,7 @@ impl Running {
         Api::with_key(self.sandbox(), key)
     }
 
-    /// Ends it as a power cut would: nothing is said or finished.
+    /// Kills the process, so that it finishes and reports nothing.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -258,7 +262,7 @@ impl Running {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Stops it in order. Its log, which is written a moment after each answer, is complete then.
+    /// Stops the process gracefully. Its log is complete then, because it is written a moment after each answer.
     pub(crate) fn stop(mut self) {
         self.signal("-INT");
         assert_eq!(self.wait(), Some(0));
@@ -270,7 +274,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -279,8 +283,8 @@ impl Drop for Running {
 
 /// Waits for the ready file of a server that has been started. The process is watched, so that a failed start fails at
 /// once.
-pub(crate) fn wait_for(ready_file: &Path, child: Child) -> Running {
-    let mut running = Running { child, ready: Value::Null };
+pub(crate) fn wait_for(ready_file: &Path, child: Child) -> RunningServer {
+    let mut running = RunningServer { child, ready: Value::Null };
     running.ready = found_blocking("the server is ready", || {
         if let Ok(content) = fs::read(ready_file) {
             return Some(serde_json::from_slice(&content).unwrap());

@@ -1,4 +1,4 @@
-//! The mock server's state: initial parcels, changed statuses, and going back.
+//! The mock server's state: seeded parcels, statuses set by a test, snapshots and resets.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -7,7 +7,7 @@ use parcelo_server::mock::{Builder, Clock, MockServer, SetStatusError};
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Api, numbered, order},
+    api::{Api, order, order_with_number},
     embedded,
 };
 
@@ -42,7 +42,7 @@ async fn history(api: &Api, number: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_thousand_keys_can_be_made_without_a_pause() {
+async fn a_thousand_keys_can_be_created_without_a_pause() {
     let server = embedded::start().await;
     let keys: HashSet<_> = (0..1_000).map(|_| server.key().issue().secret().to_owned()).collect();
     assert_eq!(keys.len(), 1_000);
@@ -65,7 +65,7 @@ async fn seeded_parcels_are_orders_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_status_is_put_by_the_shortest_way_that_the_table_has() {
+async fn put_status_takes_the_shortest_legal_path() {
     let ways: [(&str, &[&str]); 11] = [
         ("LABEL_GENERATED", &[]),
         ("MANIFEST_SUBMITTED", &["MANIFEST_SUBMITTED"]),
@@ -94,7 +94,7 @@ async fn a_status_is_put_by_the_shortest_way_that_the_table_has() {
 }
 
 #[tokio::test]
-async fn what_a_status_brings_along_is_there_too() {
+async fn put_status_also_creates_the_manifest() {
     let (server, api) = start(1).await;
     let number = server.seed_parcels(1).await.remove(0);
     server.put_status(&number, ParcelStatus::ManifestSubmitted).await.unwrap();
@@ -131,9 +131,9 @@ async fn a_step_that_the_service_refuses_says_why() {
 }
 
 #[tokio::test]
-async fn a_restored_server_answers_as_it_did_and_its_journeys_go_on() {
+async fn a_restored_server_answers_and_continues_as_before() {
     let (server, api) = start_in_memory(1).await;
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     server.clock().advance(Duration::from_secs(7 * 60)).await;
     let snapshot = server.snapshot().await;
     let mut runs = Vec::new();
@@ -167,9 +167,9 @@ async fn keys_made_after_the_snapshot_are_unknown_again() {
 }
 
 #[tokio::test]
-async fn a_snapshot_can_be_another_servers_start() {
+async fn a_server_can_start_from_the_snapshot_of_another() {
     let (first, api) = start_in_memory(7).await;
-    let number = api.created(&order("order-0001")).await;
+    let number = api.create_parcel(&order("order-0001")).await;
     let snapshot = first.snapshot().await;
     let second = in_memory().seed(7).clock(Clock::system()).start().await;
     let key = first.key().issue();
@@ -179,7 +179,7 @@ async fn a_snapshot_can_be_another_servers_start() {
     let there = Api::with_key(second.url(), &same);
     assert_eq!(there.track(&number).await.status, 200);
     assert_eq!(second.clock().now(), first.clock().now());
-    there.created(&order("order-0002")).await;
+    there.create_parcel(&order("order-0002")).await;
     assert_eq!(list(&api, "").await["meta"]["total"], 1, "they share nothing");
 }
 
@@ -196,8 +196,8 @@ async fn a_reset_empties_every_account_and_leaves_keys_and_clock() {
     let (server, api) = start_in_memory(1).await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     server.clock().advance(Duration::from_secs(60)).await;
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
-    other.created(&numbered("order-0001", "SB-SUCCESS-0002")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
+    other.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0002")).await;
     let deleted = server.reset().await;
     assert_eq!((deleted.parcels, deleted.idempotency_keys), (2, 2));
     for api in [&api, &other] {
@@ -205,5 +205,5 @@ async fn a_reset_empties_every_account_and_leaves_keys_and_clock() {
     }
     assert_eq!(server.clock().advance(Duration::from_secs(3600)).await, []);
     assert_eq!(server.clock().now().to_rfc3339(), "2026-01-05T09:01:00+00:00");
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
 }

@@ -1,11 +1,11 @@
-//! GET /api/v1/tracking/{trackingNumber}, and the sandbox's journeys on a clock that is moved.
+//! GET /api/v1/tracking/{trackingNumber}, and the sandbox's simulated journeys while the clock is moved.
 
 use std::time::Duration;
 
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Api, numbered, order, send};
+use crate::api::{Api, order, order_with_number, send};
 
 async fn start() -> (MockServer, Api) {
     let server = crate::embedded::start().await;
@@ -37,9 +37,9 @@ async fn history(api: &Api, number: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_record_and_its_history() {
+async fn a_record_contains_its_history() {
     let (_server, api) = start().await;
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     let record = api.track("sb-success-0001").await;
     assert_eq!(record.status, 200);
     assert_eq!(
@@ -60,9 +60,9 @@ async fn a_record_and_its_history() {
 }
 
 #[tokio::test]
-async fn the_language_is_the_callers() {
+async fn texts_are_in_the_language_of_the_caller() {
     let (_server, api) = start().await;
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     let path = "/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true";
     let spanish =
         send(api.request("GET", path).header("Accept-Language", "es-EC, en;q=0.5")).await.json();
@@ -73,7 +73,7 @@ async fn the_language_is_the_callers() {
 #[tokio::test]
 async fn an_unknown_or_invalid_number_is_refused() {
     let (server, api) = start().await;
-    let number = api.created(&order("order-0001")).await;
+    let number = api.create_parcel(&order("order-0001")).await;
     for path in ["short", &"X".repeat(31)] {
         assert_eq!(api.track(path).await.faults(), ["trackingNumber INVALID_FORMAT"], "{path}");
     }
@@ -95,7 +95,7 @@ async fn an_unknown_or_invalid_number_is_refused() {
 }
 
 #[tokio::test]
-async fn each_scenario_takes_its_steps_at_their_times() {
+async fn each_scenario_takes_its_steps_on_time() {
     let (server, api) = start().await;
     let table: [(&str, &[&str]); 5] = [
         (
@@ -111,7 +111,7 @@ async fn each_scenario_takes_its_steps_at_their_times() {
         ("SB-NOTHING-0001", &[]),
     ];
     for (number, _) in table {
-        api.created(&numbered(&format!("order-{number}"), number)).await;
+        api.create_parcel(&order_with_number(&format!("order-{number}"), number)).await;
     }
     let mut fired = Vec::new();
     for _ in 0..80 {
@@ -126,9 +126,9 @@ async fn each_scenario_takes_its_steps_at_their_times() {
 }
 
 #[tokio::test]
-async fn it_makes_no_difference_whether_the_clock_jumps_or_walks() {
+async fn one_long_move_of_the_clock_equals_many_short_ones() {
     let (server, api) = start().await;
-    api.created(&numbered("order-0001", "SB-CUSTOMS-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-CUSTOMS-0001")).await;
     server.clock().advance(minutes(60 * 24 * 29)).await;
     let expected = [
         "ORDERED 0",

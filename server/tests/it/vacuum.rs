@@ -1,4 +1,4 @@
-//! `parcelo-server vacuum`, for files of versions that did not overwrite deleted data.
+//! `parcelo-server vacuum`, for database files of versions that did not overwrite deleted data.
 
 use std::{fs, process::Command};
 
@@ -10,7 +10,7 @@ use crate::{
     running::{BINARY, TestSetup},
 };
 
-const NAME: &str = "Zanahoria Canela";
+const DELETED_NAME: &str = "Zanahoria Canela";
 
 fn vacuum(setup: &TestSetup, arguments: &[&str]) -> (bool, String, String) {
     let mut command = Command::new(BINARY);
@@ -21,23 +21,23 @@ fn vacuum(setup: &TestSetup, arguments: &[&str]) -> (bool, String, String) {
 }
 
 /// Returns the number of times that the name occurs in the database's files.
-fn traces(setup: &TestSetup) -> usize {
+fn count_traces(setup: &TestSetup) -> usize {
     let file = setup.database().replace("sqlite:", "");
     let names = [file.clone(), format!("{file}-wal")];
     let bytes = names.iter().flat_map(|name| fs::read(name).unwrap_or_default());
     let bytes: Vec<u8> = bytes.collect();
-    bytes.windows(NAME.len()).filter(|window| *window == NAME.as_bytes()).count()
+    bytes.windows(DELETED_NAME.len()).filter(|window| *window == DELETED_NAME.as_bytes()).count()
 }
 
-/// Makes a database whose orders were deleted as earlier versions deleted them.
-async fn from_before() -> (TestSetup, String) {
+/// Creates a database whose orders were deleted as earlier versions deleted them.
+async fn file_with_deleted_data() -> (TestSetup, String) {
     let setup = TestSetup::on_file("only a file is vacuumed by a command");
     let key = setup.new_key("sandbox").1;
     let running = setup.start(&[]);
     for n in 0..20 {
         let mut order = order(&format!("order-{n:04}"));
-        order["receiver"]["fullName"] = json!(NAME);
-        running.api(&key).created(&order).await;
+        order["receiver"]["fullName"] = json!(DELETED_NAME);
+        running.api(&key).create_parcel(&order).await;
     }
     drop(running);
     let db = Connection::open(setup.database().replace("sqlite:", "")).unwrap();
@@ -50,12 +50,12 @@ async fn from_before() -> (TestSetup, String) {
 }
 
 #[tokio::test]
-async fn it_takes_every_trace_of_what_was_deleted_out_of_a_file() {
-    let (setup, key) = from_before().await;
-    assert!(traces(&setup) > 0, "what it is for");
+async fn vacuum_removes_every_trace_of_deleted_data() {
+    let (setup, key) = file_with_deleted_data().await;
+    assert!(count_traces(&setup) > 0, "what it is for");
     let (is_done, output, error) = vacuum(&setup, &["--json"]);
     assert!(is_done, "{error}");
-    assert_eq!(traces(&setup), 0);
+    assert_eq!(count_traces(&setup), 0);
     let report: Value = serde_json::from_str(&output).unwrap();
     let [before, after] = ["bytesBefore", "bytesAfter"].map(|name| report[name].as_u64().unwrap());
     assert!(after > 0 && after < before, "{report}");
@@ -68,7 +68,7 @@ async fn it_takes_every_trace_of_what_was_deleted_out_of_a_file() {
 }
 
 #[tokio::test]
-async fn it_leaves_a_file_alone_that_a_server_uses_and_makes_none() {
+async fn vacuum_refuses_a_file_in_use_and_creates_none() {
     let setup = TestSetup::on_file("only a file is vacuumed by a command");
     let (is_done, _, error) = vacuum(&setup, &[]);
     assert!(!is_done && error.contains("does not exist or is empty"), "{error}");
@@ -79,7 +79,7 @@ async fn it_leaves_a_file_alone_that_a_server_uses_and_makes_none() {
 }
 
 #[test]
-fn a_foreign_file_is_left_alone_with_a_reason() {
+fn vacuum_refuses_a_file_of_another_program() {
     let setup = TestSetup::on_file("only a file is vacuumed by a command");
     fs::write(setup.path("parcelo.db"), "a shopping list").unwrap();
     let (is_done, output, error) = vacuum(&setup, &[]);

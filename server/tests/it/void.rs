@@ -6,7 +6,7 @@ use parcelo::Operation;
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, numbered, send};
+use crate::api::{Answer, Api, order_with_number, send};
 
 const VOID: &str = Operation::VoidOrders.path();
 
@@ -14,7 +14,7 @@ async fn start() -> (MockServer, Api) {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
     for number in ["SB-NORMAL-0001", "SB-NORMAL-0002", "SB-SUCCESS-0001"] {
-        api.created(&numbered(&format!("order-{number}"), number)).await;
+        api.create_parcel(&order_with_number(&format!("order-{number}"), number)).await;
     }
     (server, api)
 }
@@ -42,7 +42,7 @@ fn results(data: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn orders_are_voided_and_their_labels_die() {
+async fn voided_orders_lose_their_labels() {
     let (_server, api) = start().await;
     let body = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["sb-normal-0001", "SB-NORMAL-0002"],
         "reason": "Customer cancelled" });
@@ -67,7 +67,7 @@ async fn orders_are_voided_and_their_labels_die() {
 }
 
 #[tokio::test]
-async fn what_can_be_voided_is_and_the_rest_is_told_why_not() {
+async fn a_request_voids_what_it_can_and_explains_the_rest() {
     let (server, api) = start().await;
     server.clock().advance(Duration::from_secs(300)).await;
     let answer =
@@ -88,7 +88,7 @@ async fn what_can_be_voided_is_and_the_rest_is_told_why_not() {
 }
 
 #[tokio::test]
-async fn nothing_voided_is_never_a_success() {
+async fn a_request_that_voids_nothing_is_not_a_success() {
     let (server, api) = start().await;
     server.clock().advance(Duration::from_secs(300)).await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
@@ -111,7 +111,7 @@ async fn nothing_voided_is_never_a_success() {
 }
 
 #[tokio::test]
-async fn a_request_names_1_to_100_numbers_each_once() {
+async fn a_request_has_1_to_100_numbers_each_once() {
     let (_server, api) = start().await;
     let many: Vec<_> = (0..101).map(|i| format!("SB-NORMAL-{i:04}")).collect();
     let many: Vec<_> = many.iter().map(String::as_str).collect();
@@ -135,7 +135,7 @@ async fn a_repeated_void_is_replayed_and_a_changed_one_conflicts() {
     );
     let other = void(&api, "void-0001", &["SB-NORMAL-0002"]).await;
     assert_eq!(other.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()));
-    let create = api.create(&numbered("void-0001", "SB-NORMAL-0003")).await;
+    let create = api.create(&order_with_number("void-0001", "SB-NORMAL-0003")).await;
     assert_eq!(create.status, 201, "the same key on another operation is another key");
 }
 
@@ -148,15 +148,15 @@ async fn a_void_stops_the_simulation() {
 }
 
 #[tokio::test]
-async fn a_number_stays_taken_after_a_void() {
+async fn a_voided_tracking_number_stays_taken() {
     let (_server, api) = start().await;
     void(&api, "void-0001", &["SB-NORMAL-0001"]).await;
-    let again = api.create(&numbered("order-again", "SB-NORMAL-0001")).await;
+    let again = api.create(&order_with_number("order-again", "SB-NORMAL-0001")).await;
     assert_eq!(again.refusal(), (409, "PARCEL_DUPLICATE_TRACKING".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_voids_of_one_order_one_voids_it() {
+async fn one_of_many_concurrent_voids_of_an_order_takes_effect() {
     let (_server, api) = start().await;
     let mut tasks = tokio::task::JoinSet::new();
     for i in 0..16 {

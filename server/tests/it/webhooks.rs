@@ -1,4 +1,4 @@
-//! Webhooks of the embedded server: their content, order, retries, and receivers that get none.
+//! Webhooks of the embedded server: their content, their order, their retries, and events that are not sent.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use parcelo::{
 use parcelo_server::mock::{Inbox, MockServer, Received, Reply};
 use serde_json::{Value, json};
 
-use crate::api::{Api, numbered, order, send, with};
+use crate::api::{Api, order, order_with_number, send, with};
 
 async fn start() -> (MockServer, Api) {
     let server = crate::embedded::start().await;
@@ -43,11 +43,12 @@ fn pauses(deliveries: &[Received]) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_journey_is_told_step_by_step_as_it_happens() {
+async fn each_step_of_a_journey_sends_an_event_when_it_happens() {
     let (server, api) = start().await;
     let inbox = server.webhook_inbox().start().await;
-    let order = with(numbered("order-0001", "SB-SUCCESS-0001"), "/externalOrderId", json!("A-17"));
-    api.created(&order).await;
+    let order =
+        with(order_with_number("order-0001", "SB-SUCCESS-0001"), "/externalOrderId", json!("A-17"));
+    api.create_parcel(&order).await;
     let label = inbox.wait_for(|e| e.new_status == ParcelStatus::LabelGenerated).await.unwrap();
     assert_eq!(label.previous_status, ParcelStatus::Ordered);
     assert_eq!((label.location.as_str(), label.sequence), ("Miami, US", Some(2)));
@@ -81,12 +82,12 @@ async fn a_journey_is_told_step_by_step_as_it_happens() {
 }
 
 #[tokio::test]
-async fn the_same_seed_tells_the_same_bytes() {
+async fn the_same_seed_sends_the_same_bytes() {
     let run = async || {
         let (server, api) = start().await;
         let inbox = server.webhook_inbox().reply([503]).start().await;
         for number in ["SB-SUCCESS-0001", "SB-CUSTOMS-0001"] {
-            api.created(&numbered(&format!("order-{number}"), number)).await;
+            api.create_parcel(&order_with_number(&format!("order-{number}"), number)).await;
         }
         server.clock().advance(Duration::from_secs(2 * 3_600)).await;
         let all = inbox.deliveries().into_iter();
@@ -98,10 +99,10 @@ async fn the_same_seed_tells_the_same_bytes() {
 }
 
 #[tokio::test]
-async fn the_sandbox_tries_three_times_and_then_holds() {
+async fn the_sandbox_tries_three_times_and_then_holds_events() {
     let (server, api) = start().await;
     let inbox = server.webhook_inbox().reply([500, 404, 301]).start().await;
-    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     server.clock().advance(Duration::from_secs(3_600)).await;
     let deliveries = inbox.deliveries();
     assert_eq!(deliveries.len(), 3);
@@ -110,11 +111,11 @@ async fn the_sandbox_tries_three_times_and_then_holds() {
     let [short, long] = pauses(&deliveries)[..] else { panic!("two pauses") };
     assert!((4_500..=5_500).contains(&short), "{short}");
     assert!((54_000..=66_000).contains(&long), "{long}");
-    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    api.create_parcel(&order_with_number("order-0002", "SB-NORMAL-0002")).await;
     server.clock().advance(Duration::from_secs(3_600)).await;
     assert_eq!(inbox.deliveries().len(), 3, "a webhook that only fails is disabled");
     let again = server.webhook_inbox().start().await;
-    api.created(&numbered("order-0003", "SB-NORMAL-0003")).await;
+    api.create_parcel(&order_with_number("order-0003", "SB-NORMAL-0003")).await;
     let change = again.wait_for(|_| true).await.unwrap();
     assert_eq!(change.tracking_number.as_str(), "SB-NORMAL-0003", "what was held stays held");
 }
@@ -124,12 +125,12 @@ async fn a_410_disables_at_once_and_a_retry_after_is_honoured() {
     let (server, api) = start().await;
     let later = Reply::status(503).header("retry-after", "600");
     let inbox = server.webhook_inbox().reply([later, Reply::status(410)]).start().await;
-    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     server.clock().advance(Duration::from_secs(599)).await;
     assert_eq!(inbox.deliveries().len(), 1);
     server.clock().advance(Duration::from_secs(1)).await;
     assert_eq!(pauses(&inbox.deliveries()), [600_000]);
-    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    api.create_parcel(&order_with_number("order-0002", "SB-NORMAL-0002")).await;
     server.clock().advance(Duration::from_secs(3_600)).await;
     assert_eq!(inbox.deliveries().len(), 2);
 }
@@ -138,10 +139,10 @@ async fn a_410_disables_at_once_and_a_retry_after_is_honoured() {
 async fn events_of_a_parcel_keep_their_order_until_the_third_failure() {
     let (server, api) = start().await;
     let inbox = server.webhook_inbox().reply([500, 500]).start().await;
-    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-NORMAL-0001"] });
     post(&api, Operation::VoidOrders, void).await;
-    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    api.create_parcel(&order_with_number("order-0002", "SB-NORMAL-0002")).await;
     server.clock().advance(Duration::from_secs(120)).await;
     let expected = [
         "LABEL_GENERATED 2", // the first parcel's, refused
@@ -160,12 +161,12 @@ async fn events_of_a_parcel_keep_their_order_until_the_third_failure() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_given_up_holds_up_no_other_parcel() {
+async fn an_event_that_is_given_up_delays_no_other_parcel() {
     let (server, api) = start().await;
     let inbox = server.webhook_inbox().reply([200, 500, 500, 500]).start().await;
-    api.created(&numbered("order-0001", "SB-SUCCESS-0001")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     inbox.wait_for(|_| true).await.unwrap();
-    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    api.create_parcel(&order_with_number("order-0002", "SB-NORMAL-0002")).await;
     server.clock().advance(Duration::from_secs(1_500)).await;
     let events = summaries(&inbox.deliveries());
     assert_eq!(events.last().unwrap(), "DELIVERED 6");
@@ -174,12 +175,12 @@ async fn an_event_that_is_given_up_holds_up_no_other_parcel() {
 }
 
 #[tokio::test]
-async fn other_kinds_are_told_when_asked_for() {
+async fn other_kinds_of_events_are_sent_on_request() {
     let (server, api) = start().await;
     let kinds = ["parcel.created", "parcel.voided", "manifest.submitted"];
     let inbox = server.webhook_inbox().events(kinds).start().await;
-    api.created(&numbered("order-0001", "SB-NORMAL-0001")).await;
-    api.created(&numbered("order-0002", "SB-NORMAL-0002")).await;
+    api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
+    api.create_parcel(&order_with_number("order-0002", "SB-NORMAL-0002")).await;
     let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-NORMAL-0001"],
         "reason": "Customer cancelled" });
     post(&api, Operation::VoidOrders, void).await;
@@ -218,12 +219,12 @@ async fn other_kinds_are_told_when_asked_for() {
 }
 
 #[tokio::test]
-async fn accounts_hear_of_their_own_parcels_only() {
+async fn accounts_get_events_of_their_own_parcels_only() {
     let (server, api) = start().await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     let inbox = server.webhook_inbox().account("other").start().await;
-    api.created(&order("order-0001")).await;
-    let number = other.created(&order("order-0001")).await;
+    api.create_parcel(&order("order-0001")).await;
+    let number = other.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::from_secs(3_600)).await;
     let numbers: Vec<_> = inbox.events().into_iter().map(number_of).collect();
     assert_eq!(numbers, [number]);
@@ -242,7 +243,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
     let elsewhere = server.webhook_inbox().account("other").start().await;
     let redirect = Reply::status(307).header("location", elsewhere.url());
     let inbox = server.webhook_inbox().reply([redirect]).start().await;
-    api.created(&order("order-0001")).await;
+    api.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::from_secs(10)).await;
     assert_eq!(statuses(&inbox), [307, 200]);
     assert!(elsewhere.deliveries().is_empty());
@@ -253,7 +254,7 @@ async fn an_endless_answer_is_cut_off_and_its_status_counts() {
     let (server, api) = start().await;
     let huge = Reply::status(200).body(vec![b'x'; 8 << 20]);
     let inbox = server.webhook_inbox().reply([huge]).start().await;
-    api.created(&order("order-0001")).await;
+    api.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::from_secs(3_600)).await;
     assert_eq!(statuses(&inbox), [200]);
 }
@@ -282,10 +283,10 @@ fn an_impossible_reply_fails_the_test() {
 }
 
 #[tokio::test]
-async fn a_reset_takes_back_what_was_not_sent() {
+async fn a_reset_discards_unsent_events() {
     let (server, api) = start().await;
     let inbox = server.webhook_inbox().reply([500]).start().await;
-    api.created(&order("order-0001")).await;
+    api.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::ZERO).await;
     let request = api.request("POST", Operation::ResetSandbox.path());
     let answer = send(request).await;

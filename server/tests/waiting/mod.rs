@@ -1,5 +1,5 @@
-//! Waits of tests for events that come by themselves. They leave the processor to them, fail if they do not come, and
-//! are independent of a paused runtime, whose time stands still.
+//! Waits of tests for events that happen by themselves. They yield the processor, fail if the event does not happen,
+//! and work while the runtime's time is paused.
 #![allow(dead_code, reason = "each of the crates that include this file uses a part of it")]
 #![allow(clippy::disallowed_methods, reason = "a real process is waited for in real time")]
 
@@ -12,10 +12,10 @@ use std::{
 /// Maximum wait, longer than any such event takes on a slow and loaded machine.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
-/// Interval between two looks.
+/// Interval between two checks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Returns the value that `look` finds in the end.
+/// Calls `look` until it returns a value.
 pub(crate) async fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
@@ -44,7 +44,8 @@ pub(crate) fn found_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>)
     }
 }
 
-/// Stops the time of the runtime of this thread until it is dropped: nothing in it times out, however slow the machine is.
+/// Stops the time of the runtime of this thread until it is dropped: nothing in it times out, however slow the machine
+/// is.
 #[must_use = "it stops until this is dropped"]
 pub(crate) struct StoppedTime(
     #[expect(dead_code, reason = "dropping it ends the task")] mpsc::Sender<()>,
@@ -66,7 +67,7 @@ impl Drop for StoppedTime {
     }
 }
 
-/// Lets real time pass between two looks.
+/// Waits in real time between two checks.
 pub(crate) async fn pause() {
     tokio::task::spawn_blocking(|| thread::sleep(PAUSE)).await.unwrap();
 }

@@ -132,10 +132,15 @@ impl EmbeddedServer {
                 .await
                 .map_err(|error| format!("{error:?}"))?;
             let names = ["parcel.created", "parcel.voided", "manifest.submitted"];
-            let kinds = Kinds::named(names).unwrap();
+            let kinds = Kinds::from_codes(names).unwrap();
             let url = "http://127.0.0.1:9/".to_owned();
             let tenant = record.scope.tenant;
-            let endpoint = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Here };
+            let endpoint = EndpointRequest {
+                tenant,
+                url,
+                kinds,
+                allowed_hosts: AllowedHosts::PublicAndLoopback,
+            };
             let set = self.service.endpoints(Actor::Server).set(endpoint, now).await;
             set.map_err(|error| format!("{error:?}"))?;
             Ok(Keys { api: key.secret().to_owned(), carrier: carrier.secret().to_owned() })
@@ -178,7 +183,7 @@ impl EmbeddedServer {
                 return;
             };
             for event in events.into_iter().take(limit) {
-                let Ok(Some(delivery)) = self.service.delivery(event).await else { return };
+                let Ok(Some(delivery)) = self.service.prepare_delivery(event).await else { return };
                 let answer =
                     EndpointAnswer { status: 204, retry_after: None, body_prefix: Vec::new() };
                 let outcome =

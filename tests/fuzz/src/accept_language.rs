@@ -1,4 +1,4 @@
-//! `Accept-Language`: a header that follows RFC 9110's grammar is read as by a second implementation.
+//! `Accept-Language`: a header that follows RFC 9110's grammar is read like by a second, independent parser.
 
 use parcelo::Language;
 

@@ -1,5 +1,5 @@
-//! Fingerprints: two documents have the same fingerprint exactly if a second canonical form of them is the same,
-//! however they are spelled.
+//! Fingerprints of JSON documents: two documents have the same fingerprint exactly if an independent canonical form of
+//! both is the same, in whatever spelling.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -45,8 +45,8 @@ fn check(input: &[u8]) {
     let one = lines.next().and_then(read);
     let other = lines.next().and_then(read);
     if let Some(one) = &one {
-        spelling_makes_no_difference(one);
-        every_leaf_makes_one(one, hash(input));
+        assert_spelling_is_ignored(one);
+        assert_every_leaf_counts(one, hash(input));
     }
     if let (Some(one), Some(other)) = (&one, &other) {
         assert_agree(one, other);
@@ -73,13 +73,13 @@ fn assert_agree(one: &Value, other: &Value) {
     assert_eq!(is_same, is_equal, "{one}\n{other}");
 }
 
-/// Returns whether all numbers are exact. `serde_json` reads a number of 16 digits or more as one of its neighbours,
+/// Returns `true` if all numbers are exact. `serde_json` reads a number of 16 digits or more as one of its neighbours,
 /// depending on its spelling.
 fn is_exact(value: &Value) -> bool {
     serde_json::from_str::<Value>(&value.to_string()).is_ok_and(|again| again == *value)
 }
 
-fn spelling_makes_no_difference(value: &Value) {
+fn assert_spelling_is_ignored(value: &Value) {
     if !is_exact(value) {
         return;
     }
@@ -93,8 +93,8 @@ fn spelling_makes_no_difference(value: &Value) {
     assert_ne!(fingerprint(value, "A"), fingerprint(value, "B"));
 }
 
-/// Writes the value with its members reversed, blanks, every character escaped, an additional null member, and whole
-/// numbers with a fraction.
+/// Writes the value in another spelling: members reversed, spaces added, every character escaped, a null member added,
+/// and whole numbers with a fraction.
 fn respell(value: &Value, out: &mut String) {
     match value {
         Value::Object(members) => {
@@ -130,7 +130,7 @@ fn respell(value: &Value, out: &mut String) {
     }
 }
 
-fn every_leaf_makes_one(value: &Value, choice: u64) {
+fn assert_every_leaf_counts(value: &Value, choice: u64) {
     let mut changed = value.clone();
     change(&mut changed, choice);
     assert_agree(value, &changed);

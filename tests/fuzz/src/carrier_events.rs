@@ -1,5 +1,5 @@
-//! Carriers' scans: the same judgement as offline, one outcome each, and a repeated scan is a duplicate that changes
-//! nothing.
+//! Carrier events: the service judges them as the SDK's rules do offline, each gets one outcome, and a repeated event
+//! is a duplicate that changes nothing.
 
 use axum::body::Body;
 use http::Request;

@@ -1,4 +1,4 @@
-//! Trials of a target on its corpus and on mutations of it. A failing input is made smaller.
+//! Runs of a target on its corpus and on mutations of it. A failing input is reduced before it is reported.
 
 use std::{
     env, fs,
@@ -13,7 +13,7 @@ use crate::{Target, mutation::mutate};
 /// Maximum number of attempts to remove a piece from a failing input.
 const MAX_SHRINKS: usize = 400;
 
-/// A run of one target.
+/// A run of one target on inputs.
 pub struct Trial<'a> {
     target: Target,
     check: &'a dyn Fn(&[u8]),
@@ -68,8 +68,8 @@ impl<'a> Trial<'a> {
             return;
         }
         let small = self.shrink(input.to_vec());
-        let file = self.keep(&small);
-        // Once more, so that the last message above this one is about the small input.
+        let file = self.save_input(&small);
+        // The reduced input runs once more, so that the last message printed is about it.
         self.holds(&small);
         panic!(
             "{} fails: {origin}\nthe smallest input that fails is in {}: {:?}",
@@ -99,7 +99,7 @@ impl<'a> Trial<'a> {
         input
     }
 
-    fn keep(&self, input: &[u8]) -> PathBuf {
+    fn save_input(&self, input: &[u8]) -> PathBuf {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts");
         let file = folder.join(format!("{}-{:x}", self.target.name, hash(input)));
         fs::create_dir_all(&folder).and_then(|()| fs::write(&file, input)).unwrap();

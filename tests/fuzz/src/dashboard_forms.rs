@@ -1,5 +1,5 @@
-//! The dashboard's forms: any fields get an answer, a form without its page's token changes nothing, and typed text is
-//! text on every page.
+//! The dashboard's forms: any fields get an answer, a form without its session's token changes nothing, and typed text
+//! never becomes markup.
 
 use std::{
     cell::RefCell,

@@ -1,4 +1,4 @@
-//! Addresses of databases: no message shows a part of the password, whatever it contains, typed as it is or escaped.
+//! Database URLs: no message shows any part of the password, whatever characters it contains, escaped or not.
 
 use parcelo_server::internals::Address;
 
@@ -36,7 +36,8 @@ fn check(input: &[u8]) {
         let escaped: String = url::form_urlencoded::byte_serialize(typed.as_bytes()).collect();
         let escaped = escaped.replace('+', "%20");
         for form in FORMS {
-            // The next parameter follows a bare `&` in a query: `password=ab&host=cd` has a host to show.
+            // In a query an unescaped `&` begins the next parameter: `password=ab&host=cd` has a host, which may be
+            // shown.
             if !(form.ends_with("password={}") && start.contains('&')) {
                 assert_hidden(&form.replace("{}", &typed));
             }

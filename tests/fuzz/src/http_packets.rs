@@ -33,7 +33,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Maximum number of packets of one request; the rest goes in the last one.
 const MAX_PACKETS: usize = 64;
 
@@ -137,7 +137,7 @@ async fn answers(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
         tokio::task::yield_now().await;
     }
     let mut bytes = Vec::new();
-    let read = timeout(PATIENCE, line.read_to_end(&mut bytes)).await;
+    let read = timeout(MAX_WAIT, line.read_to_end(&mut bytes)).await;
     read.expect("the connection ends in time").unwrap();
     let mut rest = String::from_utf8(bytes).unwrap();
     let mut answers = Vec::new();

@@ -1,4 +1,5 @@
-//! Idempotency keys: a model of the request that a key stands for, with every way to send it and three API keys.
+//! Idempotency keys: a model remembers the request of each key, and compares the answers to keys sent in every way by
+//! three API keys.
 
 use std::collections::HashMap;
 
@@ -89,7 +90,7 @@ fn request(
         _ => ("", String::new()),
     };
     let name = match header {
-        // In the body it is exact: blanks around it are a violation.
+        // In the body the key is exact, so spaces around it are a fault.
         "" => typed,
         "idempotency-key" => {
             let text = value.trim();

@@ -1,4 +1,4 @@
-//! Labels in ZPL: an order's texts are drawn, and the printer never reads them as commands.
+//! Labels in ZPL: the texts of an order are printed, and the printer never executes them as commands.
 
 use parcelo_server::mock::sample;
 use serde_json::{Value, json};

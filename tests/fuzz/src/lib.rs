@@ -67,7 +67,7 @@ pub const TARGETS: &[Target] = &[
 
 impl Target {
     /// Returns the target with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         TARGETS.iter().copied().find(|target| target.name == name)
     }
 }

@@ -1,5 +1,5 @@
 //! Bodies of `POST /api/v1/orders/create`: the service judges them as the SDK's rules do offline, stores them as given,
-//! and repeats its answer byte for byte however the same JSON is spelled.
+//! and repeats its answer byte for byte in whatever spelling the same JSON is sent.
 
 use parcelo::{
     ApiKey, Environment, OrderRequest, TrackingNumber,

@@ -1,5 +1,5 @@
-//! Queries of the parcel list: they are judged as offline and read back as printed, and their pages have every matching
-//! parcel once.
+//! Queries of the parcel list: the service judges them as the SDK's rules do offline, and their pages have every
+//! matching parcel once.
 
 use std::borrow::Cow;
 
@@ -47,7 +47,7 @@ const CREATED_AT: &str = "2026-01-05T08:00:00Z";
 
 fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    // An address cannot hold other characters, so they never reach the service.
+    // A URL cannot contain other characters, so they never reach the service.
     let query: String = text.chars().filter(|c| c.is_ascii_graphic() && *c != '#').collect();
     let pairs = || form_urlencoded::parse(query.as_bytes());
     let read = check_list(pairs());

@@ -1,5 +1,5 @@
-//! `Retry-After`, `Date` and the rate headers of an answer, in virtual time: a client that tries again has waited for
-//! the given time, and no header makes a call wait beyond its limits.
+//! `Retry-After`, `Date` and the rate limit headers of an answer, in virtual time: a retry has waited for the given
+//! time, and no header makes a call wait beyond its limits.
 
 use std::{
     sync::{Arc, Mutex},
@@ -89,7 +89,7 @@ async fn assert_waits(refusal: Refusal) {
     for pair in sent.windows(2) {
         let waited = pair[1] - pair[0];
         assert!(asked.is_none_or(|asked| waited >= asked), "{waited:?} of {asked:?}");
-        // A window of the rate limit may have to end before a turn comes.
+        // The call may also have to wait for the end of a rate limit window.
         let is_limited = refusal.headers.contains_key("x-ratelimit-limit") || refusal.status == 429;
         let bound = asked.unwrap_or(MAX_RETRY_AFTER).max(MAX_BACKOFF) + MAX_ADDED;
         assert!(is_limited || waited <= bound, "{waited:?} of {asked:?}");
@@ -117,7 +117,7 @@ fn asked(headers: &HeaderMap) -> Option<Duration> {
     let date = |text: &str| {
         let parsed =
             DateTime::parse_from_str(&text.replace("GMT", "+0000"), "%a, %d %b %Y %H:%M:%S %z");
-        // Only the one form that HTTP prefers.
+        // Only the preferred date format of HTTP.
         parsed.ok().filter(|date| date.format("%a, %d %b %Y %H:%M:%S GMT").to_string() == text)
     };
     Some((date(given)? - date(text("date")?)?).to_std().ok()?.min(YEAR))

@@ -1,5 +1,5 @@
-//! Keys and tokens: they are read as printed, refused or reported as mistyped with one character changed, and shown by
-//! no error; and only an issued key opens the API.
+//! Keys and tokens: they are read as printed, detected as mistyped if one character is changed, and contained in no
+//! error. Only an issued key opens the API.
 
 use std::fmt::{Debug, Display};
 
@@ -72,7 +72,7 @@ fn assert_read_as_printed<K: Debug, E: Debug + Display>(
         }
         Err(error) => format!("{error} {error:?}"),
     };
-    // A shorter text may be a word of the message.
+    // A shorter key could be a word of the message.
     assert!(text.len() < 16 || !shown.contains(text), "{shown}");
 }
 

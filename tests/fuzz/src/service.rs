@@ -1,4 +1,4 @@
-//! The service in this thread, in memory and without a socket, and a call to it.
+//! The service under test, which runs in this thread, in memory and without a socket.
 
 use std::cell::RefCell;
 

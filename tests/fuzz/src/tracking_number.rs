@@ -1,5 +1,5 @@
-//! Tracking numbers as people type them: a number finds its parcel in any capitalisation, anything else finds nothing,
-//! and no typed text becomes markup or leaves its place in a path.
+//! Tracking numbers as people type them: a number finds its parcel in any case, any other text finds nothing, and no
+//! text becomes markup or leaves its segment of a path.
 
 use std::{collections::HashSet, fmt::Write as _};
 
@@ -42,7 +42,7 @@ pub(crate) const TARGET: Target = Target {
 const NUMBER: &str = "SB-FUZZED-0001";
 
 fn check(input: &[u8]) {
-    // Without a number it is another path.
+    // An empty number would be another path.
     let Some(typed) = std::str::from_utf8(input).ok().filter(|typed| !typed.is_empty()) else {
         return;
     };

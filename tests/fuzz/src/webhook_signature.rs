@@ -1,5 +1,5 @@
-//! Webhook signatures: a signed message is accepted at its time, once; with one byte changed anywhere it is not. HMAC
-//! is implemented here a second time.
+//! Webhook signatures: a signed message is accepted once, while it is fresh, and never with any byte changed. HMAC is
+//! implemented here a second time.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::DateTime;
@@ -138,7 +138,7 @@ mod tests {
     /// The files of `corpus/webhook_signature` are inputs; these are answers that Python's `hmac` made
     /// (`tests/fuzz/signatures.py`).
     #[test]
-    fn messages_that_python_signed_are_believed() {
+    fn messages_signed_by_python_are_accepted() {
         let rows = include_str!("../signatures.tsv").lines();
         let mut count = 0;
         for row in rows {

@@ -1,4 +1,4 @@
-//! Trials of every target on its corpus and on mutations of it.
+//! Runs of every target on its corpus and on mutations of it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, fs};
 use parcelo_fuzz::{TARGETS, Target, Trial, folder};
 
 fn holds(name: &str) {
-    let target = Target::named(name).unwrap();
+    let target = Target::by_name(name).unwrap();
     let trial = Trial::new(target, &target.check);
     trial.replay();
     trial.mutate();

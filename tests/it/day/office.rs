@@ -1,5 +1,5 @@
-//! The server of the day as a process with a database file, and the people who use it: the operator in a browser, the
-//! carrier, the receivers.
+//! The server as a process with a database file, and the people who use it: the operator in a browser, the carrier, and
+//! the receivers.
 
 use std::{
     fs,
@@ -40,7 +40,7 @@ pub(super) struct Page {
 /// Runs the server when [`Office`] starts this test binary again: cargo builds no binary of another package for a test,
 /// and one in its folder may be out of date.
 #[test]
-fn a_server_for_the_day() {
+fn serves_the_shop_until_it_is_stopped() {
     let Ok(arguments) = std::env::var(ARGUMENTS) else { return };
     let args = Args::read_from(["parcelo-server"].into_iter().chain(arguments.lines()));
     let ended = tokio::runtime::Runtime::new().unwrap().block_on(Box::pin(run(args)));
@@ -84,7 +84,9 @@ impl Office {
         let database = format!("sqlite:{}", self.path("parcelo.db").display());
         let arguments = [arguments, &["--database", &database]].concat().join("\n");
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "day::office::a_server_for_the_day", "--nocapture"]).env_clear();
+        command
+            .args(["--exact", "day::office::serves_the_shop_until_it_is_stopped", "--nocapture"])
+            .env_clear();
         command.env(ARGUMENTS, arguments).env("PARCELO_LOG", "info");
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path("log.txt"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log.unwrap());
@@ -107,7 +109,7 @@ impl Office {
     }
 
     /// Returns a member of the JSON that an operator's command prints.
-    pub(super) fn made(&self, arguments: &[&str], member: &str) -> String {
+    pub(super) fn admin_member(&self, arguments: &[&str], member: &str) -> String {
         let text = self.admin(&[arguments, &["--json"]].concat(), "");
         let printed = &text[text.find('{').unwrap()..=text.rfind('}').unwrap()];
         let printed: Value = serde_json::from_str(printed).unwrap();
@@ -119,7 +121,7 @@ impl Office {
     }
 
     /// Makes every e-mail due, as if a minute had passed: each waits for further news of its parcel.
-    pub(super) fn let_mails_go(&self) {
+    pub(super) fn make_mails_due(&self) {
         let file = rusqlite::Connection::open(self.path("parcelo.db")).unwrap();
         file.busy_timeout(LONG).unwrap();
         file.execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
@@ -138,7 +140,7 @@ impl Office {
             let url = format!("{}/carrier/v1/events", self.url("production"));
             let request = self.http.post(url).header("X-Carrier-Key", key);
             let request = request.header("content-type", "application/json");
-            let answer = sent(request.body(json!({ "events": events }).to_string())).await;
+            let answer = send(request.body(json!({ "events": events }).to_string())).await;
             let body: Value = serde_json::from_str(&answer.text).unwrap();
             let results = body["data"]["results"].as_array().unwrap_or_else(|| panic!("{body}"));
             outcomes.extend(results.iter().map(|one| one["outcome"].as_str().unwrap().to_owned()));
@@ -151,27 +153,27 @@ impl Office {
     /// Opens a link of an e-mail, as a receiver's telephone does.
     pub(super) async fn open_link(&self, path: &str) -> Page {
         let request = self.http.get(format!("{}{path}", self.url("production")));
-        sent(request.header("accept", "text/html")).await
+        send(request.header("accept", "text/html")).await
     }
 
     /// Unsubscribes as a mailbox does when someone presses its button (RFC 8058).
     pub(super) async fn unsubscribe(&self, path: &str) -> Page {
         let request = self.http.post(format!("{}{path}", self.url("production")));
         let request = request.header("content-type", "application/x-www-form-urlencoded");
-        sent(request.body("List-Unsubscribe=One-Click")).await
+        send(request.body("List-Unsubscribe=One-Click")).await
     }
 
     /// Returns the dashboard's first page, after signing in.
     pub(super) async fn overview(&self) -> Page {
         let url = |path: &str| format!("{}/dashboard{path}", self.url("admin"));
-        let form = sent(self.http.get(url("/sign-in"))).await;
+        let form = send(self.http.get(url("/sign-in"))).await;
         let token = form.text.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next();
         let fields = format!("form={}&account=default&password={PASSWORD}", token.unwrap());
         let request = self.http.post(url("/sign-in")).header("cookie", form.cookie.unwrap());
         let request = request.header("content-type", "application/x-www-form-urlencoded");
-        let session = sent(request.body(fields.replace(' ', "+"))).await;
+        let session = send(request.body(fields.replace(' ', "+"))).await;
         assert_eq!(session.status, 303, "{}", session.text);
-        sent(self.http.get(url("")).header("cookie", session.cookie.unwrap())).await
+        send(self.http.get(url("")).header("cookie", session.cookie.unwrap())).await
     }
 }
 
@@ -184,7 +186,7 @@ impl Drop for Office {
     }
 }
 
-async fn sent(request: reqwest::RequestBuilder) -> Page {
+async fn send(request: reqwest::RequestBuilder) -> Page {
     let answer = request.send().await.unwrap();
     let cookies = answer.headers().get_all("set-cookie").iter();
     let mut cookies = cookies.map(|line| line.to_str().unwrap().split(';').next().unwrap());

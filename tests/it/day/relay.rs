@@ -1,4 +1,4 @@
-//! A mailbox for everyone: an SMTP relay on this machine that accepts and keeps every message.
+//! An SMTP relay on this machine that accepts and keeps every message, as a mailbox for everyone.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -38,7 +38,7 @@ impl Relay {
         std::thread::spawn(move || {
             for stream in socket.incoming().map_while(Result::ok) {
                 let inbox = Arc::clone(&inbox);
-                std::thread::spawn(move || talk(stream, &inbox));
+                std::thread::spawn(move || serve_connection(stream, &inbox));
             }
         });
         relay
@@ -66,7 +66,7 @@ impl Message {
     }
 }
 
-fn talk(stream: TcpStream, inbox: &Inbox) -> Option<()> {
+fn serve_connection(stream: TcpStream, inbox: &Inbox) -> Option<()> {
     let mut answers = stream.try_clone().ok()?;
     let mut lines = BufReader::new(stream).lines();
     let (mut reply, mut to) = ("220 relay.test", String::new());

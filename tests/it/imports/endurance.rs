@@ -1,4 +1,5 @@
-//! Tests that take long: thousands of rows at the rate limit, processes killed again and again, a terminal.
+//! Long tests of imports: thousands of rows at the rate limit, processes killed again and again, and a progress bar on
+//! a terminal.
 
 use std::{
     fs,
@@ -17,20 +18,20 @@ use parcelo_server::mock::{Clock, RecordedRequest};
 use super::{rows, sheet};
 use crate::shop::Shop;
 
-async fn running() -> Shop {
+async fn start_shop() -> Shop {
     let server = crate::embedded::builder().clock(Clock::system()).request_log(100_000);
-    Shop::of(server.start().await)
+    Shop::new(server.start().await)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
-    let shop = running().await;
-    shop.put("orders.csv", sheet(&rows(10_000)));
-    let standstills = standstills();
+async fn ten_thousand_rows_use_the_rate_limit_without_refusals() {
+    let shop = start_shop().await;
+    shop.write_file("orders.csv", sheet(&rows(10_000)));
+    let count_stalls = count_stalls();
     let begun = now();
     let ran = shop.import("");
-    let standstills = standstills.load(Ordering::Relaxed);
+    let count_stalls = count_stalls.load(Ordering::Relaxed);
     let took = begun.elapsed().as_secs_f64();
     assert_eq!(ran.code, 0, "{ran:?}");
     let requests = shop.server.requests().all();
@@ -38,12 +39,12 @@ async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
     let refused = requests.iter().filter(|request| request.status == Some(refused)).count();
     let share = f64::from(u32::try_from(requests.len()).unwrap()) / took / 100.0;
     println!("{} requests in {took:.1} s: {:.1} % of the limit", requests.len(), share * 100.0);
-    println!("{refused} refused, {standstills} standstills of the machine");
+    println!("{refused} refused, {count_stalls} standstills of the machine");
     assert_eq!((requests.len() - refused, shop.labels()), (20_000, 10_000));
     // Requests that a stalled machine sends too late fall into the next window.
-    assert!(refused <= standstills, "{refused} refused, {standstills} standstills");
+    assert!(refused <= count_stalls, "{refused} refused, {count_stalls} standstills");
     // Other load on the machine reduces the whole, but not every moment.
-    let best = busiest(&requests);
+    let best = busiest_share(&requests);
     println!("{:.1} % in the busiest ten seconds", best * 100.0);
     assert!(best >= 0.95, "{best}");
     let lines =
@@ -52,7 +53,7 @@ async fn ten_thousand_rows_keep_to_the_limit_and_use_it() {
 }
 
 /// Counts how often the machine runs no process for longer than the limiter's margin, from now on.
-fn standstills() -> Arc<AtomicUsize> {
+fn count_stalls() -> Arc<AtomicUsize> {
     const BEAT: Duration = Duration::from_millis(10);
     let counted = Arc::new(AtomicUsize::new(0));
     let weak = Arc::downgrade(&counted);
@@ -68,15 +69,15 @@ fn standstills() -> Arc<AtomicUsize> {
 }
 
 /// Returns the share of the limit that the busiest ten seconds used.
-fn busiest(requests: &[RecordedRequest]) -> f64 {
+fn busiest_share(requests: &[RecordedRequest]) -> f64 {
     let mut times: Vec<_> = requests.iter().map(|request| request.at).collect();
     times.sort_unstable();
     let within = |start: usize| {
         let end = times[start] + TimeDelta::seconds(10);
         times.partition_point(|time| *time < end) - start
     };
-    let busiest = (0..times.len()).map(within).max().unwrap();
-    f64::from(u32::try_from(busiest).unwrap()) / 1000.0
+    let busiest_share = (0..times.len()).map(within).max().unwrap();
+    f64::from(u32::try_from(busiest_share).unwrap()) / 1000.0
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long a process takes is measured by the clock")]
@@ -86,10 +87,10 @@ fn now() -> Instant {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove proofs` runs it"]
-async fn killed_twenty_times_an_import_loses_and_doubles_nothing() {
+async fn an_import_killed_twenty_times_creates_each_order_once() {
     const ROWS: usize = 400;
-    let shop = running().await;
-    shop.put("orders.csv", sheet(&rows(ROWS)));
+    let shop = start_shop().await;
+    shop.write_file("orders.csv", sheet(&rows(ROWS)));
     let mut dice = 20_260_105_u64;
     for cycle in 0..20 {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -121,9 +122,9 @@ async fn killed_twenty_times_an_import_loses_and_doubles_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs script (bsdutils) for a terminal: `.ci/prove proofs` runs it"]
-async fn a_terminal_sees_a_bar_and_keeps_clean() {
-    let shop = running().await;
-    shop.put("orders.csv", sheet(&rows(60)));
+async fn a_terminal_shows_a_progress_bar_and_clears_it() {
+    let shop = start_shop().await;
+    shop.write_file("orders.csv", sheet(&rows(60)));
     let line = format!("{} order import orders.csv --labels out", env!("CARGO_BIN_EXE_parcelo"));
     let output = Command::new("script")
         .args(["--quiet", "--return", "--command", &line, "/dev/null"])

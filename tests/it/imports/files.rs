@@ -1,4 +1,4 @@
-//! Files as people and programs write them, and files that are not orders.
+//! Files as people and programs write them: encodings, separators, damaged values, and files that contain no orders.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use super::{HEADINGS, outcomes, row, rows, sheet};
 use crate::shop::{Shop, Workdir, order};
 
 #[test]
-fn a_file_is_read_however_it_was_saved() {
+fn a_file_is_read_in_every_encoding_and_line_ending() {
     let dir = Workdir::new("", "");
     let plain = sheet(&rows(2));
     let semicolons = plain.replace(',', ";").replace("45.5", "45,5").replace("1.25", "1,25");
@@ -47,7 +47,7 @@ fn a_file_is_read_however_it_was_saved() {
 }
 
 #[test]
-fn a_file_from_excel_keeps_its_accents_and_says_how_it_was_read() {
+fn a_file_from_excel_keeps_its_accents_and_names_its_encoding() {
     let dir = Workdir::new("", "");
     let text = sheet(&rows(1)).replace("Luis Paredes", "Íñigo Peña");
     let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
@@ -76,7 +76,7 @@ fn a_file_from_excel_keeps_its_accents_and_says_how_it_was_read() {
 }
 
 #[test]
-fn spoiled_numbers_are_repaired_with_a_warning_or_named() {
+fn numbers_changed_by_a_spreadsheet_are_repaired_or_refused() {
     let dir = Workdir::new("", "");
     let lost = row("A-1").replace("+593991234567", "593991234567");
     let short = row("A-2").replace("+593991234567", "\"5,93991E+11\"");
@@ -113,7 +113,7 @@ fn text_marks_are_removed_and_currency_codes_suggested() {
 }
 
 #[test]
-fn text_that_was_damaged_before_is_refused_or_warned_of() {
+fn damaged_text_is_refused_or_warned_about() {
     let dir = Workdir::new("", "");
     let lost = row("A-1").replace("Luis Paredes", "Luis Pe\u{FFFD}a");
     let misread = row("A-2").replace("Luis Paredes", "Luis PeÃ±a");
@@ -129,11 +129,11 @@ fn text_that_was_damaged_before_is_refused_or_warned_of() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_warning_is_shown_and_stands_in_the_results() {
+async fn a_warning_is_shown_and_written_to_the_results() {
     let shop = Shop::open().await;
     // The last digit of the cédula is a check digit.
     let wrong = row("A-1").replace("1714307103", "1714307104");
-    shop.put("orders.csv", sheet(&[wrong, row("A-2")]));
+    shop.write_file("orders.csv", sheet(&[wrong, row("A-2")]));
     let ran = shop.import("");
     assert_eq!(ran.code, 0, "{ran:?}");
     let shown = String::from_utf8(ran.stdout).unwrap();
@@ -150,7 +150,7 @@ async fn a_warning_is_shown_and_stands_in_the_results() {
 }
 
 #[test]
-fn a_sample_is_a_file_that_can_be_imported() {
+fn a_sample_file_can_be_imported() {
     let dir = Workdir::new("", "");
     let sample = dir.run("order template --csv");
     assert_eq!(sample.code, 0);
@@ -161,7 +161,7 @@ fn a_sample_is_a_file_that_can_be_imported() {
 }
 
 #[test]
-fn rows_are_counted_as_a_spreadsheet_does() {
+fn rows_are_numbered_as_in_a_spreadsheet() {
     let dir = Workdir::new("", "");
     let note = row("A-1").replace("Cotton shirts", "\"Cotton\nshirts\"");
     let content = format!("{HEADINGS}\n\n{note}\n,,\n{}\n", row("A-2").replace(",EC,", ",XX,"));
@@ -183,7 +183,7 @@ fn rows_are_counted_as_a_spreadsheet_does() {
 }
 
 #[test]
-fn products_stand_in_numbered_columns_and_their_faults_too() {
+fn products_and_their_faults_are_in_numbered_columns() {
     let dir = Workdir::new("", "");
     let headings =
         format!("{HEADINGS},product_quantity,product_value,product_3_quantity,product_3_value");
@@ -197,7 +197,7 @@ fn products_stand_in_numbered_columns_and_their_faults_too() {
 }
 
 #[test]
-fn what_is_no_file_of_orders_is_refused_with_the_reason() {
+fn a_file_without_orders_is_refused_with_the_reason() {
     let dir = Workdir::new("", "");
     let unmarked: Vec<u8> = HEADINGS.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let table: [(Vec<u8>, i32, &str); 9] = [
@@ -235,7 +235,7 @@ fn what_is_no_file_of_orders_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_json_document_may_span_lines_and_is_named_once_if_broken() {
+fn a_broken_json_document_is_reported_once() {
     let dir = Workdir::new("", "");
     let orders = ["SB-A-000001", "SB-A-000002"].map(order);
     let [one, two] = [json!(orders[0]), json!(orders)]
@@ -257,7 +257,7 @@ fn a_json_document_may_span_lines_and_is_named_once_if_broken() {
 }
 
 #[test]
-fn a_row_that_cannot_be_read_does_not_hide_the_others() {
+fn an_unreadable_row_does_not_hide_the_others() {
     let dir = Workdir::new("", "");
     let accent = row("A-2").replace("Luis", "Jos\u{e9}");
     let latin: Vec<u8> = accent.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
@@ -285,7 +285,7 @@ fn a_row_that_cannot_be_read_does_not_hide_the_others() {
 }
 
 #[test]
-fn a_quote_that_is_never_closed_is_told_at_its_row() {
+fn an_unclosed_quote_is_reported_at_its_row() {
     let dir = Workdir::new("", "");
     let open = row("A-2").replace("Luis", "\"Luis");
     for end in ["", "\n", "\n\n"] {
@@ -302,7 +302,7 @@ fn a_quote_that_is_never_closed_is_told_at_its_row() {
 }
 
 #[test]
-fn a_quote_that_is_closed_rows_later_says_that_rows_are_in_it() {
+fn a_quote_that_spans_rows_is_reported_with_its_rows() {
     let dir = Workdir::new("", "");
     let (open, close) =
         (row("A-1").replace("Luis", "\"Luis"), row("A-3").replace("Luis", "Luis\""));
@@ -319,7 +319,7 @@ fn a_quote_that_is_closed_rows_later_says_that_rows_are_in_it() {
 }
 
 #[test]
-fn a_note_of_several_lines_is_no_fault() {
+fn a_cell_of_several_lines_is_valid() {
     let dir = Workdir::new("", "");
     let noted =
         format!("{HEADINGS},#note\n{},\"ring twice,\nthen wait\"\n{},x\n", row("A-1"), row("A-2"));
@@ -335,7 +335,7 @@ fn a_note_of_several_lines_is_no_fault() {
 }
 
 #[test]
-fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
+fn a_cell_that_is_not_a_number_is_reported_by_column() {
     let dir = Workdir::new("", "");
     let headings = format!("{HEADINGS},product_quantity,product_value");
     let cells = |weight: &str, quantity: &str| {
@@ -364,8 +364,8 @@ fn a_cell_that_is_no_number_is_told_in_words_of_a_sheet() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unwritable_target_is_2_before_anything_is_sent() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(1)));
-    shop.put("file", "");
+    shop.write_file("orders.csv", sheet(&rows(1)));
+    shop.write_file("file", "");
     for place in ["file", "file/out", "/proc/nowhere"] {
         let ran = shop.run(&format!("order import orders.csv --labels {place}"));
         assert_eq!((ran.code, &*ran.stdout), (2, &b""[..]), "{place}: {ran:?}");
@@ -377,7 +377,7 @@ async fn an_unwritable_target_is_2_before_anything_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn orders_as_lines_keep_their_own_key() {
+async fn orders_in_ndjson_keep_their_idempotency_keys() {
     let shop = Shop::open().await;
     let mut nameless = order("SB-B-000001");
     nameless.as_object_mut().unwrap().remove("idempotencyKey");
@@ -385,7 +385,7 @@ async fn orders_as_lines_keep_their_own_key() {
     named["externalOrderId"] = json!("ORDER-7");
     named["trackingNumber"] = json!("SB-C-000001");
     let lines = format!("{}\n{nameless}\n{named}\n", order("SB-A-000001"));
-    shop.put("orders.ndjson", lines);
+    shop.write_file("orders.ndjson", lines);
     let ran = shop.run("order import orders.ndjson --labels out -o ndjson");
     assert_eq!(
         (ran.code, outcomes(&ran)),

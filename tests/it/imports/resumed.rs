@@ -1,4 +1,4 @@
-//! Imports that were interrupted and are continued.
+//! Imports that were interrupted, and are continued with `--resume`.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::{outcomes, row, rows, sheet};
 use crate::{
-    peer,
+    fake_servers,
     shop::{RunOutput, Shop, Workdir},
     waiting::{LONG, found_blocking},
 };
@@ -22,9 +22,9 @@ use crate::{
 const JOURNAL: &str = "out/orders.csv.journal";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_journal_is_taken_up_only_when_that_is_asked_for() {
+async fn a_journal_is_resumed_only_on_request() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(2)));
+    shop.write_file("orders.csv", sheet(&rows(2)));
     assert_eq!(shop.import("--resume").code, 0, "there need not be one");
     let sent = shop.server.requests().count();
     let again = shop.import("");
@@ -42,7 +42,7 @@ async fn a_journal_is_taken_up_only_when_that_is_asked_for() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_without_orders_can_be_continued_anywhere() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(2)));
+    shop.write_file("orders.csv", sheet(&rows(2)));
     let nowhere = [("PARCELO_BASE_URL", "http://127.0.0.1:1")];
     let import = "order import orders.csv --labels out";
     let ran = shop.dir.run_with(import, &nowhere, "");
@@ -58,7 +58,7 @@ async fn a_journal_without_orders_can_be_continued_anywhere() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unwritable_results_name_the_orders_and_how_to_resume() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(2)));
+    shop.write_file("orders.csv", sheet(&rows(2)));
     let results = shop.dir.path("out/orders.csv.results.csv");
     fs::create_dir_all(&results).unwrap();
     // An order without a label exists too.
@@ -79,7 +79,7 @@ async fn unwritable_results_name_the_orders_and_how_to_resume() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_from_before_a_reset_is_refused_and_kept() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(2)));
+    shop.write_file("orders.csv", sheet(&rows(2)));
     assert_eq!(shop.import("").code, 0);
     assert_eq!(shop.run("sandbox reset --yes").code, 0);
     let (journal, created) = (shop.dir.read(JOURNAL), shop.creations());
@@ -96,9 +96,9 @@ async fn a_journal_from_before_a_reset_is_refused_and_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_outcome_is_9_and_found_out_later() {
+async fn an_unknown_outcome_is_9_and_resolved_on_resume() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(3)));
+    shop.write_file("orders.csv", sheet(&rows(3)));
     shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
     let ran = shop.import("--concurrency 1 -o ndjson");
     assert_eq!(ran.code, 9, "{ran:?}");
@@ -121,10 +121,10 @@ async fn an_unknown_outcome_is_9_and_found_out_later() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(3)));
+    shop.write_file("orders.csv", sheet(&rows(3)));
     assert_eq!(shop.import("").code, 0);
     let changed = row("A-2").replace("45.5", "46");
-    shop.put("orders.csv", sheet(&[row("A-1"), changed, row("A-9")]));
+    shop.write_file("orders.csv", sheet(&[row("A-1"), changed, row("A-9")]));
     let ran = shop.import("--resume -o ndjson");
     assert_eq!(
         (ran.code, outcomes(&ran)),
@@ -138,7 +138,7 @@ async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_row_names_its_existing_order() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(2)));
+    shop.write_file("orders.csv", sheet(&rows(2)));
     // The order is created, but no answer arrives.
     shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
     assert_eq!(outcomes(&shop.import("--concurrency 1 -o ndjson")), ["unknown", "created"]);
@@ -146,8 +146,8 @@ async fn a_changed_row_names_its_existing_order() {
     let found = shop.run("parcel list --reference A-1 -o ndjson").lines();
     let number = found[0]["trackingNumber"].clone();
     let changed = sheet(&[row("A-1").replace("45.5", "46"), row("A-2")]);
-    shop.put("orders.csv", &changed);
-    shop.put("corrected.csv", &changed);
+    shop.write_file("orders.csv", &changed);
+    shop.write_file("corrected.csv", &changed);
     let table = [
         ("order import orders.csv --labels out --resume", "done_before"),
         ("order import orders.csv --labels out --resume", "done_before"),
@@ -174,9 +174,9 @@ async fn a_changed_row_names_its_existing_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_foreign_broken_or_locked_journal_is_refused() {
+async fn another_imports_broken_or_locked_journal_is_refused() {
     let (shop, other) = (Shop::open().await, Shop::open().await);
-    shop.put("orders.csv", sheet(&rows(1)));
+    shop.write_file("orders.csv", sheet(&rows(1)));
     assert_eq!(shop.import("").code, 0);
     let url = format!("--resume --base-url {}", other.server.url());
     assert!(shop.import(&url).stderr.contains("another service"));
@@ -186,16 +186,16 @@ async fn a_foreign_broken_or_locked_journal_is_refused() {
     assert!(ran.code == 2 && ran.stderr.contains("in use"), "{ran:?}");
     drop(held);
     let whole = fs::read_to_string(shop.dir.path(JOURNAL)).unwrap();
-    shop.put(JOURNAL, format!("{whole}nonsense\n"));
+    shop.write_file(JOURNAL, format!("{whole}nonsense\n"));
     let ran = shop.import("--resume");
     assert!(ran.code == 2 && ran.stderr.contains("line 4 is not a valid journal entry"), "{ran:?}");
     assert_eq!(other.server.requests().count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_is_resumed_with_the_api_key_that_began_it() {
+async fn an_import_is_resumed_only_with_its_first_api_key() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(2)));
+    shop.write_file("orders.csv", sheet(&rows(2)));
     assert_eq!(shop.import("").code, 0);
     let journal = shop.dir.read(JOURNAL);
     let secret = shop.key.secret();
@@ -228,9 +228,9 @@ const OLD_JOURNAL: &str = include_str!("journal-0.1.ndjson");
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_without_an_api_key_is_bound_to_the_first_one() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(2)));
+    shop.write_file("orders.csv", sheet(&rows(2)));
     fs::create_dir_all(shop.dir.path("out")).unwrap();
-    shop.put(
+    shop.write_file(
         JOURNAL,
         OLD_JOURNAL.replace("http://127.0.0.1:1/", &format!("{}/", shop.server.url())),
     );
@@ -258,9 +258,9 @@ fn unanswered(dir: &Workdir) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_sent_longer_ago_than_keys_live_is_looked_for() {
-    let shop = Shop::of(crate::embedded::builder().clock(Clock::system()).start().await);
-    shop.put("orders.csv", sheet(&rows(1)));
+async fn a_row_whose_key_has_expired_is_searched_for() {
+    let shop = Shop::new(crate::embedded::builder().clock(Clock::system()).start().await);
+    shop.write_file("orders.csv", sheet(&rows(1)));
     let before = shop.import("-o ndjson");
     assert_eq!(before.code, 0, "{before:?}");
     unanswered(&shop.dir);
@@ -290,10 +290,11 @@ async fn a_row_sent_longer_ago_than_keys_live_is_looked_for() {
 const TOO_MANY: &str = r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_cannot_start_fails_like_one_request() {
+async fn an_import_that_cannot_start_fails_like_a_single_call() {
     let shop = Shop::open().await;
     let stranger = Shop::open().await.server.key().name("Other").issue();
-    let busy = peer::saying("429 Too Many Requests\r\nretry-after: 3600", TOO_MANY).await;
+    let busy =
+        fake_servers::start_answering("429 Too Many Requests\r\nretry-after: 3600", TOO_MANY).await;
     let table = [
         (4, "AUTH_INVALID_API_KEY", stranger.secret(), shop.server.url()),
         (7, "RATE_LIMIT_EXCEEDED", shop.key.secret(), &busy),
@@ -309,10 +310,10 @@ async fn an_import_that_cannot_start_fails_like_one_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_is_not_the_service_s_is_said_once() {
+async fn an_address_of_another_service_is_reported_once() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(25)));
-    let other = peer::saying("404 Not Found", "<html>nothing here</html>").await;
+    shop.write_file("orders.csv", sheet(&rows(25)));
+    let other = fake_servers::start_answering("404 Not Found", "<html>nothing here</html>").await;
     let table = [
         (format!("{}/elsewhere", shop.server.url()), 5, "NOT_FOUND"),
         (other, 8, "UNEXPECTED_ANSWER"),
@@ -330,9 +331,9 @@ async fn an_address_that_is_not_the_service_s_is_said_once() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disk_that_is_full_at_the_start_leaves_no_journal() {
+async fn a_full_disk_at_the_start_leaves_no_journal() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(1)));
+    shop.write_file("orders.csv", sheet(&rows(1)));
     // No file may have a byte, and a write fails instead of ending the process.
     let full =
         shop.dir.run_limited("trap '' XFSZ; ulimit -f 0", "order import orders.csv --labels out");
@@ -345,7 +346,7 @@ async fn a_disk_that_is_full_at_the_start_leaves_no_journal() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_service_is_not_blamed_on_the_network() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(12)));
+    shop.write_file("orders.csv", sheet(&rows(12)));
     shop.server.faults().on(Operation::DownloadLabel).error(ErrorCode::ServiceUnavailable);
     let ran = shop.import("-o ndjson");
     let error = ran.error();
@@ -355,10 +356,10 @@ async fn a_failing_service_is_not_blamed_on_the_network() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
+async fn an_import_that_can_only_fail_stops_and_is_resumable() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(30)));
-    let dead = peer::unused_address();
+    shop.write_file("orders.csv", sheet(&rows(30)));
+    let dead = fake_servers::unused_address();
     let ran =
         shop.run(&format!("order import orders.csv --labels gone --base-url {dead} -o ndjson"));
     assert_eq!(ran.code, 8, "{ran:?}");
@@ -366,7 +367,7 @@ async fn an_import_that_can_only_fail_stops_and_can_be_resumed() {
     let hint = error["hint"].as_str().unwrap();
     assert!(hint.contains("--resume") && hint.matches("again with").count() == 1, "{hint}");
     assert!(!hint.contains("Nothing was executed"), "rows before it may have been: {hint}");
-    shop.put("few.csv", sheet(&rows(3)));
+    shop.write_file("few.csv", sheet(&rows(3)));
     for lang in ["en", "es"] {
         let few =
             format!("order import few.csv --labels few-{lang} --base-url {dead} --lang {lang}");
@@ -396,14 +397,14 @@ fn interrupt(child: &Child) {
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
 }
 
-fn ended(dir: &Workdir, child: Child) -> RunOutput {
-    dir.ended(child.wait_with_output().unwrap(), "order import")
+fn wait_for_output(dir: &Workdir, child: Child) -> RunOutput {
+    dir.read_output(child.wait_with_output().unwrap(), "order import")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ctrl_c_finishes_the_rows_under_way_and_says_how_to_go_on() {
+async fn ctrl_c_finishes_rows_in_progress_and_says_how_to_resume() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", sheet(&rows(40)));
+    shop.write_file("orders.csv", sheet(&rows(40)));
     // Together they take ten seconds, and those in flight half a second.
     shop.server
         .faults()
@@ -415,7 +416,7 @@ async fn ctrl_c_finishes_the_rows_under_way_and_says_how_to_go_on() {
     let created = shop.server.requests().of(Operation::CreateOrder);
     created.wait_for(1, LONG).await;
     interrupt(&child);
-    let ran = ended(&shop.dir, child);
+    let ran = wait_for_output(&shop.dir, child);
     shop.server.faults().clear();
     assert_eq!(ran.code, 130, "{ran:?}");
     assert!(ran.stderr.contains("Finishing") && ran.stderr.contains("--resume"), "{ran:?}");
@@ -431,7 +432,7 @@ async fn ctrl_c_finishes_the_rows_under_way_and_says_how_to_go_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_ctrl_c_ends_at_once() {
     let shop = Shop::open().await;
-    let (silent, taken) = peer::silent().await;
+    let (silent, taken) = fake_servers::start_silent().await;
     let dir = Workdir::new(shop.key.secret(), &silent);
     fs::write(dir.path("orders.csv"), sheet(&rows(2))).unwrap();
     let line = "order import orders.csv --labels out --concurrency 1 -o ndjson";
@@ -450,7 +451,7 @@ async fn a_second_ctrl_c_ends_at_once() {
         (child, dir)
     });
     let (child, dir) = waiting.await.unwrap();
-    let ran = ended(&dir, child);
+    let ran = wait_for_output(&dir, child);
     assert_eq!((ran.code, &*outcomes(&ran)[0]), (130, "unknown"), "{ran:?}");
     assert_eq!(ran.error()["mayHaveExecuted"], true);
     // The second row has no report, but counts as a row of the file.

@@ -1,4 +1,4 @@
-//! Files with other headings: column maps, exports of shops, and senders from other sources.
+//! Files with other headings: column maps, exports of shops, and senders from options and profiles.
 
 use serde_json::{Value, json};
 
@@ -62,9 +62,9 @@ fn refused(ran: &RunOutput) -> Vec<(String, String)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_shopify_export_becomes_parcels_with_all_products() {
     let shop = Shop::open().await;
-    shop.put("orders.csv", SHOPIFY);
-    shop.put("sender.toml", SENDER);
-    shop.put("map.toml", MAP);
+    shop.write_file("orders.csv", SHOPIFY);
+    shop.write_file("sender.toml", SENDER);
+    shop.write_file("map.toml", MAP);
     let ran = shop.import("--preset shopify --map map.toml --sender sender.toml -o ndjson");
     assert_eq!(ran.code, 10, "{ran:?}");
     assert_eq!(outcomes(&ran), ["created", "created", "invalid"]);
@@ -143,7 +143,7 @@ fn a_woocommerce_export_is_read_with_both_extensions_headings() {
 }
 
 #[test]
-fn what_an_export_lacks_is_named_with_where_to_put_it() {
+fn fields_missing_in_an_export_are_named_with_their_option() {
     let dir = with_files(SHOPIFY);
     let ran = dir.run("order import orders.csv --labels out --dry-run --preset shopify -o json");
     assert_eq!(ran.code, 3, "{ran:?}");
@@ -155,7 +155,7 @@ fn what_an_export_lacks_is_named_with_where_to_put_it() {
 }
 
 #[test]
-fn the_rows_of_an_order_are_one_order_or_none() {
+fn the_rows_of_an_order_are_imported_together_or_not_at_all() {
     let other_city = SHOPIFY.replace("Cap,9.50,CAP-1,,,,,,,,,,", "Cap,9.50,CAP-1,,,,Cuenca,,,,,,");
     let much = SHOPIFY.replace("#1001,l@example.com,,,,1,", "#1001,l@example.com,,,,one,");
     let open = SHOPIFY.replace("#1001,l@example.com,,,,1,", "\"#1001,l@example.com,,,,1,");
@@ -186,7 +186,7 @@ fn the_rows_of_an_order_are_one_order_or_none() {
 }
 
 #[test]
-fn a_map_begins_as_a_template_and_is_refused_where_it_is_wrong() {
+fn a_column_map_starts_as_a_template_and_is_validated() {
     let file = sheet(&[row("A-1")]);
     let dir = with_files(
         &file.replace("reference,", "Order Nr,").replace("receiver_city", "Reciever city"),
@@ -213,7 +213,7 @@ fn a_map_begins_as_a_template_and_is_refused_where_it_is_wrong() {
 }
 
 #[test]
-fn a_sender_is_the_rows_own_else_the_options_else_the_profiles() {
+fn a_sender_comes_from_row_option_or_profile_in_this_order() {
     let blank =
         row("A-1").replace("Ana Ruiz,+13055550100,8400 NW 25th St,Miami,FL,33122,US", ",,,,,,");
     let dir = with_files(&sheet(&[blank, row("A-2")]));
@@ -241,7 +241,7 @@ fn a_sender_is_the_rows_own_else_the_options_else_the_profiles() {
 }
 
 #[test]
-fn the_cell_that_is_wrong_is_shown_and_controls_nothing() {
+fn an_invalid_cell_is_shown_without_control_characters() {
     let wrong = row("A-1").replace("170515", "\u{1b}[31m99").replace("1.25", "=1+1");
     let dir = with_files(&sheet(&[wrong]));
     let rows = checked(&dir, "");

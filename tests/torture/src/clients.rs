@@ -1,4 +1,4 @@
-//! Clients that work on the same orders at once and record their calls and the answers.
+//! Clients, two for each order, that call any of the servers at once and record their calls with the answers.
 
 use std::{
     sync::{
@@ -13,19 +13,19 @@ use reqwest::Client;
 use serde_json::Value;
 
 use crate::{
-    calls::{Account, Reply, Request},
     linearizability::Record,
     model::{Answer, Call, Status},
+    requests::{Account, Reply, Request},
     stepped_clock::{SteppedClock, now_millis},
 };
 
 /// Number of calls that each of the two clients of an order makes.
-const CALLS: usize = 6;
+const CALLS_PER_CLIENT: usize = 6;
 /// Maximum number of attempts of a call.
-const ATTEMPTS: u32 = 4;
-/// Milliseconds by which carriers' clocks are ahead, so that a scan is later than any date of the servers: the service
-/// accepts five minutes, and no call takes four.
-const AHEAD_MILLIS: u64 = 240_000;
+const MAX_ATTEMPTS: u32 = 4;
+/// Milliseconds by which the carriers' clocks are ahead, so that a scan is later than any date of the servers. The
+/// service accepts up to five minutes, and no call takes four.
+const CARRIER_CLOCK_AHEAD_MILLIS: u64 = 240_000;
 
 pub(crate) type OrderRecord = Record<Call, Answer>;
 
@@ -36,8 +36,8 @@ pub(crate) struct Clients {
     pub(crate) accounts: Vec<Account>,
     /// The clock of the only server, if it is stepped.
     clock: Option<Arc<SteppedClock>>,
-    /// A counter that orders the calls and answers of the history.
-    moments: AtomicU64,
+    /// The next moment of a logical clock that puts calls and answers in order.
+    next_moment: AtomicU64,
     /// A counter for keys and air waybills.
     serial: AtomicU64,
     newest_scan: AtomicU64,
@@ -50,7 +50,7 @@ struct Upstream {
     waiting: AtomicUsize,
 }
 
-/// The number of acknowledged calls by kind, and of calls without an answer.
+/// The numbers of acknowledged calls by kind, and of attempts without an answer.
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) creates: AtomicU64,
@@ -73,8 +73,8 @@ impl Counts {
 
     fn add(&self, call: Call, answer: Answer) {
         let count = match call {
-            Call::Create if !answer.is_of_write() => &self.repeats,
-            _ if !answer.is_of_write() => return,
+            Call::Create if !answer.is_acknowledged_write() => &self.repeats,
+            _ if !answer.is_acknowledged_write() => return,
             Call::Create => &self.creates,
             Call::Void => &self.voids,
             Call::Reprint => &self.reprints,
@@ -127,7 +127,7 @@ impl Clients {
             servers: addresses.into_iter().map(upstream).collect(),
             accounts,
             clock,
-            moments: AtomicU64::new(0),
+            next_moment: AtomicU64::new(0),
             serial: AtomicU64::new(0),
             newest_scan: AtomicU64::new(0),
             counts: Counts::default(),
@@ -135,22 +135,22 @@ impl Clients {
     }
 
     /// Creates an order on which two clients work until each has made its calls.
-    pub(crate) async fn work(&self, random: &mut Rng) -> OrderHistory {
+    pub(crate) async fn work_on_new_order(&self, random: &mut Rng) -> OrderHistory {
         let order = OrderHistory::new(self.serial.fetch_add(1, Ordering::Relaxed), None);
         let (mut one, mut other) = (random.fork(), random.fork());
-        tokio::join!(self.one_client(&order, &mut one), self.one_client(&order, &mut other));
+        tokio::join!(self.run_client(&order, &mut one), self.run_client(&order, &mut other));
         order
     }
 
-    async fn one_client(&self, order: &OrderHistory, random: &mut Rng) {
-        for _ in 0..CALLS {
+    async fn run_client(&self, order: &OrderHistory, random: &mut Rng) {
+        for _ in 0..CALLS_PER_CLIENT {
             let call = match order.number.get() {
                 None => Call::Create,
                 Some(_) => match random.u8(..32) {
                     0..3 => Call::Create,
                     3 => Call::Void,
                     4..6 => Call::Manifest,
-                    6..16 => self.scan(random),
+                    6..16 => self.next_scan(random),
                     16..28 => Call::Reprint,
                     _ => Call::Track,
                 },
@@ -160,12 +160,12 @@ impl Clients {
     }
 
     /// Returns a carrier's scan of the parcel, later than every scan before.
-    fn scan(&self, random: &mut Rng) -> Call {
-        let seen = Status::SEEN[random.usize(..Status::SEEN.len())];
+    fn next_scan(&self, random: &mut Rng) -> Call {
+        let seen = Status::REPORTED_BY_CARRIERS[random.usize(..Status::REPORTED_BY_CARRIERS.len())];
         if self.clock.is_some() {
             return Call::Scan { seen, at: None };
         }
-        let now = now_millis() + AHEAD_MILLIS;
+        let now = now_millis() + CARRIER_CLOCK_AHEAD_MILLIS;
         let newest = self.newest_scan.fetch_max(now, Ordering::SeqCst);
         let at =
             if newest < now { now } else { self.newest_scan.fetch_add(1, Ordering::SeqCst) + 1 };
@@ -180,7 +180,7 @@ impl Clients {
         random: &mut Rng,
     ) -> Option<Answer> {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let started = self.moment();
+        let started = self.take_moment();
         let mut unanswered = 0;
         let reply = loop {
             if let Some(reply) = self.attempt(order, (call, serial), random).await {
@@ -188,8 +188,8 @@ impl Clients {
             }
             unanswered += 1;
             self.counts.without_answer.fetch_add(1, Ordering::Relaxed);
-            // Creations are repeated anyway, each as a separate call.
-            if unanswered == ATTEMPTS || call == Call::Create {
+            // Creations are repeated anyway, as calls of their own.
+            if unanswered == MAX_ATTEMPTS || call == Call::Create {
                 break None;
             }
         };
@@ -203,11 +203,12 @@ impl Clients {
             self.counts.add(call, answer);
         }
         let mut records = order.records();
-        // A refusal now says that no earlier attempt was executed, but one may still be under way.
+        // The refusal says that no earlier attempt was executed so far. One may still be on its way, so the call is
+        // also recorded as unanswered.
         if unanswered > 0 && matches!(answer, Some(Answer::Refused | Answer::TooEarly)) {
             records.push(Record { call, started, answered: None });
         }
-        let answered = answer.map(|answer| (self.moment(), answer));
+        let answered = answer.map(|answer| (self.take_moment(), answer));
         records.push(Record { call, started, answered });
         answer
     }
@@ -218,23 +219,23 @@ impl Clients {
         (call, serial): (Call, u64),
         random: &mut Rng,
     ) -> Option<Reply> {
-        // Like a balancer: of two servers, take the one with fewer waiting calls, so that a stopped server does not
+        // Like a load balancer: of two servers, take the one with fewer waiting calls, so that a frozen server does not
         // hold all calls.
         let [one, other] = [(); 2].map(|()| &self.servers[random.usize(..self.servers.len())]);
         let waiting = |upstream: &Upstream| upstream.waiting.load(Ordering::Relaxed);
         let upstream = if waiting(one) <= waiting(other) { one } else { other };
-        let seen_at = match (call, &self.clock) {
+        let scanned_at = match (call, &self.clock) {
             (Call::Scan { at: Some(at), .. }, _) => at,
             (_, Some(clock)) => clock.now_millis(),
             _ => 0,
         };
         let key = OrderHistory::key(order.serial);
         let number = order.number.get().map_or("", String::as_str);
-        let request = Request { call, order: &key, number, serial, seen_at };
+        let request = Request { call, order: &key, number, serial, scanned_at };
         upstream.waiting.fetch_add(1, Ordering::Relaxed);
         let response = self.send(&request, &upstream.address, order.serial).await;
         if response.is_none() {
-            // A server that is down refuses at once; wait as long as an answer of the others takes.
+            // A server that is down refuses at once. Wait as long as another server takes to answer.
             tokio::time::sleep(Duration::from_millis(random.u64(20..200))).await;
         }
         upstream.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -242,9 +243,10 @@ impl Clients {
     }
 
     async fn send(&self, request: &Request<'_>, address: &str, serial: u64) -> Option<Reply> {
-        let response = request.to(&self.http, address, self.account(serial)).send().await.ok()?;
+        let response =
+            request.build(&self.http, address, self.account(serial)).send().await.ok()?;
         let status = response.status().as_u16();
-        request.understand(status, &response.bytes().await.ok()?)
+        request.parse_reply(status, &response.bytes().await.ok()?)
     }
 
     /// Returns the account of the order with this number.
@@ -253,18 +255,18 @@ impl Clients {
     }
 
     /// Returns the history of an order's parcel, if it is answered.
-    pub(crate) async fn history(&self, order: &OrderHistory) -> Option<Value> {
+    pub(crate) async fn fetch_history(&self, order: &OrderHistory) -> Option<Value> {
         let number = order.number.get()?;
-        let request = Request { call: Call::Track, order: "", number, serial: 0, seen_at: 0 };
+        let request = Request { call: Call::Track, order: "", number, serial: 0, scanned_at: 0 };
         let account = self.account(order.serial);
         let response =
-            request.to(&self.http, &self.servers[0].address, account).send().await.ok()?;
+            request.build(&self.http, &self.servers[0].address, account).send().await.ok()?;
         let bytes = response.error_for_status().ok()?.bytes().await.ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
     /// Returns the number of parcels that the service lists for all accounts.
-    pub(crate) async fn parcels(&self) -> u64 {
+    pub(crate) async fn count_parcels(&self) -> u64 {
         let mut parcels = 0;
         for account in &self.accounts {
             let url = format!("{}/api/v1/parcels?limit=1", self.servers[0].address);
@@ -276,7 +278,7 @@ impl Clients {
         parcels
     }
 
-    fn moment(&self) -> u64 {
-        self.moments.fetch_add(1, Ordering::SeqCst)
+    fn take_moment(&self) -> u64 {
+        self.next_moment.fetch_add(1, Ordering::SeqCst)
     }
 }

@@ -1,51 +1,55 @@
-//! A separate file system for a database, which can be full for a while.
+//! The disk of a database: a file system of its own, which can be made full for a while.
 
 use std::{path::PathBuf, process::Command};
 
 /// A tmpfs that is unmounted when it is dropped.
 pub(crate) struct Disk {
     pub(crate) folder: PathBuf,
-    has_limit: bool,
+    is_tmpfs: bool,
 }
 
-/// Maximum size of the file system; the machine's memory may be smaller.
-const ROOM: &str = "size=8g";
+/// Mount option for the usual size of the file system, which is never used up.
+const SIZE_OPTION: &str = "size=8g";
 
 impl Disk {
     /// Mounts a tmpfs on an empty folder.
     pub(crate) fn mount(folder: PathBuf) -> Self {
-        let mounted = mount(&["-t", "tmpfs", "-o", &format!("{ROOM},mode=1777"), "tmpfs"], &folder);
+        let mounted =
+            mount(&["-t", "tmpfs", "-o", &format!("{SIZE_OPTION},mode=1777"), "tmpfs"], &folder);
         assert!(mounted, "a tmpfs cannot be mounted here: run as root, or --without-full-disks");
-        Self { folder, has_limit: true }
+        Self { folder, is_tmpfs: true }
     }
 
-    /// Returns the folder as it is: its disk is never full.
-    pub(crate) fn of_folder(folder: PathBuf) -> Self {
-        Self { folder, has_limit: false }
+    /// Uses the folder as it is, on a disk that is never made full.
+    pub(crate) fn from_folder(folder: PathBuf) -> Self {
+        Self { folder, is_tmpfs: false }
     }
 
     pub(crate) fn can_be_full(&self) -> bool {
-        self.has_limit
+        self.is_tmpfs
     }
 
-    /// Leaves room for this many KiB more from now on.
-    pub(crate) fn limit(&self, more: u64) {
+    /// Leaves room for this many more KiB.
+    pub(crate) fn leave_free(&self, kib: u64) {
         let used = Command::new("df").args(["--output=used", "-k"]).arg(&self.folder).output();
         let used = String::from_utf8(used.expect("df is there").stdout).expect("text");
         let used: u64 = used.lines().last().and_then(|line| line.trim().parse().ok()).expect("KiB");
         // The result does not matter: other writes may exceed this size before it is set.
-        let _limited = mount(&["-o", &format!("remount,size={}k", used + more)], &self.folder);
+        let _limited = mount(&["-o", &format!("remount,size={}k", used + kib)], &self.folder);
     }
 
-    /// Makes room again.
-    pub(crate) fn make_room(&self) {
-        assert!(mount(&["-o", &format!("remount,{ROOM}")], &self.folder), "the disk stays full");
+    /// Gives the file system its usual size again.
+    pub(crate) fn remove_limit(&self) {
+        assert!(
+            mount(&["-o", &format!("remount,{SIZE_OPTION}")], &self.folder),
+            "the disk stays full"
+        );
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        if self.has_limit {
+        if self.is_tmpfs {
             // Lazily: a process that has a file open may end later.
             let _gone = Command::new("umount").arg("-l").arg(&self.folder).status();
         }

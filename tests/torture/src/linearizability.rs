@@ -1,13 +1,13 @@
-//! A checker of concurrent calls: they must be answered as by a server that does one thing at a time, with each call
-//! taking effect at some moment between its start and its answer.
+//! A checker of linearizability: the answers to concurrent calls must be those of a server that executes one call at a
+//! time, each at some moment between the call's start and its answer.
 //!
-//! The search is that of Wing and Gong, with Lowe's memory of dead ends: it takes a call that could have been the next
-//! one, asks the model whether its answer fits, and continues from the resulting states. It is exponential in the calls
-//! that overlap, so a history is divided by order.
+//! The search is that of Wing and Gong, with Lowe's cache of visited states. It takes a call that could have been
+//! executed next, asks the model whether its answer fits, and continues from the resulting states. Its time grows
+//! exponentially with the number of calls that overlap, so the calls on each order are checked separately.
 
 use std::{collections::HashSet, hash::Hash};
 
-/// A model of a service that does one thing at a time.
+/// A model of a service that executes one call at a time.
 pub(crate) trait Model {
     /// The state of the service.
     type State: Clone + Eq + Hash;
@@ -16,8 +16,8 @@ pub(crate) trait Model {
     /// An answer to a call.
     type Answer;
 
-    /// Returns the states that may follow a call; none if this state cannot give the answer. A call without an answer
-    /// may have had any.
+    /// Returns the states that may follow a call; none if the service cannot give this answer in this state. If the
+    /// answer is unknown, it may be any.
     fn step(
         state: &Self::State,
         call: &Self::Call,
@@ -25,7 +25,7 @@ pub(crate) trait Model {
     ) -> Vec<Self::State>;
 }
 
-/// A call, with the moments between which it took effect. In a history, no call starts at the moment of an answer.
+/// A call, with the moments between which it took effect. No two events of a history have the same moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Record<C, A> {
     pub(crate) call: C,
@@ -36,35 +36,35 @@ pub(crate) struct Record<C, A> {
 
 type RecordOf<M> = Record<<M as Model>::Call, <M as Model>::Answer>;
 
-/// Returns the possible states of the service after the last answer; none if no order of the calls fits their answers.
-/// States that calls without an answer may still produce later are not included.
+/// Returns the possible states of the service after the last answer; none if no order of the calls explains their
+/// answers. States that unanswered calls may still produce later are not included.
 pub(crate) fn end_states<M: Model>(
     before: &[M::State],
     history: &[RecordOf<M>],
 ) -> HashSet<M::State> {
     let answered = history.iter().filter(|record| record.answered.is_some()).count();
-    let mut search = Search::<M> { history, seen: HashSet::new(), ends: HashSet::new() };
+    let mut search = Search::<M> { history, visited: HashSet::new(), ends: HashSet::new() };
     for state in before {
-        search.go_on(state, &vec![false; history.len()], answered);
+        search.extend(state, &vec![false; history.len()], answered);
     }
     search.ends
 }
 
 struct Search<'a, M: Model> {
     history: &'a [RecordOf<M>],
-    /// The calls that are done, with the state after them.
-    seen: HashSet<(Vec<bool>, M::State)>,
+    /// The sets of calls that were tried, each with the state after them.
+    visited: HashSet<(Vec<bool>, M::State)>,
     ends: HashSet<M::State>,
 }
 
 impl<M: Model> Search<'_, M> {
-    /// Tries the calls that are not done yet from `state` on in every possible order; `left` of them were answered.
-    fn go_on(&mut self, state: &M::State, done: &[bool], left: usize) {
-        if left == 0 {
+    /// Tries the remaining calls in every possible order, from `state` on; `answers_left` of them were answered.
+    fn extend(&mut self, state: &M::State, done: &[bool], answers_left: usize) {
+        if answers_left == 0 {
             self.ends.insert(state.clone());
             return;
         }
-        if !self.seen.insert((done.to_vec(), state.clone())) {
+        if !self.visited.insert((done.to_vec(), state.clone())) {
             return;
         }
         let history = self.history;
@@ -77,7 +77,7 @@ impl<M: Model> Search<'_, M> {
             let mut done = done.to_vec();
             done[at] = true;
             for next in M::step(state, &record.call, answer) {
-                self.go_on(&next, &done, left - usize::from(answer.is_some()));
+                self.extend(&next, &done, answers_left - usize::from(answer.is_some()));
             }
         }
     }
@@ -122,8 +122,8 @@ mod tests {
         records
     }
 
-    /// Computes the same by trying every order of the answered calls and of some of the others.
-    fn by_brute_force(
+    /// Computes the same result by trying every order of the answered calls and of some of the others.
+    fn fits_by_brute_force(
         state: u8,
         done: &[&RecordOf<Register>],
         rest: &[&RecordOf<Register>],
@@ -140,22 +140,22 @@ mod tests {
                 done.push(rest.remove(at));
                 let answer = next.answered.as_ref().map(|(_, answer)| answer);
                 let ends = Register::step(&state, &next.call, answer);
-                ends.iter().any(|end| by_brute_force(*end, &done, &rest))
+                ends.iter().any(|end| fits_by_brute_force(*end, &done, &rest))
             })
     }
 
-    /// `just torture-checker` compares with another checker.
+    /// Compares with brute force; `just torture-checker` compares with another checker.
     #[test]
-    fn the_checker_finds_an_order_if_any_order_fits() {
+    fn the_search_agrees_with_trying_every_order() {
         let mut verdicts = [0_u32; 2];
         for seed in 0..20_000 {
             let history = random_history(&mut Rng::with_seed(seed));
-            let fits = by_brute_force(0, &[], &history.iter().collect::<Vec<_>>());
+            let fits = fits_by_brute_force(0, &[], &history.iter().collect::<Vec<_>>());
             let ends = end_states::<Register>(&[0], &history);
             assert_eq!(!ends.is_empty(), fits, "seed {seed}: {history:?}");
             verdicts[usize::from(fits)] += 1;
         }
-        // Both verdicts are common, otherwise the agreement would say little.
+        // Both results must be common, otherwise the agreement would prove little.
         assert!(verdicts.iter().all(|count| *count > 2_000), "{verdicts:?}");
     }
 }

@@ -1,23 +1,26 @@
-//! Real servers, a real PostgreSQL, real faults: clients work on the same orders at once while servers are killed,
-//! connections cut, clocks set, disks full and the database crashes. Afterwards every acknowledged order exists once
-//! and no further parcel does, each order's calls were answered as by one server that does one thing at a time, and
-//! every change of a parcel has reached the receiver of webhooks, in order.
+//! A torture test with real server processes and a real PostgreSQL. Clients work on the same orders at once while
+//! faults are injected: servers are killed, connections are cut, clocks are set, disks become full and the database
+//! crashes.
+//!
+//! Afterwards the run checks three promises. Every acknowledged order exists once, and no other parcel exists. The
+//! calls on each order were answered as if one server had executed them one at a time (`linearizability.rs`). Every
+//! change of a parcel's status has reached the receiver of webhooks, in order (`receiver.rs`).
 
-mod calls;
 mod clients;
 mod disk;
-mod faults;
-mod kept;
+mod fault_injector;
+mod finished_order;
 mod linearizability;
 mod model;
 mod postgres;
 mod proxy;
 mod receiver;
+mod requests;
 mod resets;
 mod servers;
 mod stepped_clock;
+mod test_bed;
 mod verdict;
-mod world;
 
 use std::{
     os::unix::fs::PermissionsExt,
@@ -35,13 +38,13 @@ use tokio::task::JoinSet;
 
 use self::{
     clients::Clients,
-    faults::{Tally, Troubles},
-    kept::KeptOrder,
+    fault_injector::{FaultCounts, FaultInjector},
+    finished_order::FinishedOrder,
     receiver::Receiver,
     resets::Sandbox,
     servers::Server,
+    test_bed::{TestBed, TestBedSettings},
     verdict::Verdict,
-    world::{Plan, World},
 };
 
 /// Faults against real servers, and a check that they kept every promise.
@@ -56,7 +59,7 @@ struct Args {
     /// Maximum duration of the faults, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Ends the faults early once this many writes were acknowledged and `--kills` happened.
+    /// Ends the faults early, once this many writes were acknowledged and `--kills` servers were killed.
     #[arg(long, default_value_t = u64::MAX)]
     writes: u64,
     /// Minimum number of kills of servers, if the time allows it.
@@ -68,7 +71,7 @@ struct Args {
     /// Approximate number of acknowledged writes between faults.
     #[arg(long, default_value_t = 300)]
     calm: u64,
-    /// Leaves out faults that last longer than a webhook's lease, and the receiver never refuses: it ends sooner.
+    /// Ends sooner: no fault lasts longer than a webhook's lease, and the receiver refuses no webhook.
     #[arg(long)]
     brief: bool,
     /// Never fills a disk, which needs root, to mount a tmpfs.
@@ -84,20 +87,20 @@ struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Store {
-    /// Three servers, each with a proxy that cuts.
+    /// Three servers, each with a proxy to PostgreSQL that can cut its connections.
     Postgres,
-    /// One server on a file.
+    /// One server on a SQLite file.
     Sqlite,
 }
 
 /// Number of accounts with separate webhooks: at most ten messages are in flight to each.
 const ACCOUNTS: usize = 16;
-/// Number of further accounts whose sandboxes are reset.
+/// Number of further accounts, whose sandboxes are filled and reset.
 const SANDBOXES: usize = 4;
 
 /// The servers, clients and receiver of a run.
 struct Run {
-    troubles: Arc<Troubles>,
+    injector: Arc<FaultInjector>,
     clients: Arc<Clients>,
     receiver: Receiver,
     verdict: Verdict,
@@ -109,90 +112,91 @@ fn main() {
     println!("seed {seed}");
     let folder = tempfile::tempdir().expect("a folder");
     // PostgreSQL runs as another user and has its data in this folder.
-    let all_may_look = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path(), all_may_look).expect("a folder");
+    let readable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), readable).expect("a folder");
     let mut random = Rng::with_seed(seed);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let is_sound = runtime.block_on(async {
+    let has_passed = runtime.block_on(async {
         tokio::select! {
-            is_sound = run(&args, folder.path(), &mut random) => is_sound,
+            has_passed = run(&args, folder.path(), &mut random) => has_passed,
             _ = tokio::signal::ctrl_c() => false,
         }
     });
     // The tasks of the runtime own the servers, PostgreSQL and its disk.
     drop(runtime);
-    if !is_sound {
+    if !has_passed {
         println!("seed {seed}: see the servers' logs in {}", folder.keep().display());
         std::process::exit(1);
     }
 }
 
 async fn run(args: &Args, folder: &Path, random: &mut Rng) -> bool {
-    let plan = Plan {
+    let settings = TestBedSettings {
         binary: &args.server,
         is_postgres: args.store == Store::Postgres,
         has_full_disks: !args.without_full_disks,
         has_clocks: !args.without_clocks,
     };
-    let world = Arc::new(World::furnish(&plan, folder).await);
+    let test_bed = Arc::new(TestBed::start(&settings, folder).await);
     let receiver = Receiver::start(random.fork(), !args.brief).await;
-    for server in &world.servers {
-        server.wait_until_it_listens();
+    for server in &test_bed.servers {
+        server.wait_until_listening();
     }
-    let accounts = (0..ACCOUNTS).map(|at| world.new_account(at, &receiver)).collect();
-    let addresses = world.servers.iter().map(Server::address).collect();
-    let clients = Arc::new(Clients::new(addresses, accounts, world.clock_of_only_server()));
-    let troubles = Arc::new(Troubles {
-        world,
+    let accounts = (0..ACCOUNTS).map(|at| test_bed.new_account(at, &receiver)).collect();
+    let addresses = test_bed.servers.iter().map(Server::address).collect();
+    let clients = Arc::new(Clients::new(addresses, accounts, test_bed.clock_of_only_server()));
+    let injector = Arc::new(FaultInjector {
+        test_bed,
         clients: Arc::clone(&clients),
-        tally: Tally::default(),
-        calm: args.calm.max(2),
-        may_outlast_leases: !args.brief,
-        go_on: AtomicBool::new(true),
+        fault_counts: FaultCounts::default(),
+        writes_between_faults: args.calm.max(2),
+        has_long_freezes: !args.brief,
+        is_running: AtomicBool::new(true),
     });
-    let mut run = Run { troubles, clients, receiver, verdict: Verdict::default() };
+    let mut run = Run { injector, clients, receiver, verdict: Verdict::default() };
     run.wait_until_ready(random).await;
-    run.torture(args, random).await;
+    run.run_under_faults(args, random).await;
     println!("faults end");
     run.wait_until_ready(random).await;
-    run.verdict.check_again(&run.clients, random).await;
-    run.verdict.wait_for_webhooks(run.receiver.ledger()).await;
-    run.verdict.judge(&run.troubles, &run.receiver).await
+    run.verdict.recheck_orders(&run.clients, random).await;
+    run.verdict.wait_for_webhooks(run.receiver.delivery_log()).await;
+    run.verdict.report(&run.injector, &run.receiver).await
 }
 
 impl Run {
     /// Waits until every server answers.
     async fn wait_until_ready(&mut self, random: &mut Rng) {
         let began = Instant::now();
-        let world = &self.troubles.world;
+        let test_bed = &self.injector.test_bed;
         let mut in_a_row = 0;
-        while in_a_row < 4 * world.servers.len() {
+        while in_a_row < 4 * test_bed.servers.len() {
             assert!(began.elapsed() < Duration::from_secs(300), "the servers do not come back");
-            for server in &world.servers {
-                server.ensure_alive();
+            for server in &test_bed.servers {
+                server.restart_if_ended();
             }
-            let order = KeptOrder::new(self.clients.work(random).await);
-            let all_answered = order.as_ref().is_ok_and(KeptOrder::is_settled);
+            let order = FinishedOrder::new(self.clients.work_on_new_order(random).await);
+            let all_answered = order.as_ref().is_ok_and(FinishedOrder::is_fully_answered);
             in_a_row = if all_answered { in_a_row + 1 } else { 0 };
             self.verdict.add(order);
         }
     }
 
-    /// Works on orders while faults happen.
-    async fn torture(&mut self, args: &Args, random: &mut Rng) {
-        let troubles = Arc::clone(&self.troubles);
-        // Their keys are made by a command that does not try again, so before the first fault.
-        let all: Vec<_> = (0..SANDBOXES).map(|at| Sandbox::new(&troubles.world, at)).collect();
-        let making = tokio::spawn(Arc::clone(&troubles).make(random.fork()));
+    /// Works on orders while faults are injected.
+    async fn run_under_faults(&mut self, args: &Args, random: &mut Rng) {
+        let injector = Arc::clone(&self.injector);
+        // Before the first fault, because the command that creates their keys does not try again.
+        let idle: Vec<_> = (0..SANDBOXES).map(|at| Sandbox::new(&injector.test_bed, at)).collect();
+        let injecting = tokio::spawn(Arc::clone(&injector).run(random.fork()));
         let mut workers = JoinSet::new();
         for _ in 0..args.orders {
-            let (troubles, mut random) = (Arc::clone(&troubles), random.fork());
+            let (injector, mut random) = (Arc::clone(&injector), random.fork());
             workers.spawn(async move {
                 let mut orders = Vec::new();
-                while troubles.go_on.load(Ordering::SeqCst) {
-                    let order = KeptOrder::new(troubles.clients.work(&mut random).await);
-                    if let Err(fault) = &order {
-                        println!("{fault}");
+                while injector.is_running.load(Ordering::SeqCst) {
+                    let order =
+                        FinishedOrder::new(injector.clients.work_on_new_order(&mut random).await);
+                    if let Err(violation) = &order {
+                        println!("{violation}");
                     }
                     orders.push(order);
                 }
@@ -200,25 +204,27 @@ impl Run {
             });
         }
         let mut sandboxes = JoinSet::new();
-        for sandbox in all {
-            let (troubles, mut random) = (Arc::clone(&troubles), random.fork());
-            sandboxes.spawn(async move { sandbox.work(&troubles, &mut random).await });
+        for sandbox in idle {
+            let (injector, mut random) = (Arc::clone(&injector), random.fork());
+            sandboxes.spawn(async move { sandbox.fill_and_reset(&injector, &mut random).await });
         }
-        self.watch(args).await;
-        troubles.go_on.store(false, Ordering::SeqCst);
+        self.wait_until_enough(args).await;
+        injector.is_running.store(false, Ordering::SeqCst);
         for order in workers.join_all().await.into_iter().flatten() {
             self.verdict.add(order);
         }
-        making.await.expect("faults that can happen");
+        injecting.await.expect("faults that can be injected");
         self.verdict.add_sandboxes(sandboxes.join_all().await);
     }
 
-    /// Waits until enough faults happened, and prints the progress at intervals.
-    async fn watch(&self, args: &Args) {
+    /// Waits until the time is over, or enough was written and killed. Prints the progress at intervals.
+    async fn wait_until_enough(&self, args: &Args) {
         let (began, clients) = (Instant::now(), &self.clients);
         let mut printed = Instant::now();
-        let is_enough =
-            || clients.counts.writes() >= args.writes && self.troubles.tally.kills() >= args.kills;
+        let is_enough = || {
+            clients.counts.writes() >= args.writes
+                && self.injector.fault_counts.kills() >= args.kills
+        };
         while began.elapsed() < Duration::from_secs(args.seconds) && !is_enough() {
             tokio::time::sleep(Duration::from_millis(100)).await;
             if printed.elapsed() > Duration::from_secs(10) {
@@ -227,9 +233,9 @@ impl Run {
                     "{:>5} s: {} writes, {} faults, {} kills, {} events",
                     began.elapsed().as_secs(),
                     clients.counts.writes(),
-                    self.troubles.tally.all(),
-                    self.troubles.tally.kills(),
-                    self.receiver.ledger().counts.events.load(Ordering::Relaxed),
+                    self.injector.fault_counts.total(),
+                    self.injector.fault_counts.kills(),
+                    self.receiver.delivery_log().counts.events.load(Ordering::Relaxed),
                 );
             }
         }

@@ -1,4 +1,5 @@
-//! A model of the service's promises about one order, as if it did one thing at a time.
+//! A model of the service's promises about one order: the answers that a service gives that executes one call at a
+//! time. `linearizability.rs` compares what clients were answered with it.
 
 use crate::linearizability::Model;
 
@@ -16,18 +17,18 @@ pub(crate) enum Call {
     Reprint,
     /// A manifest of this parcel alone, under a separate air waybill.
     Manifest,
-    /// A carrier saw the parcel.
+    /// A carrier's scan of the parcel.
     Scan {
         seen: Status,
-        /// The moment, later than any date of the servers. `None` if a server's clock is wrong, so that any date may be
-        /// later.
+        /// The moment of the scan, which is later than any date of the servers. `None` if a server's clock is wrong, so
+        /// that its dates may be later.
         at: Option<u64>,
     },
     /// A request for the status.
     Track,
 }
 
-/// An answer to a call. Answers that say nothing about the order (limits, failures of the server) do not count: the
+/// An answer to a call. Answers that say nothing about the order, such as a failure of the server, are left out: the
 /// call may have taken effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -48,20 +49,20 @@ pub(crate) enum Answer {
     /// The scan is in the history, and the parcel's status is unchanged.
     Recorded,
     /// The scan was recorded before.
-    TakenBefore,
-    /// Refused in the parcel's status.
+    DuplicateScan,
+    /// The parcel's status does not allow the call.
     Refused,
     /// The carrier's clock is ahead of the server's.
     TooEarly,
     /// The parcel's status.
-    Stands(Status),
+    HasStatus(Status),
     /// An answer that no state of the order explains, such as that the parcel does not exist.
     Unexpected,
 }
 
 impl Answer {
-    /// Returns whether the answer acknowledges a change by this call.
-    pub(crate) const fn is_of_write(self) -> bool {
+    /// Returns `true` if the answer acknowledges a change by this call.
+    pub(crate) const fn is_acknowledged_write(self) -> bool {
         match self {
             Self::Created(_)
             | Self::Voided
@@ -71,16 +72,16 @@ impl Answer {
             | Self::Recorded => true,
             Self::Repeated(_)
             | Self::AlreadyVoided
-            | Self::TakenBefore
+            | Self::DuplicateScan
             | Self::Refused
             | Self::TooEarly
-            | Self::Stands(_)
+            | Self::HasStatus(_)
             | Self::Unexpected => false,
         }
     }
 }
 
-/// The statuses that a parcel can have here: a part of the service's.
+/// The statuses that a parcel can have in this test, a part of the service's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Status {
     Labelled,
@@ -107,7 +108,7 @@ impl Status {
     ];
 
     /// The statuses that carriers report.
-    pub(crate) const SEEN: [Self; 5] =
+    pub(crate) const REPORTED_BY_CARRIERS: [Self; 5] =
         [Self::PickedUp, Self::Clearance, Self::InTransit, Self::OutForDelivery, Self::Delivered];
 
     pub(crate) fn parse(name: &str) -> Option<Self> {
@@ -118,8 +119,8 @@ impl Status {
         Self::NAMES.iter().find(|(status, _)| *status == self).map_or("", |(_, name)| name)
     }
 
-    /// Returns whether a carrier's scan can lead from this status to `seen`.
-    fn leads_to(self, seen: Self) -> bool {
+    /// Returns `true` if a scan can change this status to `seen`.
+    fn allows_scan(self, seen: Self) -> bool {
         use Status::{
             Clearance, Delivered, InTransit, Labelled, Manifested, OutForDelivery, PickedUp, Voided,
         };
@@ -149,7 +150,7 @@ pub(crate) struct Parcel {
     status: Status,
     label: u32,
     /// The moment of the newest scan.
-    newest: u64,
+    newest_scan: u64,
 }
 
 impl Model for Order {
@@ -162,15 +163,15 @@ impl Model for Order {
             let created = match (call, answer) {
                 (Call::Create, Some(Answer::Created(body))) => Some(Parcel::new(Some(*body))),
                 (Call::Create, None) => Some(Parcel::new(None)),
-                // The others name a tracking number, which no client has before an answer.
+                // All other calls name a tracking number, which no client has before an answer.
                 _ => None,
             };
             return created.map(State::Parcel).into_iter().collect();
         };
         let next = match (call, answer) {
-            (Call::Scan { seen, at }, answer) => return parcel.scanned(*seen, *at, answer),
-            (_, None) => Some(parcel.after_unheard(*call)),
-            (_, Some(answer)) => parcel.after(*call, *answer),
+            (Call::Scan { seen, at }, answer) => return parcel.after_scan(*seen, *at, answer),
+            (_, None) => Some(parcel.after_unanswered(*call)),
+            (_, Some(answer)) => parcel.after_answer(*call, *answer),
         };
         next.map(State::Parcel).into_iter().collect()
     }
@@ -178,7 +179,7 @@ impl Model for Order {
 
 impl Parcel {
     const fn new(creation: Option<u64>) -> Self {
-        Self { creation, status: Status::Labelled, label: 1, newest: 0 }
+        Self { creation, status: Status::Labelled, label: 1, newest_scan: 0 }
     }
 
     const fn can_be_printed(self) -> bool {
@@ -186,7 +187,7 @@ impl Parcel {
     }
 
     /// Returns the state after a call that was executed but whose answer did not arrive.
-    fn after_unheard(self, call: Call) -> Self {
+    fn after_unanswered(self, call: Call) -> Self {
         let is_labelled = self.status == Status::Labelled;
         match call {
             Call::Void if is_labelled => Self { status: Status::Voided, ..self },
@@ -197,45 +198,45 @@ impl Parcel {
     }
 
     /// Returns the state after a call, if it can have this answer.
-    fn after(self, call: Call, answer: Answer) -> Option<Self> {
+    fn after_answer(self, call: Call, answer: Answer) -> Option<Self> {
         let is_labelled = self.status == Status::Labelled;
         let (fits, next) = match (call, answer) {
             (Call::Create, Answer::Repeated(body)) => (
                 self.creation.is_none_or(|known| known == body),
                 Self { creation: Some(body), ..self },
             ),
-            (Call::Void, Answer::Voided) => (is_labelled, self.after_unheard(call)),
+            (Call::Void, Answer::Voided) => (is_labelled, self.after_unanswered(call)),
             (Call::Void, Answer::AlreadyVoided) => (self.status == Status::Voided, self),
             (Call::Void, Answer::Refused) => (!is_labelled && self.status != Status::Voided, self),
-            (Call::Manifest, Answer::Submitted) => (is_labelled, self.after_unheard(call)),
+            (Call::Manifest, Answer::Submitted) => (is_labelled, self.after_unanswered(call)),
             (Call::Manifest, Answer::Refused) => (!is_labelled, self),
             (Call::Reprint, Answer::Reprinted(version)) => {
-                (self.can_be_printed() && version == self.label + 1, self.after_unheard(call))
+                (self.can_be_printed() && version == self.label + 1, self.after_unanswered(call))
             }
             (Call::Reprint, Answer::Refused) => (!self.can_be_printed(), self),
-            (Call::Track, Answer::Stands(seen)) => (seen == self.status, self),
+            (Call::Track, Answer::HasStatus(seen)) => (seen == self.status, self),
             _ => (false, self),
         };
         fits.then_some(next)
     }
 
-    /// Returns the possible states after a scan. A carrier's answer tells them apart.
-    fn scanned(self, seen: Status, at: Option<u64>, answer: Option<&Answer>) -> Vec<State> {
-        let newest = at.map_or(0, |at| at.max(self.newest));
-        let is_late = at.map(|at| at < self.newest);
-        let moved = Self { status: seen, newest, ..self };
-        let kept = Self { newest, ..self };
-        let can_move = self.status.leads_to(seen) && is_late != Some(true);
+    /// Returns the possible states after a scan, by its answer.
+    fn after_scan(self, seen: Status, at: Option<u64>, answer: Option<&Answer>) -> Vec<State> {
+        let newest_scan = at.map_or(0, |at| at.max(self.newest_scan));
+        let is_late = at.map(|at| at < self.newest_scan);
+        let moved = Self { status: seen, newest_scan, ..self };
+        let recorded = Self { newest_scan, ..self };
+        let can_move = self.status.allows_scan(seen) && is_late != Some(true);
         let can_stay = self.status == seen || is_late != Some(false);
         let possible: &[(bool, Self)] = match answer {
             Some(Answer::Applied) => &[(can_move, moved)],
-            Some(Answer::Recorded) => &[(can_stay, kept)],
-            Some(Answer::TakenBefore) => &[(can_move, moved), (can_stay, kept)],
+            Some(Answer::Recorded) => &[(can_stay, recorded)],
+            Some(Answer::DuplicateScan) => &[(can_move, moved), (can_stay, recorded)],
             Some(Answer::Refused) => {
                 &[(!can_move && self.status != seen && is_late != Some(true), self)]
             }
             Some(Answer::TooEarly) => &[(at.is_none(), self)],
-            None => &[(can_move, moved), (can_stay, kept), (!can_move && !can_stay, self)],
+            None => &[(can_move, moved), (can_stay, recorded), (!can_move && !can_stay, self)],
             Some(_) => &[],
         };
         possible.iter().filter(|(fits, _)| *fits).map(|(_, next)| State::Parcel(*next)).collect()
@@ -252,7 +253,7 @@ mod tests {
     }
 
     /// Returns whether sequential calls can have these answers.
-    fn in_turn(calls: &[(Call, Option<Answer>)]) -> bool {
+    fn accepts_sequence(calls: &[(Call, Option<Answer>)]) -> bool {
         let records = calls.iter().enumerate().map(|(at, (call, answer))| {
             let started = 2 * at as u64;
             Record { call: *call, started, answered: answer.map(|answer| (started + 1, answer)) }
@@ -261,41 +262,54 @@ mod tests {
     }
 
     use Answer::{
-        AlreadyVoided, Applied, Created, Recorded, Refused, Repeated, Reprinted, Stands, Submitted,
-        TakenBefore, TooEarly, Unexpected, Voided,
+        AlreadyVoided, Applied, Created, DuplicateScan, HasStatus, Recorded, Refused, Repeated,
+        Reprinted, Submitted, TooEarly, Unexpected, Voided,
     };
     use Call::{Create, Manifest, Reprint, Track, Void};
 
     #[test]
-    fn one_key_is_one_parcel_with_one_answer() {
-        assert!(in_turn(&[(Create, Some(Created(7))), (Create, Some(Repeated(7)))]));
-        assert!(!in_turn(&[(Create, Some(Created(7))), (Create, Some(Created(8)))]), "doubled");
+    fn a_repeat_under_a_key_gets_the_first_answer() {
+        assert!(accepts_sequence(&[(Create, Some(Created(7))), (Create, Some(Repeated(7)))]));
         assert!(
-            !in_turn(&[(Create, Some(Created(7))), (Create, Some(Repeated(8)))]),
+            !accepts_sequence(&[(Create, Some(Created(7))), (Create, Some(Created(8)))]),
+            "doubled"
+        );
+        assert!(
+            !accepts_sequence(&[(Create, Some(Created(7))), (Create, Some(Repeated(8)))]),
             "another answer"
         );
-        assert!(!in_turn(&[(Create, Some(Repeated(7)))]), "a repetition of nothing");
-        assert!(in_turn(&[(Create, None), (Create, Some(Repeated(7)))]), "the first was executed");
-        assert!(in_turn(&[(Create, None), (Create, Some(Created(7)))]), "the first was not");
+        assert!(!accepts_sequence(&[(Create, Some(Repeated(7)))]), "a repetition of nothing");
         assert!(
-            !in_turn(&[(Create, Some(Created(7))), (Create, None), (Create, Some(Created(7)))]),
+            accepts_sequence(&[(Create, None), (Create, Some(Repeated(7)))]),
+            "the first was executed"
+        );
+        assert!(
+            accepts_sequence(&[(Create, None), (Create, Some(Created(7)))]),
+            "the first was not"
+        );
+        assert!(
+            !accepts_sequence(&[
+                (Create, Some(Created(7))),
+                (Create, None),
+                (Create, Some(Created(7)))
+            ]),
             "lost"
         );
     }
 
     #[test]
-    fn a_parcel_goes_its_way_once_and_is_seen_there() {
+    fn a_voided_parcel_is_never_shipped_or_printed() {
         let voided = [(Create, Some(Created(7))), (Void, Some(Voided))];
-        let then = |call, answer| in_turn(&[voided[0], voided[1], (call, Some(answer))]);
-        assert!(then(Void, AlreadyVoided) && then(Track, Stands(Status::Voided)));
+        let then = |call, answer| accepts_sequence(&[voided[0], voided[1], (call, Some(answer))]);
+        assert!(then(Void, AlreadyVoided) && then(Track, HasStatus(Status::Voided)));
         assert!(then(Manifest, Refused) && then(Reprint, Refused));
         assert!(!then(Void, Voided), "voided twice");
         assert!(!then(Manifest, Submitted), "shipped after it was voided");
-        assert!(!then(Track, Stands(Status::Labelled)), "a stale read");
+        assert!(!then(Track, HasStatus(Status::Labelled)), "a stale read");
         assert!(!then(Reprint, Reprinted(2)), "a label for a voided parcel");
         assert!(!then(Track, Unexpected), "no such parcel");
         let labels = |version| {
-            in_turn(&[
+            accepts_sequence(&[
                 (Create, Some(Created(7))),
                 (Reprint, Some(Reprinted(2))),
                 (Reprint, Some(Reprinted(version))),
@@ -305,10 +319,11 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_moves_the_parcel_once_and_a_late_one_does_not() {
+    fn a_late_scan_does_not_change_the_status() {
         let scan = |seen, at| Call::Scan { seen, at: Some(at) };
         let picked_up = [(Create, Some(Created(7))), (scan(Status::PickedUp, 5), Some(Applied))];
-        let then = |call, answer| in_turn(&[picked_up[0], picked_up[1], (call, Some(answer))]);
+        let then =
+            |call, answer| accepts_sequence(&[picked_up[0], picked_up[1], (call, Some(answer))]);
         assert!(then(scan(Status::InTransit, 6), Applied));
         assert!(!then(scan(Status::InTransit, 6), Recorded), "it was not late");
         assert!(!then(scan(Status::InTransit, 6), Refused), "it can follow");
@@ -321,8 +336,8 @@ mod tests {
         assert!(!then(scan(Status::InTransit, 6), TooEarly), "the clocks are right");
         assert!(!then(Void, Voided) && then(Void, Refused));
         let heard_late = |seen| {
-            let scan = (scan(Status::InTransit, 6), Some(TakenBefore));
-            in_turn(&[picked_up[0], picked_up[1], scan, (Track, Some(Stands(seen)))])
+            let scan = (scan(Status::InTransit, 6), Some(DuplicateScan));
+            accepts_sequence(&[picked_up[0], picked_up[1], scan, (Track, Some(HasStatus(seen)))])
         };
         assert!(heard_late(Status::InTransit) && !heard_late(Status::PickedUp));
         let doubtful = Call::Scan { seen: Status::InTransit, at: None };
@@ -330,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_calls_at_once_either_may_be_first_but_not_both() {
+    fn a_concurrent_void_and_manifest_cannot_both_succeed() {
         let both = |void, manifest| {
             is_linearizable(&[
                 Record { call: Create, started: 0, answered: Some((1, Created(7))) },

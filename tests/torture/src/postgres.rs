@@ -1,4 +1,4 @@
-//! A separate PostgreSQL for this run, with fsync on, that can be stopped in any way.
+//! A PostgreSQL cluster for this run, with fsync on, that can be stopped in an orderly way or as by a power cut.
 
 use std::{
     path::{Path, PathBuf},
@@ -12,8 +12,8 @@ use crate::disk::Disk;
 #[path = "../../../server/tests/cluster/mod.rs"]
 mod cluster;
 
-/// A cluster whose data are on a disk that may be full, on a Unix socket in a temporary folder. It is removed when it
-/// is dropped.
+/// A cluster on a Unix socket in a temporary folder, with its data on a disk that may become full. It is removed when
+/// this value is dropped.
 pub(crate) struct Postgres {
     programs: PathBuf,
     folder: PathBuf,
@@ -32,15 +32,15 @@ pub(crate) enum Shutdown {
 impl Postgres {
     pub(crate) fn start(disk: &Disk) -> Self {
         let programs = programs().expect("PostgreSQL is installed");
-        let folder = PathBuf::from(output_of(as_postgres("mktemp").arg("-d")).trim());
+        let folder = PathBuf::from(run_for_output(as_postgres("mktemp").arg("-d")).trim());
         let data = disk.folder.join("postgres");
         let cluster = Self { programs, folder, data };
-        output_of(as_postgres("mkdir").args(["-m", "700"]).arg(&cluster.data));
+        run_for_output(as_postgres("mkdir").args(["-m", "700"]).arg(&cluster.data));
         let mut initdb = as_postgres(cluster.programs.join("initdb"));
         initdb.arg("-D").arg(&cluster.data).args(["-A", "trust", "-U", "parcelo", "-E", "UTF8"]);
         // Small segments, so that the disk becomes full within a log and not only within tables.
-        output_of(initdb.args(["--locale=C", "--wal-segsize=1"]));
-        cluster.control(&["start"]);
+        run_for_output(initdb.args(["--locale=C", "--wal-segsize=1"]));
+        cluster.pg_ctl(&["start"]);
         cluster.sql("postgres", "CREATE DATABASE torture");
         cluster
     }
@@ -50,7 +50,7 @@ impl Postgres {
             Shutdown::Fast => "fast",
             Shutdown::Immediate => "immediate",
         };
-        self.control(&["-m", mode, "restart"]);
+        self.pg_ctl(&["-m", mode, "restart"]);
     }
 
     /// Starts it again if it has ended, as it does when its disk is full.
@@ -59,7 +59,7 @@ impl Postgres {
             let mut status = as_postgres(self.programs.join("pg_ctl"));
             let status = status.arg("-D").arg(&self.data).arg("status").stdout(Stdio::null());
             if !status.status().is_ok_and(|status| status.success()) {
-                self.control(&["start"]);
+                self.pg_ctl(&["start"]);
             }
             let answer = self.psql("postgres", "SELECT 1").stderr(Stdio::null()).output();
             if answer.is_ok_and(|answer| answer.status.success()) {
@@ -71,13 +71,13 @@ impl Postgres {
     }
 
     /// Ends every connection of the servers, in the middle of its work.
-    pub(crate) fn end_connections(&self) {
+    pub(crate) fn terminate_connections(&self) {
         let others = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'torture'";
         self.sql("postgres", others);
     }
 
     fn sql(&self, database: &str, query: &str) {
-        output_of(&mut self.psql(database, query));
+        run_for_output(&mut self.psql(database, query));
     }
 
     fn psql(&self, database: &str, query: &str) -> Command {
@@ -92,7 +92,7 @@ impl Postgres {
         self.folder.join(".s.PGSQL.5432")
     }
 
-    fn control(&self, arguments: &[&str]) {
+    fn pg_ctl(&self, arguments: &[&str]) {
         let settings = format!(
             "-k {} -c listen_addresses= -c max_connections=100 -c min_wal_size=16MB -c max_wal_size=256MB",
             self.folder.display()
@@ -104,7 +104,7 @@ impl Postgres {
             .arg("-l")
             .arg(self.folder.join("log"))
             .args(["-w", "-t", "300", "-o", &settings]);
-        // The started server keeps its standard output open.
+        // Not piped, because the server that it starts would keep the pipe open.
         let status = pg_ctl.args(arguments).stdout(Stdio::null()).status();
         assert!(status.is_ok_and(|status| status.success()), "pg_ctl {arguments:?}");
     }
@@ -112,7 +112,7 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        self.control(&["-m", "immediate", "stop"]);
+        self.pg_ctl(&["-m", "immediate", "stop"]);
         let _gone = std::fs::remove_dir_all(&self.folder);
     }
 }
@@ -123,7 +123,7 @@ fn as_postgres(program: impl AsRef<Path>) -> Command {
 }
 
 /// Returns the output of a command that must succeed.
-fn output_of(command: &mut Command) -> String {
+fn run_for_output(command: &mut Command) -> String {
     let output = command.stderr(Stdio::inherit()).output().expect("the program is there");
     assert!(output.status.success(), "{command:?}");
     String::from_utf8(output.stdout).expect("text")

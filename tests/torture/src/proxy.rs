@@ -1,5 +1,5 @@
-//! A proxy between a server and PostgreSQL. It can cut the connections at a chosen message, or stop passing messages on
-//! silently.
+//! A proxy between a server and PostgreSQL. It can cut the connections after a chosen message, or stop forwarding
+//! messages while connections stay open.
 
 use std::{
     path::PathBuf,
@@ -16,8 +16,8 @@ use tokio::{
     sync::watch,
 };
 
-/// More messages than a run has.
-const NEVER: i64 = i64::MAX / 2;
+/// Number of messages that no run reaches, so that nothing is cut.
+const NO_CUT: i64 = i64::MAX / 2;
 
 /// A handle to a proxy; clones control the same one.
 #[derive(Clone)]
@@ -28,10 +28,10 @@ pub(crate) struct Proxy {
 
 struct State {
     socket: PathBuf,
-    /// The number of messages, in both directions, that still pass before every connection is cut.
-    left: AtomicI64,
+    /// The number of messages, in both directions, that are still forwarded before every connection is cut.
+    messages_left: AtomicI64,
     cuts: AtomicU64,
-    /// The number of cuts: a connection ends when it is raised.
+    /// The number of cuts so far. Connections end when it changes.
     epoch: watch::Sender<u64>,
     is_stalled: watch::Sender<bool>,
 }
@@ -43,16 +43,16 @@ impl Proxy {
         let (epoch, is_stalled) = (watch::Sender::new(0), watch::Sender::new(false));
         let state = State {
             socket,
-            left: AtomicI64::new(NEVER),
+            messages_left: AtomicI64::new(NO_CUT),
             cuts: AtomicU64::new(0),
             epoch,
             is_stalled,
         };
         let state = Arc::new(state);
-        let accepting = Arc::clone(&state);
+        let accept_state = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(Arc::clone(&accepting).serve(client));
+                tokio::spawn(Arc::clone(&accept_state).serve(client));
             }
         });
         Self { port, state }
@@ -60,10 +60,10 @@ impl Proxy {
 
     /// Cuts every connection after this many further messages; the last one arrives whole.
     pub(crate) fn cut_after(&self, messages: u32) {
-        self.state.left.store(i64::from(messages), Ordering::SeqCst);
+        self.state.messages_left.store(i64::from(messages), Ordering::SeqCst);
     }
 
-    /// Passes nothing on for a while; connections stay open.
+    /// Forwards nothing for a while; connections stay open.
     pub(crate) async fn stall(&self, time: Duration) {
         self.state.is_stalled.send_replace(true);
         tokio::time::sleep(time).await;
@@ -85,14 +85,14 @@ impl State {
         let (from_client, to_client) = client.into_split();
         let (from_server, to_server) = server.into_split();
         tokio::select! {
-            () = self.pass(from_client, to_server, false) => {}
-            () = self.pass(from_server, to_client, true) => {}
+            () = self.forward(from_client, to_server, false) => {}
+            () = self.forward(from_server, to_client, true) => {}
             _ = epoch.changed() => {}
         }
     }
 
-    /// Passes messages on one by one. A client's first message has no type, only a length.
-    async fn pass(
+    /// Forwards messages one by one. A client's first message has only a length and no type.
+    async fn forward(
         &self,
         mut from: impl AsyncReadExt + Unpin + Send,
         mut to: impl AsyncWriteExt + Unpin + Send,
@@ -117,8 +117,8 @@ impl State {
             if to.write_all(&message).await.is_err() {
                 return;
             }
-            if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-                self.left.store(NEVER, Ordering::SeqCst);
+            if self.messages_left.fetch_sub(1, Ordering::SeqCst) == 1 {
+                self.messages_left.store(NO_CUT, Ordering::SeqCst);
                 self.cuts.fetch_add(1, Ordering::Relaxed);
                 self.epoch.send_modify(|epoch| *epoch += 1);
                 return;

@@ -1,5 +1,5 @@
-//! Sandboxes that are filled and reset again and again, through all servers, while faults happen. Writes acknowledged
-//! after a reset's answer exist, whichever server acknowledges them, and nothing from before the reset does.
+//! Sandboxes that are filled and reset in rounds, through all servers, while faults are injected. After a reset is
+//! answered, nothing from before it exists, and every order acknowledged since then does, whichever server took it.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -7,53 +7,61 @@ use fastrand::Rng;
 use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
 
-use crate::{calls::an_order, faults::Troubles, servers::Server, world::World};
+use crate::{
+    fault_injector::FaultInjector, requests::order_body, servers::Server, test_bed::TestBed,
+};
 
-/// Number of orders in a round. Every round has the same keys, so that a late attempt does not make another parcel.
+/// Number of orders in a round. Every round uses the same idempotency keys, so that a late attempt creates no parcel of
+/// its own.
 const ORDERS: u64 = 6;
-/// Time after which a reset without an answer can no longer be executed.
-const FORGOTTEN: Duration = Duration::from_secs(90);
+/// Maximum time until a reset that was not answered is executed.
+const MAX_RESET_DELAY: Duration = Duration::from_secs(90);
 
-/// A sandbox, and the outcome of its rounds.
+/// A sandbox, with the number of its resets and the violations found.
 pub(crate) struct Sandbox {
     http: Client,
     addresses: Vec<String>,
     key: String,
     pub(crate) resets: u64,
-    pub(crate) faults: Vec<String>,
+    pub(crate) violations: Vec<String>,
 }
 
 impl Sandbox {
-    pub(crate) fn new(world: &World, at: usize) -> Self {
-        let name = format!("Sandbox {at}");
+    pub(crate) fn new(test_bed: &TestBed, index: usize) -> Self {
+        let name = format!("Sandbox {index}");
         let key = ["keys", "create", "--account", &name, "--name", &name, "--countries", "*"];
-        let key = world.servers[0].run(&key, "sandbox")["key"].as_str().map(str::to_owned);
+        let key = test_bed.servers[0].run(&key, "sandbox")["key"].as_str().map(str::to_owned);
         Self {
             http: Client::builder().timeout(Duration::from_secs(12)).build().expect("a client"),
-            addresses: world.servers.iter().map(Server::sandbox).collect(),
+            addresses: test_bed.servers.iter().map(Server::sandbox_address).collect(),
             key: key.expect("a key"),
             resets: 0,
-            faults: Vec::new(),
+            violations: Vec::new(),
         }
     }
 
-    pub(crate) async fn work(mut self, troubles: &Troubles, random: &mut Rng) -> Self {
-        while troubles.go_on.load(Ordering::SeqCst) {
-            for at in 0..ORDERS {
-                let body = an_order(&format!("reset-order-{at:04}")).to_string();
-                self.until_answered("orders/create", Some(body), random).await;
+    pub(crate) async fn fill_and_reset(
+        mut self,
+        injector: &FaultInjector,
+        random: &mut Rng,
+    ) -> Self {
+        while injector.is_running.load(Ordering::SeqCst) {
+            for index in 0..ORDERS {
+                let body = order_body(&format!("reset-order-{index:04}")).to_string();
+                self.send_until_answered("orders/create", Some(body), random).await;
             }
-            let list = self.until_answered("parcels?limit=1", None, random).await;
-            let there = list["meta"]["total"].as_u64();
-            if there != Some(ORDERS) {
-                self.faults.push(format!("a sandbox with {ORDERS} orders lists {there:?}"));
+            let list = self.send_until_answered("parcels?limit=1", None, random).await;
+            let listed = list["meta"]["total"].as_u64();
+            if listed != Some(ORDERS) {
+                self.violations.push(format!("a sandbox with {ORDERS} orders lists {listed:?}"));
             }
-            match self.ask("sandbox/reset", Some(String::new()), random).await {
-                None => tokio::time::sleep(FORGOTTEN).await,
+            match self.send_once("sandbox/reset", Some(String::new()), random).await {
+                None => tokio::time::sleep(MAX_RESET_DELAY).await,
                 Some(reset) => {
                     let deleted = reset["data"]["deleted"]["parcels"].as_u64();
                     if deleted != Some(ORDERS) {
-                        self.faults.push(format!("a reset of {ORDERS} orders says {deleted:?}"));
+                        self.violations
+                            .push(format!("a reset of {ORDERS} orders says {deleted:?}"));
                     }
                     self.resets += 1;
                 }
@@ -62,9 +70,14 @@ impl Sandbox {
         self
     }
 
-    async fn until_answered(&self, path: &str, body: Option<String>, random: &mut Rng) -> Value {
+    async fn send_until_answered(
+        &self,
+        path: &str,
+        body: Option<String>,
+        random: &mut Rng,
+    ) -> Value {
         loop {
-            if let Some(answer) = self.ask(path, body.clone(), random).await {
+            if let Some(answer) = self.send_once(path, body.clone(), random).await {
                 return answer;
             }
             tokio::time::sleep(Duration::from_millis(random.u64(20..200))).await;
@@ -72,7 +85,7 @@ impl Sandbox {
     }
 
     /// Sends a request to one of the servers and returns the answer if it is a success.
-    async fn ask(&self, path: &str, body: Option<String>, random: &mut Rng) -> Option<Value> {
+    async fn send_once(&self, path: &str, body: Option<String>, random: &mut Rng) -> Option<Value> {
         let address = &self.addresses[random.usize(..self.addresses.len())];
         let url = format!("{address}/api/v1/{path}");
         let request: RequestBuilder = match body {

@@ -1,4 +1,4 @@
-//! The servers: real processes on addresses that stay the same.
+//! The servers of a run: real processes, each on the same address after every restart.
 
 use std::{
     net::TcpListener,
@@ -10,9 +10,9 @@ use std::{
 
 use serde_json::Value;
 
-use crate::stepped_clock::{SteppedClock, clear_after};
+use crate::stepped_clock::{SteppedClock, remove_shared_memory};
 
-/// A server that can be killed, stopped for a while, and started again.
+/// A server that can be killed, frozen, and started again.
 pub(crate) struct Server {
     binary: PathBuf,
     database: String,
@@ -22,8 +22,8 @@ pub(crate) struct Server {
     /// Its clock, if it is not the machine's.
     pub(crate) clock: Option<Arc<SteppedClock>>,
     child: Mutex<Option<Child>>,
-    /// The lock of the fault that happens to it.
-    pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
+    /// Held while a fault affects this server, so that there is one at a time.
+    pub(crate) fault_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Server {
@@ -32,19 +32,28 @@ impl Server {
         let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let [port, sandbox_port] =
             listeners.map(|listener| listener.local_addr().expect("an address").port());
-        let (binary, clock, turn) = (binary.to_owned(), None, Arc::default());
-        Self { binary, database, port, sandbox_port, log, clock, child: Mutex::default(), turn }
+        let (binary, clock, fault_lock) = (binary.to_owned(), None, Arc::default());
+        Self {
+            binary,
+            database,
+            port,
+            sandbox_port,
+            log,
+            clock,
+            child: Mutex::default(),
+            fault_lock,
+        }
     }
 
     pub(crate) fn address(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    pub(crate) fn sandbox(&self) -> String {
+    pub(crate) fn sandbox_address(&self) -> String {
         format!("http://127.0.0.1:{}", self.sandbox_port)
     }
 
-    /// Starts it without waiting until it listens.
+    /// Starts the process without waiting until it listens.
     pub(crate) fn start(&self) {
         let log =
             std::fs::File::options().create(true).append(true).open(&self.log).expect("a log");
@@ -56,17 +65,17 @@ impl Server {
         serve.args(["--database", &self.database, "--listen", &format!("127.0.0.1:{}", self.port)]);
         serve.env("PARCELO_LOG", "warn").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         if let Some(clock) = &self.clock {
-            clock.set_for(&mut serve);
+            clock.apply_to(&mut serve);
         }
         *self.child() = Some(serve.spawn().expect("the server's binary"));
     }
 
-    /// Starts it again if it ended by itself, which it may when its database is away for long.
-    pub(crate) fn ensure_alive(&self) {
+    /// Starts the server again if it ended by itself, which it may do if its database is unavailable for long.
+    pub(crate) fn restart_if_ended(&self) {
         let has_ended =
             self.child().as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
         if has_ended {
-            self.wait();
+            self.wait_for_exit();
             self.start();
         }
     }
@@ -79,8 +88,8 @@ impl Server {
         }
     }
 
-    /// Waits until it has ended, and kills it after a while.
-    pub(crate) fn wait(&self) {
+    /// Waits until the process has ended, and kills it after 30 seconds.
+    pub(crate) fn wait_for_exit(&self) {
         let Some(mut child) = self.child().take() else { return };
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(30) {
@@ -91,11 +100,11 @@ impl Server {
         }
         let _ended_before = child.kill();
         let _status = child.wait();
-        clear_after(child.id());
+        remove_shared_memory(child.id());
     }
 
-    /// Waits until it listens; it may still be creating its database.
-    pub(crate) fn wait_until_it_listens(&self) {
+    /// Waits until the server listens; it may still be creating its database.
+    pub(crate) fn wait_until_listening(&self) {
         let ends = Instant::now() + Duration::from_secs(60);
         while Instant::now() < ends {
             if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
@@ -123,6 +132,6 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.signal("-KILL");
-        self.wait();
+        self.wait_for_exit();
     }
 }

@@ -1,4 +1,5 @@
-//! The verdict on every promise, from the clients' answers, the final state of the service, and the webhooks.
+//! The result of a run: whether every promise was kept, by the clients' answers, the final state of the service, and
+//! the webhooks.
 
 use std::{
     sync::{Arc, PoisonError, atomic::Ordering},
@@ -10,47 +11,47 @@ use tokio::task::JoinSet;
 
 use crate::{
     clients::Clients,
-    faults::Troubles,
-    kept::{Final, KeptOrder},
-    receiver::{Ledger, Receiver},
+    fault_injector::FaultInjector,
+    finished_order::{CheckedOrder, FinishedOrder},
+    receiver::{DeliveryLog, Receiver},
     resets::Sandbox,
 };
 
-/// Maximum wait for the next webhook. If its server was killed a webhook is sent after its lease, and if it is refused
-/// then, after five more minutes.
-const LAST_WEBHOOK: Duration = Duration::from_secs(400);
-/// Maximum number of webhooks in flight to an account, whose outcome a fault can keep a server from writing.
+/// Maximum wait for the next webhook. If its server was killed, a webhook is sent again after its lease, and if it is
+/// refused then, five minutes later.
+const MAX_WEBHOOK_WAIT: Duration = Duration::from_secs(400);
+/// Maximum number of webhooks in flight to an account. A fault can prevent a server from recording their outcome.
 const MAX_IN_FLIGHT: u64 = 10;
-/// Maximum number of faults that are printed.
-const PRINTED: usize = 20;
+/// Maximum number of violations that are printed.
+const MAX_PRINTED: usize = 20;
 
-/// The orders, and the faults found.
+/// The orders of a run, and the violations of promises that were found.
 #[derive(Default)]
 pub(crate) struct Verdict {
-    orders: Vec<KeptOrder>,
-    finals: Vec<Final>,
-    faults: Vec<String>,
+    orders: Vec<FinishedOrder>,
+    checked_orders: Vec<CheckedOrder>,
+    violations: Vec<String>,
     events: u64,
     resets: u64,
 }
 
 impl Verdict {
-    pub(crate) fn add(&mut self, order: Result<KeptOrder, String>) {
+    pub(crate) fn add(&mut self, order: Result<FinishedOrder, String>) {
         match order {
             Ok(order) => self.orders.push(order),
-            Err(fault) => self.faults.push(fault),
+            Err(violation) => self.violations.push(violation),
         }
     }
 
     pub(crate) fn add_sandboxes(&mut self, sandboxes: Vec<Sandbox>) {
         for sandbox in sandboxes {
             self.resets += sandbox.resets;
-            self.faults.extend(sandbox.faults);
+            self.violations.extend(sandbox.violations);
         }
     }
 
     /// Creates every order again under its key and checks its parcel.
-    pub(crate) async fn check_again(&mut self, clients: &Arc<Clients>, random: &mut Rng) {
+    pub(crate) async fn recheck_orders(&mut self, clients: &Arc<Clients>, random: &mut Rng) {
         let orders = std::mem::take(&mut self.orders);
         println!("{} orders are asked for again", orders.len());
         let mut workers = JoinSet::new();
@@ -61,67 +62,71 @@ impl Verdict {
             workers.spawn(async move {
                 let mut checked = Vec::new();
                 for order in part {
-                    checked.push(order.check_again(&clients, &mut random).await);
+                    checked.push(order.recheck(&clients, &mut random).await);
                 }
                 checked
             });
         }
         for checked in workers.join_all().await.into_iter().flatten() {
             match checked {
-                Ok(order) => self.finals.push(order),
-                Err(fault) => self.faults.push(fault),
+                Ok(order) => self.checked_orders.push(order),
+                Err(violation) => self.violations.push(violation),
             }
         }
     }
 
-    /// Waits until every change of every parcel has arrived, and compares the two.
-    pub(crate) async fn wait_for_webhooks(&mut self, ledger: &Ledger) {
+    /// Waits until a webhook has arrived for every change of every parcel, and compares them.
+    pub(crate) async fn wait_for_webhooks(&mut self, delivery_log: &DeliveryLog) {
         let (mut newest, mut received) = (Instant::now(), 0);
-        let mut waiting: Vec<_> = self.finals.iter().collect();
-        self.events = waiting.iter().map(|order| order.moves.len() as u64).sum();
+        let mut waiting: Vec<_> = self.checked_orders.iter().collect();
+        self.events = waiting.iter().map(|order| order.status_changes.len() as u64).sum();
         println!("webhooks of {} events are waited for", self.events);
         loop {
-            waiting.retain(|order| match ledger.judge(&order.number, &order.moves) {
-                Some(judged) => {
-                    self.faults.extend(judged.err());
-                    false
+            waiting.retain(|order| {
+                match delivery_log.check_deliveries(&order.number, &order.status_changes) {
+                    Some(result) => {
+                        self.violations.extend(result.err());
+                        false
+                    }
+                    None => true,
                 }
-                None => true,
             });
-            let messages = ledger.counts.messages.load(Ordering::Relaxed);
+            let messages = delivery_log.counts.messages.load(Ordering::Relaxed);
             if messages > received {
                 (newest, received) = (Instant::now(), messages);
             }
-            if waiting.is_empty() || newest.elapsed() > LAST_WEBHOOK {
+            if waiting.is_empty() || newest.elapsed() > MAX_WEBHOOK_WAIT {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        let missing = |order: &&Final| format!("webhooks of {}: {:?}", order.number, order.moves);
-        self.faults.extend(waiting.iter().map(missing));
+        let missing = |order: &&CheckedOrder| {
+            format!("webhooks of {}: {:?}", order.number, order.status_changes)
+        };
+        self.violations.extend(waiting.iter().map(missing));
     }
 
-    /// Prints the results. Returns whether every promise was kept.
-    pub(crate) async fn judge(mut self, troubles: &Troubles, receiver: &Receiver) -> bool {
-        let parcels = troubles.clients.parcels().await;
-        let orders = (self.finals.len() + self.faults.len()) as u64;
+    /// Prints the results. Returns `true` if every promise was kept.
+    pub(crate) async fn report(mut self, injector: &FaultInjector, receiver: &Receiver) -> bool {
+        let parcels = injector.clients.count_parcels().await;
+        let orders = (self.checked_orders.len() + self.violations.len()) as u64;
         println!("{:>9} sandboxes were reset, each with what it had", self.resets);
-        print_faults(troubles);
-        print_writes(&troubles.clients);
-        self.judge_webhooks(troubles, receiver.ledger());
+        print_fault_counts(injector);
+        print_write_counts(&injector.clients);
+        self.report_webhooks(injector, receiver.delivery_log());
         println!("{orders:>9} orders, and {parcels} parcels");
-        if self.faults.is_empty() && parcels != orders {
-            self.faults.push("the parcels are not those of the orders".to_owned());
+        if self.violations.is_empty() && parcels != orders {
+            self.violations.push("the parcels are not those of the orders".to_owned());
         }
-        println!("{:>9} promises were not kept", self.faults.len());
-        for fault in self.faults.iter().take(PRINTED) {
-            println!("{fault}");
+        println!("{:>9} promises were not kept", self.violations.len());
+        for violation in self.violations.iter().take(MAX_PRINTED) {
+            println!("{violation}");
         }
-        self.faults.is_empty()
+        self.violations.is_empty()
     }
 
-    fn judge_webhooks(&mut self, troubles: &Troubles, ledger: &Ledger) {
-        let counts = &ledger.counts;
+    fn report_webhooks(&mut self, injector: &FaultInjector, delivery_log: &DeliveryLog) {
+        let counts = &delivery_log.counts;
         let count = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
         println!("{:>9} changes of parcels, each with its webhook", self.events);
         println!(
@@ -130,22 +135,27 @@ impl Verdict {
             count(&counts.repeated)
         );
         println!("{:>9} messages were refused, or not answered", count(&counts.refused));
-        self.faults.append(&mut ledger.faults());
-        if troubles.world.postgres.is_some() && count(&counts.of_another_time) > 0 {
-            self.faults.push("webhooks of servers whose clock is wrong have its time".to_owned());
+        self.violations.append(&mut delivery_log.violations());
+        if injector.test_bed.postgres.is_some() && count(&counts.with_wrong_clock) > 0 {
+            self.violations
+                .push("webhooks of servers whose clock is wrong have its time".to_owned());
         }
-        let limit = MAX_IN_FLIGHT * troubles.clients.accounts.len() as u64 * troubles.tally.all();
+        let limit =
+            MAX_IN_FLIGHT * injector.clients.accounts.len() as u64 * injector.fault_counts.total();
         if count(&counts.repeated) > limit {
-            self.faults.push(format!("more than {limit} webhooks were sent twice"));
+            self.violations.push(format!("more than {limit} webhooks were sent twice"));
         }
-        let pauses = troubles.world.pauses.lock().unwrap_or_else(PoisonError::into_inner);
-        let soon = ledger.soon.lock().unwrap_or_else(PoisonError::into_inner);
-        let explained = |(first, again): &&(Instant, Instant)| {
+        let pauses = injector.test_bed.pauses.lock().unwrap_or_else(PoisonError::into_inner);
+        let early_repeats =
+            delivery_log.early_repeats.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_explained = |(first, again): &&(Instant, Instant)| {
             pauses.iter().any(|pause| pause.explains(*first, *again))
         };
-        let unexplained = soon.iter().filter(|pair| !explained(pair)).count();
-        println!("{:>9} of them before a lease was over", soon.len());
-        for (first, again) in soon.iter().filter(|pair| !explained(pair)).take(PRINTED) {
+        let unexplained = early_repeats.iter().filter(|pair| !is_explained(pair)).count();
+        println!("{:>9} of them before a lease was over", early_repeats.len());
+        for (first, again) in
+            early_repeats.iter().filter(|pair| !is_explained(pair)).take(MAX_PRINTED)
+        {
             println!(
                 "acknowledged {:?} ago, and again {:?} later",
                 first.elapsed(),
@@ -153,22 +163,22 @@ impl Verdict {
             );
         }
         if unexplained > 0 {
-            let fault =
+            let violation =
                 format!("{unexplained} webhooks were sent twice although no server stood still");
-            self.faults.push(fault);
+            self.violations.push(violation);
         }
     }
 }
 
-fn print_faults(troubles: &Troubles) {
-    for (fault, count) in troubles.tally.counts() {
+fn print_fault_counts(injector: &FaultInjector) {
+    for (fault, count) in injector.fault_counts.counts() {
         println!("{count:>9} {fault}");
     }
-    let cuts: u64 = troubles.world.proxies.iter().map(crate::proxy::Proxy::cuts).sum();
+    let cuts: u64 = injector.test_bed.proxies.iter().map(crate::proxy::Proxy::cuts).sum();
     println!("{cuts:>9} times connections were cut");
 }
 
-fn print_writes(clients: &Clients) {
+fn print_write_counts(clients: &Clients) {
     let counts = &clients.counts;
     println!("{:>9} writes were acknowledged:", counts.writes());
     let rows = [

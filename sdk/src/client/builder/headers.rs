@@ -1,5 +1,5 @@
-//! The headers of requests: the client's own, and those that the integrator adds. Added headers never replace
-//! the client's, and are sent to the service's own origin only.
+//! The headers of requests: the client's own, and those that the integrator adds. Added headers never replace the
+//! client's, and are sent only to the service's own origin.
 
 use std::{fmt, sync::Arc};
 
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_of_the_client_s_is_refused_by_name() {
+    fn a_reserved_header_is_refused_by_name() {
         for (name, texts) in RESERVED_HEADERS {
             let spelled = [(*name).to_owned(), name.to_uppercase()];
             for name in spelled {
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_out_of_a_header_is_refused_and_not_shown() {
+    fn invalid_header_values_are_refused_and_not_shown() {
         for name in ["", "a b", "a:b", "x\r\nx-api-key", "ñ", "x\n"] {
             let error = builder().header(name, "x").unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Config, "{name:?}");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_not_shown() {
+    fn debug_output_hides_header_values() {
         let given = builder().header("x-token", "CANARY").unwrap();
         let shown = format!("{given:?}");
         let client = given.base_url("http://h").unwrap().build().unwrap();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_later_of_two_values_counts_whichever_way_it_was_given() {
+    fn the_last_value_of_a_header_counts() {
         let both = builder().header("x-a", "1").unwrap().header("X-A", "2").unwrap();
         let three = || Some(HeaderValue::from_static("3"));
         let computed = both.clone().header_with("x-a", three).unwrap();

@@ -1,4 +1,4 @@
-//! Building a client, and which settings are refused.
+//! Building a client, and the settings that are refused.
 
 mod headers;
 mod http_settings;
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_addresses_are_refused() {
+    fn invalid_base_urls_are_refused() {
         let bad = [
             "",
             "parcelo.example",
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_live_key_does_not_leave_the_machine_through_a_proxy_either() {
+    fn a_live_key_never_goes_unencrypted_through_a_proxy() {
         let build = |environment, address, proxy| {
             let key = ApiKey::from_random(environment, &[7; 32]);
             let builder = ClientBuilder::new(key).base_url(address).unwrap();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_not_sent_to_the_environment_it_is_not_of() {
+    fn a_key_is_not_sent_to_the_other_environment() {
         use Environment::{Production, Sandbox};
         let table = [
             ("https://sandbox.parcelo.example", Some(Sandbox)),
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_gives_key_and_address_or_names_the_fault() {
+    fn environment_variables_are_read_or_their_fault_is_named() {
         let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
         let typo = key.secret().replace("pk_test_", "pk_tset_");
         let broken = format!("{}\n", key.secret());
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shows_the_key() {
+    fn debug_output_and_errors_hide_the_key() {
         let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
         let builder = ClientBuilder::new(key.clone()).base_url("http://h:1/x").unwrap();
         let shown = format!("{builder:?}");

@@ -1,5 +1,5 @@
-//! The proxy of requests: a configured one, or that of the environment. The latter serves only encrypted requests to
-//! other machines, because it could read the API key in all others.
+//! The proxy of requests: a configured one, or that of the environment. A proxy of the environment is used only for
+//! encrypted requests to other machines, because it could read the API key in all others.
 
 use std::{env, fmt};
 
@@ -62,7 +62,7 @@ impl ProxyRule {
         let proxy = match self {
             Self::Environment => from_environment(read),
             Self::Direct => None,
-            // It was parsed as an address before, so this does not fail.
+            // It was parsed as a URL before, so this does not fail.
             Self::Through(proxy) => reqwest::Proxy::all(proxy.as_str()).ok(),
         };
         // Without this, reqwest would read the environment itself.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_an_address_and_its_password_is_not_shown() {
+    fn a_proxy_must_be_a_url_and_its_password_is_hidden() {
         for bad in ["", "proxy", "ftp://proxy", "socks5://proxy:1", "http://"] {
             assert!(ProxyRule::through(bad).is_err(), "{bad}");
         }

@@ -1,4 +1,4 @@
-//! How a call and its attempts ended, for the observer and the call's span.
+//! Reports of how a call and its attempts ended, to the observer and to the call's span.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! A walk through a whole list while its parcels are created, voided and moved on: by creation time, not by page. Each
-//! request asks for rows that are at least as old as the last one, so that parcels that enter or leave the list before
-//! it do not move the rest. The rows of that millisecond are repeated and left out.
+//! A walk through a whole list while its parcels are created, voided and moved. It goes by creation time and not by
+//! page: each request asks for rows that are at least as old as the last one, so that parcels that enter or leave the
+//! list before it do not shift the rest. Rows of the same millisecond are returned again, and skipped.
 
 use std::collections::HashSet;
 
@@ -47,7 +47,7 @@ impl Walk {
             Err(error) => return (vec![Err(error)], None),
         };
         let is_last = parcels.is_empty() || u64::from(self.page) >= meta.total_pages;
-        // Rows that left since the page before have moved others to it.
+        // Rows that left the list since the last page have shifted others onto that page.
         let has_moved = self.page > 1 && self.oldest.is_some() && meta.total != self.total;
         let new = parcels.iter().filter(|row| !self.seen.contains(&id(row)));
         let rows = new.cloned().map(|row| row.map_err(|row| head.unreadable_row(row)));

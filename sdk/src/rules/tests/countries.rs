@@ -185,7 +185,7 @@ fn the_warnings_of_a_cedula_say_why() {
 }
 
 #[test]
-fn an_address_without_what_its_post_asks_for_has_a_warning() {
+fn an_address_without_a_required_part_has_a_warning() {
     let warned = |country: &str, state: &str, zip: &str| {
         let at = "receiver.address.country|receiver.address.province|receiver.address.zipCode";
         let body = changed("US", at, &json!([country, state, zip]));
@@ -300,7 +300,7 @@ fn colombia_city_and_department() {
 }
 
 #[test]
-fn bogota_by_all_its_names() {
+fn bogota_is_found_by_all_its_names() {
     let at = "receiver.address.city|receiver.address.province|receiver.address.zipCode";
     for city in
         ["Bogotá", "Bogotá, D.C.", "BOGOTA DC", "Bogotá D.C.", "Bogotá Distrito Capital", "11001"]
@@ -540,7 +540,7 @@ fn mexico_rfc() {
 }
 
 #[test]
-fn other_countries_ask_nothing_of_an_id() {
+fn other_countries_have_no_rules_for_an_id() {
     let mut body = order("PE");
     set(&mut body, ID, json!("anything 123"));
     set(&mut body, TYPE, json!("passport"));

@@ -13,14 +13,14 @@ fn long(count: usize) -> String {
 }
 
 #[test]
-fn base_orders_are_clean() {
+fn base_orders_are_valid_without_warnings() {
     for to in ["EC", "CO", "MX", "PE"] {
         assert_eq!(verdict(&order(to)), (vec![], vec![]), "{to}");
     }
 }
 
 #[test]
-fn what_the_spec_requires() {
+fn fields_that_the_spec_requires_are_required() {
     let fields = [
         ("idempotencyKey", json!("order-0002")),
         ("sender.fullName", json!("A")),
@@ -171,7 +171,7 @@ fn lengths_count_characters() {
 }
 
 #[test]
-fn formats_of_people_and_places() {
+fn names_phones_and_addresses_have_their_formats() {
     let emails = json!(["ana@example", "Ana <ana@example.com>", "ana", "ana@[10.0.0.1]"]);
     refuses(vec![
         Rule(
@@ -337,7 +337,7 @@ fn a_wrong_json_type_is_a_fault_of_its_field() {
 }
 
 #[test]
-fn control_characters_have_no_place_but_lines_do() {
+fn control_characters_are_refused_except_line_breaks() {
     let lines = ["receiver.address.deliveryInstructions", "products.0.description"];
     for at in lines {
         let says: &'static str = format!("{} INVALID_FORMAT", at.replace(".0", "[0]")).leak();
@@ -367,7 +367,7 @@ fn control_characters_have_no_place_but_lines_do() {
 }
 
 #[test]
-fn only_scripts_that_need_them_have_invisible_characters() {
+fn invisible_characters_only_in_scripts_that_need_them() {
     let hidden = json!([
         "Ana\u{202E}ziuR",
         "Ana\u{200B} Ruiz",
@@ -407,7 +407,7 @@ fn only_scripts_that_need_them_have_invisible_characters() {
 }
 
 #[test]
-fn numbers_stay_in_bounds() {
+fn numbers_have_bounds() {
     let alone = |value: f64| json!([value, null]);
     let value_and_goods = "parcelDetails.declaredValue|products";
     refuses(vec![
@@ -537,7 +537,7 @@ fn products_add_up_to_the_declared_value() {
 }
 
 #[test]
-fn goods_weigh_no_more_than_the_parcel_that_they_are_in() {
+fn goods_weigh_no_more_than_their_parcel() {
     let item = |quantity: u32, net: serde_json::Value| json!({"quantity": quantity, "unitFobValue": 0, "unitNetWeightKg": net, "description": "Pin", "hsCode": "731940"});
     let kilograms = |kg: serde_json::Value| json!({"weightKg": kg, "declaredValue": 0});
     let at = "parcelDetails|products";
@@ -570,7 +570,7 @@ fn goods_weigh_no_more_than_the_parcel_that_they_are_in() {
 }
 
 #[test]
-fn a_withdrawn_incoterm_names_the_one_that_took_its_place() {
+fn a_withdrawn_incoterm_names_its_successor() {
     for (given, meant) in [("DDU", "DAP"), ("DAT", "DPU"), ("ddp", "DDP"), (" DAP", "DAP")] {
         let mut body = order("PE");
         set(&mut body, "customsInfo", json!({"incoterm": given}));
@@ -586,7 +586,7 @@ fn a_withdrawn_incoterm_names_the_one_that_took_its_place() {
 }
 
 #[test]
-fn every_contents_category_is_named_in_the_fault_of_a_wrong_one() {
+fn the_fault_of_a_wrong_category_lists_all_categories() {
     let mut body = order("PE");
     set(&mut body, "customsInfo", json!({"contentsCategory": "MERCHANDISE"}));
     let fault = super::check_order(&body, &super::OFFLINE).unwrap_err().faults.remove(0);
@@ -597,7 +597,7 @@ fn every_contents_category_is_named_in_the_fault_of_a_wrong_one() {
 }
 
 #[test]
-fn five_hundred_products_are_enough() {
+fn an_order_has_at_most_500_products() {
     let product =
         json!({"description": "Pin", "quantity": 1, "unitFobValue": 0.1, "hsCode": "731940"});
     let sum = |n: u16| json!([f64::from(n) / 10.0, vec![product.clone(); n.into()]]);
@@ -606,7 +606,7 @@ fn five_hundred_products_are_enough() {
 }
 
 #[test]
-fn what_customs_would_like_to_know() {
+fn missing_customs_data_is_a_warning() {
     let products = |items: serde_json::Value| items;
     let bare = json!({"quantity": 1, "unitFobValue": 39.98});
     let full =
@@ -679,7 +679,7 @@ fn what_customs_would_like_to_know() {
 }
 
 #[test]
-fn what_only_looks_unlikely() {
+fn unlikely_values_are_warnings() {
     let sender = "sender.address.country|sender.phone|sender.address.state|sender.address.zipCode";
     notes(vec![
         Rule(
@@ -739,7 +739,7 @@ fn what_only_looks_unlikely() {
 }
 
 #[test]
-fn texts_that_the_label_cannot_draw() {
+fn texts_that_the_label_cannot_draw_are_faults() {
     let drawn = [
         "externalOrderId",
         "customerReference",
@@ -765,7 +765,7 @@ fn texts_that_the_label_cannot_draw() {
 }
 
 #[test]
-fn sb_belongs_to_the_sandbox() {
+fn the_prefix_sb_is_reserved_for_the_sandbox() {
     let production = environment(Environment::Production);
     let sandbox = environment(Environment::Sandbox);
     let reserved = vec!["trackingNumber NOT_SUPPORTED".to_owned()];
@@ -787,7 +787,7 @@ fn sb_belongs_to_the_sandbox() {
 }
 
 #[test]
-fn only_supported_destinations() {
+fn unsupported_destinations_are_refused() {
     let andes = Destinations::Only([CountryCode::EC, CountryCode::CO].into());
     let context = OrderContext { destinations: &andes, ..super::OFFLINE };
     assert_eq!(verdict_in(&order("EC"), &context), (vec![], vec![]));
@@ -796,7 +796,7 @@ fn only_supported_destinations() {
 }
 
 #[test]
-fn unknown_fields_are_told_with_what_was_probably_meant() {
+fn unknown_fields_are_reported_with_suggestions() {
     let table = [
         ("reciever", json!({}), "reciever", Some("receiver")),
         ("sender.full_name", json!("x"), "sender.full_name", Some("fullName")),

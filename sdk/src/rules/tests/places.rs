@@ -178,7 +178,7 @@ fn capitals_and_large_cities_are_found_in_any_spelling() {
 }
 
 #[test]
-fn what_is_no_place_is_none_whatever_stands_behind_it() {
+fn text_that_is_not_a_place_is_never_a_place() {
     for text in [
         "Medellin DC",
         "Medellín Distrito Capital",
@@ -203,7 +203,7 @@ fn what_is_no_place_is_none_whatever_stands_behind_it() {
 }
 
 #[test]
-fn a_wrong_department_is_reported_only_if_set_apart() {
+fn a_wrong_department_is_reported_only_if_separate() {
     let table = [
         ("Medellín, Tolima", Some("73"), "05"),
         ("Medellín (Tolima)", Some("73"), "05"),

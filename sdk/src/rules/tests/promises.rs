@@ -17,7 +17,7 @@ use crate::{
 };
 
 #[test]
-fn all_faults_at_once_in_the_order_of_the_spec() {
+fn all_faults_are_reported_in_the_order_of_the_spec() {
     let body = json!({
         "products": [{"quantity": 1, "unitFobValue": 1}, {"quantity": 0, "unitFobValue": "1", "hsCode": "x",
             "countryOfOrigin": "x", "unitNetWeightKg": 0}, 7],
@@ -74,7 +74,7 @@ fn all_faults_at_once_in_the_order_of_the_spec() {
 }
 
 #[test]
-fn a_text_names_what_is_counted_and_in_what_unit() {
+fn a_fault_names_its_limit_with_the_unit() {
     let product = json!({"quantity": 1, "unitFobValue": 1});
     let table = [
         (
@@ -160,7 +160,7 @@ fn warnings_have_a_fixed_order_with_unknown_fields_last() {
 }
 
 #[test]
-fn the_order_comes_out_trimmed_and_otherwise_as_given() {
+fn the_order_is_trimmed_and_otherwise_unchanged() {
     let mut body = order("EC");
     for (at, value) in [
         ("externalOrderId", json!(" 1001 ")),
@@ -185,7 +185,7 @@ fn the_order_comes_out_trimmed_and_otherwise_as_given() {
 }
 
 #[test]
-fn an_accepted_order_is_accepted_again_as_it_is() {
+fn an_accepted_order_is_accepted_again_unchanged() {
     for to in ["EC", "CO", "MX", "PE"] {
         let first = accepted(&order(to));
         assert_eq!(accepted(&serde_json::to_value(&first).unwrap()), first, "{to}");
@@ -193,7 +193,7 @@ fn an_accepted_order_is_accepted_again_as_it_is() {
 }
 
 #[test]
-fn what_the_specification_leaves_out_is_read_and_kept() {
+fn fields_beyond_the_specification_are_read_and_kept() {
     let mut body = order("PE");
     let fields = [
         ("receiver.companyName", json!("Andes SAC")),
@@ -221,7 +221,7 @@ fn what_the_specification_leaves_out_is_read_and_kept() {
 }
 
 #[test]
-fn the_header_s_key_stands_in_for_the_body_s() {
+fn the_key_of_the_header_replaces_a_missing_key() {
     let mut body = order("PE");
     set(&mut body, "idempotencyKey", json!(null));
     let context = OrderContext { header_key: Some("from-header-1"), ..OFFLINE };
@@ -233,7 +233,7 @@ fn the_header_s_key_stands_in_for_the_body_s() {
 }
 
 #[test]
-fn a_rejection_shows_paths_and_codes_and_nothing_personal() {
+fn a_rejection_has_paths_and_codes_but_no_personal_data() {
     let mut body = order("EC");
     for at in ["sender.phone", "receiver.phone", "receiver.nationalId", "receiver.address.province"]
     {
@@ -253,7 +253,7 @@ fn a_rejection_shows_paths_and_codes_and_nothing_personal() {
 }
 
 #[test]
-fn the_destination_is_known_whatever_else_is_wrong() {
+fn the_destination_is_known_despite_other_faults() {
     let at = |country: Value| json!({"receiver": {"address": {"country": country}}});
     assert_eq!(destination(&at(json!("MX"))), Some(CountryCode::MX));
     for body in [at(json!("mx")), at(json!("XX")), at(json!(7)), json!({}), json!([]), json!(null)]
@@ -263,7 +263,7 @@ fn the_destination_is_known_whatever_else_is_wrong() {
 }
 
 #[test]
-fn a_built_order_is_checked_like_any_other() {
+fn a_built_order_is_validated_like_any_other() {
     let from = SenderAddress::new("1 Main St", "Miami", CountryCode::US)
         .with_state("FL")
         .with_zip_code("33101");
@@ -480,7 +480,7 @@ proptest! {
     }
 
     #[test]
-    fn nor_does_any_value_in_an_order(
+    fn no_value_in_an_order_makes_the_validator_panic(
         to in proptest::sample::select(&["EC", "CO", "MX", "PE"][..]),
         place in proptest::sample::select(PLACES),
         value in any_json(),

@@ -190,8 +190,8 @@ pub(crate) fn between(min: Decimal, max: Decimal) -> FaultText {
     )
 }
 
-/// Returns a number with its thousands apart, in English and Spanish. In Spanish a space is the sign that no country reads as
-/// a decimal point, and four digits stand together.
+/// Returns a number with its thousands apart, in English and Spanish. In Spanish a space is the sign that no country
+/// reads as a decimal point, and four digits stand together.
 fn grouped(number: Decimal) -> (String, String) {
     let number = number.to_string();
     let (whole, decimals) = number.split_at(number.find('.').unwrap_or(number.len()));

@@ -7,20 +7,20 @@ use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 /// are removed, so that `O'Brien` and `OBrien` are one word.
 pub(super) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
-    let mut is_apart = false;
+    let mut needs_space = false;
     // Some characters are apostrophes only before they are decomposed, some only after.
     for c in text.chars().filter(|c| !is_apostrophe(*c)).nfkd() {
         if is_combining_mark(c) || is_invisible(c) || is_apostrophe(c) {
             continue;
         }
         if !c.is_alphanumeric() {
-            is_apart = true;
+            needs_space = true;
             continue;
         }
-        if is_apart && !folded.is_empty() {
+        if needs_space && !folded.is_empty() {
             folded.push(' ');
         }
-        is_apart = false;
+        needs_space = false;
         if let Some(letters) = base_letters(c) {
             folded.push_str(letters);
         } else {
@@ -96,7 +96,7 @@ mod tests {
         for c in '\0'..=char::MAX {
             let folded = fold(&c.to_string());
             assert_eq!(fold(&folded), folded, "{c:?}");
-            assert!(!folded.contains(crate::domain::search::END), "{c:?}");
+            assert!(!folded.contains(crate::domain::search::TERM_END), "{c:?}");
         }
     }
 }

@@ -10,10 +10,10 @@ const BEGIN: i64 = 1_767_600_000_000;
 const MINUTE: i64 = 60_000;
 
 /// A batch in flight: the times when the database reads it and when the answer is back.
-struct Flight {
+struct BatchInFlight {
     server: usize,
-    seen: i64,
-    lands: i64,
+    read_at: i64,
+    answered_at: i64,
     batch: Option<ClaimBatch<()>>,
     grants: Option<Vec<Grant>>,
 }
@@ -27,7 +27,7 @@ struct Server {
 struct World {
     limit: u32,
     servers: Vec<Server>,
-    flights: Vec<Flight>,
+    in_flight: Vec<BatchInFlight>,
     taken: HashMap<(i64, SharedKey), u32>,
     random: fastrand::Rng,
     is_reachable: bool,
@@ -49,7 +49,7 @@ impl World {
         Self {
             limit,
             servers,
-            flights: Vec::new(),
+            in_flight: Vec::new(),
             taken: HashMap::new(),
             random: fastrand::Rng::with_seed(17),
             is_reachable: true,
@@ -66,14 +66,14 @@ impl World {
             if (now - BEGIN) % 1_000 == 0 {
                 self.count_servers(now);
             }
-            self.fly(now);
+            self.deliver_batches(now);
             if now < BEGIN + MINUTE {
                 for server in load(now - BEGIN, &mut self.random) {
                     self.request(server, now);
                 }
             }
         }
-        assert!(self.flights.is_empty(), "every request is answered");
+        assert!(self.in_flight.is_empty(), "every request is answered");
     }
 
     fn count_servers(&mut self, now: i64) {
@@ -87,42 +87,50 @@ impl World {
     fn request(&mut self, at: usize, now: i64) {
         let limit = self.limit;
         let server = &mut self.servers[at];
-        if let Some(admission) = server.windows.take(KEY, limit, Millis(now + server.error)) {
+        if let Some(admission) = server.windows.admit(KEY, limit, Millis(now + server.error)) {
             self.count(admission);
         } else {
             server.windows.wait(KEY, limit, ());
             self.waited += 1;
         }
-        self.ask(at, now);
+        self.send_batch(at, now);
     }
 
-    fn ask(&mut self, server: usize, now: i64) {
+    fn send_batch(&mut self, server: usize, now: i64) {
         if let Some(batch) = self.servers[server].windows.next_batch() {
-            let seen = now + self.random.i64(1..=20);
-            let lands = seen + self.random.i64(1..=20);
+            let read_at = now + self.random.i64(1..=20);
+            let answered_at = read_at + self.random.i64(1..=20);
             let batch = Some(batch);
             self.batches += 1;
-            self.flights.push(Flight { server, seen, lands, batch, grants: None });
+            self.in_flight.push(BatchInFlight {
+                server,
+                read_at,
+                answered_at,
+                batch,
+                grants: None,
+            });
         }
     }
 
-    fn fly(&mut self, now: i64) {
-        let mut flights = std::mem::take(&mut self.flights);
-        for flight in flights.iter_mut().filter(|flight| flight.seen == now && self.is_reachable) {
+    fn deliver_batches(&mut self, now: i64) {
+        let mut in_flight = std::mem::take(&mut self.in_flight);
+        for flight in
+            in_flight.iter_mut().filter(|flight| flight.read_at == now && self.is_reachable)
+        {
             let claims = flight.batch.as_ref().unwrap().claims();
             let grants = claims.iter().map(|claim| grant(&mut self.taken, claim));
             flight.grants = Some(grants.collect());
         }
-        for flight in flights.iter_mut().filter(|flight| flight.lands == now) {
+        for flight in in_flight.iter_mut().filter(|flight| flight.answered_at == now) {
             let batch = flight.batch.take().unwrap();
             let windows = &mut self.servers[flight.server].windows;
             for ((), admission) in windows.settle(batch, flight.grants.as_deref()) {
                 self.count(admission);
             }
-            self.ask(flight.server, now);
+            self.send_batch(flight.server, now);
         }
-        flights.retain(|flight| flight.lands > now);
-        self.flights.append(&mut flights);
+        in_flight.retain(|flight| flight.answered_at > now);
+        self.in_flight.append(&mut in_flight);
     }
 
     fn count(&mut self, admission: Admission) {
@@ -256,8 +264,8 @@ fn a_single_server_claims_nothing_and_counts_as_before() {
     let mut now = BEGIN;
     for _ in 0..20_000 {
         now += random.i64(-20..60);
-        let expected = own.take(KEY, 15, Millis(now));
-        assert_eq!(shared.take(KEY, 15, Millis(now)), Some(expected));
+        let expected = own.admit(KEY, 15, Millis(now));
+        assert_eq!(shared.admit(KEY, 15, Millis(now)), Some(expected));
         assert_eq!(shared.quota(KEY, 15, Millis(now)), own.quota(&KEY, 15, Millis(now)));
         assert!(shared.next_batch().is_none());
     }
@@ -284,7 +292,7 @@ fn the_quota_falls_with_the_use_of_other_servers() {
     windows.set_servers(ServerCount { servers: 2, now }, now);
     for left in (45..50).rev() {
         let quota = Quota { limit: 50, remaining: left, reset: BEGIN / 1_000 + 1 };
-        assert_eq!(windows.take(KEY, 50, now), Some(Admission::Granted(quota)));
+        assert_eq!(windows.admit(KEY, 50, now), Some(Admission::Granted(quota)));
     }
     let batch = windows.next_batch().unwrap();
     let claim = batch.claims()[0];
@@ -306,15 +314,15 @@ fn a_request_that_stands_for_many_exceeds_the_limit_once() {
     };
     // Three concurrent requests: all are admitted before the first is known to stand for 100.
     for remaining in [9, 8, 7] {
-        assert_eq!(left(windows.take(KEY, 10, now).unwrap()), Some(remaining));
+        assert_eq!(left(windows.admit(KEY, 10, now).unwrap()), Some(remaining));
     }
-    assert_eq!(left(windows.take_more(KEY, (10, 99), now)), Some(0));
-    assert_eq!(left(windows.take_more(KEY, (10, 99), now)), None);
-    assert_eq!(left(windows.take_more(KEY, (10, 1), now)), None);
-    assert_eq!(left(windows.take(KEY, 10, now).unwrap()), None);
+    assert_eq!(left(windows.admit_more(KEY, (10, 99), now)), Some(0));
+    assert_eq!(left(windows.admit_more(KEY, (10, 99), now)), None);
+    assert_eq!(left(windows.admit_more(KEY, (10, 1), now)), None);
+    assert_eq!(left(windows.admit(KEY, 10, now).unwrap()), None);
     let next = now.plus(1_000);
-    assert_eq!(left(windows.take(KEY, 1, next).unwrap()), Some(0));
-    assert_eq!(left(windows.take_more(KEY, (1, 99), next)), Some(0), "a limit of 1 is not a wall");
+    assert_eq!(left(windows.admit(KEY, 1, next).unwrap()), Some(0));
+    assert_eq!(left(windows.admit_more(KEY, (1, 99), next)), Some(0), "a limit of 1 is not a wall");
 }
 
 #[test]
@@ -322,9 +330,9 @@ fn a_request_that_stands_for_many_is_claimed_immediately() {
     let mut windows = SharedWindows::<()>::default();
     windows.set_servers(ServerCount { servers: 2, now: Millis(BEGIN) }, Millis(BEGIN));
     let now = Millis(BEGIN);
-    assert!(windows.take(KEY, 100, now).is_some());
+    assert!(windows.admit(KEY, 100, now).is_some());
     assert!(windows.next_batch().is_none());
-    windows.take_more(KEY, (100, 59), now);
+    windows.admit_more(KEY, (100, 59), now);
     let batch = windows.next_batch().unwrap();
     assert_eq!(batch.claims()[0].admitted, 60);
 }

@@ -27,7 +27,7 @@ pub struct EventPayload {
     /// The time of the event.
     pub at: Millis,
     /// The subject.
-    pub about: EventSubject,
+    pub subject: EventSubject,
 }
 
 /// The subject of an event.
@@ -47,24 +47,24 @@ pub enum EventSubject {
     /// A manifest.
     Manifest(Box<Manifest>),
     /// No subject: a test.
-    Nothing,
+    Test,
 }
 
 /// Writes the body of an event.
 pub(crate) fn body(payload: EventPayload) -> Vec<u8> {
-    let EventPayload { event, environment, kind, at, about } = payload;
-    let data = match about {
+    let EventPayload { event, environment, kind, at, subject } = payload;
+    let data = match subject {
         EventSubject::Parcel { parcel, previous, event, external_order_id } => {
-            of_parcel(kind, *parcel, (previous, event), external_order_id)
+            parcel_data(kind, *parcel, (previous, event), external_order_id)
         }
         EventSubject::Manifest(manifest) => EventData::ManifestSubmitted(manifest),
-        EventSubject::Nothing => EventData::Test,
+        EventSubject::Test => EventData::Test,
     };
     let id = EventId::unchecked(named("evt", event));
     to_body(&WebhookEvent::new(environment, at.to_utc(), data).with_id(id))
 }
 
-fn of_parcel(
+fn parcel_data(
     kind: Kind,
     parcel: ParcelRow,
     (previous, event): (State, Event),

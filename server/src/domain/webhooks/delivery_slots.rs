@@ -7,7 +7,7 @@ use crate::domain::Tenant;
 
 /// Divisor of the free slots that one endpoint may take: a tenth, so that slots are left for endpoints that answer,
 /// however many do not.
-const SHARE: usize = 10;
+const SHARE_DIVISOR: usize = 10;
 
 /// The slots that deliveries in flight take up.
 #[derive(Debug)]
@@ -45,19 +45,19 @@ impl DeliverySlots {
     }
 
     /// Returns the number of endpoints with deliveries in flight.
-    pub fn busy(&self) -> usize {
+    pub fn busy_endpoints(&self) -> usize {
         self.taken.len()
     }
 
     /// Returns how many events of each waiting tenant may be sent now, at most `limit` together. Tenants with the
     /// fewest deliveries in flight come first; ties keep the order of `waiting`.
-    pub fn share_out(&self, waiting: &[Tenant], limit: usize) -> Vec<(Tenant, usize)> {
+    pub fn allocate(&self, waiting: &[Tenant], limit: usize) -> Vec<(Tenant, usize)> {
         let taken = |tenant| self.taken.get(tenant).copied().unwrap_or(0);
         let mut all: Vec<_> = waiting.iter().map(|tenant| (*tenant, taken(tenant), 0)).collect();
         let (mut free, mut left) = (self.free(), limit.min(self.free()));
         for level in 0..self.per_endpoint {
             for (_, taken, more) in &mut all {
-                if left == 0 || level >= (free / SHARE).max(1) {
+                if left == 0 || level >= (free / SHARE_DIVISOR).max(1) {
                     break;
                 }
                 if *taken + *more == level {
@@ -74,7 +74,7 @@ impl DeliverySlots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::webhooks::IN_FLIGHT;
+    use crate::domain::webhooks::MAX_IN_FLIGHT_PER_ENDPOINT;
 
     fn tenants(count: i64) -> Vec<Tenant> {
         (0..count).map(Tenant::from_number).collect()
@@ -82,7 +82,7 @@ mod tests {
 
     /// Takes shares until no slot is left for the waiting tenants.
     fn fill(slots: &mut DeliverySlots, waiting: &[Tenant]) {
-        while let shares = slots.share_out(waiting, 256)
+        while let shares = slots.allocate(waiting, 256)
             && !shares.is_empty()
         {
             for (tenant, more) in shares {
@@ -93,56 +93,60 @@ mod tests {
 
     #[test]
     fn an_endpoint_has_ten_slots_and_a_few_share_equally() {
-        let mut slots = DeliverySlots::new(IN_FLIGHT);
+        let mut slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
         let shares: Vec<_> = tenants(3).into_iter().map(|tenant| (tenant, 10)).collect();
-        assert_eq!(slots.share_out(&tenants(3), 256), shares);
+        assert_eq!(slots.allocate(&tenants(3), 256), shares);
         fill(&mut slots, &tenants(3));
-        assert_eq!(slots.share_out(&tenants(3), 256), []);
+        assert_eq!(slots.allocate(&tenants(3), 256), []);
         slots.release(tenants(3)[1]);
-        assert_eq!(slots.share_out(&tenants(3), 256), [(tenants(3)[1], 1)]);
+        assert_eq!(slots.allocate(&tenants(3), 256), [(tenants(3)[1], 1)]);
     }
 
     #[test]
     fn each_gets_one_before_any_gets_two() {
-        let slots = DeliverySlots::new(IN_FLIGHT);
-        let shares = slots.share_out(&tenants(300), 256);
+        let slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
+        let shares = slots.allocate(&tenants(300), 256);
         assert!(shares.iter().all(|(_, more)| *more == 1), "{shares:?}");
         assert_eq!(shares.len(), 256);
-        let shares = slots.share_out(&tenants(200), 256);
+        let shares = slots.allocate(&tenants(200), 256);
         assert_eq!(shares.iter().map(|(_, more)| more).sum::<usize>(), 256);
         assert!(shares.iter().all(|(_, more)| (1..=2).contains(more)), "{shares:?}");
     }
 
     #[test]
     fn tenants_with_nothing_in_flight_come_first() {
-        let mut slots = DeliverySlots::new(IN_FLIGHT);
+        let mut slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
         let all = tenants(3);
         (0..5).for_each(|_| slots.take(all[0]));
         slots.take(all[1]);
-        assert_eq!(slots.share_out(&all, 1), [(all[2], 1)]);
-        assert_eq!(slots.share_out(&all, 3), [(all[1], 1), (all[2], 2)]);
+        assert_eq!(slots.allocate(&all, 1), [(all[2], 1)]);
+        assert_eq!(slots.allocate(&all, 3), [(all[1], 1), (all[2], 2)]);
     }
 
     #[test]
     fn hanging_endpoints_leave_slots_for_others() {
-        let mut slots = DeliverySlots::new(IN_FLIGHT);
+        let mut slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
         let hanging = tenants(200);
         fill(&mut slots, &hanging);
         let peak = hanging.iter().map(|tenant| slots.taken[tenant]).max();
-        assert!(peak < Some(IN_FLIGHT) && slots.free() >= 40, "{peak:?}, {}", slots.free());
+        assert!(
+            peak < Some(MAX_IN_FLIGHT_PER_ENDPOINT) && slots.free() >= 40,
+            "{peak:?}, {}",
+            slots.free()
+        );
         fill(&mut slots, &tenants(5_000));
         assert_eq!(slots.free(), 0, "all are taken, and no more");
-        assert_eq!(slots.share_out(&tenants(9_999), 256), []);
+        assert_eq!(slots.allocate(&tenants(9_999), 256), []);
     }
 
     #[test]
     fn with_one_slot_the_next_delivery_waits() {
         let mut slots = DeliverySlots::new(1);
         let one = tenants(1);
-        assert_eq!(slots.share_out(&one, 256), [(one[0], 1)]);
+        assert_eq!(slots.allocate(&one, 256), [(one[0], 1)]);
         slots.take(one[0]);
-        assert_eq!(slots.share_out(&one, 256), []);
+        assert_eq!(slots.allocate(&one, 256), []);
         slots.release(one[0]);
-        assert_eq!((slots.busy(), slots.share_out(&one, 256).len()), (0, 1));
+        assert_eq!((slots.busy_endpoints(), slots.allocate(&one, 256).len()), (0, 1));
     }
 }

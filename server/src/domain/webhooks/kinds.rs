@@ -65,7 +65,7 @@ pub struct Kinds(u8);
 
 impl Kinds {
     /// Returns the kinds with these names, and the kinds that every endpoint gets; `None` if a name is unknown.
-    pub fn named<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<Self> {
+    pub fn from_codes<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<Self> {
         let mut kinds = Self::default();
         for word in words {
             let kind = Kind::ALL.into_iter().find(|kind| kind.to_wire().code() == word)?;
@@ -75,13 +75,13 @@ impl Kinds {
     }
 
     /// Returns `true` if events of this kind are sent.
-    pub const fn wants(self, kind: Kind) -> bool {
+    pub const fn contains(self, kind: Kind) -> bool {
         kind.is_always_sent() || self.0 & (1 << kind.number()) != 0
     }
 
     /// Returns the kinds for the wire. Tests are left out, because they are always possible.
     pub fn to_wire(self) -> Vec<EventKind> {
-        let sent = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Test && self.wants(*kind));
+        let sent = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Test && self.contains(*kind));
         sent.map(Kind::to_wire).collect()
     }
 
@@ -104,14 +104,15 @@ mod tests {
     fn numbers_and_names_read_back() {
         for kind in Kind::ALL {
             assert_eq!(Kind::from_number(kind.number()), Some(kind));
-            let kinds = Kinds::named([kind.to_wire().code()]).unwrap();
-            let wanted: Vec<_> = Kind::ALL.into_iter().filter(|kind| kinds.wants(*kind)).collect();
+            let kinds = Kinds::from_codes([kind.to_wire().code()]).unwrap();
+            let wanted: Vec<_> =
+                Kind::ALL.into_iter().filter(|kind| kinds.contains(*kind)).collect();
             assert!(wanted.contains(&kind) && wanted.contains(&Kind::StatusChanged));
             assert_eq!(wanted.len(), if kind.is_always_sent() { 2 } else { 3 });
             assert_eq!(Kinds::from_number(kinds.number()), kinds);
         }
         assert_eq!(Kind::from_number(5), None);
-        assert_eq!(Kinds::named(["parcel.lost"]), None);
+        assert_eq!(Kinds::from_codes(["parcel.lost"]), None);
         assert_eq!(EventKind::KNOWN.len(), Kind::ALL.len());
     }
 }

@@ -15,19 +15,22 @@ pub(crate) use endpoint::{
     DeliveryStatus, DisabledBy, Endpoint, Lease, LoggedAttempt, LoggedDelivery,
 };
 pub(crate) use kinds::{Kind, Kinds};
-pub(crate) use outbox_event::{OutboxEvent, is_of_manifest, of_creation, of_manifest, of_move};
+pub(crate) use outbox_event::{
+    OutboxEvent, creation_events, is_manifest_event, manifest_event, move_events,
+};
 pub(crate) use retry::{
-    Attempt, AttemptResult, DeliveryError, EndpointAnswer, RELEASED_AFTER, RetryDecision, judge,
+    Attempt, AttemptResult, DeliveryError, EndpointAnswer, RetryDecision, UNBLOCKED_AFTER_FAILURES,
+    decide_retry,
 };
 pub(crate) use target::{Allowance, AllowedHosts, InvalidUrl, check_url};
 
 use crate::clock::Millis;
 
 /// The `User-Agent` that endpoints see.
-pub(crate) const AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
+pub(crate) const USER_AGENT: &str = concat!("Parcelo/", env!("CARGO_PKG_VERSION"));
 
 /// Time that a replaced secret signs together with the new one.
-pub(crate) const OLD_SECRET: i64 = Millis::DAY;
+pub(crate) const OLD_SECRET_LIFETIME: i64 = Millis::DAY;
 
 /// Maximum number of replaced secrets that sign: the SDK checks sixteen signatures.
 pub(crate) const MAX_OLD_SECRETS: u32 = 15;
@@ -36,7 +39,7 @@ pub(crate) const MAX_OLD_SECRETS: u32 = 15;
 pub(crate) const RETENTION: i64 = 30 * Millis::DAY;
 
 /// Maximum number of deliveries in flight to one endpoint.
-pub const IN_FLIGHT: usize = 10;
+pub const MAX_IN_FLIGHT_PER_ENDPOINT: usize = 10;
 
 /// Maximum number of deliveries in flight to all endpoints together: each holds a socket and its message.
 pub(crate) const MAX_IN_FLIGHT: usize = 1_024;

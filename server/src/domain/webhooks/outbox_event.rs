@@ -26,7 +26,7 @@ pub struct OutboxEvent {
 }
 
 /// Returns the events of a new parcel: the order, then its label.
-pub(crate) fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
+pub(crate) fn creation_events(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
     let at = parcel.created_at;
     let event = |kind, sequence, previous| OutboxEvent {
         event: event_id(parcel.id, kind, sequence, at),
@@ -37,11 +37,11 @@ pub(crate) fn of_creation(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> 
     };
     let all =
         [event(Kind::ParcelCreated, 1, None), event(Kind::StatusChanged, 2, Some(State::Ordered))];
-    all.into_iter().filter(|event| kinds.wants(event.kind)).collect()
+    all.into_iter().filter(|event| kinds.contains(event.kind)).collect()
 }
 
 /// Returns the events of a parcel's new state; `parcel` is its public id.
-pub(crate) fn of_move(
+pub(crate) fn move_events(
     kinds: Kinds,
     parcel: Ulid,
     previous: State,
@@ -54,21 +54,21 @@ pub(crate) fn of_move(
         previous: Some(previous),
         at: event.at,
     };
-    let voided = (event.state == State::Voided && kinds.wants(Kind::ParcelVoided))
+    let voided = (event.state == State::Voided && kinds.contains(Kind::ParcelVoided))
         .then(|| outbox_event(Kind::ParcelVoided));
     std::iter::once(outbox_event(Kind::StatusChanged)).chain(voided).collect()
 }
 
 /// Returns the event of a new manifest.
-pub(crate) fn of_manifest(kinds: Kinds, manifest: &NewManifest) -> Option<OutboxEvent> {
+pub(crate) fn manifest_event(kinds: Kinds, manifest: &NewManifest) -> Option<OutboxEvent> {
     let (kind, at) = (Kind::ManifestSubmitted, manifest.submitted_at);
     let event = event_id(manifest.id, kind, 0, at);
-    kinds.wants(kind).then_some(OutboxEvent { event, kind, sequence: None, previous: None, at })
+    kinds.contains(kind).then_some(OutboxEvent { event, kind, sequence: None, previous: None, at })
 }
 
 /// Returns `true` if an event is about the manifest with this public id. The row id is not enough, because another
 /// manifest may have it now.
-pub(crate) fn is_of_manifest(event: Ulid, manifest: Ulid, submitted_at: Millis) -> bool {
+pub(crate) fn is_manifest_event(event: Ulid, manifest: Ulid, submitted_at: Millis) -> bool {
     event == event_id(manifest, Kind::ManifestSubmitted, 0, submitted_at)
 }
 
@@ -97,10 +97,10 @@ mod tests {
     #[test]
     fn a_void_sends_its_status_first_and_then_itself() {
         let kinds = |kinds, state| {
-            let events = of_move(kinds, Ulid::from(7), State::LabelGenerated, &moved(state));
+            let events = move_events(kinds, Ulid::from(7), State::LabelGenerated, &moved(state));
             events.iter().map(|event| event.kind).collect::<Vec<_>>()
         };
-        let subscribed = Kinds::named(["parcel.voided"]).unwrap();
+        let subscribed = Kinds::from_codes(["parcel.voided"]).unwrap();
         assert_eq!(kinds(Kinds::default(), State::Voided), [Kind::StatusChanged]);
         assert_eq!(kinds(subscribed, State::Voided), [Kind::StatusChanged, Kind::ParcelVoided]);
         assert_eq!(kinds(subscribed, State::InTransit), [Kind::StatusChanged]);

@@ -28,11 +28,11 @@ const SANDBOX_PAUSES: [i64; 3] = [0, 5 * Millis::SECOND, Millis::MINUTE];
 const MAX_RETRY_AFTER: i64 = 24 * Millis::HOUR;
 
 /// Number of failed attempts after which an event no longer blocks later ones of its parcel.
-pub(crate) const RELEASED_AFTER: u32 = 3;
+pub(crate) const UNBLOCKED_AFTER_FAILURES: u32 = 3;
 
 const GONE: u16 = 410;
 /// Statuses whose `Retry-After` is honoured: too many requests, and unavailable.
-const LATER: [u16; 2] = [429, 503];
+const RETRY_AFTER_STATUSES: [u16; 2] = [429, 503];
 
 /// An attempt at a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +93,7 @@ pub enum RetryDecision {
     /// It is done.
     Delivered,
     /// It is tried again.
-    Again {
+    Retry {
         /// The time of the next attempt.
         at: Millis,
     },
@@ -106,7 +106,7 @@ pub enum RetryDecision {
 }
 
 /// Decides on a delivery after an attempt.
-pub(crate) fn judge(attempt: Attempt, outcome: &AttemptResult) -> RetryDecision {
+pub(crate) fn decide_retry(attempt: Attempt, outcome: &AttemptResult) -> RetryDecision {
     match &outcome.answer {
         Ok(answer) if (200..300).contains(&answer.status) => return RetryDecision::Delivered,
         Ok(answer) if answer.status == GONE => return RetryDecision::Gone,
@@ -117,8 +117,8 @@ pub(crate) fn judge(attempt: Attempt, outcome: &AttemptResult) -> RetryDecision 
     let made = usize::try_from(attempt.number).unwrap_or(usize::MAX);
     match pauses(attempt.environment).get(made) {
         Some(pause) => {
-            let pause = jittered(*pause, attempt).max(asked_for(outcome));
-            RetryDecision::Again { at: outcome.at.plus(pause) }
+            let pause = with_jitter(*pause, attempt).max(requested_pause(outcome));
+            RetryDecision::Retry { at: outcome.at.plus(pause) }
         }
         None => RetryDecision::GivenUp,
     }
@@ -133,7 +133,7 @@ const fn pauses(environment: Environment) -> &'static [i64] {
 
 /// Makes a pause up to a tenth shorter or longer, so that deliveries that failed together are not retried
 /// together. The jitter derives from the event's id, so it does not depend on the order of deliveries.
-fn jittered(pause: i64, attempt: Attempt) -> i64 {
+fn with_jitter(pause: i64, attempt: Attempt) -> i64 {
     let mut hash = Sha256::new();
     hash.update(attempt.event.to_bytes());
     hash.update(attempt.number.to_be_bytes());
@@ -144,9 +144,10 @@ fn jittered(pause: i64, attempt: Attempt) -> i64 {
 }
 
 /// Returns the pause that the endpoint asked for, in seconds or as a date.
-fn asked_for(outcome: &AttemptResult) -> i64 {
+fn requested_pause(outcome: &AttemptResult) -> i64 {
     let Ok(answer) = &outcome.answer else { return 0 };
-    let Some(text) = answer.retry_after.as_deref().filter(|_| LATER.contains(&answer.status))
+    let Some(text) =
+        answer.retry_after.as_deref().filter(|_| RETRY_AFTER_STATUSES.contains(&answer.status))
     else {
         return 0;
     };
@@ -183,7 +184,7 @@ mod tests {
 
     fn pause(decision: RetryDecision) -> Option<i64> {
         match decision {
-            RetryDecision::Again { at } => Some(at.0 - AT.0),
+            RetryDecision::Retry { at } => Some(at.0 - AT.0),
             RetryDecision::Delivered
             | RetryDecision::GivenUp
             | RetryDecision::Gone
@@ -208,7 +209,7 @@ mod tests {
             let table = pauses(environment);
             for (made, pause_before_next) in table.iter().enumerate().skip(1) {
                 let number = u32::try_from(made).unwrap();
-                let decision = judge(attempt(environment, number), &outcome(500, None));
+                let decision = decide_retry(attempt(environment, number), &outcome(500, None));
                 let off = pause(decision).unwrap() - pause_before_next;
                 assert!(
                     off.abs() <= pause_before_next / 10,
@@ -216,7 +217,7 @@ mod tests {
                 );
             }
             let last = u32::try_from(table.len()).unwrap();
-            let decision = judge(attempt(environment, last), &outcome(500, None));
+            let decision = decide_retry(attempt(environment, last), &outcome(500, None));
             assert_eq!(decision, RetryDecision::GivenUp, "{environment}");
         }
     }
@@ -226,7 +227,7 @@ mod tests {
         let off = |event: u128| {
             let attempt =
                 Attempt { event: Ulid::from(event), ..attempt(Environment::Production, 3) };
-            jittered(1_000, attempt) - 1_000
+            with_jitter(1_000, attempt) - 1_000
         };
         let all: Vec<_> = (0..1_000).map(off).collect();
         assert!(all.iter().all(|off| off.abs() <= 100));
@@ -244,26 +245,32 @@ mod tests {
         ];
         for (status, decision) in table {
             let first = attempt(Environment::Sandbox, 1);
-            assert_eq!(judge(first, &outcome(status, None)), decision, "{status}");
+            assert_eq!(decide_retry(first, &outcome(status, None)), decision, "{status}");
         }
         for status in [199, 300, 301, 308, 400, 404, 429, 500, 503] {
             let first = attempt(Environment::Sandbox, 1);
-            assert!(pause(judge(first, &outcome(status, None))).is_some(), "{status}");
+            assert!(pause(decide_retry(first, &outcome(status, None))).is_some(), "{status}");
         }
         for error in [DeliveryError::TimedOut, DeliveryError::NotAllowed] {
             let outcome = AttemptResult { at: AT, millis: 1, answer: Err(error) };
-            assert!(pause(judge(attempt(Environment::Sandbox, 1), &outcome)).is_some());
-            assert_eq!(judge(attempt(Environment::Sandbox, 3), &outcome), RetryDecision::GivenUp);
+            assert!(pause(decide_retry(attempt(Environment::Sandbox, 1), &outcome)).is_some());
+            assert_eq!(
+                decide_retry(attempt(Environment::Sandbox, 3), &outcome),
+                RetryDecision::GivenUp
+            );
         }
         let unreadable =
             AttemptResult { at: AT, millis: 0, answer: Err(DeliveryError::Unreadable) };
-        assert_eq!(judge(attempt(Environment::Sandbox, 1), &unreadable), RetryDecision::Unreadable);
+        assert_eq!(
+            decide_retry(attempt(Environment::Sandbox, 1), &unreadable),
+            RetryDecision::Unreadable
+        );
     }
 
     #[test]
     fn retry_after_makes_a_pause_longer_never_shorter() {
         let first = attempt(Environment::Production, 1);
-        let own = pause(judge(first, &outcome(503, None))).unwrap();
+        let own = pause(decide_retry(first, &outcome(503, None))).unwrap();
         let table = [
             (503, "120", 120_000),
             (429, " 120 ", 120_000),
@@ -279,7 +286,7 @@ mod tests {
             (500, "120", own),
         ];
         for (status, text, expected) in table {
-            let decision = judge(first, &outcome(status, Some(text)));
+            let decision = decide_retry(first, &outcome(status, Some(text)));
             assert_eq!(pause(decision), Some(expected), "{status} {text}");
         }
     }

@@ -11,7 +11,7 @@ use parcelo::{
 use url::{Host, Url};
 
 /// Maximum length of an endpoint's URL in characters.
-pub const MAX_URL: usize = 500;
+pub const MAX_URL_CHARS: usize = 500;
 
 /// The addresses that may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +21,9 @@ pub enum AllowedHosts {
     /// Public addresses, also by http.
     PublicByHttp,
     /// Public addresses and this machine, also by http.
-    Here,
+    PublicAndLoopback,
     /// Any address, because the operator allows it.
-    Everywhere,
+    Any,
 }
 
 /// The addresses besides public ones that an operator allows.
@@ -42,13 +42,13 @@ pub enum InvalidUrl {
     /// Longer than 500 characters.
     TooLong,
     /// It has an invisible character, which some URL parsers drop.
-    Hidden,
+    InvisibleCharacter,
     /// Not a web URL.
     Malformed,
     /// It holds a user or a password.
     Credentials,
     /// Plain http where https is needed.
-    Plain,
+    NotHttps,
     /// An address that webhooks are not sent to.
     NotPublic,
 }
@@ -61,7 +61,7 @@ impl InvalidUrl {
                 "A webhook's address has at most 500 characters.",
                 "La dirección de un webhook tiene como máximo 500 caracteres.",
             ),
-            Self::Hidden => language.pick(
+            Self::InvisibleCharacter => language.pick(
                 "The webhook's address holds a character that cannot be seen: type it again without it.",
                 "La dirección del webhook tiene un carácter que no se ve: escríbala de nuevo sin él.",
             ),
@@ -73,7 +73,7 @@ impl InvalidUrl {
                 "Leave user and password out of the webhook's address; verify the signature instead.",
                 "No ponga usuario ni contraseña en la dirección del webhook; en su lugar, verifique la firma.",
             ),
-            Self::Plain => language.pick(
+            Self::NotHttps => language.pick(
                 "In production a webhook's address begins with https.",
                 "En producción, la dirección de un webhook empieza con https.",
             ),
@@ -98,9 +98,11 @@ impl AllowedHosts {
     /// Returns the addresses that an environment's webhooks may reach.
     pub const fn for_environment(environment: Environment, allowed: Allowance) -> Self {
         match (environment, allowed) {
-            (_, Allowance { private: true, .. }) => Self::Everywhere,
+            (_, Allowance { private: true, .. }) => Self::Any,
             (Environment::Production, _) => Self::Public,
-            (Environment::Sandbox, Allowance { sandbox_loopback: true, .. }) => Self::Here,
+            (Environment::Sandbox, Allowance { sandbox_loopback: true, .. }) => {
+                Self::PublicAndLoopback
+            }
             (Environment::Sandbox, _) => Self::PublicByHttp,
         }
     }
@@ -109,25 +111,28 @@ impl AllowedHosts {
     pub fn allows(self, address: IpAddr) -> bool {
         match self {
             Self::Public | Self::PublicByHttp => is_public(address),
-            Self::Here => is_public(address) || address.to_canonical().is_loopback(),
-            Self::Everywhere => true,
+            Self::PublicAndLoopback => is_public(address) || address.to_canonical().is_loopback(),
+            Self::Any => true,
         }
     }
 }
 
 /// Parses and checks an endpoint's URL. Names are resolved only when something is sent.
-pub(crate) fn check_url(text: &str, reach: AllowedHosts) -> Result<Url, InvalidUrl> {
-    if text.chars().count() > MAX_URL {
+pub(crate) fn check_url(text: &str, allowed_hosts: AllowedHosts) -> Result<Url, InvalidUrl> {
+    if text.chars().count() > MAX_URL_CHARS {
         return Err(InvalidUrl::TooLong);
     }
     if text.chars().any(|c| c.is_control() || is_invisible(c)) {
-        return Err(InvalidUrl::Hidden);
+        return Err(InvalidUrl::InvisibleCharacter);
     }
     let url = Url::parse(text).map_err(|_| InvalidUrl::Malformed)?;
-    match (url.scheme(), reach) {
+    match (url.scheme(), allowed_hosts) {
         ("https", _)
-        | ("http", AllowedHosts::PublicByHttp | AllowedHosts::Here | AllowedHosts::Everywhere) => {}
-        ("http", AllowedHosts::Public) => return Err(InvalidUrl::Plain),
+        | (
+            "http",
+            AllowedHosts::PublicByHttp | AllowedHosts::PublicAndLoopback | AllowedHosts::Any,
+        ) => {}
+        ("http", AllowedHosts::Public) => return Err(InvalidUrl::NotHttps),
         _ => return Err(InvalidUrl::Malformed),
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -141,7 +146,7 @@ pub(crate) fn check_url(text: &str, reach: AllowedHosts) -> Result<Url, InvalidU
         None => return Err(InvalidUrl::Malformed),
     };
     match literal {
-        Some(address) if !reach.allows(address) => Err(InvalidUrl::NotPublic),
+        Some(address) if !allowed_hosts.allows(address) => Err(InvalidUrl::NotPublic),
         Some(_) | None => Ok(url),
     }
 }
@@ -291,16 +296,17 @@ mod tests {
             assert!(!AllowedHosts::Public.allows(address), "{text}");
             assert!(!AllowedHosts::PublicByHttp.allows(address), "{text}");
             assert_eq!(
-                AllowedHosts::Here.allows(address),
+                AllowedHosts::PublicAndLoopback.allows(address),
                 address.to_canonical().is_loopback(),
                 "{text}"
             );
-            assert!(AllowedHosts::Everywhere.allows(address), "{text}");
+            assert!(AllowedHosts::Any.allows(address), "{text}");
         }
         for text in PUBLIC {
             let address: IpAddr = text.parse().unwrap();
             assert!(
-                AllowedHosts::Public.allows(address) && AllowedHosts::Here.allows(address),
+                AllowedHosts::Public.allows(address)
+                    && AllowedHosts::PublicAndLoopback.allows(address),
                 "{text}"
             );
         }
@@ -314,15 +320,15 @@ mod tests {
         let table = [
             (Environment::Production, none, AllowedHosts::Public),
             (Environment::Production, loopback, AllowedHosts::Public),
-            (Environment::Production, private, AllowedHosts::Everywhere),
+            (Environment::Production, private, AllowedHosts::Any),
             (Environment::Sandbox, none, AllowedHosts::PublicByHttp),
-            (Environment::Sandbox, loopback, AllowedHosts::Here),
-            (Environment::Sandbox, private, AllowedHosts::Everywhere),
+            (Environment::Sandbox, loopback, AllowedHosts::PublicAndLoopback),
+            (Environment::Sandbox, private, AllowedHosts::Any),
         ];
-        for (environment, allowed, reach) in table {
+        for (environment, allowed, allowed_hosts) in table {
             assert_eq!(
                 AllowedHosts::for_environment(environment, allowed),
-                reach,
+                allowed_hosts,
                 "{environment} {allowed:?}"
             );
         }
@@ -358,35 +364,55 @@ mod tests {
     fn an_endpoint_is_a_short_https_url_without_credentials() {
         let long = format!("https://shop.example/{}", "ñ".repeat(480));
         let table = [
-            ("http://shop.example", AllowedHosts::Public, Some(InvalidUrl::Plain)),
-            ("http://shop.example", AllowedHosts::Here, None),
+            ("http://shop.example", AllowedHosts::Public, Some(InvalidUrl::NotHttps)),
+            ("http://shop.example", AllowedHosts::PublicAndLoopback, None),
             ("http://shop.example", AllowedHosts::PublicByHttp, None),
             ("http://127.0.0.1:9000/hook", AllowedHosts::PublicByHttp, Some(InvalidUrl::NotPublic)),
-            ("http://127.0.0.1:9000/hook", AllowedHosts::Here, None),
-            ("http://localhost:9000/hook", AllowedHosts::Here, None),
+            ("http://127.0.0.1:9000/hook", AllowedHosts::PublicAndLoopback, None),
+            ("http://localhost:9000/hook", AllowedHosts::PublicAndLoopback, None),
             ("http://localhost:9000/hook", AllowedHosts::PublicByHttp, Some(InvalidUrl::NotPublic)),
             ("https://LOCALHOST./hook", AllowedHosts::Public, Some(InvalidUrl::NotPublic)),
             ("https://shop.localhost/hook", AllowedHosts::Public, Some(InvalidUrl::NotPublic)),
             ("https://localhost.example/hook", AllowedHosts::Public, None),
-            ("http://10.0.0.7/hook", AllowedHosts::Here, Some(InvalidUrl::NotPublic)),
-            ("http://10.0.0.7/hook", AllowedHosts::Everywhere, None),
+            ("http://10.0.0.7/hook", AllowedHosts::PublicAndLoopback, Some(InvalidUrl::NotPublic)),
+            ("http://10.0.0.7/hook", AllowedHosts::Any, None),
             ("https://user@shop.example", AllowedHosts::Public, Some(InvalidUrl::Credentials)),
             ("https://:word@shop.example", AllowedHosts::Public, Some(InvalidUrl::Credentials)),
-            ("ftp://shop.example", AllowedHosts::Everywhere, Some(InvalidUrl::Malformed)),
-            ("file:///etc/passwd", AllowedHosts::Everywhere, Some(InvalidUrl::Malformed)),
-            ("shop.example/hook", AllowedHosts::Everywhere, Some(InvalidUrl::Malformed)),
+            ("ftp://shop.example", AllowedHosts::Any, Some(InvalidUrl::Malformed)),
+            ("file:///etc/passwd", AllowedHosts::Any, Some(InvalidUrl::Malformed)),
+            ("shop.example/hook", AllowedHosts::Any, Some(InvalidUrl::Malformed)),
             ("https://", AllowedHosts::Public, Some(InvalidUrl::Malformed)),
             (&long, AllowedHosts::Public, Some(InvalidUrl::TooLong)),
-            ("https://shop.example/\nhook", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
-            ("https://sh\top.example", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
-            ("https://shop.example/hook\r\n", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
-            ("\0https://shop.example", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
-            ("https://shop.example/\u{1b}[31m", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
-            ("https://shop.example/\u{202E}kooh", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
-            ("https://sho\u{AD}p.example", AllowedHosts::Public, Some(InvalidUrl::Hidden)),
+            (
+                "https://shop.example/\nhook",
+                AllowedHosts::Public,
+                Some(InvalidUrl::InvisibleCharacter),
+            ),
+            ("https://sh\top.example", AllowedHosts::Public, Some(InvalidUrl::InvisibleCharacter)),
+            (
+                "https://shop.example/hook\r\n",
+                AllowedHosts::Public,
+                Some(InvalidUrl::InvisibleCharacter),
+            ),
+            ("\0https://shop.example", AllowedHosts::Public, Some(InvalidUrl::InvisibleCharacter)),
+            (
+                "https://shop.example/\u{1b}[31m",
+                AllowedHosts::Public,
+                Some(InvalidUrl::InvisibleCharacter),
+            ),
+            (
+                "https://shop.example/\u{202E}kooh",
+                AllowedHosts::Public,
+                Some(InvalidUrl::InvisibleCharacter),
+            ),
+            (
+                "https://sho\u{AD}p.example",
+                AllowedHosts::Public,
+                Some(InvalidUrl::InvisibleCharacter),
+            ),
         ];
-        for (url, reach, refused) in table {
-            assert_eq!(check_url(url, reach).err(), refused, "{url} {reach:?}");
+        for (url, allowed_hosts, refused) in table {
+            assert_eq!(check_url(url, allowed_hosts).err(), refused, "{url} {allowed_hosts:?}");
         }
     }
 }

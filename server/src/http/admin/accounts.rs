@@ -2,22 +2,22 @@
 
 use axum::{extract::Request, http::StatusCode, response::Response};
 
-use super::{AdminRequest, invalid};
+use super::{AdminRequest, to_refusal};
 use crate::{
     domain::admin::AccountView,
-    http::{Refused, body},
+    http::{HttpRefusal, body},
 };
 
 /// Creates an account. One that exists already is returned as it is.
-pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
+pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
-    let new = parcelo::admin::check_account(&body).map_err(invalid)?;
+    let new = parcelo::admin::check_account(&body).map_err(to_refusal)?;
     let (account, is_new) = call.issuer().account(new.name, call.now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(call.answer_with(status, AccountView::from(&account)))
 }
 
-pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
+pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let accounts = call.service().store().accounts().await?;
     Ok(call.answer(accounts.iter().map(AccountView::from).collect::<Vec<_>>()))
 }
@@ -33,7 +33,7 @@ pub(super) mod description {
         domain::admin::AccountView,
         http::{
             admin::document::AdminCall,
-            openapi::{call::Call, described::Answer},
+            openapi::{call::Call, operation_doc::Answer},
         },
     };
 
@@ -42,11 +42,11 @@ pub(super) mod description {
         let list = AdminCall(HttpMethod::Get, "/accounts", "ListAccounts");
         vec![
             Call::new(create, "Create an account")
-                .takes::<AccountRequest>(json!({ "name": "Acme" }))
-                .answers(Answer::data::<AccountView>("201", "The account was created."))
-                .answers(Answer::data::<AccountView>("200", "The account existed already.")),
+                .with_body::<AccountRequest>(json!({ "name": "Acme" }))
+                .with_answer(Answer::data::<AccountView>("201", "The account was created."))
+                .with_answer(Answer::data::<AccountView>("200", "The account existed already.")),
             Call::new(list, "List accounts")
-                .answers(Answer::list::<AccountView>("200", "The accounts, oldest first.")),
+                .with_answer(Answer::list::<AccountView>("200", "The accounts, oldest first.")),
         ]
     }
 }

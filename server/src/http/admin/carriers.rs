@@ -3,43 +3,44 @@
 use axum::{extract::Request, response::Response};
 use parcelo::{Environment, ErrorCode};
 
-use super::{AdminRequest, environment, invalid};
+use super::{AdminRequest, parse_environment, to_refusal};
 use crate::{
     domain::{
-        Tenant, admin::ExceptionView, credential_views::ShownScope, credentials::CarrierScope,
+        Tenant, admin::ExceptionView, credential_views::ViewableScope, credentials::CarrierScope,
     },
-    http::{Refused, body},
+    http::{HttpRefusal, body},
 };
 
 /// Maximum number of exceptions in an answer.
 const MAX_EXCEPTIONS: u32 = 1_000;
 
-pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
+pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
-    let new = parcelo::admin::check_carrier_key(&body).map_err(invalid)?;
+    let new = parcelo::admin::check_carrier_key(&body).map_err(to_refusal)?;
     let issuer = call.issuer();
     let (key, record) = issuer.issue(new.name, new.environment, call.now()).await?;
     Ok(call.created(CarrierScope::created(&key, &record)))
 }
 
-pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
+pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let (keys, now) = (call.service().store().credentials().await?, call.now());
     Ok(call.answer(keys.iter().map(|key| CarrierScope::view(key, now)).collect::<Vec<_>>()))
 }
 
-pub(super) async fn revoke(call: AdminRequest) -> Result<Response, Refused> {
+pub(super) async fn revoke(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let (store, now) = (call.service().store(), call.now());
-    let revoked = store.revoke_credential(&call.parameter, now, &call.by.clone().at(now)).await?;
+    let revoked =
+        store.revoke_credential(&call.parameter, now, &call.actor.clone().at(now)).await?;
     let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
     Ok(call.answer(CarrierScope::view(&record, now)))
 }
 
 /// Lists the latest exceptions of one environment: `?environment=`, else production.
-pub(super) async fn exceptions(call: AdminRequest) -> Result<Response, Refused> {
+pub(super) async fn exceptions(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let word = call.query("environment");
-    let environment = word.map_or(Ok(Environment::Production), |word| environment(&word))?;
+    let environment = word.map_or(Ok(Environment::Production), |word| parse_environment(&word))?;
     let tenant = Tenant { account: call.account(&call.account_name()?).await?, environment };
-    let exceptions = call.service().carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
+    let exceptions = call.service().carrier_exceptions(tenant, MAX_EXCEPTIONS).await?;
     Ok(call.answer(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>()))
 }
 
@@ -63,7 +64,7 @@ pub(super) mod description {
             admin::document::{ACCOUNT, AdminCall},
             openapi::{
                 call::Call,
-                described::{Answer, Query, reference},
+                operation_doc::{Answer, Query, reference},
             },
         },
     };
@@ -75,18 +76,18 @@ pub(super) mod description {
         let exceptions = AdminCall(HttpMethod::Get, "/carrier-exceptions", "ListCarrierExceptions");
         vec![
             Call::new(create, "Create a carrier key")
-                .takes::<CarrierKeyRequest>(
+                .with_body::<CarrierKeyRequest>(
                     json!({ "name": "Andes Cargo", "environment": "sandbox" }),
                 )
-                .answers(Answer::data::<NewCarrierKeyView>(
+                .with_answer(Answer::data::<NewCarrierKeyView>(
                     "201",
                     "The key, shown only this once.",
                 )),
             Call::new(list, "List carrier keys")
-                .answers(Answer::list::<CarrierKeyView>("200", "The keys, oldest first.")),
+                .with_answer(Answer::list::<CarrierKeyView>("200", "The keys, oldest first.")),
             Call::new(revoke, "Revoke a carrier key")
-                .answers(Answer::data::<CarrierKeyView>("200", "The key as it is now."))
-                .refuses(&[KeyNotFound]),
+                .with_answer(Answer::data::<CarrierKeyView>("200", "The key as it is now."))
+                .with_refusals(&[KeyNotFound]),
             Call::new(exceptions, "List impossible events that carriers reported")
                 .query(&[
                     ACCOUNT,
@@ -96,8 +97,11 @@ pub(super) mod description {
                         schema: reference::<Environment>,
                     },
                 ])
-                .answers(Answer::list::<ExceptionView>("200", "The latest 1,000, newest first."))
-                .refuses(&[AccountNotFound]),
+                .with_answer(Answer::list::<ExceptionView>(
+                    "200",
+                    "The latest 1,000, newest first.",
+                ))
+                .with_refusals(&[AccountNotFound]),
         ]
     }
 }

@@ -17,12 +17,12 @@ use utoipa::{
     },
 };
 
-use super::{FOLDER, accounts, carriers, keys, webhooks};
+use super::{PATH_PREFIX, accounts, carriers, keys, webhooks};
 use crate::{
-    domain::webhooks::target::MAX_URL,
+    domain::webhooks::target::MAX_URL_CHARS,
     http::openapi::{
         call::Call,
-        described::{self, Described, Query, Schemas, add, name},
+        operation_doc::{self, OperationDoc, Query, Schemas, add_schema, schema_name},
     },
 };
 
@@ -57,8 +57,8 @@ const TAGS: &[(&str, &str)] = &[
 /// Returns the document.
 pub(in crate::http) fn document() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), Schemas::new());
-    add::<Meta>(&mut schemas);
-    add::<ErrorEnvelope>(&mut schemas);
+    add_schema::<Meta>(&mut schemas);
+    add_schema::<ErrorEnvelope>(&mut schemas);
     let calls = [
         keys::description::calls(),
         carriers::description::calls(),
@@ -67,25 +67,27 @@ pub(in crate::http) fn document() -> OpenApi {
     ];
     for call in calls.into_iter().flatten() {
         let AdminCall(method, path, _) = &call.target;
-        let (method, path) = (method.clone(), format!("{FOLDER}{path}"));
+        let (method, path) = (method.clone(), format!("{PATH_PREFIX}{path}"));
         schemas.extend(call.schemas());
         paths = paths.path(path, PathItem::new(method, describe(call).into_operation()));
     }
-    for (_, schema) in schemas.iter_mut().filter(|(named, _)| *named == name::<WebhookRequest>()) {
-        parcelo::admin::limit_length(schema, "url", MAX_URL);
+    for (_, schema) in
+        schemas.iter_mut().filter(|(named, _)| *named == schema_name::<WebhookRequest>())
+    {
+        parcelo::admin::limit_length(schema, "url", MAX_URL_CHARS);
     }
     let token = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
     let components = ComponentsBuilder::new().schemas_from_iter(schemas);
     OpenApiBuilder::new()
-        .info(described::info("Parcelo admin", ABOUT))
-        .servers(Some([described::server("/")]))
-        .tags(Some(described::tags(TAGS)))
+        .info(operation_doc::info("Parcelo admin", ABOUT))
+        .servers(Some([operation_doc::server("/")]))
+        .tags(Some(operation_doc::tags(TAGS)))
         .paths(paths)
         .components(Some(components.security_scheme(TOKEN, token).build()))
         .build()
 }
 
-fn describe(call: Call<AdminCall>) -> Described {
+fn describe(call: Call<AdminCall>) -> OperationDoc {
     let AdminCall(_, path, id) = call.target;
     let mut refusals = vec![
         AdminAuthFailed,
@@ -105,17 +107,17 @@ fn describe(call: Call<AdminCall>) -> Described {
     }
     refusals.extend(call.refusals);
     let tag = path.split('/').nth(1).unwrap_or_default();
-    Described {
+    OperationDoc {
         id,
         tag,
         summary: call.summary,
         about: "Needs an admin token.".to_owned(),
         deprecated: false,
-        parameters: described::parameters(path, call.query),
+        parameters: operation_doc::parameters(path, call.query),
         request: call.request.map(|(body, example)| (body, example, Required::True)),
         answers: call.answers,
         refusals,
-        envelope: described::envelope(),
+        envelope: operation_doc::envelope(),
         security: Some(TOKEN),
         is_counted: true,
     }

@@ -3,41 +3,41 @@
 use axum::{extract::Request, response::Response};
 use parcelo::{ErrorCode, admin::KeyRequest};
 
-use super::{AdminRequest, invalid};
+use super::{AdminRequest, to_refusal};
 use crate::{
     domain::{
         AccountRowId, ApiKeyRecord, Refusal, access,
-        credential_views::{RotatedApiKey, ShownScope},
+        credential_views::{RotatedApiKey, ViewableScope},
         credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
-    http::{Refused, body},
+    http::{HttpRefusal, body},
     service::{NewKeyRequest, Rotation},
 };
 
-pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, Refused> {
+pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let destinations = &call.service().settings().destinations;
-    let new = parcelo::admin::check_key(&body, destinations).map_err(invalid)?;
+    let new = parcelo::admin::check_key(&body, destinations).map_err(to_refusal)?;
     let (key, record) = call.issuer().issue_api_key(new_key_request(new)?, call.now()).await?;
     Ok(call.created(ApiKeyScope::created(&key, &record)))
 }
 
 /// Lists all keys, or those of `?account=`.
-pub(super) async fn list(call: AdminRequest) -> Result<Response, Refused> {
-    let account = named_account(&call).await?;
+pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
+    let account = requested_account(&call).await?;
     let (mut keys, now) = (call.service().store().credentials().await?, call.now());
-    keys.retain(|key| is_of(key, account));
+    keys.retain(|key| belongs_to(key, account));
     Ok(call.answer(keys.iter().map(|key| ApiKeyScope::view(key, now)).collect::<Vec<_>>()))
 }
 
 /// Gives a key a new secret. The old one keeps working for `?overlapSeconds=`; the key must be of `?account=`, if
 /// given.
-pub(super) async fn rotate(call: AdminRequest) -> Result<Response, Refused> {
+pub(super) async fn rotate(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let overlap = call.number("overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
     let key = existing_key(&call).await?;
     match call
         .service()
-        .rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS), call.by.clone())
+        .rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS), call.actor.clone())
         .await?
     {
         Rotation::Done(key, record) => {
@@ -49,29 +49,29 @@ pub(super) async fn rotate(call: AdminRequest) -> Result<Response, Refused> {
     }
 }
 
-pub(super) async fn revoke(call: AdminRequest) -> Result<Response, Refused> {
+pub(super) async fn revoke(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let key = existing_key(&call).await?;
     let record =
-        call.service().revoke_key(&key, call.by.clone()).await?.ok_or(ErrorCode::KeyNotFound)?;
+        call.service().revoke_key(&key, call.actor.clone()).await?.ok_or(ErrorCode::KeyNotFound)?;
     let view = ApiKeyScope::view(&record, call.now());
     Ok(call.answer(view))
 }
 
 /// Returns the id of the key in the path, which must exist and belong to the account in the query, if there is one.
 async fn existing_key(call: &AdminRequest) -> Result<String, Refusal> {
-    let account = named_account(call).await?;
+    let account = requested_account(call).await?;
     let found = call.service().store().credential(&call.parameter).await?;
-    let found = found.filter(|key| is_of(key, account)).ok_or(ErrorCode::KeyNotFound)?;
+    let found = found.filter(|key| belongs_to(key, account)).ok_or(ErrorCode::KeyNotFound)?;
     Ok(found.id)
 }
 
 /// Returns the account that the query names. Without one the call is about the keys of all accounts.
-async fn named_account(call: &AdminRequest) -> Result<Option<AccountRowId>, Refusal> {
+async fn requested_account(call: &AdminRequest) -> Result<Option<AccountRowId>, Refusal> {
     let Some(name) = call.query("account") else { return Ok(None) };
     call.account(&name).await.map(Some)
 }
 
-fn is_of(key: &ApiKeyRecord, account: Option<AccountRowId>) -> bool {
+fn belongs_to(key: &ApiKeyRecord, account: Option<AccountRowId>) -> bool {
     account.is_none_or(|account| key.scope.tenant.account == account)
 }
 
@@ -111,12 +111,12 @@ pub(super) mod description {
             admin::document::{ACCOUNT, AdminCall},
             openapi::{
                 call::Call,
-                described::{Answer, Query},
+                operation_doc::{Answer, Query},
             },
         },
     };
 
-    const ONE_OF: Query = Query { about: "Only a key of this account.", ..ACCOUNT };
+    const ACCOUNT_FILTER: Query = Query { about: "Only a key of this account.", ..ACCOUNT };
 
     pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
         let create = AdminCall(HttpMethod::Post, "/keys", "CreateKey");
@@ -125,31 +125,31 @@ pub(super) mod description {
         let rotate = AdminCall(HttpMethod::Post, "/keys/{keyId}/rotate", "RotateKey");
         vec![
             Call::new(create, "Create an API key")
-                .takes::<KeyRequest>(json!({ "name": "Warehouse 1", "environment": "sandbox",
+                .with_body::<KeyRequest>(json!({ "name": "Warehouse 1", "environment": "sandbox",
                     "allowedCountries": ["EC", "MX"], "ipWhitelist": ["203.0.113.0/24"] }))
-                .answers(Answer::data::<NewApiKey>("201", "The key, shown only this once.")),
+                .with_answer(Answer::data::<NewApiKey>("201", "The key, shown only this once.")),
             Call::new(list, "List API keys")
                 .query(&[Query { about: "Only keys of this account.", ..ACCOUNT }])
-                .answers(Answer::list::<ApiKeyView>("200", "The keys, oldest first."))
-                .refuses(&[AccountNotFound]),
+                .with_answer(Answer::list::<ApiKeyView>("200", "The keys, oldest first."))
+                .with_refusals(&[AccountNotFound]),
             Call::new(revoke, "Revoke an API key")
-                .query(&[ONE_OF])
-                .answers(Answer::data::<ApiKeyView>("200", "The key as it is now."))
-                .refuses(&[KeyNotFound, AccountNotFound]),
+                .query(&[ACCOUNT_FILTER])
+                .with_answer(Answer::data::<ApiKeyView>("200", "The key as it is now."))
+                .with_refusals(&[KeyNotFound, AccountNotFound]),
             Call::new(rotate, "Give an API key a new secret")
                 .query(&[
-                    ONE_OF,
+                    ACCOUNT_FILTER,
                     Query {
                         name: "overlapSeconds",
                         about: "How long the old secret keeps working: 24 hours when absent; 0 ends it at once.",
                         schema: overlap,
                     },
                 ])
-                .answers(Answer::data::<RotatedApiKey>(
+                .with_answer(Answer::data::<RotatedApiKey>(
                     "200",
                     "The key with its new secret, shown only this once.",
                 ))
-                .refuses(&[KeyNotFound, AccountNotFound, KeyRevoked]),
+                .with_refusals(&[KeyNotFound, AccountNotFound, KeyRevoked]),
         ]
     }
 

@@ -27,7 +27,7 @@ use parcelo::{
 use serde::Serialize;
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     answer::{self, RequestId},
     area::{AddressLimit, Area, Policy},
     body,
@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// The path of the admin API.
-const FOLDER: &str = "/admin/v1";
+const PATH_PREFIX: &str = "/admin/v1";
 
 /// Returns the routes, all of which need a token. It is checked after the limit of the operators' listener, which
 /// therefore counts guesses too.
@@ -62,19 +62,19 @@ pub(super) fn area(api: &Api) -> Area {
         .route("/webhooks/{environment}/disable", post(webhooks::disable))
         .route("/webhooks/{environment}/deliveries", get(webhooks::deliveries))
         .route("/webhooks/{environment}/replay", post(webhooks::replay))
-        .route_layer(middleware::from_fn_with_state(api.clone(), ask_for_token));
+        .route_layer(middleware::from_fn_with_state(api.clone(), require_token));
     let policy = Policy { metrics_name: "Admin", ..Policy::open(AddressLimit::Operators) };
-    Area::new(policy).map_routes(|routes| routes.nest(FOLDER, calls))
+    Area::new(policy).map_routes(|routes| routes.nest(PATH_PREFIX, calls))
 }
 
-async fn ask_for_token(State(api): State<Api>, mut request: Request, next: Next) -> Response {
-    let given = body::header_text(request.headers(), header::AUTHORIZATION.as_str());
-    match api.service.authenticate_admin(given.as_deref()).await {
+async fn require_token(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+    let token = body::header_text(request.headers(), header::AUTHORIZATION.as_str());
+    match api.service.authenticate_admin(token.as_deref()).await {
         Ok(id) => {
             request.extensions_mut().insert(Actor::Token(id));
             next.run(request).await
         }
-        Err(refusal) => Refused(refusal).into_response(),
+        Err(refusal) => HttpRefusal(refusal).into_response(),
     }
 }
 
@@ -86,19 +86,19 @@ pub(super) struct AdminRequest {
     parameter: String,
     query: Option<String>,
     /// The admin token, as the author for the audit log.
-    by: Actor,
+    actor: Actor,
 }
 
 impl FromRequestParts<Api> for AdminRequest {
-    type Rejection = Refused;
+    type Rejection = HttpRefusal;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, HttpRefusal> {
         let id = Extension::<RequestId>::from_request_parts(parts, api).await;
         let Extension(id) = id.map_err(|_| Refusal::unavailable())?;
-        let by = parts.extensions.get::<Actor>().cloned().ok_or_else(Refusal::unavailable)?;
+        let actor = parts.extensions.get::<Actor>().cloned().ok_or_else(Refusal::unavailable)?;
         let parameter = body::parameter(Path::from_request_parts(parts, api).await);
         let query = parts.uri.query().map(str::to_owned);
-        Ok(Self { api: api.clone(), id, parameter, query, by })
+        Ok(Self { api: api.clone(), id, parameter, query, actor })
     }
 }
 
@@ -108,7 +108,7 @@ impl AdminRequest {
     }
 
     fn issuer(&self) -> CredentialIssuer<'_> {
-        self.service().issuer(self.by.clone())
+        self.service().issuer(self.actor.clone())
     }
 
     fn now(&self) -> Millis {
@@ -163,23 +163,23 @@ impl AdminRequest {
 }
 
 /// Returns the environment that a path or a query names. Another word is answered with 404.
-fn environment(word: &str) -> Result<Environment, Refusal> {
+fn parse_environment(word: &str) -> Result<Environment, Refusal> {
     let mut all = Environment::ALL.into_iter();
-    let named = all.find(|environment| environment.code() == word);
-    named.ok_or_else(|| ErrorCode::NotFound.into())
+    let found = all.find(|environment| environment.code() == word);
+    found.ok_or_else(|| ErrorCode::NotFound.into())
 }
 
-fn invalid(Rejected { faults, .. }: Rejected) -> Refusal {
+fn to_refusal(Rejected { faults, .. }: Rejected) -> Refusal {
     Refusal::invalid(&faults)
 }
 
-impl From<EndpointError> for Refused {
+impl From<EndpointError> for HttpRefusal {
     fn from(error: EndpointError) -> Self {
         match error {
-            EndpointError::Address(wrong) => Refusal::invalid(&[wrong.to_fault()]).into(),
+            EndpointError::Address(invalid) => Refusal::invalid(&[invalid.to_fault()]).into(),
             EndpointError::Store(error) => Refusal::from(error).into(),
             EndpointError::UnknownEvent => ErrorCode::EventNotFound.into(),
-            EndpointError::None => ErrorCode::WebhookNotFound.into(),
+            EndpointError::NotFound => ErrorCode::WebhookNotFound.into(),
             EndpointError::Disabled => ErrorCode::WebhookDisabled.into(),
             EndpointError::Unreadable => ErrorCode::WebhookUnreadable.into(),
         }

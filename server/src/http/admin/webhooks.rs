@@ -8,15 +8,15 @@ use axum::{
 use parcelo::{Environment, admin::ReplayRequest, model::EventKind};
 use ulid::Ulid;
 
-use super::{AdminRequest, environment, invalid};
+use super::{AdminRequest, parse_environment, to_refusal};
 use crate::{
     clock::Millis,
     domain::{
         Refusal, Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        webhooks::{Endpoint, Kinds, OLD_SECRET, check_url},
+        webhooks::{Endpoint, Kinds, OLD_SECRET_LIFETIME, check_url},
     },
-    http::{Api, Refused, body},
+    http::{Api, HttpRefusal, body},
     service::{EndpointError, EndpointRequest, Endpoints},
     store::EventsToReplay,
 };
@@ -34,12 +34,12 @@ pub(super) struct WebhookCall {
 }
 
 impl FromRequestParts<Api> for WebhookCall {
-    type Rejection = Refused;
+    type Rejection = HttpRefusal;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, HttpRefusal> {
         let call = AdminRequest::from_request_parts(parts, api).await?;
         let account = call.account_name()?;
-        Ok(Self { account, environment: environment(&call.parameter)?, call })
+        Ok(Self { account, environment: parse_environment(&call.parameter)?, call })
     }
 }
 
@@ -50,7 +50,7 @@ impl WebhookCall {
     }
 
     fn endpoints(&self) -> Endpoints<'_> {
-        self.call.service().endpoints(self.call.by.clone())
+        self.call.service().endpoints(self.call.actor.clone())
     }
 
     fn show(self, endpoint: &Endpoint) -> Response {
@@ -58,28 +58,28 @@ impl WebhookCall {
     }
 }
 
-pub(super) async fn show(webhook: WebhookCall) -> Result<Response, Refused> {
+pub(super) async fn show(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let endpoint = webhook.endpoints().find(webhook.tenant().await?).await?;
     Ok(webhook.show(&endpoint))
 }
 
 /// Sets the webhook up or changes it. The account is created if it does not exist, as it is for a key.
-pub(super) async fn set(webhook: WebhookCall, request: Request) -> Result<Response, Refused> {
+pub(super) async fn set(webhook: WebhookCall, request: Request) -> Result<Response, HttpRefusal> {
     let settings =
-        parcelo::admin::check_webhook(&body::json_object(request).await?).map_err(invalid)?;
+        parcelo::admin::check_webhook(&body::json_object(request).await?).map_err(to_refusal)?;
     let (service, now) = (webhook.call.service(), webhook.call.now());
-    let reach = service.settings().reach(webhook.environment);
+    let allowed_hosts = service.settings().allowed_hosts(webhook.environment);
     // The address is checked first, so that a refused request creates no account.
-    check_url(&settings.url, reach).map_err(EndpointError::Address)?;
+    check_url(&settings.url, allowed_hosts).map_err(EndpointError::Address)?;
     let (account, _) = webhook.call.issuer().account(webhook.account.clone(), now).await?;
     let tenant = Tenant { account: account.key, environment: webhook.environment };
-    let kinds = Kinds::named(settings.events.iter().map(EventKind::code));
+    let kinds = Kinds::from_codes(settings.events.iter().map(EventKind::code));
     let request = EndpointRequest {
         tenant,
         url: settings.url,
         // The rules accept only known kinds.
         kinds: kinds.unwrap_or_default(),
-        reach,
+        allowed_hosts,
     };
     let (endpoint, is_new) = webhook.endpoints().set_up(request, now).await?;
     if is_new {
@@ -88,45 +88,48 @@ pub(super) async fn set(webhook: WebhookCall, request: Request) -> Result<Respon
     Ok(webhook.show(&endpoint))
 }
 
-pub(super) async fn remove(webhook: WebhookCall) -> Result<Response, Refused> {
+pub(super) async fn remove(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let endpoint = webhook.endpoints().remove(webhook.tenant().await?).await?;
     Ok(webhook.show(&endpoint))
 }
 
-pub(super) async fn rotate_secret(webhook: WebhookCall) -> Result<Response, Refused> {
+pub(super) async fn rotate_secret(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let now = webhook.call.now();
     let secret = webhook.endpoints().rotate_secret(webhook.tenant().await?, now).await?;
-    Ok(webhook.call.answer(NewSecret::new(&secret, now.plus(OLD_SECRET))))
+    Ok(webhook.call.answer(NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME))))
 }
 
-pub(super) async fn test(webhook: WebhookCall) -> Result<Response, Refused> {
+pub(super) async fn test(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let event = webhook.endpoints().test(webhook.tenant().await?, webhook.call.now()).await?;
     Ok(webhook.call.answer(TestedView::from(event)))
 }
 
-pub(super) async fn enable(webhook: WebhookCall) -> Result<Response, Refused> {
+pub(super) async fn enable(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let endpoint = webhook.endpoints().enable(webhook.tenant().await?).await?;
     Ok(webhook.show(&endpoint))
 }
 
-pub(super) async fn disable(webhook: WebhookCall) -> Result<Response, Refused> {
+pub(super) async fn disable(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let endpoint = webhook.endpoints().disable(webhook.tenant().await?).await?;
     Ok(webhook.show(&endpoint))
 }
 
 /// Lists the latest events; `?limit=` is their number, at most 1,000.
-pub(super) async fn deliveries(webhook: WebhookCall) -> Result<Response, Refused> {
+pub(super) async fn deliveries(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let limit = webhook.call.number("limit", 1..=MAX_DELIVERIES)?.unwrap_or(DEFAULT_DELIVERIES);
     let tenant = webhook.tenant().await?;
-    let logged = webhook.call.service().deliveries_of(tenant, 0, limit.into()).await?;
+    let logged = webhook.call.service().webhook_deliveries(tenant, 0, limit.into()).await?;
     Ok(webhook.call.answer(logged.iter().map(DeliveryView::from).collect::<Vec<_>>()))
 }
 
 /// Sends events again; with an empty object, all that have failed or are held.
-pub(super) async fn replay(webhook: WebhookCall, request: Request) -> Result<Response, Refused> {
+pub(super) async fn replay(
+    webhook: WebhookCall,
+    request: Request,
+) -> Result<Response, HttpRefusal> {
     let tenant = webhook.tenant().await?;
     let replay =
-        parcelo::admin::check_replay(&body::json_object(request).await?).map_err(invalid)?;
+        parcelo::admin::check_replay(&body::json_object(request).await?).map_err(to_refusal)?;
     let events = events_to_replay(&replay);
     let replayed = webhook.endpoints().replay(tenant, events, webhook.call.now()).await?;
     Ok(webhook.call.answer(ReplayedView { replayed }))
@@ -160,13 +163,13 @@ pub(super) mod description {
             admin::document::{ACCOUNT, AdminCall},
             openapi::{
                 call::Call,
-                described::{Answer, Query},
+                operation_doc::{Answer, Query},
             },
         },
     };
 
-    const MISSING: &[ErrorCode] = &[AccountNotFound, WebhookNotFound, WebhookUnreadable];
-    const UNSENT: &[ErrorCode] =
+    const LOOKUP_REFUSALS: &[ErrorCode] = &[AccountNotFound, WebhookNotFound, WebhookUnreadable];
+    const SEND_REFUSALS: &[ErrorCode] =
         &[AccountNotFound, WebhookNotFound, WebhookDisabled, WebhookUnreadable];
 
     const WEBHOOK: &str = "/webhooks/{environment}";
@@ -176,39 +179,39 @@ pub(super) mod description {
             json!({ "url": "https://shop.example/parcelo", "events": ["parcel.created"] });
         vec![
             call((HttpMethod::Put, WEBHOOK, "SetWebhook"), "Set up or change the webhook")
-                .takes::<WebhookRequest>(webhook_request)
-                .answers(webhook("201", "It was set up; its secret is shown only this once."))
-                .answers(webhook("200", "It existed, and keeps its secret.")),
+                .with_body::<WebhookRequest>(webhook_request)
+                .with_answer(webhook("201", "It was set up; its secret is shown only this once."))
+                .with_answer(webhook("200", "It existed, and keeps its secret.")),
             call((HttpMethod::Get, WEBHOOK, "ShowWebhook"), "Show the webhook")
-                .answers(webhook("200", "The webhook, without its secret."))
-                .refuses(MISSING),
+                .with_answer(webhook("200", "The webhook, without its secret."))
+                .with_refusals(LOOKUP_REFUSALS),
             call((HttpMethod::Delete, WEBHOOK, "RemoveWebhook"), "Remove the webhook")
-                .answers(webhook("200", "What it was. Unsent events are held."))
-                .refuses(MISSING),
+                .with_answer(webhook("200", "What it was. Unsent events are held."))
+                .with_refusals(LOOKUP_REFUSALS),
             post("/webhooks/{environment}/enable", "EnableWebhook", "Send to the webhook again")
-                .answers(webhook("200", "The webhook as it is now."))
-                .refuses(MISSING),
+                .with_answer(webhook("200", "The webhook as it is now."))
+                .with_refusals(LOOKUP_REFUSALS),
             post(
                 "/webhooks/{environment}/disable",
                 "DisableWebhook",
                 "Stop sending to the webhook",
             )
-            .answers(webhook("200", "The webhook as it is now."))
-            .refuses(MISSING),
+            .with_answer(webhook("200", "The webhook as it is now."))
+            .with_refusals(LOOKUP_REFUSALS),
             post("/webhooks/{environment}/rotate-secret", "RotateSecret", "Create a new secret")
-                .answers(Answer::data::<NewSecret>(
+                .with_answer(Answer::data::<NewSecret>(
                     "200",
                     "The previous secret signs beside it for 24 hours.",
                 ))
-                .refuses(MISSING),
+                .with_refusals(LOOKUP_REFUSALS),
             post("/webhooks/{environment}/test", "TestWebhook", "Send a test event")
-                .answers(Answer::data::<TestedView>("200", "The event is on its way."))
-                .refuses(UNSENT),
+                .with_answer(Answer::data::<TestedView>("200", "The event is on its way."))
+                .with_refusals(SEND_REFUSALS),
             deliveries(),
             post("/webhooks/{environment}/replay", "ReplayEvents", "Send events again")
-                .takes::<ReplayRequest>(json!({ "since": "2026-01-10T15:05:00Z" }))
-                .answers(Answer::data::<ReplayedView>("200", "How many are sent again."))
-                .refuses(&[
+                .with_body::<ReplayRequest>(json!({ "since": "2026-01-10T15:05:00Z" }))
+                .with_answer(Answer::data::<ReplayedView>("200", "How many are sent again."))
+                .with_refusals(&[
                     AccountNotFound,
                     WebhookNotFound,
                     EventNotFound,
@@ -230,8 +233,8 @@ pub(super) mod description {
                     schema: || <u16 as PartialSchema>::schema(),
                 },
             ])
-            .answers(Answer::list::<DeliveryView>("200", "The latest events, newest first."))
-            .refuses(&[AccountNotFound])
+            .with_answer(Answer::list::<DeliveryView>("200", "The latest events, newest first."))
+            .with_refusals(&[AccountNotFound])
     }
 
     fn post(path: &'static str, id: &'static str, summary: &'static str) -> Call<AdminCall> {

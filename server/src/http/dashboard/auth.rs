@@ -12,12 +12,12 @@ use super::{
     fields::Fields,
     flash::Flash,
     frame::{Frame, Section},
-    interrupted::Interrupted,
-    sign_in_form::{self, Attempt},
+    interrupted::InterruptedPage,
+    sign_in_form::{self, PreviousAttempt},
 };
 use crate::{
     domain::{Tenant, session::Session},
-    http::{Api, Refused, answer},
+    http::{Api, HttpRefusal, answer},
 };
 
 /// The path of the sign-in page.
@@ -41,14 +41,14 @@ pub(super) struct SubmittedForm {
 /// The reason why a request is not served.
 pub(super) enum Rejection {
     /// The user has to sign in first, and comes back afterwards.
-    SignInRequired(Interrupted),
+    SignInRequired(InterruptedPage),
     /// The user has to sign in first. The answer is the sign-in page, which keeps the fields of the submitted form.
     SignInShown(Response),
     /// The request is refused.
-    Refused(Refused),
+    Refused(HttpRefusal),
 }
 
-impl<T: Into<Refused>> From<T> for Rejection {
+impl<T: Into<HttpRefusal>> From<T> for Rejection {
     fn from(refused: T) -> Self {
         Self::Refused(refused.into())
     }
@@ -71,7 +71,7 @@ impl FromRequestParts<Api> for SignedIn {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Rejection> {
         let context = context(parts)?;
-        let sign_in = || Rejection::SignInRequired(Interrupted::page(&context.here));
+        let sign_in = || Rejection::SignInRequired(InterruptedPage::page(&context.url));
         let token = context.session.clone().ok_or_else(sign_in)?;
         Self::with_token(api, context.clone(), token).await?.ok_or_else(sign_in)
     }
@@ -88,9 +88,10 @@ impl FromRequest<Api> for SubmittedForm {
         }
         let fields = Fields::read(&parts.headers, body).await?;
         let Ok(member) = member else {
-            let interrupted = Interrupted::form(parts.uri.path(), &fields);
-            let mut page = sign_in_form::ask(api, &context(&parts)?, Attempt::First, interrupted)?;
-            *page.status_mut() = answer::status_of(ErrorCode::AuthInvalidApiKey);
+            let interrupted = InterruptedPage::form(parts.uri.path(), &fields);
+            let mut page =
+                sign_in_form::show(api, &context(&parts)?, PreviousAttempt::None, interrupted)?;
+            *page.status_mut() = answer::http_status(ErrorCode::AuthInvalidApiKey);
             return Err(Rejection::SignInShown(page));
         };
         fields.check(api, &member.token)?;
@@ -104,7 +105,7 @@ impl SignedIn {
         api: &Api,
         context: PageContext,
         token: String,
-    ) -> Result<Option<Self>, Refused> {
+    ) -> Result<Option<Self>, HttpRefusal> {
         let form = api.service.form_token(&token);
         let session = api.service.session(&token).await?;
         Ok(session.map(|session| Self { context, session, token, form }))
@@ -121,25 +122,25 @@ impl SignedIn {
     /// Returns the frame of a page in a section.
     pub(super) fn frame(&self, section: Section) -> Frame {
         let frame = self.context.frame().with_flash(self.context.flash);
-        frame.of_member(&self.session.name, &self.form, section)
+        frame.for_member(&self.session.name, &self.form, section)
     }
 
     /// Returns the same user for an answer that shows the page at `path` with a message about what was done.
-    pub(super) fn at(mut self, path: &str, flash: Option<Flash>) -> Self {
-        self.context.here = format!("{path}?");
+    pub(super) fn with_page(mut self, path: &str, flash: Option<Flash>) -> Self {
+        self.context.url = format!("{path}?");
         self.context.flash = flash;
         self
     }
 }
 
-fn context(parts: &Parts) -> Result<PageContext, Refused> {
+fn context(parts: &Parts) -> Result<PageContext, HttpRefusal> {
     parts.extensions.get::<PageContext>().cloned().ok_or_else(|| ErrorCode::NotFound.into())
 }
 
 impl FromRequestParts<Api> for PageContext {
-    type Rejection = Refused;
+    type Rejection = HttpRefusal;
 
-    async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self, HttpRefusal> {
         context(parts)
     }
 }

@@ -6,14 +6,14 @@ use std::ops::RangeInclusive;
 use parcelo::{Language, ParcelStatus};
 
 use super::frame::tone;
-use crate::domain::activity::{ParcelCount, begin_of};
+use crate::domain::activity::{ParcelCount, day_start};
 
 /// Height of the picture in its own units, without the line of dates.
-const HEIGHT: u64 = 120;
+const CHART_HEIGHT: u64 = 120;
 /// Distance from one column to the next.
-const STEP: u64 = 20;
+const COLUMN_STEP: u64 = 20;
 /// Width of a column.
-const WIDTH: u64 = 14;
+const COLUMN_WIDTH: u64 = 14;
 /// The colours from the bottom of a column to its top, and their meanings.
 const LAYERS: [(&str, &str, &str); 5] = [
     ("done", "Delivered", "Entregados"),
@@ -28,7 +28,7 @@ pub(super) struct Chart {
     pub(super) width: u64,
     pub(super) height: u64,
     /// Width of a column.
-    pub(super) bar: u64,
+    pub(super) column_width: u64,
     pub(super) columns: Vec<Column>,
     pub(super) legend: Vec<Layer>,
     pub(super) max: u64,
@@ -41,11 +41,11 @@ pub(super) struct Column {
     pub(super) x: u64,
     pub(super) day: String,
     pub(super) parcels: u64,
-    pub(super) parts: Vec<Part>,
+    pub(super) segments: Vec<Segment>,
 }
 
-/// The part of a day's parcels that has one colour.
-pub(super) struct Part {
+/// The segment of a column that has one colour.
+pub(super) struct Segment {
     pub(super) tone: &'static str,
     pub(super) y: u64,
     pub(super) height: u64,
@@ -64,29 +64,30 @@ impl Chart {
         days: RangeInclusive<i64>,
         language: Language,
     ) -> Self {
-        let sum = |day: Option<i64>, tone_of: Option<&str>| -> u64 {
-            let wanted = counted.iter().filter(|one| day.is_none_or(|day| one.created_day == day));
-            let wanted = wanted.filter(|one| {
-                tone_of.is_none_or(|wanted| tone(&ParcelStatus::from(one.state)) == wanted)
+        let sum = |day: Option<i64>, only_tone: Option<&str>| -> u64 {
+            let matching =
+                counted.iter().filter(|one| day.is_none_or(|day| one.created_day == day));
+            let matching = matching.filter(|one| {
+                only_tone.is_none_or(|expected| tone(&ParcelStatus::from(one.state)) == expected)
             });
-            wanted.map(|one| one.parcels).sum()
+            matching.map(|one| one.parcels).sum()
         };
         let max = days.clone().map(|day| sum(Some(day), None)).max().unwrap_or(0);
-        let date = |day: i64| begin_of(day).to_utc().date_naive().to_string();
+        let date = |day: i64| day_start(day).to_utc().date_naive().to_string();
         let mut columns = Vec::new();
         for (x, day) in (0..).step_by(20).zip(days.clone()) {
             let amounts = LAYERS.map(|(tone, ..)| (tone, sum(Some(day), Some(tone))));
             let parcels = sum(Some(day), None);
-            columns.push(Column { x, day: date(day), parcels, parts: parts(&amounts, max) });
+            columns.push(Column { x, day: date(day), parcels, segments: segments(&amounts, max) });
         }
         let layer = |(tone, en, es): (&'static str, _, _)| {
             let parcels = sum(None, Some(tone));
             (parcels > 0).then(|| Layer { tone, name: language.pick(en, es), parcels })
         };
         Self {
-            width: STEP * columns.len() as u64,
-            height: HEIGHT,
-            bar: WIDTH,
+            width: COLUMN_STEP * columns.len() as u64,
+            height: CHART_HEIGHT,
+            column_width: COLUMN_WIDTH,
             columns,
             legend: LAYERS.into_iter().filter_map(layer).collect(),
             max,
@@ -96,17 +97,17 @@ impl Chart {
     }
 }
 
-/// Returns a column's parts from the bottom up. A part that is not empty is visible, however small it is.
-fn parts(amounts: &[(&'static str, u64)], max: u64) -> Vec<Part> {
-    let mut top = HEIGHT;
-    let mut parts = Vec::new();
+/// Returns a column's segments from the bottom up. A segment that is not empty is visible, however small it is.
+fn segments(amounts: &[(&'static str, u64)], max: u64) -> Vec<Segment> {
+    let mut top = CHART_HEIGHT;
+    let mut segments = Vec::new();
     for (tone, amount) in amounts.iter().filter(|(_, amount)| *amount > 0) {
-        let share = amount.saturating_mul(HEIGHT).checked_div(max).unwrap_or(0);
-        let height = share.clamp(2, HEIGHT).min(top);
+        let share = amount.saturating_mul(CHART_HEIGHT).checked_div(max).unwrap_or(0);
+        let height = share.clamp(2, CHART_HEIGHT).min(top);
         top -= height;
-        parts.push(Part { tone, y: top, height });
+        segments.push(Segment { tone, y: top, height });
     }
-    parts
+    segments
 }
 
 #[cfg(test)]
@@ -127,13 +128,17 @@ mod tests {
         ];
         let chart = Chart::new(&counts, 10..=13, Language::En);
         assert_eq!((chart.max, chart.width, chart.columns.len()), (40, 80, 4));
-        let drawn = |column: &Column| -> Vec<_> {
-            column.parts.iter().map(|part| (part.tone, part.y, part.height)).collect()
+        let segments = |column: &Column| -> Vec<_> {
+            column
+                .segments
+                .iter()
+                .map(|segment| (segment.tone, segment.y, segment.height))
+                .collect()
         };
-        assert_eq!(drawn(&chart.columns[0]), []);
-        assert_eq!(drawn(&chart.columns[1]), [("done", 30, 90), ("moving", 0, 30)]);
-        assert_eq!(drawn(&chart.columns[2]), [("failed", 117, 3)]);
-        assert_eq!(drawn(&chart.columns[3]), [("over", 60, 60)]);
+        assert_eq!(segments(&chart.columns[0]), []);
+        assert_eq!(segments(&chart.columns[1]), [("done", 30, 90), ("moving", 0, 30)]);
+        assert_eq!(segments(&chart.columns[2]), [("failed", 117, 3)]);
+        assert_eq!(segments(&chart.columns[3]), [("over", 60, 60)]);
         let legend: Vec<_> = chart.legend.iter().map(|layer| (layer.tone, layer.parcels)).collect();
         assert_eq!(legend, [("done", 30), ("moving", 10), ("over", 20), ("failed", 1)]);
     }
@@ -144,11 +149,15 @@ mod tests {
             assert!(LAYERS.iter().any(|(layer, ..)| *layer == tone(status)), "{status}");
         }
         let all = LAYERS.map(|(tone, ..)| (tone, 1));
-        let heights: u64 = parts(&all, u64::MAX).iter().map(|part| part.height).sum();
+        let heights: u64 = segments(&all, u64::MAX).iter().map(|segment| segment.height).sum();
         assert_eq!(heights, 10);
-        assert!(parts(&LAYERS.map(|(tone, ..)| (tone, u64::MAX)), 1).iter().all(|p| p.y <= HEIGHT));
         assert!(
-            Chart::new(&[], 0..=1, Language::Es).columns.iter().all(|one| one.parts.is_empty())
+            segments(&LAYERS.map(|(tone, ..)| (tone, u64::MAX)), 1)
+                .iter()
+                .all(|p| p.y <= CHART_HEIGHT)
+        );
+        assert!(
+            Chart::new(&[], 0..=1, Language::Es).columns.iter().all(|one| one.segments.is_empty())
         );
     }
 }

@@ -16,7 +16,7 @@ use super::{
     frame::{self, Frame, Notice},
 };
 use crate::http::{
-    Api, Refused, answer,
+    Api, HttpRefusal, answer,
     area::{FinishResponse, ResponseStyler},
     body,
     client_address::client_address,
@@ -56,9 +56,9 @@ const SECURITY_HEADERS: [(&str, &str); 5] = [
 pub(super) struct PageContext {
     pub(super) language: Language,
     /// `true` if the language was chosen with this request.
-    chosen: bool,
+    is_language_chosen: bool,
     /// The address without its language, for the link to the other language.
-    pub(super) here: String,
+    pub(super) url: String,
     /// The environment of this page or, if it has none, of the last page that had one; production at first.
     pub(super) environment: Environment,
     /// `true` if the request names another environment than the previous page.
@@ -69,7 +69,7 @@ pub(super) struct PageContext {
     /// The message of this page. A `HEAD` request does not use it up.
     pub(super) flash: Option<Flash>,
     /// The fields to fill the form in with, after the end of a session interrupted it.
-    pub(super) typed: Option<Fields>,
+    pub(super) restored_form: Option<Fields>,
 }
 
 /// Reads the context of each request, and gives each answer the dashboard's look.
@@ -85,29 +85,30 @@ pub(super) fn style() -> ResponseStyler {
 impl PageContext {
     fn new(request: &Request, client: IpAddr) -> Self {
         let headers = request.headers();
-        let asked = body::query(request.uri().query(), "lang");
-        let asked = asked.and_then(|tag| public::language_of(&tag));
-        let kept = cookie(headers, LANGUAGE_COOKIE).and_then(|tag| public::language_of(&tag));
-        let named = named_environment(request.uri());
-        let last = cookie(headers, ENVIRONMENT_COOKIE).and_then(|code| environment_of(&code));
+        let requested = body::query(request.uri().query(), "lang");
+        let requested = requested.and_then(|tag| public::parse_language(&tag));
+        let remembered =
+            cookie(headers, LANGUAGE_COOKIE).and_then(|tag| public::parse_language(&tag));
+        let current = environment_in_url(request.uri());
+        let last = cookie(headers, ENVIRONMENT_COOKIE).and_then(|code| parse_environment(&code));
         let flash = cookie(headers, FLASH_COOKIE).filter(|_| request.method() == Method::GET);
         Self {
-            language: asked.or(kept).unwrap_or_else(|| body::language(headers)),
-            chosen: asked.is_some(),
-            here: without_language(request.uri()),
-            environment: named.or(last).unwrap_or(Environment::Production),
-            is_environment_new: named.is_some() && named != last,
+            language: requested.or(remembered).unwrap_or_else(|| body::language(headers)),
+            is_language_chosen: requested.is_some(),
+            url: url_without_language(request.uri()),
+            environment: current.or(last).unwrap_or(Environment::Production),
+            is_environment_new: current.is_some() && current != last,
             session: cookie(headers, SESSION_COOKIE),
             guest: cookie(headers, GUEST_COOKIE),
             client,
             flash: flash.and_then(|flash| Flash::from_cookie(&flash, request.uri().path())),
-            typed: None,
+            restored_form: None,
         }
     }
 
     /// Gives an answer the dashboard's headers, and turns refusals into pages.
     fn restyle(&self, response: Response) -> Response {
-        let refused = response.extensions().get::<Refused>().cloned();
+        let refused = response.extensions().get::<HttpRefusal>().cloned();
         let mut response = match refused {
             Some(refused) => self.refusal(&refused, &response).unwrap_or(response),
             // The router's answer to a path that is not text.
@@ -123,7 +124,7 @@ impl PageContext {
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_LANGUAGE, HeaderValue::from_static(self.language.code()));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Language, Cookie"));
-        if self.chosen {
+        if self.is_language_chosen {
             set_cookie(headers, LANGUAGE_COOKIE, self.language.code(), YEAR_SECONDS);
         }
         if self.is_environment_new {
@@ -136,12 +137,12 @@ impl PageContext {
         response
     }
 
-    fn refusal(&self, Refused(refusal): &Refused, bare: &Response) -> Option<Response> {
+    fn refusal(&self, HttpRefusal(refusal): &HttpRefusal, original: &Response) -> Option<Response> {
         let notice = Notice::for_refusal(self.frame(), refusal);
         let mut response = frame::page(&notice).ok()?;
-        *response.status_mut() = answer::status_of(refusal.code);
+        *response.status_mut() = answer::http_status(refusal.code);
         // Keep the headers that the router has set, such as the allowed methods.
-        if let Some(methods) = bare.headers().get(header::ALLOW) {
+        if let Some(methods) = original.headers().get(header::ALLOW) {
             response.headers_mut().insert(header::ALLOW, methods.clone());
         }
         if let Some(seconds) = refusal.retry_after {
@@ -152,7 +153,7 @@ impl PageContext {
 
     /// Returns the frame of a page for a user who is not signed in.
     pub(super) fn frame(&self) -> Frame {
-        Frame::new(self.language, &self.here)
+        Frame::new(self.language, &self.url)
     }
 }
 
@@ -162,14 +163,14 @@ fn is_page(response: &Response) -> bool {
 }
 
 /// Sends the browser to a page that says what was done.
-pub(super) fn go_to(path: &str, flash: Flash) -> Response {
+pub(super) fn redirect_with_flash(path: &str, flash: Flash) -> Response {
     let mut response = Redirect::to(path).into_response();
     set_cookie(response.headers_mut(), FLASH_COOKIE, &flash.to_cookie(path), FLASH_SECONDS);
     response
 }
 
 /// Signs the visitor in with a new session.
-pub(super) fn signed_in(mut response: Response, token: &str) -> Response {
+pub(super) fn with_session_cookie(mut response: Response, token: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), SESSION_COOKIE, token, seconds);
     set_cookie(response.headers_mut(), GUEST_COOKIE, "", 0);
@@ -177,13 +178,13 @@ pub(super) fn signed_in(mut response: Response, token: &str) -> Response {
 }
 
 /// Deletes the session's cookie.
-pub(super) fn signed_out(mut response: Response) -> Response {
+pub(super) fn without_session_cookie(mut response: Response) -> Response {
     set_cookie(response.headers_mut(), SESSION_COOKIE, "", 0);
     response
 }
 
 /// Sets the cookie that identifies the browser until the sign-in form comes back.
-pub(super) fn as_guest(mut response: Response, guest: &str) -> Response {
+pub(super) fn with_guest_cookie(mut response: Response, guest: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), GUEST_COOKIE, guest, seconds);
     response
@@ -208,17 +209,17 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// Returns the environment that an address names, in its query or in its path.
-fn named_environment(uri: &Uri) -> Option<Environment> {
-    let asked = body::query(uri.query(), "environment");
-    let in_path = || uri.path().split('/').find_map(environment_of);
-    asked.as_deref().and_then(environment_of).or_else(in_path)
+fn environment_in_url(uri: &Uri) -> Option<Environment> {
+    let in_query = body::query(uri.query(), "environment");
+    let in_path = || uri.path().split('/').find_map(parse_environment);
+    in_query.as_deref().and_then(parse_environment).or_else(in_path)
 }
 
-fn environment_of(code: &str) -> Option<Environment> {
+fn parse_environment(code: &str) -> Option<Environment> {
     Environment::ALL.into_iter().find(|environment| environment.code() == code)
 }
 
-fn without_language(uri: &Uri) -> String {
+fn url_without_language(uri: &Uri) -> String {
     let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.extend_pairs(pairs.filter(|(name, _)| name != "lang"));
@@ -250,7 +251,7 @@ mod tests {
             ("/dashboard/parcels/sandbox/SB-SUCCESS-0001", Some(Environment::Sandbox)),
         ];
         for (uri, environment) in table {
-            assert_eq!(named_environment(&uri.parse().unwrap()), environment, "{uri}");
+            assert_eq!(environment_in_url(&uri.parse().unwrap()), environment, "{uri}");
         }
     }
 
@@ -264,8 +265,8 @@ mod tests {
                 "/dashboard/parcels?page=2&status=X%26",
             ),
         ];
-        for (uri, here) in table {
-            assert_eq!(without_language(&uri.parse().unwrap()), here);
+        for (uri, url) in table {
+            assert_eq!(url_without_language(&uri.parse().unwrap()), url);
         }
     }
 }

@@ -12,11 +12,11 @@ use ulid::Ulid;
 use super::{
     auth::SignedIn,
     frame::{Frame, Section, page},
-    webhooks::{address, environment_of},
+    webhooks::{address, parse_environment},
 };
 use crate::{
-    domain::webhooks::AGENT,
-    http::{Api, Refused},
+    domain::webhooks::USER_AGENT,
+    http::{Api, HttpRefusal},
     ids::named,
 };
 
@@ -35,15 +35,15 @@ pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, event)): Path<(String, String)>,
     member: SignedIn,
-) -> Result<Response, Refused> {
-    let environment = environment_of(&environment)?;
+) -> Result<Response, HttpRefusal> {
+    let environment = parse_environment(&environment)?;
     let event = event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok());
     let event = event.ok_or(ErrorCode::NotFound)?;
     let body = api.service.webhook_body(member.tenant(environment), event).await?;
     let (id, language) = (named("evt", event), member.language());
     let headers = vec![
         ("content-type", "application/json".to_owned()),
-        ("user-agent", AGENT.to_owned()),
+        ("user-agent", USER_AGENT.to_owned()),
         (webhook::ID, id.clone()),
         (
             webhook::TIMESTAMP,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     domain::carrier::LoggedException,
-    http::{Api, Refused},
+    http::{Api, HttpRefusal},
 };
 
 /// Maximum number of exceptions shown for each environment.
@@ -42,11 +42,14 @@ struct Status {
 }
 
 /// Shows the latest exceptions of both environments.
-pub(super) async fn list(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
+pub(super) async fn list(
+    State(api): State<Api>,
+    member: SignedIn,
+) -> Result<Response, HttpRefusal> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
         let tenant = member.tenant(environment);
-        all.extend(api.service.carrier_exceptions_of(tenant, MAX_PER_ENVIRONMENT).await?);
+        all.extend(api.service.carrier_exceptions(tenant, MAX_PER_ENVIRONMENT).await?);
     }
     all.sort_by_key(|logged| std::cmp::Reverse(logged.exception.refused_at));
     let language = member.language();

@@ -9,7 +9,7 @@ use url::{Url, form_urlencoded};
 
 use crate::{
     domain::Refusal,
-    http::{Api, MAX_BODY_BYTES, Refused, read_body},
+    http::{Api, HttpRefusal, MAX_BODY_BYTES, read_body},
 };
 
 /// Name of the field with the token that binds a form to its holder.
@@ -21,8 +21,8 @@ pub(super) struct Fields(Vec<(String, String)>);
 
 impl Fields {
     /// Reads a form, and refuses one that comes from another site.
-    pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, Refused> {
-        if !is_same_origin(headers) || !is_form(headers) {
+    pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, HttpRefusal> {
+        if !is_same_origin(headers) || !has_form_content_type(headers) {
             return Err(ErrorCode::FormNotAccepted.into());
         }
         Ok(Self::parse(&read_body(body, MAX_BODY_BYTES).await.map_err(Refusal::from)?))
@@ -33,7 +33,7 @@ impl Fields {
     }
 
     /// Refuses a form that was not shown to the holder of this cookie.
-    pub(super) fn check(&self, api: &Api, cookie: &str) -> Result<(), Refused> {
+    pub(super) fn check(&self, api: &Api, cookie: &str) -> Result<(), HttpRefusal> {
         if api.service.is_form_token(cookie, self.text(TOKEN)) {
             Ok(())
         } else {
@@ -69,11 +69,11 @@ fn is_same_origin(headers: &HeaderMap) -> bool {
     let (Some(origin), Some(host)) = (text("origin"), text("host")) else { return true };
     let Ok(origin) = Url::parse(origin) else { return false };
     // A proxy may end TLS, so the scheme is not compared.
-    let own = |scheme: &str| Url::parse(&format!("{scheme}://{host}")).ok();
-    own(origin.scheme()).is_some_and(|own| own.origin() == origin.origin())
+    let site = |scheme: &str| Url::parse(&format!("{scheme}://{host}")).ok();
+    site(origin.scheme()).is_some_and(|site| site.origin() == origin.origin())
 }
 
-fn is_form(headers: &HeaderMap) -> bool {
+fn has_form_content_type(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default();
     kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
@@ -98,12 +98,12 @@ mod tests {
             (&[("host", "127.0.0.1:8082"), ("origin", "http://127.0.0.1:8083")], false),
             (&[("host", "127.0.0.1:8082"), ("origin", "null")], false),
         ];
-        for (pairs, own) in table {
+        for (pairs, is_own) in table {
             let mut headers = HeaderMap::new();
             for (name, value) in pairs {
                 headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
             }
-            assert_eq!(is_same_origin(&headers), own, "{pairs:?}");
+            assert_eq!(is_same_origin(&headers), is_own, "{pairs:?}");
         }
     }
 }

@@ -15,29 +15,29 @@ pub(super) enum Flash {
     /// The key is rotated, and its old secret no longer works.
     KeyRotatedAtOnce,
     /// Nothing was done, because the key is revoked.
-    KeyWasRevoked,
+    KeyAlreadyRevoked,
     /// Nothing was done, because the form was sent before.
-    KeyMadeBefore,
+    KeyAlreadyCreated,
     /// Nothing was done, because the key or webhook has another secret than when its form was shown.
-    SecretReplacedBefore,
-    WebhookSet,
-    TestSent,
-    Enabled,
-    Disabled,
-    Removed,
-    Replayed(usize),
+    SecretAlreadyReplaced,
+    WebhookSaved,
+    TestEventSent,
+    WebhookEnabled,
+    WebhookDisabled,
+    WebhookRemoved,
+    EventsReplayed(usize),
     /// Nothing was done, because the webhook is off.
-    IsOff,
+    NotSentWhileDisabled,
     /// Nothing was done, because there is no webhook.
-    IsGone,
-    ShopSet,
+    WebhookNotFound,
+    SettingsSaved,
     ParcelVoided,
     LabelReprinted,
     PasswordChanged,
     /// Nothing was done, because the session had ended; the form is filled in again.
     FormRestored,
     /// Nothing was done, because the session had ended; a button has no fields.
-    NothingDone,
+    ActionNotPerformed,
 }
 
 impl Flash {
@@ -48,8 +48,8 @@ impl Flash {
 
     /// Reads the message for a page. A message for another page, or from another version of the server, is ignored.
     pub(super) fn from_cookie(cookie: &str, path: &str) -> Option<Self> {
-        let kept = URL_SAFE_NO_PAD.decode(cookie).ok()?;
-        let (page, flash): (String, Self) = serde_json::from_slice(&kept).ok()?;
+        let bytes = URL_SAFE_NO_PAD.decode(cookie).ok()?;
+        let (page, flash): (String, Self) = serde_json::from_slice(&bytes).ok()?;
         (page == path).then_some(flash)
     }
 
@@ -68,46 +68,46 @@ impl Flash {
                 "The key has a new secret, and the old one no longer works. Put the new one into your shop now.",
                 "La clave tiene un secreto nuevo y el anterior ya no sirve. Ponga el nuevo en su tienda ahora.",
             ),
-            Self::KeyWasRevoked => language.pick(
+            Self::KeyAlreadyRevoked => language.pick(
                 "Nothing was changed: the key is revoked. Create a new one.",
                 "No se cambió nada: la clave está revocada. Cree otra.",
             ),
-            Self::KeyMadeBefore => language.pick(
+            Self::KeyAlreadyCreated => language.pick(
                 "Nothing was changed: this form has already created its key, whose secret was shown once. If you did not copy it, give the key a new secret.",
                 "No se cambió nada: ese formulario ya creó su clave, cuyo secreto se mostró una sola vez. Si no lo copió, dé a la clave un secreto nuevo.",
             ),
-            Self::SecretReplacedBefore => language.pick(
+            Self::SecretAlreadyReplaced => language.pick(
                 "Nothing was changed: a new secret was already created after you opened that form, and it was shown once. If you did not copy it, create another one.",
                 "No se cambió nada: ya se creó un secreto nuevo después de que abrió ese formulario, y se mostró una sola vez. Si no lo copió, cree otro.",
             ),
-            Self::WebhookSet => language.pick(
+            Self::WebhookSaved => language.pick(
                 "The webhook is saved and turned on.",
                 "El webhook se guardó y está activado.",
             ),
-            Self::TestSent => language.pick(
+            Self::TestEventSent => language.pick(
                 "A test event is on its way. Reload the page to see the result.",
                 "Un evento de prueba va en camino. Vuelva a cargar la página para ver el resultado.",
             ),
-            Self::Enabled => {
+            Self::WebhookEnabled => {
                 language.pick("The webhook is turned on.", "El webhook está activado.")
             }
-            Self::Disabled => language.pick(
+            Self::WebhookDisabled => language.pick(
                 "The webhook is turned off. Its events are held for 30 days.",
                 "El webhook está desactivado. Sus eventos se guardan durante 30 días.",
             ),
-            Self::Removed => language.pick(
+            Self::WebhookRemoved => language.pick(
                 "The webhook is removed. Undelivered events are held for 30 days.",
                 "El webhook se eliminó. Los eventos no entregados se guardan durante 30 días.",
             ),
-            Self::IsOff => language.pick(
+            Self::NotSentWhileDisabled => language.pick(
                 "Nothing was sent: the webhook is turned off. Turn it on first.",
                 "No se envió nada: el webhook está desactivado. Actívelo primero.",
             ),
-            Self::IsGone => language.pick(
+            Self::WebhookNotFound => language.pick(
                 "Nothing was changed: the webhook no longer exists. Set one up first.",
                 "No se cambió nada: el webhook ya no existe. Configure uno primero.",
             ),
-            Self::ShopSet => language.pick("Saved.", "Guardado."),
+            Self::SettingsSaved => language.pick("Saved.", "Guardado."),
             Self::ParcelVoided => language.pick(
                 "The order is voided, and its label can no longer be used.",
                 "El pedido se anuló y su etiqueta ya no se puede usar.",
@@ -124,17 +124,17 @@ impl Flash {
                 "Your session had ended, so nothing was sent. The form is as you filled it in: check it and send it.",
                 "Su sesión había terminado, así que no se envió nada. El formulario está como lo llenó: revíselo y envíelo.",
             ),
-            Self::NothingDone => language.pick(
+            Self::ActionNotPerformed => language.pick(
                 "Your session had ended, so nothing was done. Press the button again.",
                 "Su sesión había terminado, así que no se hizo nada. Presione el botón de nuevo.",
             ),
-            Self::Replayed(0) => {
+            Self::EventsReplayed(0) => {
                 language.pick("There was nothing to send again.", "No había nada que reenviar.")
             }
-            Self::Replayed(1) => {
+            Self::EventsReplayed(1) => {
                 language.pick("One event is sent again.", "Se reenvía un evento.")
             }
-            Self::Replayed(events) => {
+            Self::EventsReplayed(events) => {
                 return match language {
                     Language::En => format!("{events} events are sent again."),
                     Language::Es => format!("Se reenvían {events} eventos."),

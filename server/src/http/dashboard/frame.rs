@@ -15,7 +15,7 @@ use super::flash::Flash;
 use crate::{
     clock::Millis,
     domain::Refusal,
-    http::{Refused, answer},
+    http::{HttpRefusal, answer},
 };
 
 /// The sections of the dashboard.
@@ -72,12 +72,12 @@ pub(super) struct Frame {
     pub(super) other: Language,
     pub(super) other_name: &'static str,
     pub(super) other_link: String,
-    pub(super) member: Option<Signed>,
+    pub(super) member: Option<MemberFrame>,
     pub(super) flash: Option<String>,
 }
 
 /// The parts of a frame that only signed-in users see.
-pub(super) struct Signed {
+pub(super) struct MemberFrame {
     pub(super) account: String,
     pub(super) form: String,
     pub(super) tabs: Vec<Tab>,
@@ -86,27 +86,30 @@ pub(super) struct Signed {
 pub(super) struct Tab {
     pub(super) path: &'static str,
     pub(super) name: &'static str,
-    pub(super) here: bool,
+    pub(super) is_current: bool,
 }
 
 impl Frame {
-    pub(super) fn new(language: Language, here: &str) -> Self {
+    pub(super) fn new(language: Language, url: &str) -> Self {
         let (other, other_name) = match language {
             Language::En => (Language::Es, "Español"),
             Language::Es => (Language::En, "English"),
         };
-        let join = if here.ends_with('?') { "" } else { "&" };
-        let other_link = format!("{here}{join}lang={}", other.code());
+        let join = if url.ends_with('?') { "" } else { "&" };
+        let other_link = format!("{url}{join}lang={}", other.code());
         Self { language, other, other_name, other_link, member: None, flash: None }
     }
 
-    pub(super) fn of_member(self, account: &str, form: &str, section: Section) -> Self {
+    pub(super) fn for_member(self, account: &str, form: &str, section: Section) -> Self {
         let language = self.language;
-        let tab =
-            |tab: Section| Tab { path: tab.path(), name: tab.name(language), here: tab == section };
+        let tab = |tab: Section| Tab {
+            path: tab.path(),
+            name: tab.name(language),
+            is_current: tab == section,
+        };
         let tabs = Section::ALL.into_iter().map(tab).collect();
-        let signed = Signed { account: account.to_owned(), form: form.to_owned(), tabs };
-        Self { member: Some(signed), ..self }
+        let member = MemberFrame { account: account.to_owned(), form: form.to_owned(), tabs };
+        Self { member: Some(member), ..self }
     }
 
     /// Adds the message about what was just done.
@@ -121,7 +124,7 @@ impl Frame {
 
     /// Returns the token that the page's forms hold.
     pub(super) fn form(&self) -> &str {
-        self.member.as_ref().map_or("", |signed| &signed.form)
+        self.member.as_ref().map_or("", |member| &member.form)
     }
 
     pub(super) fn environment(&self, environment: Environment) -> &'static str {
@@ -134,8 +137,8 @@ impl Frame {
 
 /// A point in time, formatted for people and for machines.
 pub(super) struct Moment {
-    pub(super) machine: String,
-    pub(super) words: String,
+    pub(super) iso: String,
+    pub(super) text: String,
 }
 
 impl Moment {
@@ -144,8 +147,8 @@ impl Moment {
     }
 
     pub(super) fn new(at: DateTime<Utc>) -> Self {
-        let words = at.format("%Y-%m-%d %H:%M").to_string();
-        Self { machine: parcelo::model::time::to_text(at), words }
+        let text = at.format("%Y-%m-%d %H:%M").to_string();
+        Self { iso: parcelo::model::time::to_text(at), text }
     }
 }
 
@@ -214,7 +217,7 @@ impl Notice {
             ),
             ErrorCode::RateLimitExceeded => (
                 language.pick("Too many attempts", "Demasiados intentos"),
-                waits(language, refusal.retry_after.unwrap_or(1)),
+                wait_text(language, refusal.retry_after.unwrap_or(1)),
             ),
             _ => (
                 language.pick("Something went wrong", "Algo salió mal"),
@@ -225,7 +228,7 @@ impl Notice {
     }
 }
 
-fn waits(language: Language, seconds: u32) -> String {
+fn wait_text(language: Language, seconds: u32) -> String {
     match language {
         Language::En => format!("Wait {seconds} s, then reload the page."),
         Language::Es => format!("Espere {seconds} s y vuelva a cargar la página."),
@@ -233,17 +236,17 @@ fn waits(language: Language, seconds: u32) -> String {
 }
 
 /// Renders a page as an answer.
-pub(super) fn page(page: &impl Template) -> Result<Response, Refused> {
+pub(super) fn page(page: &impl Template) -> Result<Response, HttpRefusal> {
     let html = page.render().map_err(|error| {
         tracing::error!(%error, "a page could not be written");
-        Refused::from(ErrorCode::InternalError)
+        HttpRefusal::from(ErrorCode::InternalError)
     })?;
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 
 /// Renders a page with a form that cannot be accepted as it was filled in.
-pub(super) fn invalid_form(form: &impl Template) -> Result<Response, Refused> {
+pub(super) fn invalid_form(form: &impl Template) -> Result<Response, HttpRefusal> {
     let mut response = page(form)?;
-    *response.status_mut() = answer::status_of(ErrorCode::ValidationFailed);
+    *response.status_mut() = answer::http_status(ErrorCode::ValidationFailed);
     Ok(response)
 }

@@ -6,7 +6,7 @@ use parcelo::Environment;
 use url::form_urlencoded;
 
 use super::{
-    FOLDER,
+    PATH_PREFIX,
     fields::{Fields, TOKEN},
     frame::Section,
 };
@@ -51,29 +51,29 @@ impl FormPage {
 
 /// A page and the fields that were filled in there.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Interrupted {
+pub(super) struct InterruptedPage {
     /// An address of the dashboard; empty for the overview.
     pub(super) next: String,
     /// The form's fields as a browser encodes them.
     pub(super) filled: String,
 }
 
-impl Interrupted {
+impl InterruptedPage {
     /// Keeps a page that was requested.
     pub(super) fn page(address: &str) -> Self {
         let address = address.trim_end_matches('?');
-        let next = if is_own_page(address) && address != FOLDER { address } else { "" };
+        let next = if is_dashboard_url(address) && address != PATH_PREFIX { address } else { "" };
         Self { next: next.to_owned(), filled: String::new() }
     }
 
     /// Keeps a form that was sent to this path.
     pub(super) fn form(path: &str, fields: &Fields) -> Self {
-        let page = Self::page(page_of_form(path));
+        let page = Self::page(form_page_path(path));
         // A page's buttons are forms too, but have no text fields.
         let is_button = path.starts_with(&page.next) && path != page.next;
         let encoded = fields.encoded(TOKEN);
-        let is_of_page = form_page(&page.next).is_some() || is_parcel(&page.next);
-        let is_kept = !is_button && is_of_page && encoded.len() <= MAX_FILLED_BYTES;
+        let has_form = form_page(&page.next).is_some() || is_parcel(&page.next);
+        let is_kept = !is_button && has_form && encoded.len() <= MAX_FILLED_BYTES;
         Self { filled: if is_kept { encoded } else { String::new() }, ..page }
     }
 
@@ -97,7 +97,7 @@ impl Interrupted {
 
     /// Returns the address to which the browser goes after signing in.
     pub(super) fn address(&self) -> &str {
-        if self.next.is_empty() { FOLDER } else { &self.next }
+        if self.next.is_empty() { PATH_PREFIX } else { &self.next }
     }
 
     /// Returns `true` for a button of a parcel's page, which has no text fields.
@@ -113,7 +113,7 @@ impl Interrupted {
 }
 
 /// Returns the page with the form that is sent to a path.
-fn page_of_form(path: &str) -> &str {
+fn form_page_path(path: &str) -> &str {
     if path == Section::Keys.path() {
         return FormPage::NewKey.path();
     }
@@ -142,14 +142,19 @@ fn is_parcel(address: &str) -> bool {
 
 /// Returns `true` for an address of the dashboard and nothing else: browsers read `//host`, `/\host` and addresses with
 /// control characters as other sites.
-fn is_own_page(address: &str) -> bool {
-    let Some(below) = address.strip_prefix(FOLDER) else { return false };
+fn is_dashboard_url(address: &str) -> bool {
+    let Some(below) = address.strip_prefix(PATH_PREFIX) else { return false };
     let path = below.split('?').next().unwrap_or_default();
     let is_below = below.is_empty() || below.starts_with(['/', '?']);
-    let is_plain = address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
-    let is_straight = !path.contains("//") && !path.split('/').any(|part| part.starts_with('.'));
-    let is_of_a_visit = !path.starts_with("/sign-");
-    address.len() <= MAX_ADDRESS_BYTES && is_below && is_plain && is_straight && is_of_a_visit
+    let is_printable = address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    let has_no_traversal =
+        !path.contains("//") && !path.split('/').any(|part| part.starts_with('.'));
+    let is_not_sign_in = !path.starts_with("/sign-");
+    address.len() <= MAX_ADDRESS_BYTES
+        && is_below
+        && is_printable
+        && has_no_traversal
+        && is_not_sign_in
 }
 
 #[cfg(test)]
@@ -182,9 +187,9 @@ mod tests {
             (&long, false),
         ];
         for (address, is_kept) in table {
-            let interrupted = Interrupted::page(address);
+            let interrupted = InterruptedPage::page(address);
             assert_eq!(interrupted.next == address && !address.is_empty(), is_kept, "{address:?}");
-            assert!(is_kept || interrupted.address() == FOLDER, "{address:?}");
+            assert!(is_kept || interrupted.address() == PATH_PREFIX, "{address:?}");
         }
     }
 
@@ -212,7 +217,7 @@ mod tests {
             ("/dashboard/sign-out", "", None),
         ];
         for (path, next, page) in table {
-            let interrupted = Interrupted::form(path, &sent);
+            let interrupted = InterruptedPage::form(path, &sent);
             assert_eq!(interrupted.next, next, "{path}");
             let form = interrupted.filled_form();
             assert_eq!(form.as_ref().map(|(page, _)| *page), page, "{path}");
@@ -227,7 +232,8 @@ mod tests {
     #[test]
     fn what_is_too_long_to_carry_along_is_left_out() {
         let sent = format!("name={}", "a".repeat(MAX_FILLED_BYTES));
-        let interrupted = Interrupted::form("/dashboard/settings", &Fields::parse(sent.as_bytes()));
+        let interrupted =
+            InterruptedPage::form("/dashboard/settings", &Fields::parse(sent.as_bytes()));
         assert_eq!(
             (interrupted.next.as_str(), interrupted.filled_form().is_none()),
             ("/dashboard/settings", true)
@@ -235,12 +241,12 @@ mod tests {
         let mut brought = form_urlencoded::Serializer::new(String::new());
         brought.append_pair(NEXT, "/dashboard/settings").append_pair(FILLED, &sent);
         let brought = Fields::parse(brought.finish().as_bytes());
-        assert_eq!(Interrupted::from_fields(&brought).filled, "");
+        assert_eq!(InterruptedPage::from_fields(&brought).filled, "");
     }
 
     #[test]
     fn the_address_of_the_form_to_sign_in_names_the_page() {
-        let page = |address| Interrupted::page(address).sign_in_address("/dashboard/sign-in");
+        let page = |address| InterruptedPage::page(address).sign_in_address("/dashboard/sign-in");
         assert_eq!(page("/dashboard"), "/dashboard/sign-in");
         assert_eq!(
             page("/dashboard/parcels?page=2&from=2026-01-01"),

@@ -37,7 +37,7 @@ pub(super) struct NewKeyForm {
 
 impl KeyForm {
     /// Returns the form before anything is filled in.
-    pub(super) fn blank(once: Ulid) -> Self {
+    pub(super) fn empty(once: Ulid) -> Self {
         let fields = format!("environment=sandbox&countries=all&once={once}");
         Self::from_fields(&Fields::parse(fields.as_bytes()))
     }
@@ -94,8 +94,8 @@ impl KeyForm {
         supported: &Destinations,
         language: Language,
     ) -> Result<Countries, Cow<'static, str>> {
-        let is_blank = words(&self.codes).next().is_none();
-        let has_star = words(&self.codes).any(|word| word == "*");
+        let is_blank = split_words(&self.codes).next().is_none();
+        let has_star = split_words(&self.codes).any(|word| word == "*");
         match self.countries.as_str() {
             "all" if is_blank => Ok(Countries::All),
             "some" if !has_star => self.listed_countries(supported, language),
@@ -116,7 +116,7 @@ impl KeyForm {
         language: Language,
     ) -> Result<Countries, Cow<'static, str>> {
         let mut all = Vec::new();
-        for word in words(&self.codes) {
+        for word in split_words(&self.codes) {
             let country = CountryCode::parse(&word.to_ascii_uppercase()).ok();
             let country = country.filter(|country| supported.supports(*country));
             let country = country.ok_or_else(|| {
@@ -124,7 +124,7 @@ impl KeyForm {
                     "“{word}” is not the code of a supported country: enter codes such as EC, MX.",
                     "“{word}” no es el código de un país admitido: escriba códigos como EC, MX.",
                 );
-                naming(word, text)
+                fault_with_word(word, text)
             })?;
             if !all.contains(&country) {
                 all.push(country);
@@ -147,10 +147,10 @@ impl KeyForm {
                     "“{word}” is not an IP address or network: enter them as 203.0.113.7 or 203.0.113.0/24, one per line.",
                     "“{word}” no es una dirección IP ni una red: escríbalas como 203.0.113.7 o 203.0.113.0/24, una por línea.",
                 );
-                naming(word, text)
+                fault_with_word(word, text)
             })
         };
-        let all: Vec<_> = words(&self.addresses).map(network).collect::<Result<_, _>>()?;
+        let all: Vec<_> = split_words(&self.addresses).map(network).collect::<Result<_, _>>()?;
         if all.len() > MAX_IP_ADDRESSES {
             let text = language.pick(
                 "Enter at most 50 IP addresses or networks.",
@@ -163,7 +163,7 @@ impl KeyForm {
 }
 
 /// Returns a text with the invalid word in it, or with the beginning of a long word.
-fn naming(word: &str, text: &str) -> Cow<'static, str> {
+fn fault_with_word(word: &str, text: &str) -> Cow<'static, str> {
     let shown: String = word.chars().take(60).collect();
     text.replace("{word}", &shown).into()
 }
@@ -181,7 +181,7 @@ fn name_fault(code: &FaultCode, language: Language) -> &'static str {
     }
 }
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
+fn split_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|word| !word.is_empty())
 }
 

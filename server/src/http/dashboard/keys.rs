@@ -12,7 +12,7 @@ use ulid::Ulid;
 
 use super::{
     auth::{SignedIn, SubmittedForm},
-    context::go_to,
+    context::redirect_with_flash,
     fields::Fields,
     flash::Flash,
     frame::{Frame, Moment, Section, invalid_form, page},
@@ -24,12 +24,12 @@ use crate::{
     clock::Millis,
     domain::{
         ApiKeyRecord,
-        activity::begin_of,
+        activity::day_start,
         audit::Actor,
         credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
         key_uses::LastUses,
     },
-    http::{Api, Refused},
+    http::{Api, HttpRefusal},
     service::Rotation,
 };
 
@@ -49,12 +49,12 @@ struct Key {
     id: String,
     name: String,
     environment: Environment,
-    shown: String,
+    masked_secret: String,
     countries: String,
     addresses: Vec<String>,
     created: Moment,
     /// The day of the key's last use.
-    used: Option<String>,
+    last_used: Option<String>,
     old_until: Option<Moment>,
     revoked: Option<Moment>,
 }
@@ -69,11 +69,11 @@ struct NewKey {
 
 #[derive(Template)]
 #[template(path = "dashboard/rotate.html")]
-struct Rotate {
+struct RotatePage {
     frame: Frame,
     key: Key,
     /// The token that identifies the secret to replace.
-    seen: String,
+    secret_token: String,
     overlaps: [Overlap; 4],
     fault: Option<&'static str>,
 }
@@ -104,17 +104,17 @@ const OVERLAPS: [Overlap; 4] = [
 
 #[derive(Template)]
 #[template(path = "dashboard/revoke.html")]
-struct Revoke {
+struct RevokePage {
     frame: Frame,
     key: Key,
 }
 
-impl Rotate {
+impl RotatePage {
     fn new(api: &Api, member: &SignedIn, record: &ApiKeyRecord) -> Self {
         Self {
             frame: member.frame(Section::Keys),
             key: Key::new(record, api.service.now()),
-            seen: api.service.form_token(record.hash),
+            secret_token: api.service.form_token(record.hash),
             overlaps: OVERLAPS,
             fault: None,
         }
@@ -128,19 +128,19 @@ impl Key {
             id: record.id.clone(),
             name: record.name.clone(),
             environment,
-            shown: format!("{}…{}", environment.key_prefix(), record.last4),
+            masked_secret: format!("{}…{}", environment.key_prefix(), record.last4),
             countries: record.scope.countries.to_wire().join(", "),
             addresses: record.scope.ip_list.iter().map(ToString::to_string).collect(),
             created: Moment::from_millis(record.created_at),
-            used: None,
+            last_used: None,
             old_until: record.old_secret_until(now).map(Moment::from_millis),
             revoked: record.revoked_at.map(Moment::from_millis),
         }
     }
 
     fn with_last_use(self, uses: &LastUses, record: &ApiKeyRecord) -> Self {
-        let day = uses.get(&record.row).map(|day| begin_of(*day).to_utc().date_naive());
-        Self { used: day.map(|day| day.to_string()), ..self }
+        let day = uses.get(&record.row).map(|day| day_start(*day).to_utc().date_naive());
+        Self { last_used: day.map(|day| day.to_string()), ..self }
     }
 }
 
@@ -149,13 +149,14 @@ pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
     member: SignedIn,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let records = api.service.store().keys_of(member.session.account).await?;
-    let asked = pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
+    let requested =
+        pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
     let last = u32::try_from(records.len().div_ceil(KEYS_PER_PAGE)).unwrap_or(u32::MAX).max(1);
-    let number = asked.min(last);
+    let number = requested.min(last);
     let shown = records.iter().skip(pagination::offset(number, KEYS_PER_PAGE)).take(KEYS_PER_PAGE);
-    let uses = api.service.key_uses_of(member.session.account).await?;
+    let uses = api.service.key_uses(member.session.account).await?;
     let now = api.service.now();
     page(&Keys {
         frame: member.frame(Section::Keys),
@@ -167,9 +168,12 @@ pub(super) async fn list(
 }
 
 /// Shows an empty form, or restores the form that the end of a session interrupted.
-pub(super) async fn blank(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
-    let blank = || KeyForm::blank(api.service.fresh_id());
-    let form = member.context.typed.as_ref().map_or_else(blank, KeyForm::from_fields);
+pub(super) async fn new_form(
+    State(api): State<Api>,
+    member: SignedIn,
+) -> Result<Response, HttpRefusal> {
+    let empty = || KeyForm::empty(api.service.new_form_id());
+    let form = member.context.restored_form.as_ref().map_or_else(empty, KeyForm::from_fields);
     page(&NewKey { frame: member.frame(Section::Keys), form, faults: Vec::new() })
 }
 
@@ -177,36 +181,36 @@ pub(super) async fn blank(State(api): State<Api>, member: SignedIn) -> Result<Re
 pub(super) async fn create(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let form = KeyForm::from_fields(&fields);
-    let wanted = match form.check(&api.service.settings().destinations, member.language()) {
-        Ok(wanted) => wanted,
+    let new_key = match form.check(&api.service.settings().destinations, member.language()) {
+        Ok(new_key) => new_key,
         Err(faults) => {
             return invalid_form(&NewKey { frame: member.frame(Section::Keys), form, faults });
         }
     };
     let once = Ulid::from_string(&form.once).map_err(|_| ErrorCode::FormNotAccepted)?;
     let scope = ApiKeyScope {
-        tenant: member.tenant(wanted.environment),
+        tenant: member.tenant(new_key.environment),
         account: member.session.name.clone(),
-        countries: wanted.countries,
-        ip_list: wanted.addresses,
+        countries: new_key.countries,
+        ip_list: new_key.addresses,
         rate_limit: None,
     };
     let next = Section::Keys.path();
-    match api.service.issue_key_once(once, wanted.name.clone(), scope).await? {
-        Some(key) => secret_page::show(member, (Some(&wanted.name), key.secret()), None, next),
-        None => Ok(go_to(next, Flash::KeyMadeBefore)),
+    match api.service.issue_key_once(once, new_key.name.clone(), scope).await? {
+        Some(key) => secret_page::show(member, (Some(&new_key.name), key.secret()), None, next),
+        None => Ok(redirect_with_flash(next, Flash::KeyAlreadyCreated)),
     }
 }
 
 /// Asks whether to rotate a key's secret, and how long the old secret may keep working.
-pub(super) async fn ask_rotation(
+pub(super) async fn confirm_rotation(
     State(api): State<Api>,
     Path(id): Path<String>,
     member: SignedIn,
-) -> Result<Response, Refused> {
-    page(&Rotate::new(&api, &member, &find(&api, &member, &id).await?))
+) -> Result<Response, HttpRefusal> {
+    page(&RotatePage::new(&api, &member, &find(&api, &member, &id).await?))
 }
 
 /// Gives a key a new secret and shows it, unless the secret has changed since the form was shown.
@@ -214,42 +218,42 @@ pub(super) async fn rotate(
     State(api): State<Api>,
     Path(id): Path<String>,
     SubmittedForm { member, fields }: SubmittedForm,
-) -> Result<Response, Refused> {
-    let found = find(&api, &member, &id).await?;
-    let given = fields.text("overlap");
-    let offered = |overlap: &&Overlap| overlap.seconds.to_string() == given;
-    let Some(overlap) = OVERLAPS.iter().find(offered) else {
+) -> Result<Response, HttpRefusal> {
+    let key = find(&api, &member, &id).await?;
+    let choice = fields.text("overlap");
+    let is_chosen = |overlap: &&Overlap| overlap.seconds.to_string() == choice;
+    let Some(overlap) = OVERLAPS.iter().find(is_chosen) else {
         let fault = Some(member.language().pick(
             "Choose one of the times below for the old secret to keep working.",
             "Elija abajo durante cuánto tiempo sigue sirviendo el secreto anterior.",
         ));
-        return invalid_form(&Rotate { fault, ..Rotate::new(&api, &member, &found) });
+        return invalid_form(&RotatePage { fault, ..RotatePage::new(&api, &member, &key) });
     };
     let next = Section::Keys.path();
-    if found.revoked_at.is_none() && !api.service.is_form_token(found.hash, fields.text("seen")) {
-        return Ok(go_to(next, Flash::SecretReplacedBefore));
+    if key.revoked_at.is_none() && !api.service.is_form_token(key.hash, fields.text("seen")) {
+        return Ok(redirect_with_flash(next, Flash::SecretAlreadyReplaced));
     }
-    let (issuer, seen) = (api.service.issuer(Actor::Session), Some(found.hash));
-    match issuer.rotate(&found.id, overlap.seconds, seen, api.service.now()).await? {
+    let (issuer, expected_secret) = (api.service.issuer(Actor::Session), Some(key.hash));
+    match issuer.rotate(&key.id, overlap.seconds, expected_secret, api.service.now()).await? {
         Rotation::Done(key, record) => {
-            let is_over = overlap.seconds == 0;
-            let flash = if is_over { Flash::KeyRotatedAtOnce } else { Flash::KeyRotated };
+            let is_immediate = overlap.seconds == 0;
+            let flash = if is_immediate { Flash::KeyRotatedAtOnce } else { Flash::KeyRotated };
             secret_page::show(member, (Some(&record.name), key.secret()), Some(flash), next)
         }
-        Rotation::Revoked => Ok(go_to(next, Flash::KeyWasRevoked)),
-        Rotation::Superseded => Ok(go_to(next, Flash::SecretReplacedBefore)),
+        Rotation::Revoked => Ok(redirect_with_flash(next, Flash::KeyAlreadyRevoked)),
+        Rotation::Superseded => Ok(redirect_with_flash(next, Flash::SecretAlreadyReplaced)),
         Rotation::Unknown => Err(ErrorCode::NotFound.into()),
     }
 }
 
 /// Asks whether to revoke a key.
-pub(super) async fn ask(
+pub(super) async fn confirm_revocation(
     State(api): State<Api>,
     Path(id): Path<String>,
     member: SignedIn,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let key = Key::new(&find(&api, &member, &id).await?, api.service.now());
-    page(&Revoke { frame: member.frame(Section::Keys), key })
+    page(&RevokePage { frame: member.frame(Section::Keys), key })
 }
 
 /// Revokes a key.
@@ -257,14 +261,14 @@ pub(super) async fn revoke(
     State(api): State<Api>,
     Path(id): Path<String>,
     SubmittedForm { member, .. }: SubmittedForm,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let key = find(&api, &member, &id).await?;
     api.service.revoke_key(&key.id, Actor::Session).await?;
-    Ok(go_to(Section::Keys.path(), Flash::KeyRevoked))
+    Ok(redirect_with_flash(Section::Keys.path(), Flash::KeyRevoked))
 }
 
-async fn find(api: &Api, member: &SignedIn, id: &str) -> Result<ApiKeyRecord, Refused> {
+async fn find(api: &Api, member: &SignedIn, id: &str) -> Result<ApiKeyRecord, HttpRefusal> {
     let found: Option<ApiKeyRecord> = api.service.store().credential(id).await?;
-    let own = found.filter(|key| key.scope.tenant.account == member.session.account);
-    own.ok_or_else(|| ErrorCode::NotFound.into())
+    let owned = found.filter(|key| key.scope.tenant.account == member.session.account);
+    owned.ok_or_else(|| ErrorCode::NotFound.into())
 }

@@ -7,39 +7,40 @@ use axum::{
 };
 use parcelo::{ErrorCode, LabelFormat};
 
-use super::{auth::SignedIn, fields::Fields, search::Search, webhooks::environment_of};
+use super::{auth::SignedIn, fields::Fields, search::Search, webhooks::parse_environment};
 use crate::{
-    http::{Api, Refused},
+    http::{Api, HttpRefusal},
     service::LabelBatch,
 };
 
 /// Sends the labels of the parcels on a page of the list, except for voided orders.
-pub(super) async fn of_page(
+pub(super) async fn page_labels(
     State(api): State<Api>,
     Path(file): Path<String>,
     RawQuery(query): RawQuery,
     member: SignedIn,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let fields = Fields::parse(query.unwrap_or_default().as_bytes());
     let search = Search::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
     let tenant = member.tenant(search.environment);
-    let labels = api.service.labels_of_page(tenant, &search.query(), format_of(&file)?).await?;
-    Ok(as_file(labels, "labels"))
+    let labels =
+        api.service.draw_page_labels(tenant, &search.query(), parse_format(&file)?).await?;
+    Ok(file_response(labels, "labels"))
 }
 
 /// Sends the labels of all parcels under an air waybill.
-pub(super) async fn of_manifest(
+pub(super) async fn manifest_labels(
     State(api): State<Api>,
     Path((environment, awb, file)): Path<(String, String, String)>,
     member: SignedIn,
-) -> Result<Response, Refused> {
-    let tenant = member.tenant(environment_of(&environment)?);
-    let labels = api.service.labels_under(tenant, &awb, format_of(&file)?).await?;
-    Ok(as_file(labels, &format!("labels-{awb}")))
+) -> Result<Response, HttpRefusal> {
+    let tenant = member.tenant(parse_environment(&environment)?);
+    let labels = api.service.draw_manifest_labels(tenant, &awb, parse_format(&file)?).await?;
+    Ok(file_response(labels, &format!("labels-{awb}")))
 }
 
 /// Returns the format that `labels.pdf` or `labels.zpl` names.
-fn format_of(file: &str) -> Result<LabelFormat, ErrorCode> {
+fn parse_format(file: &str) -> Result<LabelFormat, ErrorCode> {
     match file {
         "labels.pdf" => Ok(LabelFormat::Pdf),
         "labels.zpl" => Ok(LabelFormat::Zpl),
@@ -47,7 +48,7 @@ fn format_of(file: &str) -> Result<LabelFormat, ErrorCode> {
     }
 }
 
-fn as_file(LabelBatch { format, bytes }: LabelBatch, name: &str) -> Response {
+fn file_response(LabelBatch { format, bytes }: LabelBatch, name: &str) -> Response {
     let disposition = format!("attachment; filename=\"{name}.{}\"", format.extension());
     let headers = [
         (header::CONTENT_TYPE, format.content_type().to_owned()),

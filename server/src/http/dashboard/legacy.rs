@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{
     domain::legacy::DailyUsage,
-    http::{Api, Refused},
-    wording::in_words,
+    http::{Api, HttpRefusal},
+    wording::format_date,
 };
 
 #[derive(Template)]
@@ -23,13 +23,16 @@ struct Legacy {
 }
 
 /// Shows requests by day and key.
-pub(super) async fn list(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
-    let era = &api.service.settings().legacy;
-    let date = |at: crate::clock::Millis| in_words(at.to_utc().date_naive(), member.language());
+pub(super) async fn list(
+    State(api): State<Api>,
+    member: SignedIn,
+) -> Result<Response, HttpRefusal> {
+    let schedule = &api.service.settings().legacy;
+    let date = |at: crate::clock::Millis| format_date(at.to_utc().date_naive(), member.language());
     page(&Legacy {
-        uses: api.service.legacy_uses_of(member.session.account).await?,
-        deprecated: date(era.deprecated),
-        sunset: era.sunset.map(date),
+        uses: api.service.legacy_usage(member.session.account).await?,
+        deprecated: date(schedule.deprecated),
+        sunset: schedule.sunset.map(date),
         frame: member.frame(Section::Legacy),
     })
 }

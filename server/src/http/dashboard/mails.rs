@@ -5,16 +5,16 @@ use parcelo::Language;
 
 use super::{
     auth::{SignedIn, SubmittedForm},
-    context::go_to,
+    context::redirect_with_flash,
     flash::Flash,
     frame::{Moment, Section},
 };
 use crate::{
     domain::{
         audit::Actor,
-        mail::{Dropped, LoggedMail, MailKind, MailRecipient, MailStatus, MailsOff},
+        mail::{DisabledMailKinds, DropReason, LoggedMail, MailKind, MailRecipient, MailStatus},
     },
-    http::{Api, Refused},
+    http::{Api, HttpRefusal},
 };
 
 /// A kind of e-mail that can be switched off and on.
@@ -26,16 +26,19 @@ pub(super) struct Choice {
 
 /// One of a parcel's e-mails.
 pub(super) struct MailLine {
-    pub(super) what: &'static str,
-    pub(super) to: &'static str,
-    pub(super) became: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) recipient: &'static str,
+    pub(super) outcome: &'static str,
     pub(super) is_fault: bool,
     pub(super) at: Moment,
 }
 
 /// Returns the account's choices, or `None` if the server sends no e-mails.
-pub(super) async fn choices(api: &Api, member: &SignedIn) -> Result<Option<Vec<Choice>>, Refused> {
-    if !api.service.sends_mails() {
+pub(super) async fn choices(
+    api: &Api,
+    member: &SignedIn,
+) -> Result<Option<Vec<Choice>>, HttpRefusal> {
+    if !api.service.is_mail_enabled() {
         return Ok(None);
     }
     let off = api.service.store().mails_off(member.session.account).await?;
@@ -51,26 +54,29 @@ pub(super) async fn choices(api: &Api, member: &SignedIn) -> Result<Option<Vec<C
 pub(super) async fn set(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let is_off = |kind: &MailKind| !fields.all("kind").any(|code| code == kind.code());
-    let off = MailKind::ALL.into_iter().filter(is_off).fold(MailsOff::default(), MailsOff::with);
+    let off = MailKind::ALL
+        .into_iter()
+        .filter(is_off)
+        .fold(DisabledMailKinds::default(), DisabledMailKinds::with);
     let (store, account) = (api.service.store(), member.session.account);
     // A form that changes nothing is not recorded in the audit log.
     if store.mails_off(account).await? != off {
         store.set_mails_off(account, off, &Actor::Session.at(api.service.now())).await?;
     }
-    Ok(go_to(Section::Settings.path(), Flash::ShopSet))
+    Ok(redirect_with_flash(Section::Settings.path(), Flash::SettingsSaved))
 }
 
 impl MailLine {
     pub(super) fn new(mail: &LoggedMail, language: Language) -> Self {
         Self {
-            what: kind_name(mail.kind, language),
-            to: match mail.recipient {
+            kind: kind_name(mail.kind, language),
+            recipient: match mail.recipient {
                 MailRecipient::Receiver => language.pick("to the receiver", "al destinatario"),
                 MailRecipient::Sender => language.pick("to the sender", "al remitente"),
             },
-            became: became(mail.status, language),
+            outcome: outcome_text(mail.status, language),
             is_fault: matches!(mail.status, MailStatus::Bounced | MailStatus::GivenUp),
             at: Moment::from_millis(mail.at),
         }
@@ -88,7 +94,7 @@ fn kind_name(kind: MailKind, language: Language) -> &'static str {
     }
 }
 
-fn became(status: MailStatus, language: Language) -> &'static str {
+fn outcome_text(status: MailStatus, language: Language) -> &'static str {
     match status {
         MailStatus::Waiting => language.pick("not sent yet", "aún sin enviar"),
         MailStatus::Sent => language.pick("sent", "enviado"),
@@ -98,30 +104,30 @@ fn became(status: MailStatus, language: Language) -> &'static str {
             "failed: the mail server did not take it",
             "falló: el servidor de correo no lo aceptó",
         ),
-        MailStatus::Dropped(why) => match why {
-            Dropped::Superseded => language.pick(
+        MailStatus::Dropped(reason) => match reason {
+            DropReason::Superseded => language.pick(
                 "not sent: the parcel had moved on",
                 "no se envió: el paquete ya había avanzado",
             ),
-            Dropped::Older => language.pick(
+            DropReason::Older => language.pick(
                 "not sent: the parcel is from before e-mails were switched on",
                 "no se envió: el paquete es anterior a la activación de los correos",
             ),
-            Dropped::NoAddress => language.pick(
+            DropReason::NoAddress => language.pick(
                 "not sent: the order has no address",
                 "no se envió: el pedido no tiene dirección",
             ),
-            Dropped::OptedOut => language.pick(
+            DropReason::OptedOut => language.pick(
                 "not sent: unsubscribed, or the address does not exist",
                 "no se envió: la dirección se dio de baja o no existe",
             ),
-            Dropped::SwitchedOff => language
+            DropReason::SwitchedOff => language
                 .pick("not sent: switched off in Settings", "no se envió: desactivado en Ajustes"),
-            Dropped::NotAllowed => language.pick(
+            DropReason::NotAllowed => language.pick(
                 "not sent: the sandbox may not write to this address",
                 "no se envió: el entorno de pruebas no puede escribir a esta dirección",
             ),
-            Dropped::TooMany => language.pick(
+            DropReason::TooMany => language.pick(
                 "not sent: too many e-mails to the address, or of the account",
                 "no se envió: demasiados correos a esa dirección o de esta cuenta",
             ),

@@ -39,7 +39,7 @@ use axum::{
 use super::area::{AddressLimit, Area, Policy, Principal, ResponseStyle, not_found};
 
 /// Path prefix of the dashboard's pages.
-const FOLDER: &str = "/dashboard";
+const PATH_PREFIX: &str = "/dashboard";
 
 /// The style sheet of the public page, with the rules that only the dashboard needs.
 const STYLE: &str = concat!(
@@ -51,7 +51,7 @@ const ICON: &str = include_str!("../../../templates/dashboard/icon.svg");
 
 /// Sends a browser to the dashboard.
 pub(super) async fn redirect() -> Redirect {
-    Redirect::to(FOLDER)
+    Redirect::to(PATH_PREFIX)
 }
 
 /// Returns the dashboard's routes. Refusals are pages too, even for unknown paths.
@@ -62,30 +62,33 @@ pub(super) fn area() -> Area {
         metrics_name: "Dashboard",
     };
     Area::new(policy)
-        .map_routes(|routes| routes.nest(FOLDER, Router::new().fallback(not_found)))
+        .map_routes(|routes| routes.nest(PATH_PREFIX, Router::new().fallback(not_found)))
         .route("/dashboard", get(overview::show))
         .route("/dashboard/", get(redirect))
         .route("/dashboard/style.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))
         .route("/dashboard/icon.svg", get(|| async { file("image/svg+xml", ICON) }))
-        .route("/dashboard/sign-in", get(sign_in::page).post(sign_in::enter))
-        .route("/dashboard/sign-out", post(sign_in::leave))
+        .route("/dashboard/sign-in", get(sign_in::page).post(sign_in::sign_in))
+        .route("/dashboard/sign-out", post(sign_in::sign_out))
         .route("/dashboard/keys", get(keys::list).post(keys::create))
-        .route("/dashboard/keys/new", get(keys::blank))
-        .route("/dashboard/keys/{id}/rotate", get(keys::ask_rotation).post(keys::rotate))
-        .route("/dashboard/keys/{id}/revoke", get(keys::ask).post(keys::revoke))
-        .route("/dashboard/webhooks", get(webhooks::last_seen))
+        .route("/dashboard/keys/new", get(keys::new_form))
+        .route("/dashboard/keys/{id}/rotate", get(keys::confirm_rotation).post(keys::rotate))
+        .route("/dashboard/keys/{id}/revoke", get(keys::confirm_revocation).post(keys::revoke))
+        .route("/dashboard/webhooks", get(webhooks::redirect_to_last_environment))
         .route("/dashboard/webhooks/{environment}", get(webhooks::show).post(webhooks::set))
         .route(
             "/dashboard/webhooks/{environment}/{action}",
-            get(webhooks::back).post(webhooks::act),
+            get(webhooks::redirect_to_page).post(webhooks::perform_action),
         )
         .route("/dashboard/webhooks/{environment}/events/{event}", get(delivery::show))
         .route("/dashboard/parcels", get(parcels::list).post(parcels::search))
         .route("/dashboard/parcels.csv", get(parcels_csv::download))
-        .route("/dashboard/parcels/{file}", get(labels::of_page))
-        .route("/dashboard/manifests/{environment}/{awb}/{file}", get(labels::of_manifest))
-        .route("/dashboard/parcels/{environment}/{number}", get(parcel::show).post(parcel::act))
-        .route("/dashboard/parcels/{environment}/{number}/{file}", get(parcel::paper))
+        .route("/dashboard/parcels/{file}", get(labels::page_labels))
+        .route("/dashboard/manifests/{environment}/{awb}/{file}", get(labels::manifest_labels))
+        .route(
+            "/dashboard/parcels/{environment}/{number}",
+            get(parcel::show).post(parcel::perform_action),
+        )
+        .route("/dashboard/parcels/{environment}/{number}/{file}", get(parcel::download_document))
         .route("/dashboard/settings", get(settings::show).post(settings::set))
         .route("/dashboard/settings/password", post(settings::set_password))
         .route("/dashboard/settings/mails", post(mails::set))

@@ -15,10 +15,10 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        activity::{self, ParcelCount, begin_of, day_of},
+        activity::{self, ParcelCount, day_start, epoch_day},
         webhooks::DisabledBy,
     },
-    http::{Api, Refused},
+    http::{Api, HttpRefusal},
 };
 
 /// Number of days in the chart, today included.
@@ -36,8 +36,8 @@ const MAX_EXCEPTIONS: u32 = 100;
 #[template(path = "dashboard/overview.html")]
 struct Overview {
     frame: Frame,
-    disabled: Vec<DisabledWebhook>,
-    noticed: Vec<Noticed>,
+    disabled_webhooks: Vec<DisabledWebhook>,
+    alerts: Vec<Alert>,
     environments: Vec<Activity>,
     days: i64,
 }
@@ -45,13 +45,13 @@ struct Overview {
 /// A webhook that the server turned off, possibly unnoticed.
 struct DisabledWebhook {
     environment: Environment,
-    why: &'static str,
-    held: i64,
+    reason: &'static str,
+    held_events: i64,
     page: String,
 }
 
 /// Something that continues without help but needs attention.
-struct Noticed {
+struct Alert {
     environment: Environment,
     text: String,
     page: String,
@@ -75,37 +75,43 @@ struct Status {
 }
 
 /// Shows the last thirty days of both environments.
-pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
-    let last = day_of(api.service.now());
+pub(super) async fn show(
+    State(api): State<Api>,
+    member: SignedIn,
+) -> Result<Response, HttpRefusal> {
+    let last = epoch_day(api.service.now());
     let first = last - DAYS + 1;
     let mut environments = Vec::new();
     for environment in Environment::ALL {
-        let counted = api.service.activity_of(member.tenant(environment), first).await?;
+        let counts = api.service.parcel_counts(member.tenant(environment), first).await?;
         environments.push(Activity {
             environment,
-            total: counted.iter().map(|one| one.parcels).sum(),
-            statuses: statuses(&counted, &member, first),
-            chart: Chart::new(&counted, first..=last, member.language()),
+            total: counts.iter().map(|one| one.parcels).sum(),
+            statuses: statuses(&counts, &member, first),
+            chart: Chart::new(&counts, first..=last, member.language()),
         });
     }
     let frame = member.frame(Section::Overview);
-    let disabled = disabled(&api, &member).await?;
-    let mut noticed = noticed(&api, &member).await?;
-    noticed.extend(late(&api, &member).await?);
-    noticed.extend(failed_mails(&api, &member).await?);
-    page(&Overview { frame, disabled, noticed, environments, days: DAYS })
+    let disabled_webhooks = disabled_webhooks(&api, &member).await?;
+    let mut alerts = webhook_and_exception_alerts(&api, &member).await?;
+    alerts.extend(late_parcel_alerts(&api, &member).await?);
+    alerts.extend(failed_mail_alerts(&api, &member).await?);
+    page(&Overview { frame, disabled_webhooks, alerts, environments, days: DAYS })
 }
 
 /// Returns the webhooks that the server turned off by itself.
-async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, Refused> {
+async fn disabled_webhooks(
+    api: &Api,
+    member: &SignedIn,
+) -> Result<Vec<DisabledWebhook>, HttpRefusal> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
         match api.service.store().switched_off(member.tenant(environment)).await? {
             None | Some((DisabledBy::Operator, _)) => {}
-            Some((by, held)) => all.push(DisabledWebhook {
+            Some((by, held_events)) => all.push(DisabledWebhook {
                 environment,
-                why: webhooks::why(by, environment, member.language()),
-                held,
+                reason: webhooks::disabled_reason(by, environment, member.language()),
+                held_events,
                 page: webhooks::address(environment),
             }),
         }
@@ -114,13 +120,16 @@ async fn disabled(api: &Api, member: &SignedIn) -> Result<Vec<DisabledWebhook>, 
 }
 
 /// Returns notices of events that did not reach an active webhook, and of carrier events that were refused lately.
-async fn noticed(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
+async fn webhook_and_exception_alerts(
+    api: &Api,
+    member: &SignedIn,
+) -> Result<Vec<Alert>, HttpRefusal> {
     let (language, mut all) = (member.language(), Vec::new());
     for environment in Environment::ALL {
         let tenant = member.tenant(environment);
         let is_on = api.service.store().switched_off(tenant).await?.is_none();
-        if is_on && api.service.has_missed(tenant).await? {
-            all.push(Noticed {
+        if is_on && api.service.has_undelivered_events(tenant).await? {
+            all.push(Alert {
                 environment,
                 text: language
                     .pick(
@@ -133,12 +142,12 @@ async fn noticed(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> 
             });
         }
         let since = api.service.now().plus(-EXCEPTION_DAYS * Millis::DAY);
-        let logged = api.service.carrier_exceptions_of(tenant, MAX_EXCEPTIONS).await?;
+        let logged = api.service.carrier_exceptions(tenant, MAX_EXCEPTIONS).await?;
         let recent = logged.iter().filter(|one| since <= one.exception.refused_at).count();
         if recent > 0 {
-            all.push(Noticed {
+            all.push(Alert {
                 environment,
-                text: exceptions(recent, language),
+                text: exceptions_text(recent, language),
                 page: Section::Exceptions.path().to_owned(),
                 link: language.pick("View them", "Verlos"),
             });
@@ -148,47 +157,47 @@ async fn noticed(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> 
 }
 
 /// Returns notices of production parcels past their promised day, by status. Sandbox parcels do not travel.
-async fn late(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
+async fn late_parcel_alerts(api: &Api, member: &SignedIn) -> Result<Vec<Alert>, HttpRefusal> {
     let (environment, language) = (Environment::Production, member.language());
     let now = api.service.now();
-    let first = day_of(now) - LATE_DAYS;
-    let counted = api.service.activity_of(member.tenant(environment), first).await?;
-    let noticed = |(state, parcels)| {
+    let first = epoch_day(now) - LATE_DAYS;
+    let counts = api.service.parcel_counts(member.tenant(environment), first).await?;
+    let alert = |(state, parcels)| {
         let status = ParcelStatus::from(state);
-        let what = language
+        let text = language
             .pick("Parcels past the promised day", "Paquetes con la fecha prometida vencida");
         let search = Search {
             environment,
-            from: Some(begin_of(first).to_utc().date_naive()),
+            from: Some(day_start(first).to_utc().date_naive()),
             to: None,
             page: 1,
             status: Some(status.clone()),
         };
-        Noticed {
+        Alert {
             environment,
-            text: format!("{what} ({}): {parcels}", status.name(language)),
+            text: format!("{text} ({}): {parcels}", status.name(language)),
             page: search.address(),
             link: language.pick("View them", "Verlos"),
         }
     };
-    Ok(activity::late(&counted, now).into_iter().map(noticed).collect())
+    Ok(activity::late_parcels(&counts, now).into_iter().map(alert).collect())
 }
 
 /// Returns notices of e-mails that failed lately, with the page of the latest parcel that has one.
-async fn failed_mails(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refused> {
+async fn failed_mail_alerts(api: &Api, member: &SignedIn) -> Result<Vec<Alert>, HttpRefusal> {
     let (store, language) = (api.service.store(), member.language());
     let (since, mut all) = (api.service.now().plus(-MAIL_DAYS * Millis::DAY), Vec::new());
     for environment in Environment::ALL {
         let (mails, latest) = store.failed_mails(member.tenant(environment), since).await?;
         let Some(latest) = latest else { continue };
         let Some((parcel, _)) = store.parcel_in_row(latest).await? else { continue };
-        let what = language.pick(
+        let text = language.pick(
             "E-mails of the last 7 days that could not be delivered:",
             "Correos de los últimos 7 días que no se pudieron entregar:",
         );
-        all.push(Noticed {
+        all.push(Alert {
             environment,
-            text: format!("{what} {mails}"),
+            text: format!("{text} {mails}"),
             page: parcel::address(environment, parcel.tracking_number.as_str()),
             link: language.pick("View the latest parcel", "Ver el paquete más reciente"),
         });
@@ -196,7 +205,7 @@ async fn failed_mails(api: &Api, member: &SignedIn) -> Result<Vec<Noticed>, Refu
     Ok(all)
 }
 
-fn exceptions(count: usize, language: Language) -> String {
+fn exceptions_text(count: usize, language: Language) -> String {
     let more = if count >= MAX_EXCEPTIONS as usize { "+" } else { "" };
     match language {
         Language::En => format!("Carrier events refused in the last 7 days: {count}{more}"),
@@ -207,11 +216,11 @@ fn exceptions(count: usize, language: Language) -> String {
 }
 
 /// Returns the statuses that parcels have, in the order of a journey.
-fn statuses(counted: &[ParcelCount], member: &SignedIn, first: i64) -> Vec<Status> {
-    let from = begin_of(first).to_utc().date_naive().to_string();
+fn statuses(counts: &[ParcelCount], member: &SignedIn, first: i64) -> Vec<Status> {
+    let from = day_start(first).to_utc().date_naive().to_string();
     let with_parcels = ParcelStatus::KNOWN.iter().filter_map(|status| {
-        let of_it = counted.iter().filter(|one| ParcelStatus::from(one.state) == *status);
-        let parcels: u64 = of_it.map(|one| one.parcels).sum();
+        let with_status = counts.iter().filter(|one| ParcelStatus::from(one.state) == *status);
+        let parcels: u64 = with_status.map(|one| one.parcels).sum();
         (parcels > 0).then(|| Status {
             code: status.code().to_owned(),
             name: status.name(member.language()).to_owned(),

@@ -1,4 +1,4 @@
-//! One parcel: sender and receiver, history, papers, and the actions of its owner.
+//! One parcel: sender and receiver, history, label and invoice, and the actions of its owner.
 
 use askama::Template;
 use axum::{
@@ -12,16 +12,16 @@ use parcelo::{
 
 use super::{
     auth::{SignedIn, SubmittedForm},
-    context::go_to,
+    context::redirect_with_flash,
     flash::Flash,
     frame::{ArrivalText, Frame, Moment, Section, page, tone},
     mails::MailLine,
-    webhooks::environment_of,
+    webhooks::parse_environment,
 };
 use crate::{
     domain::{labels, void},
-    http::{Api, Refused},
-    service::{LabelFile, OwnParcel},
+    http::{Api, HttpRefusal},
+    service::{LabelFile, OwnedParcel},
 };
 
 #[derive(Template)]
@@ -32,10 +32,10 @@ struct Parcel {
     number: String,
     status: String,
     tone: &'static str,
-    facts: Vec<(&'static str, String)>,
+    details: Vec<(&'static str, String)>,
     tracking_url: String,
     awb: Option<String>,
-    goods: Vec<Good>,
+    items: Vec<OrderItem>,
     has_label: bool,
     can_be_voided: bool,
     events: Vec<Event>,
@@ -43,7 +43,7 @@ struct Parcel {
 }
 
 /// An item of the order.
-struct Good {
+struct OrderItem {
     quantity: u32,
     description: String,
     sku: Option<String>,
@@ -63,13 +63,13 @@ pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, number)): Path<(String, String)>,
     member: SignedIn,
-) -> Result<Response, Refused> {
-    let environment = environment_of(&environment)?;
+) -> Result<Response, HttpRefusal> {
+    let environment = parse_environment(&environment)?;
     let tenant = member.tenant(environment);
-    let found = api.service.parcel_of(tenant, &number, member.language()).await?;
-    let facts = facts(&found, &member);
-    let mails = api.service.store().mails_of_parcel(found.row.key).await?;
-    let OwnParcel { row, order, record, tracking_url, awb } = found;
+    let parcel = api.service.owned_parcel(tenant, &number, member.language()).await?;
+    let details = detail_rows(&parcel, &member);
+    let mails = api.service.store().mails_of_parcel(parcel.row.key).await?;
+    let OwnedParcel { row, order, record, tracking_url, awb } = parcel;
     let events = record.history.into_iter().flatten().flatten().rev().map(|entry| Event {
         status: entry.status_name,
         location: entry.location,
@@ -81,11 +81,11 @@ pub(super) async fn show(
         number: row.tracking_number.to_string(),
         status: record.status_name,
         tone: tone(&record.status),
-        facts,
+        details,
         tracking_url,
         awb,
-        goods: order.products.iter().map(|product| Good::new(product, &order)).collect(),
-        has_label: labels::check_alive(row.state).is_ok(),
+        items: order.products.iter().map(|product| OrderItem::new(product, &order)).collect(),
+        has_label: labels::check_label_usable(row.state).is_ok(),
         can_be_voided: void::can_be_voided(row.state),
         events: events.collect(),
         mails: mails.iter().map(|mail| MailLine::new(mail, member.language())).collect(),
@@ -94,25 +94,25 @@ pub(super) async fn show(
 }
 
 /// Voids the order, or reprints its label.
-pub(super) async fn act(
+pub(super) async fn perform_action(
     State(api): State<Api>,
     Path((environment, number)): Path<(String, String)>,
     SubmittedForm { member, fields }: SubmittedForm,
-) -> Result<Response, Refused> {
-    let environment = environment_of(&environment)?;
+) -> Result<Response, HttpRefusal> {
+    let environment = parse_environment(&environment)?;
     let tenant = member.tenant(environment);
-    let done = match fields.text("action") {
+    let flash = match fields.text("action") {
         "void" => {
-            api.service.void_of(tenant, &number).await?;
+            api.service.void_parcel(tenant, &number).await?;
             Flash::ParcelVoided
         }
         "reprint" => {
-            api.service.reprint_of(tenant, &number).await?;
+            api.service.reprint_parcel(tenant, &number).await?;
             Flash::LabelReprinted
         }
         _ => return Err(ErrorCode::NotFound.into()),
     };
-    Ok(go_to(&address(environment, &number.to_ascii_uppercase()), done))
+    Ok(redirect_with_flash(&address(environment, &number.to_ascii_uppercase()), flash))
 }
 
 /// Returns the address of a parcel's page.
@@ -120,7 +120,7 @@ pub(super) fn address(environment: Environment, number: &str) -> String {
     format!("/dashboard/parcels/{}/{number}", environment.code())
 }
 
-impl Good {
+impl OrderItem {
     fn new(product: &Product, order: &OrderRequest) -> Self {
         let currency = &order.parcel_details.currency;
         Self {
@@ -133,12 +133,12 @@ impl Good {
     }
 }
 
-fn facts(found: &OwnParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
-    let OwnParcel { row, order, record, awb, .. } = found;
+fn detail_rows(parcel: &OwnedParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
+    let OwnedParcel { row, order, record, awb, .. } = parcel;
     let say = |en, es| member.language().pick(en, es);
     let arrival = ArrivalText::new(record.arrival.as_ref(), member.language());
     let details = &order.parcel_details;
-    let mut facts = vec![
+    let mut rows = vec![
         (say("Receiver", "Destinatario"), receiver(&order.receiver)),
         (say("To", "Destino"), row.country.name(member.language()).to_owned()),
         (say("Sender", "Remitente"), sender(&order.sender)),
@@ -146,11 +146,11 @@ fn facts(found: &OwnParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
             say("Declared value", "Valor declarado"),
             format!("{:.2} {}", details.declared_value, details.currency),
         ),
-        (say("Created", "Creado"), Moment::from_millis(row.created_at).words),
-        (say("Last change", "Último cambio"), Moment::from_millis(row.updated_at).words),
+        (say("Created", "Creado"), Moment::from_millis(row.created_at).text),
+        (say("Last change", "Último cambio"), Moment::from_millis(row.updated_at).text),
         (
             say("Arrival", "Llegada"),
-            arrival.map_or_else(|| say("no date", "sin fecha").to_owned(), |known| known.text),
+            arrival.map_or_else(|| say("no date", "sin fecha").to_owned(), |arrival| arrival.text),
         ),
         (say("Label version", "Versión de la etiqueta"), row.label_version.to_string()),
     ];
@@ -168,15 +168,15 @@ fn facts(found: &OwnParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
         (say("Reference", "Referencia"), order.customer_reference.clone()),
         (say("Air waybill", "Guía aérea"), awb.clone()),
     ];
-    facts.extend(optional.into_iter().filter_map(|(name, text)| Some((name, text?))));
-    facts
+    rows.extend(optional.into_iter().filter_map(|(name, text)| Some((name, text?))));
+    rows
 }
 
 fn receiver(receiver: &Receiver) -> String {
     let address = &receiver.address;
-    let known = [&receiver.company_name, &address.line2, &address.province, &address.zip_code];
-    let [company, line2, province, zip] = known.map(|text| text.as_deref().unwrap_or_default());
-    in_one_line(&[
+    let optional = [&receiver.company_name, &address.line2, &address.province, &address.zip_code];
+    let [company, line2, province, zip] = optional.map(|text| text.as_deref().unwrap_or_default());
+    join_non_empty(&[
         &receiver.full_name,
         company,
         &address.line1,
@@ -191,7 +191,7 @@ fn receiver(receiver: &Receiver) -> String {
 
 fn sender(sender: &Sender) -> String {
     let company = sender.company_name.as_deref().unwrap_or_default();
-    in_one_line(&[
+    join_non_empty(&[
         &sender.full_name,
         company,
         &sender.address.city,
@@ -199,35 +199,36 @@ fn sender(sender: &Sender) -> String {
     ])
 }
 
-fn in_one_line(parts: &[&str]) -> String {
-    let given: Vec<_> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
-    given.join(", ")
+fn join_non_empty(parts: &[&str]) -> String {
+    let non_empty: Vec<_> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+    non_empty.join(", ")
 }
 
 /// Sends a parcel's label, as a picture or a file, or its invoice.
-pub(super) async fn paper(
+pub(super) async fn download_document(
     State(api): State<Api>,
     Path((environment, number, file)): Path<(String, String, String)>,
     member: SignedIn,
-) -> Result<Response, Refused> {
-    let tenant = member.tenant(environment_of(&environment)?);
+) -> Result<Response, HttpRefusal> {
+    let tenant = member.tenant(parse_environment(&environment)?);
     if file == "invoice.pdf" {
-        let invoice = api.service.invoice_of(tenant, &number).await?;
-        return Ok(as_file(invoice, "-invoice"));
+        let invoice = api.service.draw_tenant_invoice(tenant, &number).await?;
+        return Ok(file_response(invoice, "-invoice"));
     }
     let format = file.strip_prefix("label.").and_then(|format| LabelFormat::parse(format).ok());
     let format = format.ok_or(ErrorCode::NotFound)?;
-    Ok(as_file(api.service.label_of(tenant, &number, format).await?, ""))
+    Ok(file_response(api.service.draw_tenant_label(tenant, &number, format).await?, ""))
 }
 
-fn as_file(paper: LabelFile, suffix: &str) -> Response {
-    let format = paper.format;
+fn file_response(file: LabelFile, suffix: &str) -> Response {
+    let format = file.format;
     // A PDF is downloaded, not opened in the browser; the page shows the label as a picture.
-    let place = if format == LabelFormat::Png { "inline" } else { "attachment" };
-    let name = format!("{place}; filename=\"{}{suffix}.{}\"", paper.number, format.extension());
+    let disposition = if format == LabelFormat::Png { "inline" } else { "attachment" };
+    let name =
+        format!("{disposition}; filename=\"{}{suffix}.{}\"", file.number, format.extension());
     let headers = [
         (header::CONTENT_TYPE, format.content_type().to_owned()),
         (header::CONTENT_DISPOSITION, name),
     ];
-    (headers, paper.bytes).into_response()
+    (headers, file.bytes).into_response()
 }

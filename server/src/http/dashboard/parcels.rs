@@ -19,8 +19,8 @@ use super::{
     search::{self, Search},
 };
 use crate::{
-    http::{Api, Refused},
-    service::{OwnParcel, has_label},
+    http::{Api, HttpRefusal},
+    service::{OwnedParcel, has_label},
 };
 
 #[derive(Template)]
@@ -44,7 +44,7 @@ struct Parcels {
 struct Choice {
     code: String,
     name: String,
-    chosen: bool,
+    is_selected: bool,
 }
 
 struct Row {
@@ -64,13 +64,13 @@ pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
     member: SignedIn,
-) -> Result<Response, Refused> {
-    let asked = Fields::parse(query.unwrap_or_default().as_bytes());
-    let mut search = Search::from_fields(&asked).map_err(|_| ErrorCode::NotFound)?;
-    if asked.text("environment").is_empty() {
+) -> Result<Response, HttpRefusal> {
+    let query = Fields::parse(query.unwrap_or_default().as_bytes());
+    let mut search = Search::from_fields(&query).map_err(|_| ErrorCode::NotFound)?;
+    if query.text("environment").is_empty() {
         search.environment = member.context.environment;
     }
-    let form = member.context.typed.as_ref();
+    let form = member.context.restored_form.as_ref();
     let typed = form.and_then(|typed| Search::from_fields(typed).ok());
     let shown = parcels(&api, &member, typed.unwrap_or(search)).await?;
     let number = form.map(|typed| typed.text("number").to_owned()).unwrap_or_default();
@@ -81,12 +81,12 @@ pub(super) async fn list(
 pub(super) async fn search(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let found = Search::from_fields(&fields);
-    let fault = match (search::wanted(&fields), &found) {
-        (Err(fault), _) | (_, &Err(fault)) => search::text(fault, member.language()),
+    let fault = match (search::search_text(&fields), &found) {
+        (Err(fault), _) | (_, &Err(fault)) => search::fault_text(fault, member.language()),
         (Ok(None), Ok(search)) => return Ok(Redirect::to(&search.address()).into_response()),
-        (Ok(Some(wanted)), Ok(search)) => return found_by(&api, &member, search, wanted).await,
+        (Ok(Some(text)), Ok(search)) => return show_matches(&api, &member, search, text).await,
     };
     let all = Search::from_fields(&Fields::default()).map_err(|_| ErrorCode::InternalError)?;
     let shown = parcels(&api, &member, found.unwrap_or(all)).await?;
@@ -95,31 +95,31 @@ pub(super) async fn search(
 }
 
 /// Redirects to the only parcel that a text matches, or shows the list if several or none match.
-async fn found_by(
+async fn show_matches(
     api: &Api,
     member: &SignedIn,
     search: &Search,
-    wanted: String,
-) -> Result<Response, Refused> {
-    if let Ok(number) = TrackingNumber::parse(&wanted)
-        && let Some(address) = place_of(api, member, number.as_str()).await?
+    text: String,
+) -> Result<Response, HttpRefusal> {
+    if let Ok(number) = TrackingNumber::parse(&text)
+        && let Some(address) = find_parcel_url(api, member, number.as_str()).await?
     {
         return Ok(Redirect::to(&address).into_response());
     }
     let tenant = member.tenant(search.environment);
-    let list_of = async |text: &str| {
-        api.service.list_of(tenant, &search.query_for(text), member.language()).await
+    let find = async |text: &str| {
+        api.service.list_tenant_parcels(tenant, &search.text_query(text), member.language()).await
     };
     // Assume that an exact match was meant, even if other parcels begin with the text.
-    let (mut found, mut meta) = list_of(&format!("\"{wanted}\"")).await?;
+    let (mut found, mut meta) = find(&format!("\"{text}\"")).await?;
     if found.is_empty() {
-        (found, meta) = list_of(&wanted).await?;
+        (found, meta) = find(&text).await?;
     }
-    let list = Parcels::new(member, (search.at_page(1), wanted), &found, &meta);
+    let list = Parcels::new(member, (search.with_page(1), text), &found, &meta);
     match &*found {
         // There may be another match among the parcels that were not searched.
         _ if meta.is_partial => page(&list),
-        [] => invalid_form(&Parcels { fault: Some(nothing_found(member.language())), ..list }),
+        [] => invalid_form(&Parcels { fault: Some(no_match_text(member.language())), ..list }),
         [one] => {
             let address = parcel::address(search.environment, one.tracking_number.as_str());
             Ok(Redirect::to(&address).into_response())
@@ -128,7 +128,7 @@ async fn found_by(
     }
 }
 
-fn nothing_found(language: Language) -> &'static str {
+fn no_match_text(language: Language) -> &'static str {
     language.pick(
         "No parcel matches. Type the beginning or the last 4 or more characters of a number, reference or air waybill, \
          or words of the receiver's name.",
@@ -138,11 +138,15 @@ fn nothing_found(language: Language) -> &'static str {
 }
 
 /// Returns the address of a parcel's page, whether it is in production or in the sandbox.
-async fn place_of(api: &Api, member: &SignedIn, number: &str) -> Result<Option<String>, Refused> {
+async fn find_parcel_url(
+    api: &Api,
+    member: &SignedIn,
+    number: &str,
+) -> Result<Option<String>, HttpRefusal> {
     for environment in Environment::ALL {
         let tenant = member.tenant(environment);
-        match api.service.parcel_of(tenant, number, member.language()).await {
-            Ok(OwnParcel { row, .. }) => {
+        match api.service.owned_parcel(tenant, number, member.language()).await {
+            Ok(OwnedParcel { row, .. }) => {
                 return Ok(Some(parcel::address(environment, row.tracking_number.as_str())));
             }
             Err(refusal) if refusal.code == ErrorCode::ParcelNotFound => {}
@@ -152,21 +156,21 @@ async fn place_of(api: &Api, member: &SignedIn, number: &str) -> Result<Option<S
     Ok(None)
 }
 
-async fn parcels(api: &Api, member: &SignedIn, search: Search) -> Result<Parcels, Refused> {
+async fn parcels(api: &Api, member: &SignedIn, search: Search) -> Result<Parcels, HttpRefusal> {
     let (tenant, language) = (member.tenant(search.environment), member.language());
-    let (found, meta) = api.service.list_of(tenant, &search.query(), language).await?;
+    let (found, meta) = api.service.list_tenant_parcels(tenant, &search.query(), language).await?;
     Ok(Parcels::new(member, (search, String::new()), &found, &meta))
 }
 
 impl Parcels {
     /// Returns `true` if a search has found more than it shows.
-    const fn is_cut(&self) -> bool {
+    const fn is_truncated(&self) -> bool {
         self.is_partial || self.total > self.rows.len() as u64
     }
 
     fn new(
         member: &SignedIn,
-        (search, wanted): (Search, String),
+        (search, text): (Search, String),
         found: &[ParcelSummary],
         meta: &PageMeta,
     ) -> Self {
@@ -174,15 +178,15 @@ impl Parcels {
         let choice = |status: &ParcelStatus| Choice {
             code: status.code().to_owned(),
             name: status.name(language).to_owned(),
-            chosen: search.status.as_ref() == Some(status),
+            is_selected: search.status.as_ref() == Some(status),
         };
-        let at = |page: u32| search.at_page(page).address();
-        let is_search = !wanted.is_empty();
+        let address = |page: u32| search.with_page(page).address();
+        let is_search = !text.is_empty();
         let has_older = !is_search && u64::from(search.page) < meta.total_pages;
         let position = (!is_search).then(|| format!("{} / {}", search.page, meta.total_pages));
         Self {
             frame: member.frame(Section::Parcels),
-            number: wanted,
+            number: text,
             fault: None,
             statuses: ParcelStatus::KNOWN.iter().map(choice).collect(),
             rows: found.iter().map(|parcel| Row::new(parcel, member)).collect(),
@@ -190,7 +194,7 @@ impl Parcels {
             total: meta.total,
             is_partial: meta.is_partial,
             is_search,
-            pages: Pagination { position, ..Pagination::new(search.page, has_older, at) },
+            pages: Pagination { position, ..Pagination::new(search.page, has_older, address) },
             search,
         }
     }

@@ -12,7 +12,7 @@ use parcelo::{
 };
 
 use super::{auth::SignedIn, fields::Fields, search::Search};
-use crate::http::{Api, Refused};
+use crate::http::{Api, HttpRefusal};
 
 /// Maximum number of parcels in a file. The dates of a search can divide a longer list.
 const MAX_ROWS: u64 = 10_000;
@@ -36,20 +36,21 @@ pub(super) async fn download(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
     member: SignedIn,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let fields = Fields::parse(query.unwrap_or_default().as_bytes());
     let search = Search::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
     let tenant = member.tenant(search.environment);
-    let (mut query, mut writer) = (search.whole_list(), csv::Writer::from_writer(Vec::new()));
+    let (mut query, mut writer) = (search.full_list_query(), csv::Writer::from_writer(Vec::new()));
     write(&mut writer, COLUMNS.map(str::to_owned))?;
     for page in 1.. {
         query.page = page;
-        let (found, meta) = api.service.list_of(tenant, &query, member.language()).await?;
+        let (found, meta) =
+            api.service.list_tenant_parcels(tenant, &query, member.language()).await?;
         for parcel in &found {
             write(&mut writer, row(parcel).map(|cell| to_cell(&cell).into_owned()))?;
         }
-        let written = u64::from(page) * u64::from(query.limit);
-        if found.is_empty() || written >= meta.total.min(MAX_ROWS) {
+        let rows = u64::from(page) * u64::from(query.limit);
+        if found.is_empty() || rows >= meta.total.min(MAX_ROWS) {
             break;
         }
     }
@@ -62,7 +63,7 @@ pub(super) async fn download(
     Ok((headers, file).into_response())
 }
 
-fn write(writer: &mut csv::Writer<Vec<u8>>, cells: [String; 11]) -> Result<(), Refused> {
+fn write(writer: &mut csv::Writer<Vec<u8>>, cells: [String; 11]) -> Result<(), HttpRefusal> {
     writer.write_record(cells).map_err(|_| ErrorCode::InternalError.into())
 }
 

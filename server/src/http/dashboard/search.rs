@@ -30,16 +30,16 @@ const NOTHING_TO_SEARCH: Fault = (
     "Type letters or digits to search for, 100 characters at most.",
     "Escriba las letras o los dígitos que busca, 100 caracteres como máximo.",
 );
-const NO_DATE: Fault = ("Enter dates as 2026-01-31.", "Escriba las fechas como 2026-01-31.");
-const BACKWARDS: Fault =
+const INVALID_DATE: Fault = ("Enter dates as 2026-01-31.", "Escriba las fechas como 2026-01-31.");
+const END_BEFORE_START: Fault =
     ("The end date is before the start date.", "La fecha final es anterior a la inicial.");
 
 impl Search {
     /// Reads a search; an empty field does not restrict it.
     pub(super) fn from_fields(fields: &Fields) -> Result<Self, Fault> {
-        let (from, to) = (date(fields.text("from"))?, date(fields.text("to"))?);
+        let (from, to) = (parse_date(fields.text("from"))?, parse_date(fields.text("to"))?);
         if matches!((from, to), (Some(from), Some(to)) if to < from) {
-            return Err(BACKWARDS);
+            return Err(END_BEFORE_START);
         }
         let status = ParcelStatus::KNOWN.iter().find(|one| one.code() == fields.text("status"));
         let is_sandbox = fields.text("environment") == Environment::Sandbox.code();
@@ -70,22 +70,22 @@ impl Search {
         format!("/dashboard/parcels?{}", query.finish())
     }
 
-    pub(super) fn at_page(&self, page: u32) -> Self {
+    pub(super) fn with_page(&self, page: u32) -> Self {
         Self { page, ..self.clone() }
     }
 
     /// Returns the address of the file with the labels of this page.
-    pub(super) fn labels_address(&self, ending: &str) -> String {
-        self.address().replacen("/parcels?", &format!("/parcels/labels.{ending}?"), 1)
+    pub(super) fn labels_address(&self, extension: &str) -> String {
+        self.address().replacen("/parcels?", &format!("/parcels/labels.{extension}?"), 1)
     }
 
     /// Returns the address of the file with all results.
     pub(super) fn csv_address(&self) -> String {
-        self.at_page(1).address().replacen("/parcels?", "/parcels.csv?", 1)
+        self.with_page(1).address().replacen("/parcels?", "/parcels.csv?", 1)
     }
 
     /// Returns the query for the same parcels, in pages of the maximum size.
-    pub(super) fn whole_list(&self) -> ListQuery {
+    pub(super) fn full_list_query(&self) -> ListQuery {
         let mut query = self.query();
         query.limit = ListQuery::MAX_LIMIT;
         query
@@ -93,9 +93,9 @@ impl Search {
 
     /// Returns the query for a typed text, newest parcels first. No address contains the text, so there is only one
     /// page.
-    pub(super) fn query_for(&self, wanted: &str) -> ListQuery {
-        let mut query = self.at_page(1).whole_list();
-        query.search = Some(wanted.to_owned());
+    pub(super) fn text_query(&self, text: &str) -> ListQuery {
+        let mut query = self.with_page(1).full_list_query();
+        query.search = Some(text.to_owned());
         query
     }
 
@@ -112,7 +112,7 @@ impl Search {
 }
 
 /// Returns the text to search for, if there is one: all or part of a number, a reference or a name.
-pub(super) fn wanted(fields: &Fields) -> Result<Option<String>, Fault> {
+pub(super) fn search_text(fields: &Fields) -> Result<Option<String>, Fault> {
     match fields.text("number").trim() {
         "" => Ok(None),
         text => {
@@ -122,14 +122,14 @@ pub(super) fn wanted(fields: &Fields) -> Result<Option<String>, Fault> {
     }
 }
 
-pub(super) fn text(fault: Fault, language: Language) -> &'static str {
+pub(super) fn fault_text(fault: Fault, language: Language) -> &'static str {
     language.pick(fault.0, fault.1)
 }
 
-fn date(text: &str) -> Result<Option<NaiveDate>, Fault> {
+fn parse_date(text: &str) -> Result<Option<NaiveDate>, Fault> {
     match text.trim() {
         "" => Ok(None),
-        text => NaiveDate::parse_from_str(text, "%Y-%m-%d").map(Some).map_err(|_| NO_DATE),
+        text => NaiveDate::parse_from_str(text, "%Y-%m-%d").map(Some).map_err(|_| INVALID_DATE),
     }
 }
 
@@ -163,17 +163,17 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_said() {
-        assert_eq!(search("from=Maria"), Err(NO_DATE));
-        assert_eq!(search("to=2026-02-30"), Err(NO_DATE));
-        assert_eq!(search("from=2026-02-02&to=2026-02-01"), Err(BACKWARDS));
+        assert_eq!(search("from=Maria"), Err(INVALID_DATE));
+        assert_eq!(search("to=2026-02-30"), Err(INVALID_DATE));
+        assert_eq!(search("from=2026-02-02&to=2026-02-01"), Err(END_BEFORE_START));
         assert_eq!(search("page=-1").unwrap().page, 1);
-        let wanted = |text: &str| wanted(&Fields::parse(text.as_bytes()));
-        assert_eq!(wanted("number=+"), Ok(None));
-        assert_eq!(wanted("number=+SB-SUCCESS-0001+"), Ok(Some("SB-SUCCESS-0001".to_owned())));
-        assert_eq!(wanted("number=Maria"), Ok(Some("Maria".to_owned())));
+        let search_text = |text: &str| search_text(&Fields::parse(text.as_bytes()));
+        assert_eq!(search_text("number=+"), Ok(None));
+        assert_eq!(search_text("number=+SB-SUCCESS-0001+"), Ok(Some("SB-SUCCESS-0001".to_owned())));
+        assert_eq!(search_text("number=Maria"), Ok(Some("Maria".to_owned())));
         let long = format!("number={}", "x".repeat(101));
         for nothing in ["number=%25_", "number=-", "number=a%00b", &long] {
-            assert_eq!(wanted(nothing), Err(NOTHING_TO_SEARCH), "{nothing}");
+            assert_eq!(search_text(nothing), Err(NOTHING_TO_SEARCH), "{nothing}");
         }
     }
 }

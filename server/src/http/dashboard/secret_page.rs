@@ -9,7 +9,7 @@ use super::{
     flash::Flash,
     frame::{Frame, Section, page},
 };
-use crate::http::Refused;
+use crate::http::HttpRefusal;
 
 #[derive(Template)]
 #[template(path = "dashboard/secret.html")]
@@ -27,8 +27,8 @@ pub(super) fn show(
     (key_name, secret): (Option<&str>, &str),
     flash: Option<Flash>,
     next: &str,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let section = if key_name.is_some() { Section::Keys } else { Section::Webhooks };
-    let frame = member.at(next, flash).frame(section);
+    let frame = member.with_page(next, flash).frame(section);
     page(&SecretPage { frame, key_name, secret, next })
 }

@@ -8,7 +8,7 @@ use parcelo::Language;
 
 use super::{
     auth::{SignedIn, SubmittedForm},
-    context::{go_to, signed_in},
+    context::{redirect_with_flash, with_session_cookie},
     fields::Fields,
     flash::Flash,
     frame::{Frame, Moment, Section, invalid_form, page},
@@ -19,15 +19,15 @@ use crate::{
     domain::{
         Refusal,
         audit::{Actor, AuditEntry},
-        session::{MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, is_password},
+        session::{MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, is_valid_password},
         shop::{MAX_CONTACT_CHARS, MAX_NAME_CHARS, Shop, ShopFault},
     },
-    http::{Api, Refused},
+    http::{Api, HttpRefusal},
     service::{LoginOutcome, LoginRequest},
 };
 
 /// Number of the latest changes that are shown.
-const CHANGES_SHOWN: u32 = 50;
+const MAX_CHANGES: u32 = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/settings.html")]
@@ -48,18 +48,18 @@ struct Settings {
 /// An entry of the audit log.
 struct Change {
     at: Moment,
-    what: &'static str,
+    action: &'static str,
     subject: String,
-    who: String,
+    actor: String,
 }
 
 impl Change {
     fn new(entry: AuditEntry, language: Language) -> Self {
         Self {
             at: Moment::from_millis(entry.at),
-            what: entry.action.text(language),
+            action: entry.action.text(language),
             subject: entry.subject,
-            who: entry.actor.text(language),
+            actor: entry.actor.text(language),
         }
     }
 }
@@ -92,9 +92,9 @@ impl Settings {
     }
 
     /// Adds the latest changes of the account.
-    async fn with_changes(self, api: &Api, member: &SignedIn) -> Result<Self, Refused> {
+    async fn with_changes(self, api: &Api, member: &SignedIn) -> Result<Self, HttpRefusal> {
         let account = Some(member.session.account);
-        let log = api.service.store().audit_log(account, Millis(0), CHANGES_SHOWN).await?;
+        let log = api.service.store().audit_log(account, Millis(0), MAX_CHANGES).await?;
         let language = member.language();
         let changes = log.into_iter().map(|entry| Change::new(entry, language)).collect();
         Ok(Self { changes, ..self })
@@ -102,10 +102,13 @@ impl Settings {
 }
 
 /// Shows the form, filled with the current settings.
-pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Response, Refused> {
+pub(super) async fn show(
+    State(api): State<Api>,
+    member: SignedIn,
+) -> Result<Response, HttpRefusal> {
     let shop = api.service.store().shop(member.session.account).await?;
-    let typed = |form: &Fields| (form.text("name").to_owned(), form.text("contact").to_owned());
-    let shown = member.context.typed.as_ref().map_or_else(|| shop.to_stored(), typed);
+    let restored = |form: &Fields| (form.text("name").to_owned(), form.text("contact").to_owned());
+    let shown = member.context.restored_form.as_ref().map_or_else(|| shop.to_stored(), restored);
     let frame = member.frame(Section::Settings);
     let shown = Settings::new(frame, shown, mails::choices(&api, &member).await?, None);
     page(&shown.with_changes(&api, &member).await?)
@@ -115,7 +118,7 @@ pub(super) async fn show(State(api): State<Api>, member: SignedIn) -> Result<Res
 pub(super) async fn set(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let (name, contact) = (fields.text("name"), fields.text("contact"));
     match Shop::parse(name, contact) {
         Ok(shop) => {
@@ -135,14 +138,14 @@ pub(super) async fn set(
             return invalid_form(&form.with_changes(&api, &member).await?);
         }
     }
-    Ok(go_to(Section::Settings.path(), Flash::ShopSet))
+    Ok(redirect_with_flash(Section::Settings.path(), Flash::SettingsSaved))
 }
 
 /// Changes the password. The browser continues with a new session.
 pub(super) async fn set_password(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let new = fields.text("new");
     if let Some(fault) = password_fault(&fields, member.language()) {
         return password_form(&api, &member, fault).await;
@@ -151,12 +154,13 @@ pub(super) async fn set_password(
         client: member.context.client,
         account: &member.session.name,
         password: fields.text("password"),
-        before: Some(&member.token),
+        previous_token: Some(&member.token),
     };
     match api.service.change_password(request, new).await? {
-        LoginOutcome::SignedIn(token) => {
-            Ok(signed_in(go_to(Section::Settings.path(), Flash::PasswordChanged), &token))
-        }
+        LoginOutcome::SignedIn(token) => Ok(with_session_cookie(
+            redirect_with_flash(Section::Settings.path(), Flash::PasswordChanged),
+            &token,
+        )),
         LoginOutcome::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
         LoginOutcome::Rejected => {
             let fault = member.language().pick(
@@ -170,7 +174,7 @@ pub(super) async fn set_password(
 
 fn password_fault(fields: &Fields, language: Language) -> Option<String> {
     let new = fields.text("new");
-    if !is_password(new) {
+    if !is_valid_password(new) {
         return Some(match language {
             Language::En => format!(
                 "A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters on one line."
@@ -190,7 +194,11 @@ fn password_fault(fields: &Fields, language: Language) -> Option<String> {
 }
 
 /// Shows the form again with its faults; passwords are not filled in.
-async fn password_form(api: &Api, member: &SignedIn, fault: String) -> Result<Response, Refused> {
+async fn password_form(
+    api: &Api,
+    member: &SignedIn,
+    fault: String,
+) -> Result<Response, HttpRefusal> {
     let shop = api.service.store().shop(member.session.account).await?;
     let (frame, mails) = (member.frame(Section::Settings), mails::choices(api, member).await?);
     let shown = Settings::new(frame, shop.to_stored(), mails, None);

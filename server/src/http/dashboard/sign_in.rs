@@ -8,17 +8,17 @@ use parcelo::ErrorCode;
 
 use super::{
     auth::{SIGN_IN, SignedIn, SubmittedForm},
-    context::{PageContext, go_to, signed_in, signed_out},
+    context::{PageContext, redirect_with_flash, with_session_cookie, without_session_cookie},
     fields::Fields,
     flash::Flash,
-    interrupted::{FormPage, Interrupted},
+    interrupted::{FormPage, InterruptedPage},
     keys, parcels, settings,
-    sign_in_form::{Attempt, ask},
+    sign_in_form::{self, PreviousAttempt},
     webhooks,
 };
 use crate::{
     domain::Refusal,
-    http::{Api, Refused, answer},
+    http::{Api, HttpRefusal, answer},
     service::{LoginOutcome, LoginRequest},
 };
 
@@ -27,43 +27,49 @@ pub(super) async fn page(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
     context: PageContext,
-) -> Result<Response, Refused> {
-    let asked = Fields::parse(query.unwrap_or_default().as_bytes());
+) -> Result<Response, HttpRefusal> {
+    let query = Fields::parse(query.unwrap_or_default().as_bytes());
     // Ignore fields in the address: a link could fill in the form as its author wants.
-    let interrupted = Interrupted { filled: String::new(), ..Interrupted::from_fields(&asked) };
+    let interrupted =
+        InterruptedPage { filled: String::new(), ..InterruptedPage::from_fields(&query) };
     if let Some(token) = &context.session
         && api.service.session(token).await?.is_some()
     {
         return Ok(Redirect::to(interrupted.address()).into_response());
     }
-    ask(&api, &context, Attempt::First, interrupted)
+    sign_in_form::show(&api, &context, PreviousAttempt::None, interrupted)
 }
 
 /// Signs in with a new session, so that a session planted by someone else is worthless.
-pub(super) async fn enter(
+pub(super) async fn sign_in(
     State(api): State<Api>,
     context: PageContext,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let (parts, body) = request.into_parts();
     let fields = Fields::read(&parts.headers, body).await?;
     let guest = context.guest.clone().ok_or(ErrorCode::FormNotAccepted)?;
     fields.check(&api, &guest)?;
-    let interrupted = Interrupted::from_fields(&fields);
+    let interrupted = InterruptedPage::from_fields(&fields);
     let request = LoginRequest {
         client: context.client,
         account: fields.text("account").trim(),
         password: fields.text("password"),
-        before: context.session.as_deref(),
+        previous_token: context.session.as_deref(),
     };
     match api.service.sign_in(request).await? {
         LoginOutcome::SignedIn(token) => {
-            Ok(signed_in(next_page(api, context, &token, &interrupted).await, &token))
+            Ok(with_session_cookie(next_page(api, context, &token, &interrupted).await, &token))
         }
         LoginOutcome::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
         LoginOutcome::Rejected => {
-            let mut response = ask(&api, &context, Attempt::Wrong(request.account), interrupted)?;
-            *response.status_mut() = answer::status_of(ErrorCode::AuthInvalidApiKey);
+            let mut response = sign_in_form::show(
+                &api,
+                &context,
+                PreviousAttempt::Rejected(request.account),
+                interrupted,
+            )?;
+            *response.status_mut() = answer::http_status(ErrorCode::AuthInvalidApiKey);
             Ok(response)
         }
     }
@@ -74,10 +80,10 @@ async fn next_page(
     api: Api,
     context: PageContext,
     token: &str,
-    interrupted: &Interrupted,
+    interrupted: &InterruptedPage,
 ) -> Response {
     if interrupted.is_button() {
-        return go_to(interrupted.address(), Flash::NothingDone);
+        return redirect_with_flash(interrupted.address(), Flash::ActionNotPerformed);
     }
     // Without the fields the page is blank; signing in has succeeded in any case.
     let filled = filled_page(api, context, token, interrupted).await;
@@ -88,14 +94,14 @@ async fn filled_page(
     api: Api,
     mut context: PageContext,
     token: &str,
-    interrupted: &Interrupted,
+    interrupted: &InterruptedPage,
 ) -> Option<Response> {
-    let (form, typed) = interrupted.filled_form()?;
-    context.typed = Some(typed);
+    let (form, fields) = interrupted.filled_form()?;
+    context.restored_form = Some(fields);
     let member = SignedIn::with_token(&api, context, token.to_owned()).await.ok()??;
-    let (member, api) = (member.at(form.path(), Some(Flash::FormRestored)), State(api));
+    let (member, api) = (member.with_page(form.path(), Some(Flash::FormRestored)), State(api));
     let page = match form {
-        FormPage::NewKey => keys::blank(api, member).await,
+        FormPage::NewKey => keys::new_form(api, member).await,
         FormPage::Webhook(environment) => {
             let environment = Path(environment.code().to_owned());
             webhooks::show(api, environment, RawQuery(None), member).await
@@ -107,10 +113,10 @@ async fn filled_page(
 }
 
 /// Signs out.
-pub(super) async fn leave(
+pub(super) async fn sign_out(
     State(api): State<Api>,
     submitted: SubmittedForm,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     api.service.sign_out(&submitted.member.token).await?;
-    Ok(signed_out(Redirect::to(SIGN_IN).into_response()))
+    Ok(without_session_cookie(Redirect::to(SIGN_IN).into_response()))
 }

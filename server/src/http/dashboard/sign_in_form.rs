@@ -4,12 +4,12 @@ use askama::Template;
 use axum::response::Response;
 
 use super::{
-    context::{PageContext, as_guest},
+    context::{PageContext, with_guest_cookie},
     frame::{Frame, page},
-    interrupted::Interrupted,
+    interrupted::InterruptedPage,
 };
 use crate::{
-    http::{Api, Refused},
+    http::{Api, HttpRefusal},
     shell,
 };
 
@@ -19,36 +19,37 @@ struct SignIn {
     frame: Frame,
     form: String,
     account: String,
-    wrong: bool,
-    interrupted: Interrupted,
+    is_rejected: bool,
+    interrupted: InterruptedPage,
     /// The command on the server's machine that sets a new password.
     command: Option<String>,
 }
 
 /// The previous attempt to sign in.
 #[derive(Clone, Copy)]
-pub(super) enum Attempt<'a> {
-    First,
+pub(super) enum PreviousAttempt<'a> {
+    None,
     /// The account or its password was wrong.
-    Wrong(&'a str),
+    Rejected(&'a str),
 }
 
 /// Returns the page with the form, and marks the browser as the form's guest.
-pub(super) fn ask(
+pub(super) fn show(
     api: &Api,
     context: &PageContext,
-    attempt: Attempt<'_>,
-    interrupted: Interrupted,
-) -> Result<Response, Refused> {
-    let guest = context.guest.clone().unwrap_or_else(|| api.service.fresh_token());
-    let (account, wrong) = match attempt {
-        Attempt::First => ("default", false),
-        Attempt::Wrong(account) => (account, true),
+    previous: PreviousAttempt<'_>,
+    interrupted: InterruptedPage,
+) -> Result<Response, HttpRefusal> {
+    let guest = context.guest.clone().unwrap_or_else(|| api.service.new_token());
+    let (account, is_rejected) = match previous {
+        PreviousAttempt::None => ("default", false),
+        PreviousAttempt::Rejected(account) => (account, true),
     };
     let form = api.service.form_token(&guest);
     let frame = context.frame();
     let options = api.service.settings().database_options.as_ref();
     let command = options.map(|options| shell::set_password(account, options));
-    let shown = SignIn { frame, form, account: account.to_owned(), wrong, interrupted, command };
-    Ok(as_guest(page(&shown)?, &guest))
+    let shown =
+        SignIn { frame, form, account: account.to_owned(), is_rejected, interrupted, command };
+    Ok(with_guest_cookie(page(&shown)?, &guest))
 }

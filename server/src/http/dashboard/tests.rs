@@ -23,7 +23,7 @@ use crate::{
 
 const NOW: Millis = Millis(1_769_786_400_000);
 const SESSIONS: [&str; 2] = ["the-cookie-of-a-session", "that-of-another-account"];
-const HOOK: &str = "/dashboard/webhooks/production";
+const WEBHOOK_PATH: &str = "/dashboard/webhooks/production";
 
 /// A server with two accounts, each of which has a session.
 struct Server {
@@ -82,7 +82,7 @@ impl Server {
             let account = store.account(name, format!("acc_{name}"), NOW).await.unwrap();
             let password = "a hash".to_owned();
             store.set_password(account, password.clone(), NOW, &BY).await.unwrap();
-            let hash = self.service.settings().secrets.hash_of_session(session);
+            let hash = self.service.settings().secrets.hash_session_token(session);
             let session = (hash, NOW.plus(3_600_000));
             assert!(store.begin_session(Login { account, password }, session, None).await.unwrap());
         }
@@ -117,9 +117,9 @@ async fn a_form_makes_one_secret(one: Store, other: Store) {
     let rotate = format!("/dashboard/keys/key_{}/rotate", rest.split_once('/').unwrap().0);
     let seen = field(&one.page(&rotate).await, "seen");
     sent(&rotate, &format!("overlap=0&{seen}")).await;
-    sent(HOOK, "url=https://shop.example/").await;
-    let seen = field(&one.page(HOOK).await, "seen");
-    sent(&format!("{HOOK}/rotate"), &seen).await;
+    sent(WEBHOOK_PATH, "url=https://shop.example/").await;
+    let seen = field(&one.page(WEBHOOK_PATH).await, "seen");
+    sent(&format!("{WEBHOOK_PATH}/rotate"), &seen).await;
     // Another account learns nothing from this form: the same fields create that account's own key.
     assert!(other.post(SESSIONS[1], ("/dashboard/keys", &key)).await.is_some());
 }

@@ -10,7 +10,7 @@ use ulid::Ulid;
 
 use super::{
     auth::{SignedIn, SubmittedForm},
-    context::{PageContext, go_to},
+    context::{PageContext, redirect_with_flash},
     fields::Fields,
     flash::Flash,
     frame::{Frame, Moment, Section, invalid_form, page},
@@ -26,7 +26,7 @@ use crate::{
             DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, LoggedDelivery,
         },
     },
-    http::{Api, Refused},
+    http::{Api, HttpRefusal},
     ids::named,
     service::{EndpointError, EndpointRequest},
     store::{EventsToReplay, StoreError},
@@ -40,19 +40,19 @@ const EVENTS_PER_PAGE: usize = 50;
 struct Webhook {
     frame: Frame,
     environment: Environment,
-    hook: Option<Hook>,
+    hook: Option<WebhookView>,
     url: String,
     kinds: Vec<Choice>,
     fault: Option<&'static str>,
     log: Vec<Delivery>,
     pages: Pagination,
-    missed: bool,
+    has_undelivered: bool,
 }
 
 /// A webhook that is set up.
-struct Hook {
+struct WebhookView {
     /// The token that identifies the secret to replace.
-    seen: String,
+    secret_token: String,
     disabled: Option<&'static str>,
     created: Moment,
     old_until: Option<Moment>,
@@ -61,8 +61,8 @@ struct Hook {
 /// A kind of event that can be subscribed to.
 struct Choice {
     code: String,
-    means: &'static str,
-    chosen: bool,
+    description: &'static str,
+    is_selected: bool,
 }
 
 /// An event and its delivery.
@@ -74,7 +74,7 @@ struct Delivery {
     tone: &'static str,
     created: Moment,
     due: Option<Moment>,
-    again: bool,
+    can_be_replayed: bool,
     attempts: Vec<Attempt>,
 }
 
@@ -98,7 +98,7 @@ struct PageState {
 }
 
 /// Redirects to the webhook of the last viewed environment.
-pub(super) async fn last_seen(context: PageContext) -> Redirect {
+pub(super) async fn redirect_to_last_environment(context: PageContext) -> Redirect {
     Redirect::to(&address(context.environment))
 }
 
@@ -108,8 +108,8 @@ pub(super) async fn show(
     Path(environment): Path<String>,
     RawQuery(query): RawQuery,
     member: SignedIn,
-) -> Result<Response, Refused> {
-    let environment = environment_of(&environment)?;
+) -> Result<Response, HttpRefusal> {
+    let environment = parse_environment(&environment)?;
     let number = pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
     let hook = find(&api, member.tenant(environment)).await?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
@@ -118,10 +118,10 @@ pub(super) async fn show(
 }
 
 /// Redirects to the webhook's page, because a browser may request a button's own address again.
-pub(super) async fn back(
+pub(super) async fn redirect_to_page(
     Path((environment, _)): Path<(String, String)>,
-) -> Result<Redirect, Refused> {
-    Ok(Redirect::to(&address(environment_of(&environment)?)))
+) -> Result<Redirect, HttpRefusal> {
+    Ok(Redirect::to(&address(parse_environment(&environment)?)))
 }
 
 /// Sets a webhook up, or changes it. The secret of a new one is shown.
@@ -129,96 +129,101 @@ pub(super) async fn set(
     State(api): State<Api>,
     Path(environment): Path<String>,
     SubmittedForm { member, fields }: SubmittedForm,
-) -> Result<Response, Refused> {
-    let environment = environment_of(&environment)?;
-    let (tenant, place) = (member.tenant(environment), address(environment));
+) -> Result<Response, HttpRefusal> {
+    let environment = parse_environment(&environment)?;
+    let (tenant, address) = (member.tenant(environment), address(environment));
     let url = fields.text("url").trim().to_owned();
     let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
-    let reach = api.service.settings().reach(environment);
-    let (request, now) = (EndpointRequest { tenant, url, kinds, reach }, api.service.now());
+    let allowed_hosts = api.service.settings().allowed_hosts(environment);
+    let (request, now) = (EndpointRequest { tenant, url, kinds, allowed_hosts }, api.service.now());
     match api.service.endpoints(Actor::Session).set_up(request.clone(), now).await {
         Ok((endpoint, true)) => {
-            secret_page::show(member, (None, &endpoint.secret.expose()), None, &place)
+            secret_page::show(member, (None, &endpoint.secret.expose()), None, &address)
         }
-        Ok((_, false)) => Ok(go_to(&place, Flash::WebhookSet)),
-        Err(EndpointError::Address(bad)) => {
-            let fault = Some(bad.text(member.language()));
+        Ok((_, false)) => Ok(redirect_with_flash(&address, Flash::WebhookSaved)),
+        Err(EndpointError::Address(invalid)) => {
+            let fault = Some(invalid.text(member.language()));
             let state = PageState { environment, url: request.url, kinds, fault, page: 1 };
             invalid_form(&webhook(&api, &member, state).await?)
         }
-        Err(error) => Err(refused(error)),
+        Err(error) => Err(to_http_refusal(error)),
     }
 }
 
 /// Carries out the action of a button.
-pub(super) async fn act(
+pub(super) async fn perform_action(
     State(api): State<Api>,
     Path((environment, action)): Path<(String, String)>,
     SubmittedForm { member, fields }: SubmittedForm,
-) -> Result<Response, Refused> {
-    let environment = environment_of(&environment)?;
+) -> Result<Response, HttpRefusal> {
+    let environment = parse_environment(&environment)?;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let endpoints = api.service.endpoints(Actor::Session);
-    let place = address(environment);
-    let done = match action.as_str() {
-        "test" => endpoints.test(tenant, now).await.map(|_| Flash::TestSent),
-        "enable" => endpoints.enable(tenant).await.map(|_| Flash::Enabled),
-        "remove" => endpoints.remove(tenant).await.map(|_| Flash::Removed),
-        "disable" => endpoints.disable(tenant).await.map(|_| Flash::Disabled),
+    let address = address(environment);
+    let result = match action.as_str() {
+        "test" => endpoints.test(tenant, now).await.map(|_| Flash::TestEventSent),
+        "enable" => endpoints.enable(tenant).await.map(|_| Flash::WebhookEnabled),
+        "remove" => endpoints.remove(tenant).await.map(|_| Flash::WebhookRemoved),
+        "disable" => endpoints.disable(tenant).await.map(|_| Flash::WebhookDisabled),
         "replay" => {
-            let what = replay(fields.text("event")).ok_or(ErrorCode::NotFound)?;
-            endpoints.replay(tenant, what, now).await.map(Flash::Replayed)
+            let events = events_to_replay(fields.text("event")).ok_or(ErrorCode::NotFound)?;
+            endpoints.replay(tenant, events, now).await.map(Flash::EventsReplayed)
         }
         "rotate" => {
-            let is_seen = |secret: &[u8]| api.service.is_form_token(secret, fields.text("seen"));
-            match endpoints.replace_secret(tenant, is_seen, now).await {
+            let is_current = |secret: &[u8]| api.service.is_form_token(secret, fields.text("seen"));
+            match endpoints.replace_secret(tenant, is_current, now).await {
                 Ok(Some(secret)) => {
-                    return secret_page::show(member, (None, &secret.expose()), None, &place);
+                    return secret_page::show(member, (None, &secret.expose()), None, &address);
                 }
-                done => done.map(|_| Flash::SecretReplacedBefore),
+                other => other.map(|_| Flash::SecretAlreadyReplaced),
             }
         }
         _ => return Err(ErrorCode::NotFound.into()),
     };
-    Ok(go_to(&place, done.or_else(outdated).map_err(refused)?))
+    Ok(redirect_with_flash(
+        &address,
+        result.or_else(flash_for_outdated_page).map_err(to_http_refusal)?,
+    ))
 }
 
-async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webhook, Refused> {
+async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webhook, HttpRefusal> {
     let PageState { environment, mut url, kinds: mut chosen, fault, page } = state;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
     let hook = find(api, tenant).await?;
     let is_on = hook.as_ref().is_some_and(|hook| hook.disabled.is_none());
     let skipped = pagination::offset(page, EVENTS_PER_PAGE);
-    let mut logged = api.service.deliveries_of(tenant, skipped, EVENTS_PER_PAGE + 1).await?;
+    let mut logged = api.service.webhook_deliveries(tenant, skipped, EVENTS_PER_PAGE + 1).await?;
     let has_older = logged.len() > EVENTS_PER_PAGE;
     logged.truncate(EVENTS_PER_PAGE);
-    if let Some(form) = &member.context.typed {
+    if let Some(form) = &member.context.restored_form {
         form.text("url").clone_into(&mut url);
         chosen = kinds(form).unwrap_or(chosen);
     }
-    let seen = |hook: &Endpoint| api.service.form_token(hook.secret.as_bytes());
+    let secret_token = |hook: &Endpoint| api.service.form_token(hook.secret.as_bytes());
     Ok(Webhook {
         frame: member.frame(Section::Webhooks),
         environment,
-        hook: hook.map(|hook| Hook::new(&hook, seen(&hook), (now, language))),
+        hook: hook.map(|hook| WebhookView::new(&hook, secret_token(&hook), (now, language))),
         url,
         kinds: choices(chosen, language),
         fault,
         pages: Pagination::new(page, has_older, |page| {
             pagination::address(&address(environment), page)
         }),
-        missed: is_on && api.service.has_missed(tenant).await?,
+        has_undelivered: is_on && api.service.has_undelivered_events(tenant).await?,
         log: logged.iter().map(|event| Delivery::new(event, is_on, language)).collect(),
     })
 }
 
-impl Hook {
-    fn new(endpoint: &Endpoint, seen: String, (now, language): (Millis, Language)) -> Self {
+impl WebhookView {
+    fn new(endpoint: &Endpoint, secret_token: String, (now, language): (Millis, Language)) -> Self {
         let old = endpoint.old.first().map(|(_, until)| *until).filter(|until| now < *until);
         Self {
-            seen,
-            disabled: endpoint.disabled.map(|by| why(by, endpoint.tenant.environment, language)),
+            secret_token,
+            disabled: endpoint
+                .disabled
+                .map(|by| disabled_reason(by, endpoint.tenant.environment, language)),
             created: Moment::from_millis(endpoint.created_at),
             old_until: old.map(Moment::from_millis),
         }
@@ -227,7 +232,7 @@ impl Hook {
 
 impl Delivery {
     fn new(event: &LoggedDelivery, is_on: bool, language: Language) -> Self {
-        let (status_word, tone) = match event.delivery_status {
+        let (status_name, tone) = match event.delivery_status {
             DeliveryStatus::Waiting | DeliveryStatus::Ready => {
                 (language.pick("Waiting", "En espera"), "moving")
             }
@@ -241,7 +246,7 @@ impl Delivery {
             number: attempt.number,
             at: Moment::from_millis(attempt.at),
             status: attempt.status,
-            error: attempt.error.as_deref().map(|error| undelivered(error, language)),
+            error: attempt.error.as_deref().map(|error| delivery_error_text(error, language)),
             millis: attempt.millis,
             answer: String::from_utf8_lossy(&attempt.answer).into_owned(),
         });
@@ -249,11 +254,11 @@ impl Delivery {
             id: named("evt", event.event),
             kind: event.kind.to_wire().code().to_owned(),
             number: event.tracking_number.clone(),
-            status: status_word,
+            status: status_name,
             tone,
             created: Moment::from_millis(event.created_at),
             due: event.due.filter(|_| is_pending).map(Moment::from_millis),
-            again: is_on && !is_pending,
+            can_be_replayed: is_on && !is_pending,
             attempts: attempts.collect(),
         }
     }
@@ -267,22 +272,22 @@ fn choices(kinds: Kinds, language: Language) -> Vec<Choice> {
     ];
     let choice = |(kind, en, es): (Kind, _, _)| Choice {
         code: kind.to_wire().code().to_owned(),
-        means: language.pick(en, es),
-        chosen: kinds.wants(kind),
+        description: language.pick(en, es),
+        is_selected: kinds.contains(kind),
     };
     table.into_iter().map(choice).collect()
 }
 
 fn kinds(fields: &Fields) -> Option<Kinds> {
     let test = Kind::Test.to_wire();
-    let asked: Vec<_> = fields.all("events").collect();
-    if asked.contains(&test.code()) {
+    let codes: Vec<_> = fields.all("events").collect();
+    if codes.contains(&test.code()) {
         return None;
     }
-    Kinds::named(asked)
+    Kinds::from_codes(codes)
 }
 
-fn replay(event: &str) -> Option<EventsToReplay> {
+fn events_to_replay(event: &str) -> Option<EventsToReplay> {
     if event.is_empty() {
         return Some(EventsToReplay::MissedSince(Millis(0)));
     }
@@ -290,7 +295,7 @@ fn replay(event: &str) -> Option<EventsToReplay> {
 }
 
 /// Returns the reason why there was no answer; the log has it in English.
-fn undelivered(error: &str, language: Language) -> String {
+fn delivery_error_text(error: &str, language: Language) -> String {
     let table = [
         (
             DeliveryError::NotAllowed,
@@ -309,7 +314,11 @@ fn undelivered(error: &str, language: Language) -> String {
 }
 
 /// Returns the reason why nothing is sent, and what to do about it.
-pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) -> &'static str {
+pub(super) fn disabled_reason(
+    by: DisabledBy,
+    environment: Environment,
+    language: Language,
+) -> &'static str {
     match by {
         DisabledBy::Operator => language.pick("It was turned off by hand.", "Se desactivó manualmente."),
         DisabledBy::Gone => language.pick(
@@ -334,7 +343,7 @@ pub(super) fn why(by: DisabledBy, environment: Environment, language: Language) 
 }
 
 /// Returns the tenant's webhook. An unreadable webhook counts as absent, so that the page shows the form to replace it.
-async fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, Refused> {
+async fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, HttpRefusal> {
     match api.service.store().endpoint(tenant).await {
         Err(StoreError::Damaged { .. }) => Ok(None),
         found => Ok(found?),
@@ -346,19 +355,19 @@ pub(super) fn address(environment: Environment) -> String {
 }
 
 /// Returns the message for a button that was pressed on an outdated page.
-fn outdated(error: EndpointError) -> Result<Flash, EndpointError> {
+fn flash_for_outdated_page(error: EndpointError) -> Result<Flash, EndpointError> {
     match error {
         // The page then shows the form that sets the webhook up again.
-        EndpointError::None | EndpointError::Unreadable => Ok(Flash::IsGone),
-        EndpointError::Disabled => Ok(Flash::IsOff),
+        EndpointError::NotFound | EndpointError::Unreadable => Ok(Flash::WebhookNotFound),
+        EndpointError::Disabled => Ok(Flash::NotSentWhileDisabled),
         other => Err(other),
     }
 }
 
-fn refused(error: EndpointError) -> Refused {
+fn to_http_refusal(error: EndpointError) -> HttpRefusal {
     match error {
         EndpointError::Store(error) => error.into(),
-        EndpointError::None
+        EndpointError::NotFound
         | EndpointError::Unreadable
         | EndpointError::Disabled
         | EndpointError::UnknownEvent
@@ -366,7 +375,7 @@ fn refused(error: EndpointError) -> Refused {
     }
 }
 
-pub(super) fn environment_of(word: &str) -> Result<Environment, Refused> {
+pub(super) fn parse_environment(word: &str) -> Result<Environment, HttpRefusal> {
     let found = Environment::ALL.into_iter().find(|environment| environment.code() == word);
     found.ok_or_else(|| ErrorCode::NotFound.into())
 }

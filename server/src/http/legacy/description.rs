@@ -19,7 +19,7 @@ use crate::{
     domain::legacy,
     http::openapi::{
         call::Call,
-        described::{Answer, Query, Schemas, name},
+        operation_doc::{Answer, Query, Schemas, schema_name},
     },
 };
 const ORDER: &str = "LegacyOrder";
@@ -29,16 +29,18 @@ const TRACKED: &str = "LegacyTracked";
 pub(in crate::http) const REFUSED: &str = "LegacyError";
 
 /// The refusals of a label download.
-const NO_FILE: &[ErrorCode] =
+const LABEL_REFUSALS: &[ErrorCode] =
     &[NotFound, ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed, LegacySunset];
 
 pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
     vec![
         Call::new(Operation::LegacyCreateOrder, "Create an order in the legacy spelling")
-            .takes_named(ORDER.to_owned(), example())
-            .answers(Answer::named("201", "The order was created.", CREATED))
-            .answers(Answer::named("200", "The first answer again.", CREATED).repeatable())
-            .refuses(&[
+            .with_body_schema(ORDER.to_owned(), example())
+            .with_answer(Answer::with_schema("201", "The order was created.", CREATED))
+            .with_answer(
+                Answer::with_schema("200", "The first answer again.", CREATED).with_replay_header(),
+            )
+            .with_refusals(&[
                 AuthCountryNotAllowed,
                 ParcelDuplicateTracking,
                 IdempotencyConflict,
@@ -46,8 +48,8 @@ pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
                 LegacySunset,
             ]),
         Call::new(Operation::LegacyCancelOrder, "Void an order in the legacy spelling")
-            .answers(Answer::named("200", "The order is void.", CANCELLED))
-            .refuses(&[
+            .with_answer(Answer::with_schema("200", "The order is void.", CANCELLED))
+            .with_refusals(&[
                 ValidationFailed,
                 ParcelNotFound,
                 ParcelNotVoidable,
@@ -61,12 +63,12 @@ pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
                 about: "1-20 tracking numbers, separated by commas.",
                 schema: || <String as PartialSchema>::schema(),
             }])
-            .answers(Answer::named("200", "A result for each number.", TRACKED))
-            .refuses(&[ValidationFailed, LegacySunset]),
+            .with_answer(Answer::with_schema("200", "A result for each number.", TRACKED))
+            .with_refusals(&[ValidationFailed, LegacySunset]),
         Call::new(Operation::LegacyLabel, "Download a label file by its name")
-            .answers(Answer::file("200", "The file."))
-            .answers(Answer::unchanged())
-            .refuses(NO_FILE),
+            .with_answer(Answer::file("200", "The file."))
+            .with_answer(Answer::not_modified())
+            .with_refusals(LABEL_REFUSALS),
     ]
 }
 
@@ -99,7 +101,7 @@ pub(in crate::http) fn schemas(all: &[(String, RefOr<Schema>)]) -> Schemas {
     let fields = || json!({ "type": "object", "additionalProperties": text() });
     let tracked = json!({ "tracking": { "type": "array", "items": record } });
     let created = ["ok", "id", "tracking_number", "status", "label_url"];
-    let code = json!({ "$ref": format!("#/components/schemas/{}", name::<ErrorCode>()) });
+    let code = json!({ "$ref": format!("#/components/schemas/{}", schema_name::<ErrorCode>()) });
     let refused = json!({ "error": code, "fields": fields(), "fields_es": fields() });
     let shapes = [
         (ORDER, order(all)),
@@ -145,7 +147,7 @@ const LIMITS: [&str; 5] = ["maxLength", "pattern", "minimum", "maximum", "exclus
 /// Returns the schema of an order, made from the table that translates its fields.
 fn order(all: &[(String, RefOr<Schema>)]) -> Value {
     let all: Map<_, _> = all.iter().map(|(name, schema)| (name.clone(), json!(schema))).collect();
-    let whole = name::<OrderRequest>();
+    let whole = schema_name::<OrderRequest>();
     let field = |(name, stands_for): &(&str, &str)| {
         let kind =
             if ["weight_kg", "weight_lb", "value"].contains(name) { "number" } else { "string" };
@@ -164,7 +166,7 @@ fn order(all: &[(String, RefOr<Schema>)]) -> Value {
     };
     let mut properties: Map<_, _> = legacy::FIELDS.iter().map(field).collect();
     // A reference, so that generated programs define the type only once.
-    let words = json!({ "$ref": format!("#/components/schemas/{}", name::<IdType>()) });
+    let words = json!({ "$ref": format!("#/components/schemas/{}", schema_name::<IdType>()) });
     properties.insert(
         "receiver_document_type".to_owned(),
         json!({ "oneOf": [words, { "type": "null" }], "description": "`receiver.idType`" }),

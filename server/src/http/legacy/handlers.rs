@@ -17,28 +17,28 @@ use serde_json::json;
 use crate::{
     domain::{Refusal, legacy, legacy::MAX_NUMBERS, to_body},
     http::{
-        Api, Refused,
+        Api, HttpRefusal,
         answer::{self, RequestId},
         body, docs, labels,
     },
-    service::{Answer, Caller, Keyed},
+    service::{Answer, Caller, KeyedRequest},
 };
 
 pub(super) async fn create(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
-    let given = key.or_else(|| legacy::key_of_reference(&body));
-    let key = given.clone().unwrap_or_else(|| api.service.fresh_key());
-    let order = legacy::order(&body);
+    let caller_key = key.or_else(|| legacy::idempotency_key_from_reference(&body));
+    let key = caller_key.clone().unwrap_or_else(|| api.service.new_idempotency_key());
+    let order = legacy::to_order(&body);
     let answer = api.service.create_order(&caller, &order, Some(&key)).await;
-    let answer = answer.map_err(|refusal| refusal_for(given.as_deref(), refusal))?;
+    let answer = answer.map_err(|refusal| refusal_without_key(caller_key.as_deref(), refusal))?;
     let (Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body)) = &answer;
     let created = serde_json::from_slice(body).map_err(|_| ErrorCode::InternalError)?;
-    let body = to_body(&legacy::created(&created));
+    let body = to_body(&legacy::created_order(&created));
     let translated = match answer {
         Answer::Created(_) => Answer::Created(body),
         Answer::Done(_) => Answer::Done(body),
@@ -53,21 +53,21 @@ pub(super) async fn cancel(
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let number = body::parameter(path);
-    let given = body::idempotency_key(&headers);
-    let key = given.clone().unwrap_or_else(|| api.service.fresh_key());
+    let caller_key = body::idempotency_key(&headers);
+    let key = caller_key.clone().unwrap_or_else(|| api.service.new_idempotency_key());
     parcelo::TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
     let body = json!({ "trackingNumbers": [number] });
-    let request = Keyed { body: &body, header_key: Some(&key), request_id: &id.0 };
+    let request = KeyedRequest { body: &body, header_key: Some(&key), request_id: &id.0 };
     let voided = api.service.void_orders(&caller, request).await;
-    voided.map_err(|refusal| refusal_for(given.as_deref(), refusal))?;
+    voided.map_err(|refusal| refusal_without_key(caller_key.as_deref(), refusal))?;
     Ok(answer::json_ok(&json!({ "ok": true, "tracking_number": number, "status": "VOIDED" })))
 }
 
 /// Replaces the advice to repeat a request with its key if the caller gave no key.
-fn refusal_for(given: Option<&str>, refusal: Refusal) -> Refusal {
-    match given {
+fn refusal_without_key(caller_key: Option<&str>, refusal: Refusal) -> Refusal {
+    match caller_key {
         None if refusal.code == ErrorCode::IdempotencyInProgress => Refusal::outcome_unknown(),
         _ => refusal,
     }
@@ -78,15 +78,15 @@ pub(super) async fn track(
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
-    let given = body::query(query.as_deref(), "number").unwrap_or_default();
-    let numbers: Vec<_> = given.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
+) -> Result<Response, HttpRefusal> {
+    let list = body::query(query.as_deref(), "number").unwrap_or_default();
+    let numbers: Vec<_> = list.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
     if numbers.is_empty() || numbers.len() > MAX_NUMBERS {
-        return Err(Refusal::invalid(&[wrong_count()]).into());
+        return Err(Refusal::invalid(&[count_fault()]).into());
     }
     let request = json!({ "trackingNumbers": numbers, "includeHistory": true });
     let batch = api.service.track_batch(&caller, &request, body::language(&headers)).await?;
-    Ok(answer::json_ok(&legacy::tracked(&batch)))
+    Ok(answer::json_ok(&legacy::tracking_results(&batch)))
 }
 
 pub(super) async fn label(
@@ -94,15 +94,15 @@ pub(super) async fn label(
     Extension(caller): Extension<Caller>,
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let file = body::parameter(path);
     let (number, extension) = file.rsplit_once('.').ok_or(ErrorCode::NotFound)?;
     let format = LabelFormat::parse(extension).map_err(|_| ErrorCode::NotFound)?;
-    labels::response(api.service.label(&caller, number, format).await?, &headers)
+    labels::label_response(api.service.label(&caller, number, format).await?, &headers)
 }
 
 /// Answers GET /docs/migration: the guide to the new API, in both languages.
-pub(in crate::http) async fn migration() -> Result<Response, Refused> {
+pub(in crate::http) async fn migration() -> Result<Response, HttpRefusal> {
     let page = Migration { fields: legacy::FIELDS };
     let page = page.render().map_err(|_| ErrorCode::InternalError)?;
     Ok(docs::html_page(page))
@@ -114,7 +114,7 @@ struct Migration {
     fields: &'static [(&'static str, &'static str)],
 }
 
-fn wrong_count() -> FieldFault {
+fn count_fault() -> FieldFault {
     FieldFault::new(
         "number",
         FaultCode::OutOfRange,

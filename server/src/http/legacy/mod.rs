@@ -19,7 +19,7 @@ use axum::{
 use parcelo::{ErrorCode, Operation};
 
 use super::{
-    Api, Refused, answer,
+    Api, HttpRefusal, answer,
     area::{Area, FinishResponse, Policy, Principal, ResponseStyle},
 };
 use crate::{
@@ -32,7 +32,7 @@ pub(super) use handlers::migration;
 /// The path of the guide for its users to the new API.
 pub(super) const MIGRATION: &str = "/docs/migration";
 
-/// Returns the area of the legacy API, whose folders `/api/v1` does not use.
+/// Returns the area of the legacy API, whose path prefixes `/api/v1` does not use.
 pub(super) fn area() -> Area {
     let policy = Policy {
         style: ResponseStyle::Custom(Arc::new(style)),
@@ -60,21 +60,21 @@ fn check(api: &Api, caller: &Caller, now: Millis) -> Result<(), Refusal> {
 /// Makes refusals flat, and adds the headers that announce the API's end.
 fn style(api: &Api, _request: &mut Request) -> FinishResponse {
     let api = api.clone();
-    Box::new(move |response| with_end(&api, flat(response)))
+    Box::new(move |response| with_deprecation_headers(&api, to_legacy_format(response)))
 }
 
-fn flat(response: Response) -> Response {
-    let refused = response.extensions().get::<Refused>().cloned();
+fn to_legacy_format(response: Response) -> Response {
+    let refused = response.extensions().get::<HttpRefusal>().cloned();
     match refused {
-        Some(Refused(refusal)) => {
+        Some(HttpRefusal(refusal)) => {
             answer::refusal_response(&response, &refusal, to_body(&legacy::refusal(&refusal)))
         }
         None => response,
     }
 }
 
-fn with_end(api: &Api, mut response: Response) -> Response {
-    let era = api.service.settings().legacy;
+fn with_deprecation_headers(api: &Api, mut response: Response) -> Response {
+    let schedule = api.service.settings().legacy;
     let base = api.service.settings().site(api.environment).base_url();
     let successor = Operation::CreateOrder.path();
     let link = format!(
@@ -84,9 +84,9 @@ fn with_end(api: &Api, mut response: Response) -> Response {
         let value = HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""));
         response.headers_mut().insert(HeaderName::from_static(name), value);
     };
-    set("deprecation", format!("@{}", era.deprecated.second()));
+    set("deprecation", format!("@{}", schedule.deprecated.second()));
     set("link", link);
-    if let Some(sunset) = era.sunset {
+    if let Some(sunset) = schedule.sunset {
         set("sunset", answer::http_date(sunset));
     }
     response

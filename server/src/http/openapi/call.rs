@@ -17,8 +17,9 @@ use utoipa::{
     },
 };
 
-use super::described::{
-    Answer, FILE, JSON, Query, REPLAYED, Schemas, TAG, UNTAGGED_FILE, add, name, reference,
+use super::operation_doc::{
+    Answer, ETAG_HEADER, FILE_HEADERS, FILE_NAME_HEADER, JSON, Query, REPLAYED_HEADER, Schemas,
+    add_schema, reference, schema_name,
 };
 
 /// A call of an API; `Target` identifies it.
@@ -46,28 +47,28 @@ impl<Target> Call<Target> {
         Self { query, ..self }
     }
 
-    pub(crate) fn takes<T: ToSchema>(mut self, example: Value) -> Self {
-        add::<T>(&mut self.schemas);
-        self.takes_named(name::<T>(), example)
+    pub(crate) fn with_body<T: ToSchema>(mut self, example: Value) -> Self {
+        add_schema::<T>(&mut self.schemas);
+        self.with_body_schema(schema_name::<T>(), example)
     }
 
     /// Makes the body optional.
-    pub(crate) fn or_nothing(self) -> Self {
+    pub(crate) fn with_optional_body(self) -> Self {
         Self { required: Required::False, ..self }
     }
 
     /// Sets a body whose schema is not a type's.
-    pub(crate) fn takes_named(self, schema: String, example: Value) -> Self {
+    pub(crate) fn with_body_schema(self, schema: String, example: Value) -> Self {
         Self { request: Some((schema, example)), ..self }
     }
 
-    pub(crate) fn answers(mut self, answer: Answer) -> Self {
+    pub(crate) fn with_answer(mut self, answer: Answer) -> Self {
         self.answers.push(answer);
         self
     }
 
     /// Sets its refusals, without those of every call with its authentication and body.
-    pub(crate) fn refuses(self, refusals: &'static [ErrorCode]) -> Self {
+    pub(crate) fn with_refusals(self, refusals: &'static [ErrorCode]) -> Self {
         Self { refusals, ..self }
     }
 
@@ -80,14 +81,14 @@ impl<Target> Call<Target> {
 
 impl Answer {
     /// Returns an answer with a type of the vocabulary, without the envelope.
-    pub(crate) fn bare<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
-        let mut answer = Self::named(status, about, name::<T>());
-        add::<T>(&mut answer.schemas);
+    pub(crate) fn without_envelope<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
+        let mut answer = Self::with_schema(status, about, schema_name::<T>());
+        add_schema::<T>(&mut answer.schemas);
         answer
     }
 
     /// Returns an answer whose schema is not a type's.
-    pub(crate) fn named(
+    pub(crate) fn with_schema(
         status: &'static str,
         about: &'static str,
         schema: impl Into<String>,
@@ -98,12 +99,16 @@ impl Answer {
 
     /// Returns an answer with a type in the envelope.
     pub(crate) fn data<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
-        Self::enveloped::<T>((status, about), &name::<T>(), (reference::<T>(), reference::<Meta>()))
+        Self::enveloped::<T>(
+            (status, about),
+            &schema_name::<T>(),
+            (reference::<T>(), reference::<Meta>()),
+        )
     }
 
     /// Returns an answer with a whole list of a type in the envelope.
     pub(crate) fn list<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
-        Self::list_with::<T>((status, about), reference::<Meta>())
+        Self::list_with_meta::<T>((status, about), reference::<Meta>())
     }
 
     /// Returns an answer with a page of a type's list in the envelope, whose paging fields are beside the request's id.
@@ -111,15 +116,22 @@ impl Answer {
         let meta = "ListMeta".to_owned();
         let both = AllOfBuilder::new().item(reference::<PageMeta>()).item(reference::<Meta>());
         let named = Ref::from_schema_name(&meta).into();
-        let mut answer = Self::list_with::<T>((status, about), named);
-        add::<PageMeta>(&mut answer.schemas);
+        let mut answer = Self::list_with_meta::<T>((status, about), named);
+        add_schema::<PageMeta>(&mut answer.schemas);
         answer.schemas.push((meta, both.into()));
         answer
     }
 
-    fn list_with<T: ToSchema>(what: (&'static str, &'static str), meta: RefOr<Schema>) -> Self {
+    fn list_with_meta<T: ToSchema>(
+        status_and_about: (&'static str, &'static str),
+        meta: RefOr<Schema>,
+    ) -> Self {
         let items = ArrayBuilder::new().items(reference::<T>());
-        Self::enveloped::<T>(what, &format!("{}List", name::<T>()), (items.into(), meta))
+        Self::enveloped::<T>(
+            status_and_about,
+            &format!("{}List", schema_name::<T>()),
+            (items.into(), meta),
+        )
     }
 
     /// Returns an answer in the envelope, which is a separate component so that generated clients have it as a type.
@@ -137,8 +149,8 @@ impl Answer {
             .required("data")
             .required("meta");
         let name = format!("{name}Response");
-        let mut answer = Self::named(status, about, name.clone());
-        add::<T>(&mut answer.schemas);
+        let mut answer = Self::with_schema(status, about, name.clone());
+        add_schema::<T>(&mut answer.schemas);
         answer.schemas.push((name, envelope.into()));
         answer
     }
@@ -151,7 +163,7 @@ impl Answer {
     /// Returns an answer with the bytes of many labels.
     pub(crate) fn labels(status: &'static str, about: &'static str) -> Self {
         let formats = [LabelFormat::Pdf, LabelFormat::Zpl];
-        Self { headers: UNTAGGED_FILE, ..Self::bytes(status, about, &formats) }
+        Self { headers: FILE_NAME_HEADER, ..Self::bytes(status, about, &formats) }
     }
 
     /// Returns an answer with the bytes of a document that is always a PDF.
@@ -169,22 +181,22 @@ impl Answer {
         let any = [("application/octet-stream", file.clone().into())];
         let formats = formats.iter().map(|format| (format.content_type(), file.clone().into()));
         let contents = any.into_iter().chain(formats).collect();
-        Self { status, about, contents, headers: FILE, ..Self::default() }
+        Self { status, about, contents, headers: FILE_HEADERS, ..Self::default() }
     }
 
     /// Returns the answer for a caller that has the file already.
-    pub(crate) fn unchanged() -> Self {
+    pub(crate) fn not_modified() -> Self {
         let about = "The file is one of those that `If-None-Match` names.";
-        Self { status: "304", about, headers: TAG, ..Self::default() }
+        Self { status: "304", about, headers: ETAG_HEADER, ..Self::default() }
     }
 
     /// Adds the header of a write that marks a replayed answer.
-    pub(crate) fn repeatable(self) -> Self {
-        Self { headers: REPLAYED, ..self }
+    pub(crate) fn with_replay_header(self) -> Self {
+        Self { headers: REPLAYED_HEADER, ..self }
     }
 
     /// Adds a page for browsers.
-    pub(crate) fn or_page(mut self) -> Self {
+    pub(crate) fn with_html_page(mut self) -> Self {
         self.contents.push(("text/html", <String as PartialSchema>::schema()));
         self
     }

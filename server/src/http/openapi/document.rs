@@ -18,8 +18,8 @@ use utoipa::{
 
 use super::{
     call::Call,
-    described::{self, Described, add, in_header, name},
-    group_of, webhooks,
+    operation_doc::{self, OperationDoc, add_schema, in_header, schema_name},
+    operation_group, webhooks,
 };
 use crate::http::{
     carriers, health, labels, legacy, manifests, orders, parcels, public, sandbox, tracking,
@@ -66,9 +66,9 @@ fn calls() -> Vec<Call<Operation>> {
 
 fn service() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), webhooks::schemas());
-    add::<Meta>(&mut schemas);
-    add::<ErrorEnvelope>(&mut schemas);
-    add::<IdempotencyKey>(&mut schemas);
+    add_schema::<Meta>(&mut schemas);
+    add_schema::<ErrorEnvelope>(&mut schemas);
+    add_schema::<IdempotencyKey>(&mut schemas);
     for call in calls() {
         let method = match call.target.method() {
             Method::Get => HttpMethod::Get,
@@ -86,34 +86,34 @@ fn service() -> OpenApi {
         .security_scheme(KEY, key(header::API_KEY))
         .security_scheme(CARRIER_KEY, key(header::CARRIER_KEY));
     OpenApiBuilder::new()
-        .info(described::info("Parcelo", ABOUT))
-        .servers(Some([described::server("/")]))
-        .tags(Some(described::tags(TAGS)))
+        .info(operation_doc::info("Parcelo", ABOUT))
+        .servers(Some([operation_doc::server("/")]))
+        .tags(Some(operation_doc::tags(TAGS)))
         .paths(paths)
         .webhooks(Some(webhooks::webhooks()))
         .components(Some(components.build()))
         .build()
 }
 
-fn describe(call: Call<Operation>) -> Described {
+fn describe(call: Call<Operation>) -> OperationDoc {
     let operation = call.target;
     let envelope = if operation.is_legacy() {
         legacy::description::REFUSED.to_owned()
     } else {
-        name::<ErrorEnvelope>()
+        schema_name::<ErrorEnvelope>()
     };
     let key = match operation.auth() {
         Auth::ApiKey => Some(KEY),
         Auth::CarrierKey => Some(CARRIER_KEY),
         Auth::Public => None,
     };
-    let mut parameters = described::parameters(operation.path(), call.query);
+    let mut parameters = operation_doc::parameters(operation.path(), call.query);
     parameters.extend(headers(&call));
-    Described {
+    OperationDoc {
         id: operation.name(),
-        tag: group_of(operation),
+        tag: operation_group(operation),
         summary: call.summary,
-        about: about(operation).to_owned(),
+        about: idempotency_text(operation).to_owned(),
         deprecated: operation.is_legacy(),
         parameters,
         refusals: refusals(&call),
@@ -126,7 +126,7 @@ fn describe(call: Call<Operation>) -> Described {
 }
 
 /// Returns the rule of an operation's idempotency key.
-fn about(operation: Operation) -> &'static str {
+fn idempotency_text(operation: Operation) -> &'static str {
     match operation.idempotency() {
         Idempotency::Required => {
             "Needs an idempotency key, in the body or in the header. Sent again with the same key, it \
@@ -230,9 +230,9 @@ mod tests {
     }
 
     /// Returns what the mock server's document has and the service's lacks.
-    fn controls_alone(service: &Value, of_mock: &Value) -> Value {
+    fn controls_alone(service: &Value, mock_document: &Value) -> Value {
         let added = |part: &str| -> Value {
-            let [known, all] = [service, of_mock].map(|of| of.pointer(part).unwrap());
+            let [known, all] = [service, mock_document].map(|of| of.pointer(part).unwrap());
             let all = all.as_object().unwrap().iter();
             all.filter(|(name, _)| known.get(name).is_none())
                 .map(|(name, value)| (name.clone(), value.clone()))
@@ -242,7 +242,7 @@ mod tests {
         json!({
             "components": { "schemas": added("/components/schemas") },
             "paths": added("/paths"),
-            "tags": of_mock["tags"].as_array().unwrap()[known..],
+            "tags": mock_document["tags"].as_array().unwrap()[known..],
         })
     }
 
@@ -251,15 +251,16 @@ mod tests {
     fn the_checked_in_documents_are_those_that_the_code_describes() {
         // As values: names are in the order of the alphabet.
         let value = |document: OpenApi| serde_json::to_value(&document).unwrap();
-        let mut of_mock = service();
-        of_mock.merge(controls());
-        let [of_service, of_mock, of_admin] = [service(), of_mock, admin()].map(value);
-        let alone = controls_alone(&of_service, &of_mock);
-        assert_eq!(with_controls(of_service.clone(), alone.clone()), of_mock);
+        let mut mock_document = service();
+        mock_document.merge(controls());
+        let [service_document, mock_document, admin_document] =
+            [service(), mock_document, admin()].map(value);
+        let alone = controls_alone(&service_document, &mock_document);
+        assert_eq!(with_controls(service_document.clone(), alone.clone()), mock_document);
         let all = [
-            ("docs/openapi.json", of_service, SERVICE),
+            ("docs/openapi.json", service_document, SERVICE),
             ("server/openapi/controls.json", alone, CONTROLS),
-            ("docs/openapi-admin.json", of_admin, ADMIN),
+            ("docs/openapi-admin.json", admin_document, ADMIN),
         ];
         for (path, written, checked_in) in all {
             let written = serde_json::to_string_pretty(&written).unwrap() + "\n";

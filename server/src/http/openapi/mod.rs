@@ -4,10 +4,10 @@
 #[cfg(test)]
 pub(crate) mod call;
 #[cfg(test)]
-pub(crate) mod described;
-#[cfg(test)]
 #[cfg(feature = "server")]
 mod document;
+#[cfg(test)]
+pub(crate) mod operation_doc;
 #[cfg(test)]
 mod webhooks;
 
@@ -28,7 +28,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{
-    Api, Refused,
+    Api, HttpRefusal,
     precondition::{Precondition, etag},
 };
 use crate::domain::to_body;
@@ -69,7 +69,7 @@ impl Document {
     }
 
     /// Returns the document for callers who reach the API under this path.
-    fn under(self, path: &str) -> Bytes {
+    fn with_base_path(self, path: &str) -> Bytes {
         let mut document = self.read();
         if let Some(url) = document.pointer_mut("/servers/0/url") {
             *url = path.into();
@@ -92,9 +92,9 @@ fn with_controls(mut service: Value, mut controls: Value) -> Value {
 
 /// A document as it is sent, rendered at the first request, once for each listener.
 #[derive(Default)]
-struct Served(OnceLock<(Bytes, String)>);
+struct CachedDocument(OnceLock<(Bytes, String)>);
 
-impl Served {
+impl CachedDocument {
     /// Answers with the document, or with its tag only if the reader has it already.
     fn answer(&self, headers: &HeaderMap, write: impl FnOnce() -> Bytes) -> Response {
         let (json, tag) = self.0.get_or_init(|| {
@@ -109,19 +109,21 @@ impl Served {
                 (about, [(http::CONTENT_TYPE, "application/json")], json.clone()).into_response()
             }
             Precondition::Unchanged => (StatusCode::NOT_MODIFIED, about).into_response(),
-            Precondition::Failed => Refused::from(ErrorCode::PreconditionFailed).into_response(),
+            Precondition::Failed => {
+                HttpRefusal::from(ErrorCode::PreconditionFailed).into_response()
+            }
         }
     }
 }
 
 /// Returns the route on a listener of the API.
 pub(super) fn route() -> MethodRouter<Api> {
-    let served = std::sync::Arc::new(Served::default());
+    let cached = std::sync::Arc::new(CachedDocument::default());
     get(
         |State(api): State<Api>, other: Option<Extension<Document>>, headers: HeaderMap| async move {
             let document = other.map_or(Document::Service, |Extension(document)| document);
             let site = api.service.settings().site(api.environment);
-            served.answer(&headers, || document.under(&path_of(site.base_url())))
+            cached.answer(&headers, || document.with_base_path(&base_path(site.base_url())))
         },
     )
 }
@@ -129,13 +131,15 @@ pub(super) fn route() -> MethodRouter<Api> {
 /// Returns the route on the operators' listener.
 #[cfg(feature = "server")]
 pub(super) fn admin_route() -> MethodRouter<Api> {
-    let served = std::sync::Arc::new(Served::default());
-    get(|headers: HeaderMap| async move { served.answer(&headers, || Document::Admin.under("/")) })
+    let cached = std::sync::Arc::new(CachedDocument::default());
+    get(|headers: HeaderMap| async move {
+        cached.answer(&headers, || Document::Admin.with_base_path("/"))
+    })
 }
 
 /// Returns the group of an operation: the first segment of its path after the version.
 #[cfg(feature = "server")]
-pub(super) fn group_of(operation: Operation) -> &'static str {
+pub(super) fn operation_group(operation: Operation) -> &'static str {
     if operation.is_legacy() {
         return "legacy";
     }
@@ -145,7 +149,7 @@ pub(super) fn group_of(operation: Operation) -> &'static str {
 }
 
 /// Returns the path that a proxy adds before the API's, or `/`.
-fn path_of(base_url: &str) -> String {
+fn base_path(base_url: &str) -> String {
     let path = Url::parse(base_url).map(|url| url.path().trim_end_matches('/').to_owned());
     path.ok().filter(|path| !path.is_empty()).unwrap_or_else(|| "/".to_owned())
 }

@@ -13,10 +13,10 @@ use utoipa::openapi::{
     schema::{KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, SchemaType, Type},
 };
 
-use super::described::{JSON, Schemas, add, name, reference};
+use super::operation_doc::{JSON, Schemas, add_schema, reference, schema_name};
 use crate::domain::webhooks::Kind;
 
-const ANSWERED: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
+const ANSWER_TEXT: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
     is sent again with the same id.";
 
 /// Returns every kind of event under its name.
@@ -26,7 +26,7 @@ pub(super) fn webhooks() -> Paths {
         let body = Ref::from_schema_name(body_name(&kind));
         let operation = OperationBuilder::new()
             .tag("webhooks")
-            .operation_id(Some(format!("On{}", name_of(&kind))))
+            .operation_id(Some(format!("On{}", type_name(&kind))))
             .summary(Some(summary(&kind)))
             .description(Some("Sent to the account's webhook; its signature is to be verified."))
             .securities(Some([]))
@@ -39,7 +39,7 @@ pub(super) fn webhooks() -> Paths {
             ))
             .responses(
                 ResponsesBuilder::new()
-                    .response("2XX", ResponseBuilder::new().description(ANSWERED)),
+                    .response("2XX", ResponseBuilder::new().description(ANSWER_TEXT)),
             );
         paths.path(kind.code(), PathItem::new(HttpMethod::Post, operation.build()))
     });
@@ -49,22 +49,22 @@ pub(super) fn webhooks() -> Paths {
 /// Returns the schemas of the bodies.
 pub(super) fn schemas() -> Schemas {
     let mut schemas = Vec::new();
-    add::<StatusChange>(&mut schemas);
-    add::<ParcelCreated>(&mut schemas);
-    add::<ParcelVoided>(&mut schemas);
-    add::<Manifest>(&mut schemas);
-    add::<Environment>(&mut schemas);
+    add_schema::<StatusChange>(&mut schemas);
+    add_schema::<ParcelCreated>(&mut schemas);
+    add_schema::<ParcelVoided>(&mut schemas);
+    add_schema::<Manifest>(&mut schemas);
+    add_schema::<Environment>(&mut schemas);
     let kinds = Kind::ALL.into_iter().map(Kind::to_wire);
     schemas.extend(kinds.map(|kind| (body_name(&kind), body(&kind))));
     schemas
 }
 
 fn body_name(kind: &EventKind) -> String {
-    format!("{}Event", name_of(kind))
+    format!("{}Event", type_name(kind))
 }
 
 /// Returns the type name of a kind, such as `ParcelStatusChanged` for `parcel.status_changed`.
-fn name_of(kind: &EventKind) -> String {
+fn type_name(kind: &EventKind) -> String {
     let words = kind.code().split(['.', '_']).map(|word| {
         let (first, rest) = word.split_at_checked(1).unwrap_or_default();
         first.to_ascii_uppercase() + rest
@@ -85,10 +85,12 @@ fn summary(kind: &EventKind) -> &'static str {
 /// Returns the schema of a body: the event's id, kind, time and environment, and its data.
 fn body(kind: &EventKind) -> RefOr<Schema> {
     let data: RefOr<Schema> = match kind {
-        EventKind::ParcelStatusChanged => Ref::from_schema_name(name::<StatusChange>()).into(),
-        EventKind::ParcelCreated => Ref::from_schema_name(name::<ParcelCreated>()).into(),
-        EventKind::ParcelVoided => Ref::from_schema_name(name::<ParcelVoided>()).into(),
-        EventKind::ManifestSubmitted => Ref::from_schema_name(name::<Manifest>()).into(),
+        EventKind::ParcelStatusChanged => {
+            Ref::from_schema_name(schema_name::<StatusChange>()).into()
+        }
+        EventKind::ParcelCreated => Ref::from_schema_name(schema_name::<ParcelCreated>()).into(),
+        EventKind::ParcelVoided => Ref::from_schema_name(schema_name::<ParcelVoided>()).into(),
+        EventKind::ManifestSubmitted => Ref::from_schema_name(schema_name::<Manifest>()).into(),
         _ => Object::new().into(),
     };
     let moment = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
@@ -100,10 +102,10 @@ fn body(kind: &EventKind) -> RefOr<Schema> {
         ("data", data),
     ];
     let members = members.into_iter();
-    let whole = members.fold(ObjectBuilder::new(), |whole, (member, schema)| {
-        whole.property(member, schema).required(member)
+    let object = members.fold(ObjectBuilder::new(), |object, (member, schema)| {
+        object.property(member, schema).required(member)
     });
-    whole.into()
+    object.into()
 }
 
 fn text() -> ObjectBuilder {

@@ -19,15 +19,15 @@ use parcelo::{Environment, ErrorCode, Language, Operation, TrackingNumber};
 use url::{Url, form_urlencoded};
 
 use super::{
-    Api, Refused, answer,
+    Api, HttpRefusal, answer,
     area::{AddressLimit, Area, FinishResponse, Policy, ResponseStyle, not_found},
     body,
 };
 use crate::service::PublicParcel;
-use view::{Frame, FrontDoor, Lookup, Notice, ParcelPage};
+use view::{Frame, LookupForm, LookupPage, Notice, ParcelPage};
 
 /// The path of the page, without the number.
-const FOLDER: &str = "/track";
+const PATH_PREFIX: &str = "/track";
 
 /// The headers of every answer for browsers, caches and search engines.
 const PRIVACY_HEADERS: [(&str, &str); 3] = [
@@ -56,22 +56,22 @@ const LINK_PREVIEWS: [&str; 9] = [
     "applebot",
 ];
 
-/// The form, language and number that a request to the page asks for.
+/// The format, language and number that a request to the page asks for.
 #[derive(Debug, Clone)]
 struct PageContext {
-    form: Form,
+    format: ResponseFormat,
     language: Language,
     /// `true` if the address names the language. Links to further pages then name it too.
     is_chosen: bool,
     environment: Environment,
     /// The path prefix of the service's public address.
-    base: String,
+    base_path: String,
     /// The text in place of the number, as it was typed.
     typed: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum ResponseFormat {
     Page,
     Json,
 }
@@ -83,31 +83,34 @@ pub(super) fn area() -> Area {
         ..Policy::open(AddressLimit::PublicPages)
     };
     Area::new(policy)
-        .map_routes(|routes| routes.nest(FOLDER, Router::new().fallback(not_found)))
-        .route("/", get(front_door))
-        .route(FOLDER, get(front_door))
-        .route("/track/", get(front_door))
-        .route(unsubscribe::ROUTE, get(unsubscribe::ask).post(unsubscribe::act))
+        .map_routes(|routes| routes.nest(PATH_PREFIX, Router::new().fallback(not_found)))
+        .route("/", get(lookup_page))
+        .route(PATH_PREFIX, get(lookup_page))
+        .route("/track/", get(lookup_page))
+        .route(unsubscribe::ROUTE, get(unsubscribe::show).post(unsubscribe::unsubscribe))
         .operation(Operation::PublicTracking, track)
 }
 
 fn style(api: &Api, request: &mut Request) -> FinishResponse {
     let site = api.service.settings().site(api.environment);
-    let base = Url::parse(site.base_url()).map(|url| url.path().trim_end_matches('/').to_owned());
-    let context = PageContext::new((api.environment, base.unwrap_or_default()), request);
+    let base_path =
+        Url::parse(site.base_url()).map(|url| url.path().trim_end_matches('/').to_owned());
+    let context = PageContext::new((api.environment, base_path.unwrap_or_default()), request);
     request.extensions_mut().insert(context.clone());
     Box::new(move |response| context.restyle(response))
 }
 
 /// Shows the page with a field for the number. A number that was typed redirects to its parcel's page.
-async fn front_door(Extension(context): Extension<PageContext>) -> Result<Response, Refused> {
-    match context.form {
-        Form::Json => Err(ErrorCode::NotFound.into()),
-        Form::Page if context.typed.is_empty() => {
-            let page = view::render(&FrontDoor::new(context.frame(), context.lookup()));
+async fn lookup_page(Extension(context): Extension<PageContext>) -> Result<Response, HttpRefusal> {
+    match context.format {
+        ResponseFormat::Json => Err(ErrorCode::NotFound.into()),
+        ResponseFormat::Page if context.typed.is_empty() => {
+            let page = view::render(&LookupPage::new(context.frame(), context.lookup_form()));
             Ok(context.page_with_form(page.ok_or(ErrorCode::InternalError)?))
         }
-        Form::Page => context.forgiving_redirect().ok_or_else(|| ErrorCode::ParcelNotFound.into()),
+        ResponseFormat::Page => {
+            context.redirect_to_typed_number().ok_or_else(|| ErrorCode::ParcelNotFound.into())
+        }
     }
 }
 
@@ -115,16 +118,16 @@ async fn track(
     State(api): State<Api>,
     Extension(context): Extension<PageContext>,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let number = body::parameter(path);
-    if context.form == Form::Page && TrackingNumber::parse(&number).is_err() {
-        return context.forgiving_redirect().ok_or_else(|| ErrorCode::ParcelNotFound.into());
+    if context.format == ResponseFormat::Page && TrackingNumber::parse(&number).is_err() {
+        return context.redirect_to_typed_number().ok_or_else(|| ErrorCode::ParcelNotFound.into());
     }
-    let found = api.service.track_publicly(context.environment, &number, context.language).await?;
-    let PublicParcel { record, account } = found;
-    match context.form {
-        Form::Json => Ok(answer::json_ok(&record)),
-        Form::Page => {
+    let parcel = api.service.track_publicly(context.environment, &number, context.language).await?;
+    let PublicParcel { record, account } = parcel;
+    match context.format {
+        ResponseFormat::Json => Ok(answer::json_ok(&record)),
+        ResponseFormat::Page => {
             let shop = api.service.store().shop(account).await?;
             let page = ParcelPage::new(context.frame(), &record, (shop, api.service.now()));
             let page = view::render(&page).ok_or(ErrorCode::InternalError)?;
@@ -138,40 +141,42 @@ async fn track(
 }
 
 impl PageContext {
-    fn new((environment, base): (Environment, String), request: &Request) -> Self {
+    fn new((environment, base_path): (Environment, String), request: &Request) -> Self {
         let (headers, query) = (request.headers(), request.uri().query());
-        let chosen = body::query(query, "lang").and_then(|tag| language_of(&tag));
-        let is_json = body::query(query, "format").is_some_and(|form| form == "json");
-        let is_page = !is_json && (names_html(headers) || is_link_preview(headers));
+        let chosen = body::query(query, "lang").and_then(|tag| parse_language(&tag));
+        let is_json = body::query(query, "format").is_some_and(|format| format == "json");
+        let is_page = !is_json && (accepts_html(headers) || is_link_preview(headers));
         let typed = match request.uri().path().strip_prefix("/track/") {
-            Some(path) if !path.is_empty() => decoded(path),
+            Some(path) if !path.is_empty() => decode_path_segment(path),
             _ => body::query(query, NUMBER).unwrap_or_default(),
         };
         Self {
-            form: if is_page { Form::Page } else { Form::Json },
+            format: if is_page { ResponseFormat::Page } else { ResponseFormat::Json },
             language: chosen.unwrap_or_else(|| body::language(headers)),
             is_chosen: chosen.is_some(),
             environment,
-            base,
-            typed: typed_number::shown(&typed),
+            base_path,
+            typed: typed_number::displayable(&typed),
         }
     }
 
     /// Redirects to the page of the number that was meant. It does not check whether a parcel has the number, so that
     /// the redirect reveals nothing and a guess costs as much as any other.
-    fn forgiving_redirect(&self) -> Option<Response> {
-        let number = typed_number::read(&self.typed)?;
+    fn redirect_to_typed_number(&self) -> Option<Response> {
+        let number = typed_number::parse(&self.typed)?;
         let language = if self.is_chosen { self.language.code() } else { "" };
         let query = if self.is_chosen { "?lang=" } else { "" };
-        let place = format!("{}{FOLDER}/{number}{query}{language}", self.base);
-        Some(Redirect::to(&place).into_response())
+        let url = format!("{}{PATH_PREFIX}/{number}{query}{language}", self.base_path);
+        Some(Redirect::to(&url).into_response())
     }
 
     /// Adds the public pages' headers to a response. A refusal becomes a page if the request asks for one.
     fn restyle(&self, response: Response) -> Response {
-        let refused = response.extensions().get::<Refused>().cloned();
+        let refused = response.extensions().get::<HttpRefusal>().cloned();
         let mut response = match refused {
-            Some(refused) if self.form == Form::Page => self.refusal(&refused).unwrap_or(response),
+            Some(refused) if self.format == ResponseFormat::Page => {
+                self.refusal(&refused).unwrap_or(response)
+            }
             _ => response,
         };
         for (name, value) in PRIVACY_HEADERS {
@@ -183,18 +188,18 @@ impl PageContext {
         response
     }
 
-    fn refusal(&self, Refused(refusal): &Refused) -> Option<Response> {
+    fn refusal(&self, HttpRefusal(refusal): &HttpRefusal) -> Option<Response> {
         let mut response = match refusal.code {
             ErrorCode::ParcelNotFound | ErrorCode::NotFound => {
-                let notice = Notice::not_found(self.frame(), self.lookup());
+                let notice = Notice::not_found(self.frame(), self.lookup_form());
                 self.page_with_form(view::render(&notice)?)
             }
             _ => {
-                let notice = Notice::refused(self.frame(), refusal.text(self.language));
+                let notice = Notice::for_refusal(self.frame(), refusal.text(self.language));
                 self.page(view::render(&notice)?)
             }
         };
-        *response.status_mut() = answer::status_of(refusal.code);
+        *response.status_mut() = answer::http_status(refusal.code);
         if let Some(seconds) = refusal.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -219,19 +224,19 @@ impl PageContext {
     }
 
     fn frame(&self) -> Frame {
-        let front_door = format!("{}{FOLDER}", self.base);
-        Frame::new((self.language, self.is_chosen), self.environment, front_door)
+        let lookup_url = format!("{}{PATH_PREFIX}", self.base_path);
+        Frame::new((self.language, self.is_chosen), self.environment, lookup_url)
     }
 
     /// Returns the form with the text that was typed.
-    fn lookup(&self) -> Lookup {
+    fn lookup_form(&self) -> LookupForm {
         let language = self.is_chosen.then_some(self.language);
-        Lookup::new(self.typed.clone(), language)
+        LookupForm::new(self.typed.clone(), language)
     }
 }
 
 /// Decodes a part of a path like a form's field, but keeps the characters that separate a form's fields.
-fn decoded(path: &str) -> String {
+fn decode_path_segment(path: &str) -> String {
     let path = path.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
     form_urlencoded::parse(path.as_bytes()).map(|(text, _)| text).collect()
 }
@@ -241,13 +246,13 @@ fn is_link_preview(headers: &HeaderMap) -> bool {
     LINK_PREVIEWS.iter().any(|name| agent.contains(name))
 }
 
-pub(super) fn language_of(tag: &str) -> Option<Language> {
+pub(super) fn parse_language(tag: &str) -> Option<Language> {
     let tag = tag.split('-').next().unwrap_or_default();
     [Language::En, Language::Es].into_iter().find(|known| tag.eq_ignore_ascii_case(known.code()))
 }
 
 /// Returns `true` if `Accept` names HTML, as browsers do; `*/*` does not.
-fn names_html(headers: &HeaderMap) -> bool {
+fn accepts_html(headers: &HeaderMap) -> bool {
     let accept = body::header_text(headers, "accept").unwrap_or_default();
     accept.split(',').any(|entry| {
         let mut parts = entry.split(';').map(str::trim);
@@ -268,11 +273,11 @@ pub(super) mod description {
 
     use crate::http::openapi::{
         call::Call,
-        described::{Answer, Query},
+        operation_doc::{Answer, Query},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
-        let record = Answer::bare::<TrackingRecord>("200", "What everyone may know.");
+        let record = Answer::without_envelope::<TrackingRecord>("200", "What everyone may know.");
         let call = Call::new(Operation::PublicTracking, "Track one parcel without a key")
             .query(&[
                 Query {
@@ -286,8 +291,8 @@ pub(super) mod description {
                     schema: || <String as PartialSchema>::schema(),
                 },
             ])
-            .answers(record.or_page())
-            .refuses(&[ErrorCode::ParcelNotFound]);
+            .with_answer(record.with_html_page())
+            .with_refusals(&[ErrorCode::ParcelNotFound]);
         vec![call]
     }
 }
@@ -298,32 +303,32 @@ mod tests {
 
     use super::*;
 
-    fn context(uri: &str, accept: &str, languages: &str) -> (Form, Language) {
+    fn context(uri: &str, accept: &str, languages: &str) -> (ResponseFormat, Language) {
         let request =
             http::Request::get(uri).header("accept", accept).header("accept-language", languages);
         let request = request.body(Body::empty()).unwrap();
         let context = PageContext::new((Environment::Sandbox, String::new()), &request);
-        (context.form, context.language)
+        (context.format, context.language)
     }
 
     #[test]
     fn requests_that_name_html_get_a_page_and_others_json() {
         let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
         let table = [
-            ("/track/X", browser, Form::Page),
-            ("/track/X", "Text/HTML", Form::Page),
-            ("/track/X", "application/json, text/html;q=0.1", Form::Page),
-            ("/track/X", "text/html;level=1;q=0", Form::Json),
-            ("/track/X", "text/html; q=0.000", Form::Json),
-            ("/track/X", "*/*", Form::Json),
-            ("/track/X", "text/*", Form::Json),
-            ("/track/X", "application/json", Form::Json),
-            ("/track/X", "", Form::Json),
-            ("/track/X?format=json", browser, Form::Json),
-            ("/track/X?format=html", browser, Form::Page),
+            ("/track/X", browser, ResponseFormat::Page),
+            ("/track/X", "Text/HTML", ResponseFormat::Page),
+            ("/track/X", "application/json, text/html;q=0.1", ResponseFormat::Page),
+            ("/track/X", "text/html;level=1;q=0", ResponseFormat::Json),
+            ("/track/X", "text/html; q=0.000", ResponseFormat::Json),
+            ("/track/X", "*/*", ResponseFormat::Json),
+            ("/track/X", "text/*", ResponseFormat::Json),
+            ("/track/X", "application/json", ResponseFormat::Json),
+            ("/track/X", "", ResponseFormat::Json),
+            ("/track/X?format=json", browser, ResponseFormat::Json),
+            ("/track/X?format=html", browser, ResponseFormat::Page),
         ];
-        for (uri, accept, form) in table {
-            assert_eq!(context(uri, accept, "").0, form, "{uri} {accept}");
+        for (uri, accept, format) in table {
+            assert_eq!(context(uri, accept, "").0, format, "{uri} {accept}");
         }
     }
 

@@ -3,15 +3,15 @@
 use parcelo::{TrackingNumber, rules::is_invisible};
 
 /// Maximum number of typed characters that a page shows again: a link to a number fits.
-const MAX_SHOWN: usize = 200;
+const MAX_DISPLAYED_CHARS: usize = 200;
 
 /// Characters that mails and documents put around a link or a number.
 const BRACKETS: [char; 6] = ['<', '>', '(', ')', '[', ']'];
 
 /// Returns the number that was meant, or `None` if the text cannot be one.
-pub(super) fn read(typed: &str) -> Option<TrackingNumber> {
+pub(super) fn parse(typed: &str) -> Option<TrackingNumber> {
     let mut number = String::new();
-    for c in number_in(typed.trim()).trim_matches(BRACKETS).chars() {
+    for c in extract_number(typed.trim()).trim_matches(BRACKETS).chars() {
         match c {
             c if c.is_ascii_alphanumeric() => number.push(c.to_ascii_uppercase()),
             // Phones and word processors replace a hyphen by a dash.
@@ -25,17 +25,17 @@ pub(super) fn read(typed: &str) -> Option<TrackingNumber> {
 }
 
 /// Returns the typed text in a form that can be shown again.
-pub(super) fn shown(typed: &str) -> String {
-    let is_shown = |c: &char| !c.is_control() && !is_invisible(*c);
-    typed.trim().chars().filter(is_shown).take(MAX_SHOWN).collect()
+pub(super) fn displayable(typed: &str) -> String {
+    let is_displayable = |c: &char| !c.is_control() && !is_invisible(*c);
+    typed.trim().chars().filter(is_displayable).take(MAX_DISPLAYED_CHARS).collect()
 }
 
 /// Returns the number in a link to a public page, or the whole text.
-fn number_in(typed: &str) -> &str {
-    const FOLDER: &str = "/track/";
+fn extract_number(typed: &str) -> &str {
+    const PATH_PREFIX: &str = "/track/";
     // ASCII letters keep their length in lower case, so an index of one text is valid in the other.
-    let Some(at) = typed.to_ascii_lowercase().rfind(FOLDER) else { return typed };
-    let rest = typed.get(at + FOLDER.len()..).unwrap_or_default();
+    let Some(at) = typed.to_ascii_lowercase().rfind(PATH_PREFIX) else { return typed };
+    let rest = typed.get(at + PATH_PREFIX.len()..).unwrap_or_default();
     rest.split(['?', '#', '&']).next().unwrap_or_default()
 }
 
@@ -64,14 +64,14 @@ mod tests {
             "See https://parcelo.example/track/X and then https://parcelo.example/track/EC7K2M9QX4T8WD0",
         ] {
             assert_eq!(
-                read(typed).map(|number| number.to_string()).as_deref(),
+                parse(typed).map(|number| number.to_string()).as_deref(),
                 Some(number),
                 "{typed}"
             );
         }
         for typed in ["sb-success-0001", "SB–SUCCESS—0001", "SB‑SUCCESS−0001", "-SB-SUCCESS-0001-"]
         {
-            let found = read(typed).map(|number| number.to_string());
+            let found = parse(typed).map(|number| number.to_string());
             assert_eq!(found.as_deref(), Some("SB-SUCCESS-0001"), "{typed}");
         }
     }
@@ -89,13 +89,13 @@ mod tests {
             "----------",
             "https://parcelo.example/track/",
         ] {
-            assert_eq!(read(typed), None, "{typed}");
+            assert_eq!(parse(typed), None, "{typed}");
         }
     }
 
     #[test]
     fn text_shown_again_is_short_and_hides_nothing() {
-        assert_eq!(shown(" a\u{202e}b\u{7}c "), "abc");
-        assert_eq!(shown(&"ñ".repeat(1_000)).chars().count(), MAX_SHOWN);
+        assert_eq!(displayable(" a\u{202e}b\u{7}c "), "abc");
+        assert_eq!(displayable(&"ñ".repeat(1_000)).chars().count(), MAX_DISPLAYED_CHARS);
     }
 }

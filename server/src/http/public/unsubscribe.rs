@@ -11,12 +11,12 @@ use axum::{
 use parcelo::{ErrorCode, Language};
 
 use super::{
-    Form, PageContext,
+    PageContext, ResponseFormat,
     view::{self, Frame},
 };
 use crate::{
     domain::unsubscribe::read_token,
-    http::{Api, Refused, answer, body},
+    http::{Api, HttpRefusal, answer, body},
 };
 
 /// The route, with the token as its parameter.
@@ -30,19 +30,19 @@ struct Texts {
     button: &'static str,
     done: &'static str,
     done_explanation: &'static str,
-    wrong: &'static str,
-    wrong_explanation: &'static str,
+    invalid: &'static str,
+    invalid_explanation: &'static str,
 }
 
 static EN: Texts = Texts {
     title: "E-mails about parcels",
     question: "Stop these e-mails?",
-    explanation: "You will get no more e-mails about parcels from this sender at the address that the e-mail came to. Your parcels still arrive, and their tracking pages show where they are.",
+    explanation: "You will no longer receive e-mails about parcels from this sender at the address that received the e-mail. Your parcels will still arrive, and their tracking pages show where they are.",
     button: "Stop the e-mails",
     done: "No more e-mails",
-    done_explanation: "You will get no more e-mails about parcels from this sender. One that is already on its way may still arrive.",
-    wrong: "This link is not complete",
-    wrong_explanation: "Open the link at the end of the e-mail again, or copy all of it.",
+    done_explanation: "You will no longer receive e-mails about parcels from this sender. One that is already on its way may still arrive.",
+    invalid: "This link is incomplete",
+    invalid_explanation: "Open the link at the end of the e-mail again, or copy all of it.",
 };
 
 static ES: Texts = Texts {
@@ -52,8 +52,8 @@ static ES: Texts = Texts {
     button: "Dejar de recibirlos",
     done: "No habrá más correos",
     done_explanation: "No recibirá más correos sobre paquetes de este remitente. Alguno que ya esté en camino todavía puede llegar.",
-    wrong: "Este enlace no está completo",
-    wrong_explanation: "Abra otra vez el enlace al final del correo, o cópielo entero.",
+    invalid: "Este enlace no está completo",
+    invalid_explanation: "Abra otra vez el enlace al final del correo, o cópielo entero.",
 };
 
 #[derive(Template)]
@@ -67,14 +67,14 @@ struct Page {
 }
 
 /// Shows the page with the button.
-pub(super) async fn ask(
+pub(super) async fn show(
     State(api): State<Api>,
     Extension(context): Extension<PageContext>,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let texts = texts(context.language);
     if read_token(&api.service.settings().secrets, &body::parameter(path)).is_none() {
-        return wrong(&context);
+        return invalid_link(&context);
     }
     let page = Page {
         frame: context.frame(),
@@ -87,18 +87,18 @@ pub(super) async fn ask(
 }
 
 /// Unsubscribes the address of the token.
-pub(super) async fn act(
+pub(super) async fn unsubscribe(
     State(api): State<Api>,
     Extension(context): Extension<PageContext>,
     path: Result<Path<String>, PathRejection>,
-) -> Result<Response, Refused> {
+) -> Result<Response, HttpRefusal> {
     let token = body::parameter(path);
     let Some(hash) = read_token(&api.service.settings().secrets, &token) else {
-        return wrong(&context);
+        return invalid_link(&context);
     };
     api.service.unsubscribe(hash).await?;
     // A provider that acts for its user needs no page.
-    if context.form == Form::Json {
+    if context.format == ResponseFormat::Json {
         return Ok(answer::json_ok(&serde_json::json!({ "success": true })));
     }
     let texts = texts(context.language);
@@ -112,20 +112,20 @@ pub(super) async fn act(
     Ok(context.page(view::render(&page).ok_or(ErrorCode::InternalError)?))
 }
 
-fn wrong(context: &PageContext) -> Result<Response, Refused> {
-    if context.form == Form::Json {
+fn invalid_link(context: &PageContext) -> Result<Response, HttpRefusal> {
+    if context.format == ResponseFormat::Json {
         return Err(ErrorCode::NotFound.into());
     }
     let texts = texts(context.language);
     let page = Page {
         frame: context.frame(),
         title: texts.title,
-        heading: texts.wrong,
-        explanation: texts.wrong_explanation,
+        heading: texts.invalid,
+        explanation: texts.invalid_explanation,
         button: None,
     };
     let mut response = context.page(view::render(&page).ok_or(ErrorCode::InternalError)?);
-    *response.status_mut() = answer::status_of(ErrorCode::NotFound);
+    *response.status_mut() = answer::http_status(ErrorCode::NotFound);
     Ok(response)
 }
 

@@ -17,8 +17,8 @@ use crate::{
     clock::Millis,
     domain::Shop,
     wording::{
-        ArrivalText, DisplayDate, Words, advice, in_words, meaning, offset_in_words, status_name,
-        words,
+        ArrivalText, DisplayDate, PageTexts, advice, format_date, format_offset, meaning,
+        page_texts, status_name,
     },
 };
 
@@ -48,29 +48,29 @@ pub(super) struct Frame {
     pub(super) other_name: &'static str,
     /// The same page in the other language.
     pub(super) other_link: String,
-    /// The address of the page with the field.
-    pub(super) front_door: String,
+    /// The address of the page with the field for a number.
+    pub(super) lookup_url: String,
     /// The address of the same page, in the chosen language.
     pub(super) home: String,
-    pub(super) words: &'static Words,
+    pub(super) texts: &'static PageTexts,
     pub(super) sandbox: bool,
     pub(super) style: &'static str,
 }
 
 /// The form with the field for a number.
-pub(super) struct Lookup {
+pub(super) struct LookupForm {
     typed: String,
     /// The language, if the address names it.
     language: Option<Language>,
-    is_wrong: bool,
+    is_invalid: bool,
 }
 
-/// The page with the field.
+/// The page with the field for a number.
 #[derive(Template)]
-#[template(path = "front_door.html")]
-pub(super) struct FrontDoor {
+#[template(path = "lookup_page.html")]
+pub(super) struct LookupPage {
     frame: Frame,
-    lookup: Lookup,
+    lookup: LookupForm,
 }
 
 /// A parcel's page.
@@ -87,7 +87,7 @@ pub(super) struct ParcelPage {
     stages: Vec<Stage>,
     arrival: Option<ArrivalText>,
     events: Vec<Entry>,
-    times: String,
+    times_heading: String,
     /// The time when the page was loaded, if it reloads itself.
     updated: Option<DisplayDate>,
 }
@@ -99,7 +99,7 @@ struct ShopView {
     contact: Option<(String, String)>,
 }
 
-/// A page with the reason why there is no parcel to show.
+/// A page that says why there is no parcel to show.
 #[derive(Template)]
 #[template(path = "notice.html")]
 pub(super) struct Notice {
@@ -108,7 +108,7 @@ pub(super) struct Notice {
     text: String,
     number: Option<String>,
     advice: &'static [&'static str],
-    lookup: Option<Lookup>,
+    lookup: Option<LookupForm>,
 }
 
 /// The colour and picture of a status for someone who waits for the parcel.
@@ -120,7 +120,7 @@ enum Appearance {
     Returning,
     Done,
     Failed,
-    Over,
+    Ended,
 }
 
 /// A stage of the journey: past, present or ahead.
@@ -147,7 +147,7 @@ impl Frame {
     pub(super) fn new(
         (language, is_chosen): (Language, bool),
         environment: Environment,
-        front_door: String,
+        lookup_url: String,
     ) -> Self {
         let (other, other_name) = match language {
             Language::En => (Language::Es, "Español"),
@@ -155,20 +155,20 @@ impl Frame {
         };
         let sandbox = matches!(environment, Environment::Sandbox);
         let other_link = format!("?lang={}", other.code());
-        let (words, style) = (words(language), STYLE);
+        let (texts, style) = (page_texts(language), STYLE);
         let chosen = if is_chosen { format!("?lang={}", language.code()) } else { String::new() };
-        let home = format!("{front_door}{chosen}");
-        Self { language, other, other_name, other_link, front_door, home, words, sandbox, style }
+        let home = format!("{lookup_url}{chosen}");
+        Self { language, other, other_name, other_link, lookup_url, home, texts, sandbox, style }
     }
 
     /// Makes the link to the other language keep the typed text.
-    fn keeping(self, lookup: &Lookup) -> Self {
+    fn with_typed_text(self, lookup: &LookupForm) -> Self {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if !lookup.typed.is_empty() {
             query.append_pair(super::NUMBER, &lookup.typed);
         }
         query.append_pair("lang", self.other.code());
-        Self { other_link: format!("{}?{}", self.front_door, query.finish()), ..self }
+        Self { other_link: format!("{}?{}", self.lookup_url, query.finish()), ..self }
     }
 
     /// Returns the language with a region, as link previews need it: Spanish is that of Latin America.
@@ -177,21 +177,21 @@ impl Frame {
     }
 }
 
-impl Lookup {
+impl LookupForm {
     pub(super) fn new(typed: String, language: Option<Language>) -> Self {
-        Self { typed, language, is_wrong: false }
+        Self { typed, language, is_invalid: false }
     }
 }
 
-impl FrontDoor {
-    pub(super) fn new(frame: Frame, lookup: Lookup) -> Self {
+impl LookupPage {
+    pub(super) fn new(frame: Frame, lookup: LookupForm) -> Self {
         Self { frame, lookup }
     }
 }
 
 impl ParcelPage {
     pub(super) fn new(frame: Frame, record: &TrackingRecord, (shop, now): (Shop, Millis)) -> Self {
-        let (language, words) = (frame.language, frame.words);
+        let (language, texts) = (frame.language, frame.texts);
         let offset = *record.estimated_delivery.offset();
         let is_on_its_way = !record.status.is_final();
         let history = record.history.as_deref().unwrap_or_default();
@@ -202,11 +202,14 @@ impl ParcelPage {
             advice: advice(&record.status, language),
             shop: ShopView::new(shop),
             appearance: Appearance::for_status(&record.status),
-            stages: stages(&record.status, words),
-            arrival: record.arrival.as_ref().and_then(|known| ArrivalText::new(known, language)),
+            stages: stages(&record.status, texts),
+            arrival: record
+                .arrival
+                .as_ref()
+                .and_then(|arrival| ArrivalText::new(arrival, language)),
             events: entries(history, offset, language),
-            times: times(offset, words),
-            updated: is_on_its_way.then(|| moment(now, offset, language)),
+            times_heading: times_heading(offset, texts),
+            updated: is_on_its_way.then(|| dated_time(now, offset, language)),
             frame,
         }
     }
@@ -214,19 +217,19 @@ impl ParcelPage {
 
 /// Returns the heading of the history's times. They are in UTC for a destination that has several time zones, or an
 /// unknown one.
-fn times(offset: FixedOffset, words: &Words) -> String {
+fn times_heading(offset: FixedOffset, texts: &PageTexts) -> String {
     match offset.local_minus_utc() {
-        0 => words.times_in_utc.to_owned(),
-        _ => format!("{} ({})", words.times, offset_in_words(offset)),
+        0 => texts.times_in_utc.to_owned(),
+        _ => format!("{} ({})", texts.times, format_offset(offset)),
     }
 }
 
 /// Returns a moment with its date, since the page may have been open for days.
-fn moment(at: Millis, offset: FixedOffset, language: Language) -> DisplayDate {
+fn dated_time(at: Millis, offset: FixedOffset, language: Language) -> DisplayDate {
     let at = at.to_utc();
     let local = at.with_timezone(&offset);
-    let words = format!("{}, {}", in_words(local.date_naive(), language), local.format("%H:%M"));
-    DisplayDate { machine: parcelo::model::time::to_text(at), words }
+    let text = format!("{}, {}", format_date(local.date_naive(), language), local.format("%H:%M"));
+    DisplayDate { iso: parcelo::model::time::to_text(at), text }
 }
 
 impl ShopView {
@@ -238,24 +241,24 @@ impl ShopView {
 
 impl Notice {
     /// Returns the notice for an unknown number, or for a text that is not a number.
-    pub(super) fn not_found(frame: Frame, lookup: Lookup) -> Self {
-        let words = frame.words;
+    pub(super) fn not_found(frame: Frame, lookup: LookupForm) -> Self {
+        let texts = frame.texts;
         let number = TrackingNumber::parse(&lookup.typed).ok();
-        let text = if number.is_some() { words.unknown_number } else { words.no_number };
+        let text = if number.is_some() { texts.unknown_number } else { texts.no_number };
         Self {
-            frame: frame.keeping(&lookup),
-            heading: words.not_found,
+            frame: frame.with_typed_text(&lookup),
+            heading: texts.not_found,
             text: text.to_owned(),
             number: number.map(|number| number.to_string()),
-            advice: &words.advice,
-            lookup: Some(Lookup { is_wrong: true, ..lookup }),
+            advice: &texts.advice,
+            lookup: Some(LookupForm { is_invalid: true, ..lookup }),
         }
     }
 
-    pub(super) fn refused(frame: Frame, text: String) -> Self {
-        let words = frame.words;
-        let advice = std::slice::from_ref(&words.try_again);
-        let heading = words.unavailable;
+    pub(super) fn for_refusal(frame: Frame, text: String) -> Self {
+        let texts = frame.texts;
+        let advice = std::slice::from_ref(&texts.try_again);
+        let heading = texts.unavailable;
         Self { frame, heading, text, number: None, advice, lookup: None }
     }
 }
@@ -270,7 +273,7 @@ impl Appearance {
             ParcelStatus::ReturnToSender => Self::Returning,
             ParcelStatus::Delivered => Self::Done,
             ParcelStatus::DeliveryFailed => Self::Failed,
-            ParcelStatus::Voided => Self::Over,
+            ParcelStatus::Voided => Self::Ended,
             // The parcel is in transit, or in a status that is newer than this page.
             _ => Self::Moving,
         }
@@ -283,12 +286,12 @@ impl Appearance {
             Self::Waiting | Self::Returning => "waiting",
             Self::Done => "done",
             Self::Failed => "failed",
-            Self::Over => "over",
+            Self::Ended => "over",
         }
     }
 
     /// Returns the picture as an SVG path in a 24 × 24 view box.
-    const fn strokes(self) -> &'static str {
+    const fn svg_path(self) -> &'static str {
         match self {
             Self::Start => "M12 3 4 7v10l8 4 8-4V7zM4 7l8 4 8-4M12 11v10M8 5l8 4",
             Self::Moving => {
@@ -297,14 +300,14 @@ impl Appearance {
             Self::Waiting => "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM12 7v5l3.5 2",
             Self::Returning => "M9 5 4 10l5 5M4 10h10a5 5 0 0 1 0 10h-4",
             Self::Done => "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM8 12.3l2.7 2.7L16 9.5",
-            Self::Failed | Self::Over => "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM9 9l6 6M15 9l-6 6",
+            Self::Failed | Self::Ended => "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM9 9l6 6M15 9l-6 6",
         }
     }
 }
 
 /// Returns the four stages of the journey, or none if the parcel has left it.
-fn stages(status: &ParcelStatus, words: &Words) -> Vec<Stage> {
-    let at = match status {
+fn stages(status: &ParcelStatus, texts: &PageTexts) -> Vec<Stage> {
+    let current = match status {
         ParcelStatus::Ordered | ParcelStatus::LabelGenerated | ParcelStatus::ManifestSubmitted => 0,
         ParcelStatus::PickedUp
         | ParcelStatus::CustomsClearance
@@ -314,20 +317,20 @@ fn stages(status: &ParcelStatus, words: &Words) -> Vec<Stage> {
         ParcelStatus::Delivered => 3,
         _ => return Vec::new(),
     };
-    let class = |place| match usize::cmp(&place, &at) {
+    let class = |index| match usize::cmp(&index, &current) {
         std::cmp::Ordering::Less => "past",
         std::cmp::Ordering::Equal => "here",
         std::cmp::Ordering::Greater => "ahead",
     };
-    let names = words.stages.into_iter().enumerate();
-    names.map(|(place, name)| Stage { name, class: class(place) }).collect()
+    let names = texts.stages.into_iter().enumerate();
+    names.map(|(index, name)| Stage { name, class: class(index) }).collect()
 }
 
 /// Returns the timeline, newest first.
 fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Language) -> Vec<Entry> {
     let mut day = None;
     let lines = history.iter().flatten().rev().map(|entry| {
-        let at = local(entry, offset);
+        let at = local_time(entry, offset);
         let today = Some(at.date_naive());
         let is_first = day != today;
         day = today;
@@ -342,7 +345,7 @@ fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Languag
     lines.collect()
 }
 
-fn local(entry: &HistoryEntry, offset: FixedOffset) -> DateTime<FixedOffset> {
+fn local_time(entry: &HistoryEntry, offset: FixedOffset) -> DateTime<FixedOffset> {
     entry.timestamp.with_timezone(&offset)
 }
 
@@ -396,9 +399,10 @@ mod tests {
 
     #[test]
     fn times_in_utc_are_not_called_local() {
-        let named =
-            |hours: i32| times(FixedOffset::east_opt(hours * 3_600).unwrap(), words(Language::En));
-        assert_eq!(named(-5), "Times at the destination (UTC−5)");
-        assert_eq!(named(0), "Times in UTC");
+        let heading = |hours: i32| {
+            times_heading(FixedOffset::east_opt(hours * 3_600).unwrap(), page_texts(Language::En))
+        };
+        assert_eq!(heading(-5), "Times at the destination (UTC−5)");
+        assert_eq!(heading(0), "Times in UTC");
     }
 }

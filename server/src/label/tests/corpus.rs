@@ -77,7 +77,7 @@ pub(super) fn kept() -> Vec<Case> {
 }
 
 /// Returns a label for each length that a tracking number may have.
-pub(super) fn of_every_length() -> Vec<Case> {
+pub(super) fn cases_of_every_length() -> Vec<Case> {
     const CHARACTERS: &str = "SB0123456789ABCDEFGHIJKLMNOPQR";
     const NAMES: [&str; 21] = [
         "length-10",

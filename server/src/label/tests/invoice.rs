@@ -11,7 +11,7 @@ use super::{
     super::{
         draw_invoice,
         element::{Colour, Element},
-        font::Area,
+        font::BoundingBox,
         ink_bounds::{InkBounds, overlap},
         invoice, invoice_items,
         text::clean,
@@ -53,7 +53,8 @@ fn to_the_united_states(items: usize) -> OrderRequest {
     for (number, product) in (1..).zip(&mut order.products) {
         product.description = Some(format!("Article {number:03} of cotton, knitted"));
     }
-    order.parcel_details.declared_value = invoice_items::sum(&invoice_items::items(&order)).amount;
+    order.parcel_details.declared_value =
+        invoice_items::totals(&invoice_items::items(&order)).amount;
     order
 }
 
@@ -80,7 +81,7 @@ fn drawn(order: &OrderRequest, number: &str) -> Vec<u8> {
 }
 
 fn pages_of(order: &OrderRequest) -> Vec<Vec<Element>> {
-    invoice::pages(&sample::data(order, &sample::number("EC7K2M9QX4T8WD0")))
+    invoice::draw_pages(&sample::data(order, &sample::number("EC7K2M9QX4T8WD0")))
 }
 
 fn lines_of(order: &OrderRequest) -> Vec<String> {
@@ -207,11 +208,11 @@ fn assert_tidy(page: &[Element]) {
         Element::Outline(outline) => outline.rects().to_vec(),
         _ => vec![],
     });
-    let rules: Vec<Area> = rules
+    let rules: Vec<BoundingBox> = rules
         .map(|rect| {
             let [left, top, right, bottom] =
                 [rect.x, rect.y, rect.x + rect.w, rect.y + rect.h].map(u32::cast_signed);
-            Area { left, top, right, bottom }
+            BoundingBox { left, top, right, bottom }
         })
         .collect();
     let texts = texts(page);

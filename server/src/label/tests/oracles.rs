@@ -7,7 +7,7 @@ use parcelo::LabelFormat;
 use serde_json::{Value, json};
 
 use super::{
-    super::{draw, draw_many, element::Element, font::is_drawable, lay_out, layout},
+    super::{draw, draw_all, element::Element, font::is_drawable, lay_out, layout},
     code_of,
     corpus::{self, Case},
     qr_of, texts,
@@ -19,7 +19,7 @@ fn write_corpus() {
     let Some(folder) = std::env::var_os("PARCELO_LABELS") else { return };
     let folder = Path::new(&folder);
     fs::create_dir_all(folder).unwrap();
-    let more = corpus::of_every_length().into_iter().chain(corpus::crowded());
+    let more = corpus::cases_of_every_length().into_iter().chain(corpus::crowded());
     let cases: Vec<Case> = corpus::kept().into_iter().chain(more).collect();
     for case in &cases {
         for format in LabelFormat::ALL {
@@ -30,7 +30,7 @@ fn write_corpus() {
     let together: Vec<_> = cases.iter().map(|case| lay_out(&case.data()).unwrap()).collect();
     for format in [LabelFormat::Pdf, LabelFormat::Zpl] {
         let path = folder.join("merged").with_extension(format.extension());
-        fs::write(path, draw_many(&together, format).unwrap()).unwrap();
+        fs::write(path, draw_all(&together, format).unwrap()).unwrap();
     }
     let expected: Vec<Value> = cases.iter().map(expected).collect();
     fs::write(folder.join("corpus.json"), serde_json::to_vec_pretty(&expected).unwrap()).unwrap();
@@ -39,7 +39,7 @@ fn write_corpus() {
 /// Returns the content that a reader must find on a label, and the areas that must be white.
 fn expected(case: &Case) -> Value {
     let data = case.data();
-    let elements = layout::layout(&data).unwrap();
+    let elements = layout::lay_out(&data).unwrap();
     let (code, qr) = (code_of(&elements), qr_of(&elements));
     json!({
         "name": case.name,

@@ -12,7 +12,7 @@ use super::{
     super::{
         LabelData, cut_fields, draw,
         element::{Align, Code128, Colour, Element, HEIGHT, Rect, Text, WIDTH},
-        font::{Area, Weight, is_drawable},
+        font::{BoundingBox, Weight, is_drawable},
         ink_bounds::{InkBounds, overlap},
         layout,
         text::clean,
@@ -109,13 +109,13 @@ fn short_order() -> OrderRequest {
     order
 }
 
-fn area(Rect { x, y, w, h }: Rect) -> Area {
+fn area(Rect { x, y, w, h }: Rect) -> BoundingBox {
     let [left, top, right, bottom] = [x, y, x + w, y + h].map(u32::cast_signed);
-    Area { left, top, right, bottom }
+    BoundingBox { left, top, right, bottom }
 }
 
 /// Returns the areas that black text must not touch: rules, and both symbols with their quiet zones.
-fn obstacles(elements: &[Element]) -> Vec<Area> {
+fn obstacles(elements: &[Element]) -> Vec<BoundingBox> {
     let rules = elements.iter().flat_map(|element| match element {
         Element::Rect(rect) => vec![*rect],
         Element::Outline(outline) => outline.rects().to_vec(),
@@ -217,7 +217,7 @@ proptest! {
     ) {
         let number = sample::number(&number);
         let data = LabelData { layout, sandbox, version, ..sample::data(&order, &number) };
-        let elements = layout::layout(&data).unwrap();
+        let elements = layout::lay_out(&data).unwrap();
         assert_tidy(&elements);
         assert_nothing_vanishes(&elements);
         assert_all_are_there(&order, &elements);
@@ -230,7 +230,7 @@ proptest! {
         order.sender.address.country = order.receiver.address.country;
         let number = sample::number("EC7K2M9QX4T8WD0");
         let data = LabelData { layout: Layout::Second, ..sample::data(&order, &number) };
-        let elements = layout::layout(&data).unwrap();
+        let elements = layout::lay_out(&data).unwrap();
         assert_tidy(&elements);
         assert_nothing_vanishes(&elements);
     }
@@ -241,7 +241,7 @@ proptest! {
         let data = LabelData { layout, ..sample::data(&order, &number) };
         let zpl = String::from_utf8(draw(&data, LabelFormat::Zpl).unwrap()).unwrap();
         prop_assert!(zpl.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)));
-        let elements = layout::layout(&data).unwrap();
+        let elements = layout::lay_out(&data).unwrap();
         let drawn = elements.iter().flat_map(commands_of);
         let expected: Vec<_> =
             ["^XA", "^CI", "^PW", "^LL", "^LH"].into_iter().chain(drawn).chain(["^XZ"]).collect();
@@ -288,7 +288,7 @@ proptest! {
         let order: OrderRequest = serde_json::from_value(order).unwrap();
         let number = sample::number("EC7K2M9QX4T8WD0");
         let data = LabelData { layout: Layout::NEWEST, ..sample::data(&order, &number) };
-        let elements = layout::layout(&data).unwrap();
+        let elements = layout::lay_out(&data).unwrap();
         let drawn: String = texts(&elements).iter().map(|text| text.line.replace(' ', "")).collect();
         let is_cut = |path: &&&str| {
             let text = fields.pointer(&format!("/{path}")).and_then(serde_json::Value::as_str);
@@ -331,6 +331,6 @@ fn whatever_the_rules_call_printable_can_be_drawn() {
 fn the_sheet_is_as_high_as_a_label() {
     let order = sample::order();
     let number = sample::number("EC7K2M9QX4T8WD0");
-    let elements = layout::layout(&sample::data(&order, &number)).unwrap();
+    let elements = layout::lay_out(&sample::data(&order, &number)).unwrap();
     assert!(obstacles(&elements).iter().all(|area| area.bottom < HEIGHT.cast_signed()));
 }

@@ -79,7 +79,7 @@ const RECEIVER: MailRecipient = MailRecipient::Receiver;
 const SENDER: MailRecipient = MailRecipient::Sender;
 
 /// Every piece of news with the name of its golden file.
-const NEWS: [(&str, MailKind, State, MailRecipient); 11] = [
+const MAIL_CASES: [(&str, MailKind, State, MailRecipient); 11] = [
     ("on-its-way", MailKind::OnItsWay, State::PickedUp, RECEIVER),
     ("held", MailKind::Held, State::CustomsHold, RECEIVER),
     ("out-for-delivery", MailKind::OutForDelivery, State::OutForDelivery, RECEIVER),
@@ -96,21 +96,21 @@ const NEWS: [(&str, MailKind, State, MailRecipient); 11] = [
 #[test]
 fn each_e_mail_says_what_its_golden_file_says() {
     let mut faults = Vec::new();
-    for (name, kind, state, recipient) in NEWS {
+    for (name, kind, state, recipient) in MAIL_CASES {
         for (language, from, to) in [("en", "US", "US"), ("es", "MX", "EC")] {
             let mut order = order(from, to);
             order.receiver.full_name = "Luis\u{202E} <b>Paredes</b>\r\nevil.example".to_owned();
             order.sender.full_name = "Ana https://evil.example Ruiz".to_owned();
             let mail = composed((kind, state, recipient), &order, Environment::Production);
             let text = format!("Subject: {}\nTo: {}\n\n{}", mail.subject, mail.to, mail.text);
-            faults.extend(differs(&format!("{name}.{language}.txt"), &text));
-            faults.extend(differs(&format!("{name}.{language}.html"), &mail.html));
+            faults.extend(golden_difference(&format!("{name}.{language}.txt"), &text));
+            faults.extend(golden_difference(&format!("{name}.{language}.html"), &mail.html));
         }
     }
     assert!(faults.is_empty(), "look at them, then PARCELO_BLESS=1: {faults:?}");
 }
 
-fn differs(name: &str, now: &str) -> Option<String> {
+fn golden_difference(name: &str, now: &str) -> Option<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src/mail/compose/golden").join(name);
     if std::env::var_os("PARCELO_BLESS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -121,7 +121,7 @@ fn differs(name: &str, now: &str) -> Option<String> {
 
 #[test]
 fn user_texts_become_no_links_and_no_subjects() {
-    for (name, kind, state, recipient) in NEWS {
+    for (name, kind, state, recipient) in MAIL_CASES {
         let mut order = order("US", "EC");
         order.receiver.full_name =
             "Luis\u{202E}\r\n\r\nPay at https://evil.example www.evil.example".to_owned();
@@ -147,7 +147,7 @@ fn user_texts_become_no_links_and_no_subjects() {
 
 #[test]
 fn text_and_html_say_the_same() {
-    for (name, kind, state, recipient) in NEWS {
+    for (name, kind, state, recipient) in MAIL_CASES {
         let mail = composed((kind, state, recipient), &order("US", "EC"), Environment::Production);
         let html = shown(&mail.html);
         for line in mail.text.lines() {

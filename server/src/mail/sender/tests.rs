@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
-        mail::{BURST, MAX_TO_ADDRESS_A_DAY},
+        mail::{BURST_DELAY, MAX_DAILY_PER_ADDRESS},
         sample,
     },
     mail::allow_list::AllowedRecipient,
@@ -53,16 +53,16 @@ async fn picked_up(service: &Service, environment: Environment, number: &str) {
 
 /// Returns the e-mails sent for one parcel in production and, in the sandbox, one more than the daily limit of an
 /// address.
-async fn sent(allowed: &[&str]) -> Vec<String> {
+async fn sent_subjects(allowed: &[&str]) -> Vec<String> {
     let clock = Arc::new(ManualClock::at(Millis(1_767_600_000_000)));
     let service = Arc::new(service(&clock));
-    service.switch_mails_on(Millis(0)).await.unwrap();
-    for place in 0..=MAX_TO_ADDRESS_A_DAY {
+    service.enable_mails(Millis(0)).await.unwrap();
+    for place in 0..=MAX_DAILY_PER_ADDRESS {
         let number = format!("SB-NORMAL-{place:04}");
         picked_up(&service, Environment::Sandbox, &number).await;
     }
     picked_up(&service, Environment::Production, "EC-NORMAL-0001").await;
-    clock.set(clock.now().plus(BURST));
+    clock.set(clock.now().plus(BURST_DELAY));
     let subjects = Arc::new(Subjects::default());
     let allowed = allowed.iter().map(|text| AllowedRecipient::parse(text).unwrap());
     let list = SandboxRecipients::Listed(AllowList::new(allowed.collect()));
@@ -71,18 +71,18 @@ async fn sent(allowed: &[&str]) -> Vec<String> {
     subjects.0.lock().unwrap().clone()
 }
 
-const OF_PRODUCTION: &str = "Su paquete está en camino: EC-NORMAL-0001";
+const PRODUCTION_SUBJECT: &str = "Su paquete está en camino: EC-NORMAL-0001";
 
 #[tokio::test]
 async fn unsendable_sandbox_e_mails_leave_productions_share_alone() {
-    assert_eq!(sent(&[]).await, [OF_PRODUCTION]);
+    assert_eq!(sent_subjects(&[]).await, [PRODUCTION_SUBJECT]);
 }
 
 #[tokio::test]
 async fn the_sandbox_and_production_have_a_share_each() {
-    let sent = sent(&["@example.org"]).await;
-    let is_of_production = |subject: &&String| *subject == OF_PRODUCTION;
-    let of_production = sent.iter().filter(is_of_production).count();
-    let limit = usize::try_from(MAX_TO_ADDRESS_A_DAY).unwrap();
-    assert_eq!((sent.len() - of_production, of_production), (limit, 1), "{sent:?}");
+    let sent = sent_subjects(&["@example.org"]).await;
+    let is_production = |subject: &&String| *subject == PRODUCTION_SUBJECT;
+    let production_mails = sent.iter().filter(is_production).count();
+    let limit = usize::try_from(MAX_DAILY_PER_ADDRESS).unwrap();
+    assert_eq!((sent.len() - production_mails, production_mails), (limit, 1), "{sent:?}");
 }

@@ -28,13 +28,13 @@ pub(crate) enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SmtpFault {
     /// The relay refused a command.
-    Replied(Stage, Reply),
+    Rejected(Stage, Reply),
     /// The connection failed or was lost, or no answer came in time. After the message, the e-mail may have arrived.
-    Lost(Stage),
+    ConnectionLost(Stage),
     /// The relay offers no STARTTLS, its certificate is not trusted, or it offers no login that we support.
     Insecure,
     /// No message can be built for the address, or the relay does not support such addresses.
-    Unusable,
+    UnusableAddress,
 }
 
 /// A refusal: its code, and the subject and detail of its enhanced code (RFC 3463).
@@ -47,10 +47,10 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(super) fn read(error: &Error) -> Option<Self> {
+    pub(super) fn from_error(error: &Error) -> Option<Self> {
         let code = error.status()?.into();
         let text = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-        Some(Self { code, enhanced: enhanced(&text) })
+        Some(Self { code, enhanced: parse_enhanced_code(&text) })
     }
 
     const fn is_permanent(self) -> bool {
@@ -59,7 +59,7 @@ impl Reply {
 
     /// Returns `true` if the address itself is refused. A relay that refuses all our e-mails also answers 550, but no
     /// address may be given up for that.
-    const fn is_about_the_address(self) -> bool {
+    const fn is_address_refused(self) -> bool {
         match self.enhanced {
             // 5.1: addressing; 5.2.1: a mailbox that is disabled. 5.1.7 and 5.1.8 are about the sender's address.
             Some((1, detail)) => !matches!(detail, 7 | 8),
@@ -70,7 +70,7 @@ impl Reply {
 }
 
 /// Returns the subject and detail of the enhanced code at the beginning of a reply's text.
-pub(super) fn enhanced(text: &str) -> Option<(u16, u16)> {
+pub(super) fn parse_enhanced_code(text: &str) -> Option<(u16, u16)> {
     let mut numbers = text.split_whitespace().next()?.split('.').map(str::parse::<u16>);
     let (class, subject, detail) =
         (numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?);
@@ -81,19 +81,19 @@ impl SmtpFault {
     /// Returns the outcome of the e-mail.
     pub(crate) const fn outcome(self) -> MailOutcome {
         match self {
-            Self::Replied(Stage::Recipient, reply)
-                if reply.is_permanent() && reply.is_about_the_address() =>
+            Self::Rejected(Stage::Recipient, reply)
+                if reply.is_permanent() && reply.is_address_refused() =>
             {
                 MailOutcome::Bounced
             }
             // The relay has read the message: it would refuse it again tomorrow.
-            Self::Replied(Stage::Data | Stage::Message, reply) if reply.is_permanent() => {
+            Self::Rejected(Stage::Data | Stage::Message, reply) if reply.is_permanent() => {
                 MailOutcome::Refused
             }
-            Self::Unusable => MailOutcome::Refused,
+            Self::UnusableAddress => MailOutcome::Refused,
             // A relay that is down, full or misconfigured will be repaired. After the message stage, it is unknown
             // whether the e-mail arrived; the same Message-ID lets the receiving side recognise a duplicate.
-            Self::Replied(..) | Self::Lost(_) | Self::Insecure => MailOutcome::Failed,
+            Self::Rejected(..) | Self::ConnectionLost(_) | Self::Insecure => MailOutcome::Failed,
         }
     }
 
@@ -102,8 +102,8 @@ impl SmtpFault {
         matches!(
             self,
             Self::Insecure
-                | Self::Replied(Stage::Connect | Stage::Login | Stage::Sender, _)
-                | Self::Lost(Stage::Connect | Stage::Login)
+                | Self::Rejected(Stage::Connect | Stage::Login | Stage::Sender, _)
+                | Self::ConnectionLost(Stage::Connect | Stage::Login)
         )
     }
 }
@@ -112,17 +112,17 @@ impl SmtpFault {
 impl fmt::Display for SmtpFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Replied(stage, Reply { code, enhanced: None }) => {
+            Self::Rejected(stage, Reply { code, enhanced: None }) => {
                 write!(f, "{code} at {stage}")
             }
-            Self::Replied(stage, Reply { code, enhanced: Some((subject, detail)) }) => {
+            Self::Rejected(stage, Reply { code, enhanced: Some((subject, detail)) }) => {
                 write!(f, "{code} {}.{subject}.{detail} at {stage}", code / 100)
             }
-            Self::Lost(stage) => write!(f, "no answer at {stage}"),
+            Self::ConnectionLost(stage) => write!(f, "no answer at {stage}"),
             Self::Insecure => f.write_str(
                 "no STARTTLS, a certificate that is not trusted, or no login by PLAIN or LOGIN",
             ),
-            Self::Unusable => f.write_str("an address that no e-mail can be sent to"),
+            Self::UnusableAddress => f.write_str("an address that no e-mail can be sent to"),
         }
     }
 }

@@ -32,7 +32,7 @@ struct Relay {
 
 #[derive(Clone, Default)]
 struct Behaviour {
-    odd: Option<(&'static str, Answer)>,
+    special: Option<(&'static str, Answer)>,
     /// `true` if only the first connection gets the unusual answer.
     once: bool,
     tls: Option<Arc<ServerConfig>>,
@@ -50,22 +50,22 @@ impl Relay {
                 let _ = said.send("<connected>".to_owned());
                 tokio::spawn(serve(stream, behaviour.clone(), said.clone()));
                 if behaviour.once {
-                    behaviour.odd = None;
+                    behaviour.special = None;
                 }
             }
         });
         Self { port, lines }
     }
 
-    async fn odd(at: &'static str, answer: Answer) -> Self {
-        Self::start(Behaviour { odd: Some((at, answer)), ..Behaviour::default() }).await
+    async fn with_reply_to(at: &'static str, answer: Answer) -> Self {
+        Self::start(Behaviour { special: Some((at, answer)), ..Behaviour::default() }).await
     }
 
     fn transport(&self) -> SmtpTransport {
         SmtpTransport::new(settings(self.port, Security::Loopback, None)).unwrap()
     }
 
-    fn heard(&mut self) -> Vec<String> {
+    fn received_lines(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
     }
 }
@@ -144,7 +144,7 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     at: &str,
     usual: &str,
 ) -> Option<bool> {
-    let odd = behaviour.odd.filter(|(start, _)| at.starts_with(start));
+    let odd = behaviour.special.filter(|(start, _)| at.starts_with(start));
     let reply = match odd {
         Some((_, Answer::HangUp)) => return None,
         Some((_, Answer::Silence)) => std::future::pending().await,
@@ -176,7 +176,7 @@ async fn a_relay_takes_an_e_mail_and_the_connection_serves_the_next() {
         assert_eq!(transport.deliver(&mail(to)).await, Ok(()));
     }
     transport.close_idle().await;
-    let heard = relay.heard();
+    let heard = relay.received_lines();
     let count = |line: &str| heard.iter().filter(|known| *known == line).count();
     assert_eq!((count("<connected>"), count("EHLO shop.example")), (1, 1), "{heard:#?}");
     assert_eq!(count("MAIL FROM:<parcels@shop.example>"), 2);
@@ -206,14 +206,14 @@ async fn a_refusal_names_its_command_and_the_next_e_mail_is_taken() {
     ];
     for (at, reply, stage, code) in table {
         let relay = Relay::start(Behaviour {
-            odd: Some((at, Answer::Reply(reply))),
+            special: Some((at, Answer::Reply(reply))),
             once: true,
             ..Behaviour::default()
         });
         let transport = relay.await.transport();
         let fault = transport.deliver(&mail("luis@example.org")).await.unwrap_err();
         assert!(
-            matches!(fault, SmtpFault::Replied(at, reply) if (at, reply.code) == (stage, code)),
+            matches!(fault, SmtpFault::Rejected(at, reply) if (at, reply.code) == (stage, code)),
             "{at} {reply}: {fault}"
         );
         assert!(!format!("{fault:?} {fault} {transport:?}").contains("luis"));
@@ -232,48 +232,49 @@ async fn a_lost_connection_reports_the_stage() {
         ("<message>", Message),
     ];
     for (at, stage) in table {
-        let relay = Relay::odd(at, Answer::HangUp).await;
+        let relay = Relay::with_reply_to(at, Answer::HangUp).await;
         let fault = relay.transport().deliver(&mail("luis@example.org")).await;
-        assert_eq!(fault, Err(SmtpFault::Lost(stage)), "{at}");
+        assert_eq!(fault, Err(SmtpFault::ConnectionLost(stage)), "{at}");
     }
     // A closed port.
     let free = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     let transport = SmtpTransport::new(settings(free, Security::Loopback, None)).unwrap();
     let fault = transport.deliver(&mail("luis@example.org")).await;
-    assert_eq!(fault, Err(SmtpFault::Lost(Connect)));
+    assert_eq!(fault, Err(SmtpFault::ConnectionLost(Connect)));
 }
 
 /// The paused clock advances to the next timer when nothing else can run.
 #[tokio::test(start_paused = true)]
 async fn a_silent_relay_times_out() {
     for (at, stage) in [("RCPT", Stage::Recipient), ("<message>", Stage::Message)] {
-        let relay = Relay::odd(at, Answer::Silence).await;
+        let relay = Relay::with_reply_to(at, Answer::Silence).await;
         let fault = relay.transport().deliver(&mail("luis@example.org")).await;
-        assert_eq!(fault, Err(SmtpFault::Lost(stage)), "{at}");
+        assert_eq!(fault, Err(SmtpFault::ConnectionLost(stage)), "{at}");
     }
 }
 
 #[tokio::test]
 async fn a_kept_connection_that_the_relay_closed_is_replaced() {
     let behaviour =
-        Behaviour { odd: Some(("NOOP", Answer::HangUp)), once: true, ..Behaviour::default() };
+        Behaviour { special: Some(("NOOP", Answer::HangUp)), once: true, ..Behaviour::default() };
     let mut relay = Relay::start(behaviour).await;
     let transport = relay.transport();
     for _ in 0..2 {
         assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()));
     }
-    let connected = relay.heard().iter().filter(|line| *line == "<connected>").count();
+    let connected = relay.received_lines().iter().filter(|line| *line == "<connected>").count();
     assert_eq!(connected, 2);
 }
 
 #[tokio::test]
 async fn a_refused_recipient_leaves_the_connection_for_the_next() {
-    let mut relay = Relay::odd("RCPT TO:<gone@", Answer::Reply("550 5.1.1 unknown")).await;
+    let mut relay =
+        Relay::with_reply_to("RCPT TO:<gone@", Answer::Reply("550 5.1.1 unknown")).await;
     let transport = relay.transport();
     let fault = transport.deliver(&mail("gone@example.org")).await;
     assert_eq!(fault.map_err(SmtpFault::outcome), Err(MailOutcome::Bounced));
     assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()));
-    let heard = relay.heard();
+    let heard = relay.received_lines();
     assert_eq!(heard.iter().filter(|line| *line == "<connected>").count(), 1, "{heard:#?}");
     assert!(heard.iter().any(|line| line == "RSET"), "{heard:#?}");
 }
@@ -286,7 +287,7 @@ fn certificate() -> (Certificate, Arc<ServerConfig>) {
     (Certificate::from_der(made.cert.der().to_vec()).unwrap(), Arc::new(config.unwrap()))
 }
 
-fn trusting(certificate: Certificate) -> TlsParameters {
+fn tls_trusting(certificate: Certificate) -> TlsParameters {
     let builder = TlsParameters::builder("localhost".to_owned());
     let builder = builder.certificate_store(CertificateStore::None);
     builder.add_root_certificate(certificate).build_rustls().unwrap()
@@ -300,26 +301,27 @@ async fn beyond_this_machine_nothing_is_sent_without_tls() {
             Behaviour { tls: Some(Arc::clone(&config)), tls_at_once, ..Behaviour::default() };
         let mut relay = Relay::start(behaviour).await;
         let settings = settings(relay.port, security, Some(("shop", "s3cret")));
-        let transport = SmtpTransport::with_tls(settings.clone(), Some(trusting(trusted.clone())));
+        let transport =
+            SmtpTransport::with_tls(settings.clone(), Some(tls_trusting(trusted.clone())));
         assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()), "{security:?}");
-        let heard = relay.heard();
+        let heard = relay.received_lines();
         assert!(heard.iter().any(|line| line.starts_with("AUTH PLAIN ")), "{heard:#?}");
         // A certificate of an unknown authority.
         let stranger = SmtpTransport::new(settings).unwrap();
         let fault = stranger.deliver(&mail("luis@example.org")).await.unwrap_err();
         assert!(
-            matches!(fault, SmtpFault::Insecure | SmtpFault::Lost(Stage::Connect)),
+            matches!(fault, SmtpFault::Insecure | SmtpFault::ConnectionLost(Stage::Connect)),
             "{fault:?}"
         );
-        let heard = relay.heard();
+        let heard = relay.received_lines();
         assert!(!heard.iter().any(|line| line.starts_with("AUTH") || line.starts_with("RCPT")));
     }
     // A relay, or an attacker in between, that offers no STARTTLS.
     let mut bare = Relay::start(Behaviour::default()).await;
     let settings = settings(bare.port, Security::StartTls, Some(("shop", "s3cret")));
-    let transport = SmtpTransport::with_tls(settings, Some(trusting(trusted)));
+    let transport = SmtpTransport::with_tls(settings, Some(tls_trusting(trusted)));
     assert_eq!(transport.deliver(&mail("luis@example.org")).await, Err(SmtpFault::Insecure));
-    let heard = bare.heard();
+    let heard = bare.received_lines();
     assert!(
         heard.iter().all(|line| ["<connected>", "EHLO shop.example", "QUIT"].contains(&&**line))
     );
@@ -327,15 +329,17 @@ async fn beyond_this_machine_nothing_is_sent_without_tls() {
 
 #[tokio::test]
 async fn a_login_that_is_refused_is_no_fault_of_the_address() {
-    let behaviour =
-        Behaviour { odd: Some(("AUTH", Answer::Reply("535 5.7.8 no"))), ..Behaviour::default() };
+    let behaviour = Behaviour {
+        special: Some(("AUTH", Answer::Reply("535 5.7.8 no"))),
+        ..Behaviour::default()
+    };
     let relay = Relay::start(behaviour).await;
     let settings = settings(relay.port, Security::Loopback, Some(("shop", "s3cret")));
     assert!(!format!("{settings:?}").contains("s3cret"));
     let transport = SmtpTransport::new(settings).unwrap();
     let fault = transport.deliver(&mail("luis@example.org")).await;
     let reply = Reply { code: 535, enhanced: Some((7, 8)) };
-    assert_eq!(fault, Err(SmtpFault::Replied(Stage::Login, reply)));
+    assert_eq!(fault, Err(SmtpFault::Rejected(Stage::Login, reply)));
 }
 
 #[tokio::test]
@@ -343,9 +347,9 @@ async fn an_address_that_no_relay_takes_is_never_tried() {
     let mut relay = Relay::start(Behaviour::default()).await;
     let transport = relay.transport();
     for to in ["luis", "ñandú@example.org", "a@b@c"] {
-        assert_eq!(transport.deliver(&mail(to)).await, Err(SmtpFault::Unusable), "{to}");
+        assert_eq!(transport.deliver(&mail(to)).await, Err(SmtpFault::UnusableAddress), "{to}");
     }
-    assert!(!relay.heard().iter().any(|line| line.starts_with("RCPT")));
+    assert!(!relay.received_lines().iter().any(|line| line.starts_with("RCPT")));
 }
 
 #[test]
@@ -371,8 +375,9 @@ fn only_this_machine_is_loopback() {
 fn what_a_fault_means_for_its_e_mail() {
     use MailOutcome::{Bounced, Failed, Refused};
     use Stage::{Connect, Data, Login, Message, Recipient, Sender};
-    let replied =
-        |stage, code, text| SmtpFault::Replied(stage, Reply { code, enhanced: enhanced(text) });
+    let replied = |stage, code, text| {
+        SmtpFault::Rejected(stage, Reply { code, enhanced: parse_enhanced_code(text) })
+    };
     let table = [
         (replied(Recipient, 550, "5.1.1 unknown"), Bounced, false),
         (replied(Recipient, 550, "no such user"), Bounced, false),
@@ -391,12 +396,12 @@ fn what_a_fault_means_for_its_e_mail() {
         (replied(Connect, 554, ""), Failed, true),
         (replied(Login, 535, "5.7.8 no"), Failed, true),
         (replied(Sender, 550, "5.1.8 no"), Failed, true),
-        (SmtpFault::Lost(Connect), Failed, true),
-        (SmtpFault::Lost(Recipient), Failed, false),
+        (SmtpFault::ConnectionLost(Connect), Failed, true),
+        (SmtpFault::ConnectionLost(Recipient), Failed, false),
         // The message may have arrived, and is sent again.
-        (SmtpFault::Lost(Message), Failed, false),
+        (SmtpFault::ConnectionLost(Message), Failed, false),
         (SmtpFault::Insecure, Failed, true),
-        (SmtpFault::Unusable, Refused, false),
+        (SmtpFault::UnusableAddress, Refused, false),
     ];
     for (fault, outcome, of_the_relay) in table {
         assert_eq!(
@@ -419,6 +424,6 @@ fn an_enhanced_code_is_read_when_the_reply_begins_with_one() {
         ("", None),
     ];
     for (text, expected) in table {
-        assert_eq!(enhanced(text), expected, "{text}");
+        assert_eq!(parse_enhanced_code(text), expected, "{text}");
     }
 }

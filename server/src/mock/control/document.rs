@@ -17,7 +17,7 @@ use super::{
 };
 use crate::http::{
     Call,
-    described::{self, Answer, Described, Query, Schemas},
+    operation_doc::{self, Answer, OperationDoc, Query, Schemas},
 };
 
 const TAG: &str = "mock";
@@ -49,23 +49,23 @@ pub(crate) fn document() -> OpenApi {
         paths = paths.path(path, PathItem::new(method, describe(call).into_operation()));
     }
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
-    let tags = described::tags(&[(TAG, "Controls of the mock server.")]);
+    let tags = operation_doc::tags(&[(TAG, "Controls of the mock server.")]);
     OpenApiBuilder::new().tags(Some(tags)).paths(paths).components(Some(components)).build()
 }
 
 /// The refusals of a control with a body about a parcel.
-const ABOUT_A_PARCEL: &[ErrorCode] =
+const PARCEL_REFUSALS: &[ErrorCode] =
     &[ErrorCode::ValidationFailed, ErrorCode::ParcelNotFound, ErrorCode::PayloadTooLarge];
-const ABOUT_A_KEY: &[ErrorCode] =
+const KEY_REFUSALS: &[ErrorCode] =
     &[ErrorCode::ValidationFailed, ErrorCode::KeyNotFound, ErrorCode::PayloadTooLarge];
 
 fn clock() -> Vec<Call<Control>> {
     let move_it = post("/clock", "MockMoveClock");
     let moves = "Move the clock; everything that falls due on the way is executed";
     vec![
-        reads::<ClockShown>(get("/clock", "MockReadClock"), "Read the clock"),
-        takes::<ClockMove, ClockShown>(move_it, moves, json!({ "advance": "PT25M" }))
-            .refuses(ABOUT_A_PARCEL),
+        call_without_body::<ClockShown>(get("/clock", "MockReadClock"), "Read the clock"),
+        call_with_body::<ClockMove, ClockShown>(move_it, moves, json!({ "advance": "PT25M" }))
+            .with_refusals(PARCEL_REFUSALS),
     ]
 }
 
@@ -74,23 +74,26 @@ fn faults() -> Vec<Call<Control>> {
     let example =
         json!({ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "reset" });
     vec![
-        reads::<UnusedFaults>(
+        call_without_body::<UnusedFaults>(
             get("/faults", "MockReadFaults"),
             "List the faults that have hit no request",
         ),
-        takes::<PlannedFault, UnusedFaults>(
+        call_with_body::<PlannedFault, UnusedFaults>(
             post("/faults", "MockPlanFault"),
             "Plan a fault",
             example,
         ),
-        reads::<UnusedFaults>(forget, "Delete all faults; returns those that have hit no request"),
+        call_without_body::<UnusedFaults>(
+            forget,
+            "Delete all faults; returns those that have hit no request",
+        ),
     ]
 }
 
 fn requests() -> Vec<Call<Control>> {
     let list = get("/requests", "MockListRequests");
-    let list = reads::<RequestLog>(list, "List the requests so far");
-    vec![list.query(&[OPERATION, ORDER]).refuses(&[ErrorCode::ValidationFailed])]
+    let list = call_without_body::<RequestLog>(list, "List the requests so far");
+    vec![list.query(&[OPERATION, ORDER]).with_refusals(&[ErrorCode::ValidationFailed])]
 }
 
 fn data() -> Vec<Call<Control>> {
@@ -99,28 +102,35 @@ fn data() -> Vec<Call<Control>> {
     let put = post("/parcels/{trackingNumber}/status", "MockPutStatus");
     let sample = get("/orders/{trackingNumber}", "MockSampleOrder");
     vec![
-        takes::<WantedKey, IssuedKey>(post("/keys", "MockMakeKey"), "Create an API key", countries)
-            .or_nothing(),
-        takes::<KeyToRotate, IssuedKey>(
+        call_with_body::<WantedKey, IssuedKey>(
+            post("/keys", "MockMakeKey"),
+            "Create an API key",
+            countries,
+        )
+        .with_optional_body(),
+        call_with_body::<KeyToRotate, IssuedKey>(
             post("/keys/rotate", "MockRotateKey"),
             "Give an API key a new secret",
             rotation,
         )
-        .refuses(ABOUT_A_KEY),
-        takes::<WantedStatus, StatusPut>(
+        .with_refusals(KEY_REFUSALS),
+        call_with_body::<WantedStatus, StatusPut>(
             put,
             "Change a parcel's status",
             json!({ "status": "DELIVERED" }),
         )
-        .refuses(ABOUT_A_PARCEL),
-        reads::<ResetDone>(
+        .with_refusals(PARCEL_REFUSALS),
+        call_without_body::<ResetDone>(
             post("/reset", "MockReset"),
             "Delete all data, faults and e-mails; keys and clock stay",
         ),
-        reads::<MailsShown>(get("/mails", "MockReadMails"), "List the e-mails that were sent"),
-        reads::<SampleOrder>(sample, "Get a valid sample order with a tracking number")
-            .refuses(&[ErrorCode::ParcelNotFound]),
-        reads::<Offences>(
+        call_without_body::<MailsShown>(
+            get("/mails", "MockReadMails"),
+            "List the e-mails that were sent",
+        ),
+        call_without_body::<SampleOrder>(sample, "Get a valid sample order with a tracking number")
+            .with_refusals(&[ErrorCode::ParcelNotFound]),
+        call_without_body::<Offences>(
             get("/verify", "MockVerify"),
             "List what was done twice, unmet expectations, and faults that have hit no request",
         ),
@@ -131,9 +141,12 @@ fn webhooks() -> Vec<Call<Control>> {
     let inbox = post("/webhooks", "MockStartInbox");
     let starts = "Start an inbox for webhooks, or have them sent to a receiver of your own; it replaces an inbox started before";
     vec![
-        reads::<InboxShown>(get("/webhooks", "MockReadInbox"), "List what the inbox has received"),
-        takes::<WantedInbox, InboxStarted>(inbox, starts, json!({ "reply": [503, 200] }))
-            .or_nothing(),
+        call_without_body::<InboxShown>(
+            get("/webhooks", "MockReadInbox"),
+            "List what the inbox has received",
+        ),
+        call_with_body::<WantedInbox, InboxStarted>(inbox, starts, json!({ "reply": [503, 200] }))
+            .with_optional_body(),
     ]
 }
 
@@ -146,33 +159,33 @@ fn post(path: &'static str, id: &'static str) -> Control {
 }
 
 /// A control without a body.
-fn reads<A: ToSchema>(control: Control, summary: &'static str) -> Call<Control> {
-    Call::new(control, summary).answers(Answer::bare::<A>("200", "Done."))
+fn call_without_body<A: ToSchema>(control: Control, summary: &'static str) -> Call<Control> {
+    Call::new(control, summary).with_answer(Answer::without_envelope::<A>("200", "Done."))
 }
 
 /// A control with a body.
-fn takes<T: ToSchema, A: ToSchema>(
+fn call_with_body<T: ToSchema, A: ToSchema>(
     control: Control,
     summary: &'static str,
     example: Value,
 ) -> Call<Control> {
     let refusals = &[ErrorCode::ValidationFailed, ErrorCode::PayloadTooLarge];
-    reads::<A>(control, summary).takes::<T>(example).refuses(refusals)
+    call_without_body::<A>(control, summary).with_body::<T>(example).with_refusals(refusals)
 }
 
-fn describe(call: Call<Control>) -> Described {
+fn describe(call: Call<Control>) -> OperationDoc {
     let (Control(_, path, id), required) = (call.target, call.required);
-    Described {
+    OperationDoc {
         id,
         tag: TAG,
         summary: call.summary,
         about: "A control of the mock server; it needs no key.".to_owned(),
         deprecated: false,
-        parameters: described::parameters(path, call.query),
+        parameters: operation_doc::parameters(path, call.query),
         request: call.request.map(|(body, example)| (body, example, required)),
         answers: call.answers,
         refusals: call.refusals.iter().copied().chain([ErrorCode::MethodNotAllowed]).collect(),
-        envelope: described::envelope(),
+        envelope: operation_doc::envelope(),
         security: None,
         is_counted: false,
     }

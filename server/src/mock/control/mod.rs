@@ -22,10 +22,10 @@ use axum::{
 use parcelo::{ErrorCode, Language, TrackingNumber};
 
 use self::{
-    refusals::invalid,
+    refusals::invalid_body,
     requests::{
         ClockMode, ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus,
-        read, select_requests,
+        read_body, select_requests,
     },
     responses::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences,
@@ -39,7 +39,7 @@ pub(crate) use document::document;
 use super::{AdvanceError, Inbox, MockServer, SetStatusError, journey};
 use crate::{
     clock::Clock,
-    http::{Document, Refused, answer_ok, drain_bodies, parameter, with_request_id},
+    http::{Document, HttpRefusal, drain_bodies, json_ok, parameter, with_request_id},
     ids::Ids,
     service::EndpointError,
 };
@@ -52,14 +52,14 @@ pub(super) const PREFIX: &str = "/__mock";
 const REQUEST_ID_SEED: u64 = 0x6d6f_636b;
 
 /// A server, and the inbox of its webhooks once `POST webhooks` has started one.
-struct Controlled {
+struct ControlState {
     server: Arc<MockServer>,
     ids: Ids,
     inbox: tokio::sync::Mutex<Option<Inbox>>,
 }
 
-type Controls = State<Arc<Controlled>>;
-type ControlResult = Result<Response, Refused>;
+type Controls = State<Arc<ControlState>>;
+type ControlResult = Result<Response, HttpRefusal>;
 
 /// Adds the routes under [`PREFIX`] to the service's; the OpenAPI document has both.
 pub(super) fn add_to(service: Router, server: Arc<MockServer>) -> Router {
@@ -68,10 +68,10 @@ pub(super) fn add_to(service: Router, server: Arc<MockServer>) -> Router {
 
 fn routes(server: Arc<MockServer>) -> Router {
     let (ids, inbox) = (Ids::seeded(REQUEST_ID_SEED), tokio::sync::Mutex::default());
-    let controlled = Arc::new(Controlled { server, ids, inbox });
+    let state = Arc::new(ControlState { server, ids, inbox });
     let routes = Router::new()
-        .route("/clock", get(now).post(move_clock))
-        .route("/faults", get(unused).post(plan).delete(delete_plans))
+        .route("/clock", get(read_clock).post(move_clock))
+        .route("/faults", get(list_unused_faults).post(plan_fault).delete(delete_plans))
         .route("/requests", get(list_requests))
         .route("/keys", post(create_key))
         .route("/keys/rotate", post(rotate_key))
@@ -81,29 +81,29 @@ fn routes(server: Arc<MockServer>) -> Router {
         .route("/verify", get(verify))
         .route("/parcels/{number}/status", post(put_status))
         .route("/webhooks", get(read_inbox).post(start_inbox))
-        .with_state(Arc::clone(&controlled));
+        .with_state(Arc::clone(&state));
     let routes = routes
-        .fallback(|| async { Refused::from(ErrorCode::NotFound) })
-        .method_not_allowed_fallback(|| async { Refused::from(ErrorCode::MethodNotAllowed) });
-    let with_id = axum::middleware::map_response_with_state(controlled, add_request_id);
+        .fallback(|| async { HttpRefusal::from(ErrorCode::NotFound) })
+        .method_not_allowed_fallback(|| async { HttpRefusal::from(ErrorCode::MethodNotAllowed) });
+    let with_id = axum::middleware::map_response_with_state(state, add_request_id);
     Router::new().nest(PREFIX, routes).layer(with_id).layer(axum::middleware::from_fn(drain_bodies))
 }
 
 /// Adds the request id to an answer.
-async fn add_request_id(State(controlled): Controls, response: Response) -> Response {
-    with_request_id(response, &controlled.ids.request_id(controlled.server.clock.now()))
+async fn add_request_id(State(state): Controls, response: Response) -> Response {
+    with_request_id(response, &state.ids.request_id(state.server.clock.now()))
 }
 
-async fn now(State(controlled): Controls) -> Response {
-    answer_ok(&ClockShown::new(&controlled.server, &[]))
+async fn read_clock(State(state): Controls) -> Response {
+    json_ok(&ClockShown::new(&state.server, &[]))
 }
 
 /// Answers POST clock with `{"advance": seconds or "PT5M"}`, `{"set": time}`, `{"until": …}`, `{"mode": …}`, or
 /// several of them, the mode last.
-async fn move_clock(State(controlled): Controls, request: Request) -> ControlResult {
-    let requested: ClockMove = read(request, "advance, set and mode").await?;
+async fn move_clock(State(state): Controls, request: Request) -> ControlResult {
+    let requested: ClockMove = read_body(request, "advance, set and mode").await?;
     requested.check()?;
-    let (server, mut fired) = (&controlled.server, Vec::new());
+    let (server, mut fired) = (&state.server, Vec::new());
     let clock = server.clock();
     let to = requested.to()?;
     let by = requested.by(to.unwrap_or(clock.now()))?;
@@ -117,7 +117,7 @@ async fn move_clock(State(controlled): Controls, request: Request) -> ControlRes
         let moved = clock.advance_until(&until.tracking_number, until.status).await;
         fired.extend(moved.map_err(|error| match error {
             AdvanceError::ParcelNotFound(_) => ErrorCode::ParcelNotFound.into(),
-            AdvanceError::NoFurtherStep { ref number, ref status, .. } => invalid(
+            AdvanceError::NoFurtherStep { ref number, ref status, .. } => invalid_body(
                 &error.to_string(),
                 &format!(
                     "{number} está en {status} y ya no avanza por sí solo: cambie su estado con POST parcels/{number}/status"
@@ -131,35 +131,35 @@ async fn move_clock(State(controlled): Controls, request: Request) -> ControlRes
         Some(ClockMode::System) => clock.follow_system().await,
         None => Vec::new(),
     });
-    Ok(answer_ok(&ClockShown::new(server, &fired)))
+    Ok(json_ok(&ClockShown::new(server, &fired)))
 }
 
 /// Answers POST faults with a fault such as `{"operation":"CreateOrder","nth":1,"fault":"reset"}`.
-async fn plan(State(controlled): Controls, request: Request) -> ControlResult {
-    let requested: PlannedFault = read(request, "a fault").await?;
-    validate::plan(&controlled.server, &requested)?;
-    Ok(unused_faults(&controlled))
+async fn plan_fault(State(state): Controls, request: Request) -> ControlResult {
+    let requested: PlannedFault = read_body(request, "a fault").await?;
+    validate::plan_fault(&state.server, &requested)?;
+    Ok(unused_faults(&state))
 }
 
-async fn unused(State(controlled): Controls) -> Response {
-    unused_faults(&controlled)
+async fn list_unused_faults(State(state): Controls) -> Response {
+    unused_faults(&state)
 }
 
 /// Answers DELETE faults: deletes all plans, and returns those that have hit no request.
-async fn delete_plans(State(controlled): Controls) -> Response {
-    let unused = unused_faults(&controlled);
-    controlled.server.faults().clear();
+async fn delete_plans(State(state): Controls) -> Response {
+    let unused = unused_faults(&state);
+    state.server.faults().clear();
     unused
 }
 
-fn unused_faults(controlled: &Controlled) -> Response {
-    answer_ok(&UnusedFaults { unused: controlled.server.faults().unused() })
+fn unused_faults(state: &ControlState) -> Response {
+    json_ok(&UnusedFaults { unused: state.server.faults().unused() })
 }
 
 /// Answers GET requests with the log; `?operation=` selects one operation, and `?order=` one order.
-async fn list_requests(State(controlled): Controls, RawQuery(query): RawQuery) -> ControlResult {
-    let requests = select_requests(&controlled.server, query.as_deref())?;
-    Ok(answer_ok(&RequestLog::new(&requests.all())))
+async fn list_requests(State(state): Controls, RawQuery(query): RawQuery) -> ControlResult {
+    let requests = select_requests(&state.server, query.as_deref())?;
+    Ok(json_ok(&RequestLog::new(&requests.all())))
 }
 
 /// Answers GET orders/{number} with a valid sample order that has this tracking number.
@@ -169,78 +169,78 @@ async fn sample_order(
 ) -> ControlResult {
     let number = TrackingNumber::parse(&parameter(number));
     let number = number.map_err(|_| ErrorCode::ParcelNotFound)?;
-    Ok(answer_ok(&SampleOrder { order: MockServer::sample_order(number) }))
+    Ok(json_ok(&SampleOrder { order: MockServer::sample_order(number) }))
 }
 
 /// Answers GET verify with the offences that [`MockServer::verify`] would list.
-async fn verify(State(controlled): Controls) -> Response {
-    answer_ok(&Offences { offences: controlled.server.offences() })
+async fn verify(State(state): Controls) -> Response {
+    json_ok(&Offences { offences: state.server.offences() })
 }
 
 /// Answers POST keys: creates an API key, by default of the account `default` and for every country.
-async fn create_key(State(controlled): Controls, request: Request) -> ControlResult {
-    let requested: WantedKey = read(request, "a key").await?;
-    let server = &controlled.server;
+async fn create_key(State(state): Controls, request: Request) -> ControlResult {
+    let requested: WantedKey = read_body(request, "a key").await?;
+    let server = &state.server;
     let checked = requested.check(&server.service.settings().destinations)?;
     let key = server.key().account(&checked.account).name(&checked.name);
-    let mut key = key.allowed(checked.allowed_countries.into());
+    let mut key = key.allowed_countries(checked.allowed_countries.into());
     if let Some(limit) = requested.rate_limit {
         key = key.rate_limit(limit);
     }
-    Ok(answer_ok(&IssuedKey { key: key.issue().secret().to_owned() }))
+    Ok(json_ok(&IssuedKey { key: key.issue().secret().to_owned() }))
 }
 
 /// Answers POST keys/rotate: gives a key a new secret. The old one keeps working for `overlap`, by default 24 hours.
-async fn rotate_key(State(controlled): Controls, request: Request) -> ControlResult {
-    let requested: KeyToRotate = read(request, "key and overlap").await?;
+async fn rotate_key(State(state): Controls, request: Request) -> ControlResult {
+    let requested: KeyToRotate = read_body(request, "key and overlap").await?;
     let (key, overlap) = (requested.key()?, requested.overlap()?);
-    let rotated = controlled.server.rotated(&key, overlap).ok_or(ErrorCode::KeyNotFound)?;
-    Ok(answer_ok(&IssuedKey { key: rotated.secret().to_owned() }))
+    let rotated = state.server.try_rotate_key(&key, overlap).ok_or(ErrorCode::KeyNotFound)?;
+    Ok(json_ok(&IssuedKey { key: rotated.secret().to_owned() }))
 }
 
 /// Answers GET mails with the e-mails that the service would have sent.
-async fn list_mails(State(controlled): Controls) -> Response {
-    answer_ok(&MailsShown::new(controlled.server.mails()))
+async fn list_mails(State(state): Controls) -> Response {
+    json_ok(&MailsShown::new(state.server.mails()))
 }
 
 /// Answers POST reset: deletes the data of all accounts, and all faults. Keys and clock stay.
-async fn reset(State(controlled): Controls) -> Response {
-    controlled.server.faults().clear();
-    answer_ok(&ResetDone { deleted: controlled.server.reset().await })
+async fn reset(State(state): Controls) -> Response {
+    state.server.faults().clear();
+    json_ok(&ResetDone { deleted: state.server.reset().await })
 }
 
 /// Answers POST parcels/{number}/status: changes the status now, by the shortest path of the state machine.
 async fn put_status(
-    State(controlled): Controls,
+    State(state): Controls,
     number: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> ControlResult {
-    let requested: WantedStatus = read(request, "status").await?;
+    let requested: WantedStatus = read_body(request, "status").await?;
     let number =
         TrackingNumber::parse(&parameter(number)).map_err(|_| ErrorCode::ParcelNotFound)?;
-    let put = controlled.server.put_status(&number, requested.status).await;
+    let put = state.server.put_status(&number, requested.status).await;
     let statuses = put.map_err(|error| match error {
         SetStatusError::ParcelNotFound(_) => ErrorCode::ParcelNotFound.into(),
-        SetStatusError::Unreachable { ref number, ref from, ref to } => invalid(
+        SetStatusError::Unreachable { ref number, ref from, ref to } => invalid_body(
             &error.to_string(),
             &format!(
                 "{number} está en {from}, desde donde no se llega a {to} (docs/api.md, Statuses)"
             ),
         ),
         SetStatusError::Refused { ref number, ref to, .. } => {
-            invalid(&error.to_string(), &format!("{number} no pudo pasar a {to}"))
+            invalid_body(&error.to_string(), &format!("{number} no pudo pasar a {to}"))
         }
     })?;
-    Ok(answer_ok(&StatusPut { tracking_number: number, statuses }))
+    Ok(json_ok(&StatusPut { tracking_number: number, statuses }))
 }
 
 /// Answers POST webhooks: starts an inbox for webhooks, which answers with the statuses of `reply` and then with 200;
 /// or sends them to `url`, and returns the secret that signs them. It replaces an earlier inbox.
-async fn start_inbox(State(controlled): Controls, request: Request) -> ControlResult {
-    let requested: WantedInbox = read(request, "reply, a list of statuses, or url").await?;
+async fn start_inbox(State(state): Controls, request: Request) -> ControlResult {
+    let requested: WantedInbox = read_body(request, "reply, a list of statuses, or url").await?;
     let kinds = requested.check()?;
-    let mut current = controlled.inbox.lock().await;
-    let receiver = controlled.server.webhook_inbox().kinds(kinds);
+    let mut current = state.inbox.lock().await;
+    let receiver = state.server.webhook_inbox().kinds(kinds);
     let (started, inbox) = if let Some(url) = requested.url {
         let secret = receiver.try_send_to(&url).map_err(|error| {
             let spanish = if let EndpointError::Address(url) = &error {
@@ -248,7 +248,7 @@ async fn start_inbox(State(controlled): Controls, request: Request) -> ControlRe
             } else {
                 "no se pudo configurar el webhook"
             };
-            invalid(&error.to_string(), spanish)
+            invalid_body(&error.to_string(), spanish)
         })?;
         (InboxStarted { url, secret: Some(secret.expose()) }, None)
     } else {
@@ -256,16 +256,16 @@ async fn start_inbox(State(controlled): Controls, request: Request) -> ControlRe
         (InboxStarted { url: inbox.url().to_owned(), secret: None }, Some(inbox))
     };
     if let Some(previous) = std::mem::replace(&mut *current, inbox) {
-        previous.end();
+        previous.close();
     }
-    Ok(answer_ok(&started))
+    Ok(json_ok(&started))
 }
 
 /// Answers GET webhooks with the deliveries of the inbox.
-async fn read_inbox(State(controlled): Controls) -> Response {
-    let inbox = controlled.inbox.lock().await;
+async fn read_inbox(State(state): Controls) -> Response {
+    let inbox = state.inbox.lock().await;
     let deliveries = inbox.as_ref().map(Inbox::deliveries).unwrap_or_default();
     let deliveries = deliveries.iter().map(InboxDelivery::new).collect();
-    let hints = journey::hints(&controlled.server.service);
-    answer_ok(&InboxShown { listening: inbox.is_some(), deliveries, hints })
+    let hints = journey::hints(&state.server.service);
+    json_ok(&InboxShown { listening: inbox.is_some(), deliveries, hints })
 }

@@ -5,16 +5,16 @@ use parcelo::model::{FaultCode, FieldFault};
 use crate::domain::Refusal;
 
 /// Refuses the body as a whole.
-pub(super) fn invalid(message: &str, message_es: &str) -> Refusal {
-    invalid_at("body", message, message_es)
+pub(super) fn invalid_body(message: &str, message_es: &str) -> Refusal {
+    invalid_field("body", message, message_es)
 }
 
 /// Refuses a field.
-pub(super) fn invalid_at(field: &str, message: &str, message_es: &str) -> Refusal {
+pub(super) fn invalid_field(field: &str, message: &str, message_es: &str) -> Refusal {
     Refusal::invalid(&[FieldFault::new(field, FaultCode::InvalidFormat, (message, message_es))])
 }
 
 /// Refuses a key that is not complete.
-pub(super) fn bad_key() -> Refusal {
-    invalid_at("key", "key must be a complete API key", "key debe ser una clave de API completa")
+pub(super) fn invalid_key() -> Refusal {
+    invalid_field("key", "key must be a complete API key", "key debe ser una clave de API completa")
 }

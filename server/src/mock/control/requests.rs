@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::refusals::{bad_key, invalid, invalid_at};
+use super::refusals::{invalid_body, invalid_field, invalid_key};
 #[cfg(test)]
 use super::schemas;
 use crate::{
@@ -21,10 +21,10 @@ use crate::{
         credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
         webhooks::Kinds,
     },
-    http::any_json_object,
+    http::json_object_of_any_type,
     mock::{
         MockServer, Requests,
-        clock::{add, read_time},
+        clock::{add_duration, try_parse_time},
         key::DEFAULT_NAME,
         reply::FINAL_STATUSES,
     },
@@ -187,15 +187,15 @@ pub(super) struct WantedInbox {
 }
 
 /// Parses a control's body; `what` names the body in error messages.
-pub(super) async fn read<T: for<'de> Deserialize<'de>>(
+pub(super) async fn read_body<T: for<'de> Deserialize<'de>>(
     request: Request,
     what: &str,
 ) -> Result<T, Refusal> {
-    let body = any_json_object(request).await?;
+    let body = json_object_of_any_type(request).await?;
     serde_json::from_value(body).map_err(|error| {
         let spanish =
             "el cuerpo no es el de este control: revise los nombres y valores de sus campos";
-        invalid(&format!("{what}: {error}"), spanish)
+        invalid_body(&format!("{what}: {error}"), spanish)
     })
 }
 
@@ -206,7 +206,7 @@ impl ClockMove {
         if moves || self.mode.is_some() {
             return Ok(());
         }
-        Err(invalid(
+        Err(invalid_body(
             "give at least one of advance, set, until and mode",
             "indique al menos uno de advance, set, until y mode",
         ))
@@ -215,8 +215,8 @@ impl ClockMove {
     /// Returns the time to set.
     pub(super) fn to(&self) -> Result<Option<DateTime<Utc>>, Refusal> {
         let Some(text) = &self.set else { return Ok(None) };
-        read_time(text).map(Some).ok_or_else(|| {
-            invalid(
+        try_parse_time(text).map(Some).ok_or_else(|| {
+            invalid_body(
                 "set must be a time in the years 0 to 9999, such as 2026-01-05T08:00:00Z",
                 "set debe ser una hora de los años 0 a 9999, como 2026-01-05T08:00:00Z",
             )
@@ -225,11 +225,11 @@ impl ClockMove {
 
     /// Returns the duration to advance the clock, which shows `from` by then.
     pub(super) fn by(&self, from: DateTime<Utc>) -> Result<Option<Duration>, Refusal> {
-        let Some(given) = &self.advance else { return Ok(None) };
-        let by = duration("advance", given)?;
-        let end = add(from, by);
+        let Some(advance) = &self.advance else { return Ok(None) };
+        let by = parse_duration("advance", advance)?;
+        let end = add_duration(from, by);
         end.map(|_| Some(by)).ok_or_else(|| {
-            invalid(
+            invalid_body(
                 "advance must not lead beyond the year 9999",
                 "advance no debe pasar del año 9999",
             )
@@ -240,16 +240,17 @@ impl ClockMove {
 impl KeyToRotate {
     pub(super) fn key(&self) -> Result<ApiKey, Refusal> {
         let complete = ApiKey::parse(&self.key).ok().filter(|key| !key.looks_mistyped());
-        complete.ok_or_else(bad_key)
+        complete.ok_or_else(invalid_key)
     }
 
     /// Returns the time for which the old secret keeps working.
     pub(super) fn overlap(&self) -> Result<Duration, Refusal> {
         let default = Duration::from_secs(DEFAULT_OVERLAP_SECONDS.into());
-        let given = self.overlap.as_ref().map(|given| duration("overlap", given)).transpose()?;
-        let overlap = given.unwrap_or(default);
+        let overlap =
+            self.overlap.as_ref().map(|value| parse_duration("overlap", value)).transpose()?;
+        let overlap = overlap.unwrap_or(default);
         if overlap.as_secs_f64() > f64::from(MAX_OVERLAP_SECONDS) {
-            return Err(invalid_at(
+            return Err(invalid_field(
                 "overlap",
                 "overlap must be at most 7 days",
                 "overlap debe ser de 7 días como máximo",
@@ -279,21 +280,21 @@ impl WantedInbox {
     pub(super) fn check(&self) -> Result<Kinds, Refusal> {
         let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
         if !self.reply.iter().all(is_status) {
-            return Err(invalid(
+            return Err(invalid_body(
                 "reply must be a list of final statuses, 200 to 999",
                 "reply debe ser una lista de estados finales, de 200 a 999",
             ));
         }
         if self.url.is_some() && !self.reply.is_empty() {
-            return Err(invalid(
+            return Err(invalid_body(
                 "reply is for the mock server's inbox: a url answers for itself",
                 "reply es para el buzón del servidor simulado: una url responde por sí misma",
             ));
         }
-        Kinds::named(self.events.iter().map(String::as_str)).ok_or_else(|| {
+        Kinds::from_codes(self.events.iter().map(String::as_str)).ok_or_else(|| {
             let known: Vec<_> = EventKind::KNOWN.iter().map(EventKind::code).collect();
             let known = known.join(", ");
-            invalid_at(
+            invalid_field(
                 "events",
                 &format!("the kinds of events are {known}"),
                 &format!("los tipos de eventos son {known}"),
@@ -310,10 +311,10 @@ pub(super) fn select_requests<'a>(
     let (mut requests, mut seen) = (server.requests(), Vec::new());
     for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         requests = match &*name {
-            "operation" if !seen.contains(&name) => requests.of(operation(&value)?),
+            "operation" if !seen.contains(&name) => requests.of(parse_operation(&value)?),
             "order" if !seen.contains(&name) && !value.is_empty() => requests.for_order(&value),
             _ => {
-                return Err(invalid_at(
+                return Err(invalid_field(
                     &name,
                     "the parameters are operation and order, each at most once",
                     "los parámetros son operation y order, cada uno una vez como máximo",
@@ -326,12 +327,12 @@ pub(super) fn select_requests<'a>(
 }
 
 /// Returns the operation with this name.
-pub(super) fn operation(name: &str) -> Result<Operation, Refusal> {
+pub(super) fn parse_operation(name: &str) -> Result<Operation, Refusal> {
     let found = Operation::ALL.iter().find(|operation| operation.name() == name);
     found.copied().ok_or_else(|| {
         let names: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         let names = names.join(", ");
-        invalid_at(
+        invalid_field(
             "operation",
             &format!("operation must be one of {names}"),
             &format!("operation debe ser una de {names}"),
@@ -349,20 +350,20 @@ const DURATION_FORMS: [&str; 2] = [
 
 /// Parses seconds as a number, or an ISO 8601 duration of weeks and smaller units, whose last part may have decimals:
 /// `P1DT2H30M5.5S`.
-fn duration(field: &str, given: &Value) -> Result<Duration, Refusal> {
-    let read = match given {
+fn parse_duration(field: &str, value: &Value) -> Result<Duration, Refusal> {
+    let seconds = match value {
         Value::Number(seconds) => seconds.as_f64(),
-        Value::String(text) => iso_seconds(text),
+        Value::String(text) => parse_iso_seconds(text),
         _ => None,
     };
-    let read = read.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let [en, es] = DURATION_FORMS;
-    read.ok_or_else(|| {
-        invalid_at(field, &format!("{field} must be {en}"), &format!("{field} debe ser {es}"))
+    duration.ok_or_else(|| {
+        invalid_field(field, &format!("{field} must be {en}"), &format!("{field} debe ser {es}"))
     })
 }
 
-fn iso_seconds(text: &str) -> Option<f64> {
+fn parse_iso_seconds(text: &str) -> Option<f64> {
     let (days, rest) = text.strip_prefix('P')?.split_once('T').unwrap_or((text.get(1..)?, ""));
     let (mut total, mut is_last) = (0.0, false);
     for (part, units) in [
@@ -376,7 +377,7 @@ fn iso_seconds(text: &str) -> Option<f64> {
                     return None;
                 }
                 is_last = number.contains(['.', ',']);
-                total += decimal(number)? * seconds;
+                total += parse_decimal(number)? * seconds;
                 part = after;
             }
         }
@@ -386,7 +387,7 @@ fn iso_seconds(text: &str) -> Option<f64> {
 }
 
 /// Parses digits, optionally with decimals after a point or a comma, the two decimal signs of ISO 8601.
-fn decimal(text: &str) -> Option<f64> {
+fn parse_decimal(text: &str) -> Option<f64> {
     let (whole, fraction) = text.split_once(['.', ',']).unwrap_or((text, "0"));
     let are_digits =
         |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -438,10 +439,13 @@ mod tests {
             (json!(null), None),
             (json!(1e300), None),
         ];
-        assert_eq!(duration("advance", &json!("PT1.5S")).ok(), Some(Duration::from_millis(1_500)));
+        assert_eq!(
+            parse_duration("advance", &json!("PT1.5S")).ok(),
+            Some(Duration::from_millis(1_500))
+        );
         for (given, seconds) in table {
             assert_eq!(
-                duration("advance", &given).ok().map(|one| one.as_secs()),
+                parse_duration("advance", &given).ok().map(|one| one.as_secs()),
                 seconds,
                 "{given}"
             );

@@ -8,8 +8,8 @@ use parcelo::{ApiKey, ErrorCode};
 use serde_json::Value;
 
 use super::{
-    refusals::{bad_key, invalid_at},
-    requests::{FaultKind, HeaderValues, PlannedFault, operation},
+    refusals::{invalid_field, invalid_key},
+    requests::{FaultKind, HeaderValues, PlannedFault, parse_operation},
 };
 use crate::{
     domain::Refusal,
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Checks and plans the fault.
-pub(super) fn plan(server: &MockServer, requested: &PlannedFault) -> Result<(), Refusal> {
+pub(super) fn plan_fault(server: &MockServer, requested: &PlannedFault) -> Result<(), Refusal> {
     let (time, code, reply) = (requested.time()?, requested.error()?, requested.reply()?);
     let fault = requested.select(server)?;
     match requested.fault {
@@ -40,12 +40,12 @@ impl PlannedFault {
     fn select<'a>(&self, server: &'a MockServer) -> Result<Fault<'a>, Refusal> {
         let faults = server.faults();
         let mut fault = match &self.operation {
-            Some(name) => faults.on(operation(name)?),
+            Some(name) => faults.on(parse_operation(name)?),
             None => faults.on_any(),
         };
         if let Some(key) = &self.key {
             let complete = ApiKey::parse(key).ok().filter(|key| !key.looks_mistyped());
-            fault = fault.key(&complete.ok_or_else(bad_key)?);
+            fault = fault.key(&complete.ok_or_else(invalid_key)?);
         }
         if let Some(order) = &self.order {
             fault = fault.for_order(order);
@@ -55,34 +55,34 @@ impl PlannedFault {
             (Some(nth), None, None) => fault.nth(positive("nth", nth)?),
             (None, Some(first), None) => fault.first(positive("first", first)?),
             (None, None, Some(chance)) => fault.probability(probability(chance)?),
-            (Some(_), Some(_), _) => return Err(exclusive("first", "nth")),
-            (Some(_), None, Some(_)) => return Err(exclusive("probability", "nth")),
-            (None, Some(_), Some(_)) => return Err(exclusive("probability", "first")),
+            (Some(_), Some(_), _) => return Err(exclusive_fields("first", "nth")),
+            (Some(_), None, Some(_)) => return Err(exclusive_fields("probability", "nth")),
+            (None, Some(_), Some(_)) => return Err(exclusive_fields("probability", "first")),
         };
         Ok(if self.after_commit { fault.after_commit() } else { fault })
     }
 
     /// Returns the duration of the fault, or of a 429's wait; zero for kinds without one.
     fn time(&self) -> Result<Duration, Refusal> {
-        let given = self.seconds.map(Duration::try_from_secs_f64).transpose();
-        let given = given.map_err(|_| {
-            bad_seconds(
+        let seconds = self.seconds.map(Duration::try_from_secs_f64).transpose();
+        let seconds = seconds.map_err(|_| {
+            invalid_seconds(
                 "seconds must be a number, at least 0",
                 "seconds debe ser un número, 0 como mínimo",
             )
         })?;
-        match (&self.fault, given) {
+        match (&self.fault, seconds) {
             (FaultKind::Latency | FaultKind::SlowBody, None | Some(Duration::ZERO)) => {
-                Err(bad_seconds(
+                Err(invalid_seconds(
                     "this fault has no effect in 0 seconds: set seconds above 0",
                     "este fallo no tiene efecto en 0 segundos: ponga en seconds más de 0",
                 ))
             }
-            (FaultKind::Latency | FaultKind::SlowBody | FaultKind::RateLimited, given) => {
-                Ok(given.unwrap_or_default())
+            (FaultKind::Latency | FaultKind::SlowBody | FaultKind::RateLimited, seconds) => {
+                Ok(seconds.unwrap_or_default())
             }
             (_, None) => Ok(Duration::ZERO),
-            (_, Some(_)) => Err(bad_seconds(
+            (_, Some(_)) => Err(invalid_seconds(
                 "only latency, slowBody and rateLimited take seconds: leave them out",
                 "solo latency, slowBody y rateLimited admiten seconds: omítalo",
             )),
@@ -92,14 +92,14 @@ impl PlannedFault {
     /// Returns the reply, if the fault is one; only then may its fields be given.
     fn reply(&self) -> Result<Option<Reply>, Refusal> {
         let FaultKind::Reply = self.fault else {
-            let own = [
+            let reply_fields = [
                 ("status", self.status.is_some()),
                 ("headers", self.headers.is_some()),
                 ("body", self.body.is_some()),
             ];
-            return match own.into_iter().find(|(_, is_given)| *is_given) {
+            return match reply_fields.into_iter().find(|(_, is_given)| *is_given) {
                 None => Ok(None),
-                Some((field, _)) => Err(invalid_at(
+                Some((field, _)) => Err(invalid_field(
                     field,
                     &format!(
                         "only \"fault\": \"reply\" takes {field}: leave it out, or plan a reply"
@@ -114,7 +114,7 @@ impl PlannedFault {
         let status = self.status.filter(is_status).ok_or_else(missing_status)?;
         let mut reply = Reply::status(status);
         for (name, value) in self.header_lines() {
-            reply = reply.with_header(name, value).ok_or_else(bad_header)?;
+            reply = reply.with_header(name, value).ok_or_else(invalid_header)?;
         }
         Ok(Some(match &self.body {
             None => reply,
@@ -147,7 +147,7 @@ impl PlannedFault {
             (Some(code), FaultKind::Error) => {
                 ErrorCode::known(code).map(Some).ok_or_else(missing_code)
             }
-            (Some(_), _) => Err(invalid_at(
+            (Some(_), _) => Err(invalid_field(
                 "code",
                 "only \"fault\": \"error\" takes a code: leave it out, or plan an error",
                 "solo \"fault\": \"error\" admite un código: quítelo, o planee un error",
@@ -161,14 +161,14 @@ fn positive(field: &str, number: u32) -> Result<u64, Refusal> {
     counts.ok_or_else(|| {
         let (english, spanish) =
             ("requests are counted from 1", "las solicitudes se cuentan desde 1");
-        invalid_at(field, english, spanish)
+        invalid_field(field, english, spanish)
     })
 }
 
 fn probability(probability: f64) -> Result<f64, Refusal> {
     let is_one = probability > 0.0 && probability <= 1.0;
     is_one.then_some(probability).ok_or_else(|| {
-        invalid_at(
+        invalid_field(
             "probability",
             "probability must be above 0 and at most 1",
             "probability debe ser mayor que 0 y como máximo 1",
@@ -176,8 +176,8 @@ fn probability(probability: f64) -> Result<f64, Refusal> {
     })
 }
 
-fn exclusive(field: &str, other: &str) -> Refusal {
-    invalid_at(
+fn exclusive_fields(field: &str, other: &str) -> Refusal {
+    invalid_field(
         field,
         &format!("{other} already selects the requests: leave out {field}, or plan two faults"),
         &format!("{other} ya selecciona las solicitudes: quite {field}, o planee dos fallos"),
@@ -185,7 +185,7 @@ fn exclusive(field: &str, other: &str) -> Refusal {
 }
 
 fn missing_code() -> Refusal {
-    invalid_at(
+    invalid_field(
         "code",
         "an error needs a code, such as SERVICE_UNAVAILABLE",
         "un error requiere un código, como SERVICE_UNAVAILABLE",
@@ -193,21 +193,21 @@ fn missing_code() -> Refusal {
 }
 
 fn missing_status() -> Refusal {
-    invalid_at(
+    invalid_field(
         "status",
         "a reply needs a status, 200 to 999",
         "una respuesta requiere un estado, de 200 a 999",
     )
 }
 
-fn bad_header() -> Refusal {
-    invalid_at(
+fn invalid_header() -> Refusal {
+    invalid_field(
         "headers",
         "a header has a name of letters, digits and hyphens, and a value on one line",
         "un encabezado tiene un nombre de letras, dígitos y guiones, y un valor en una línea",
     )
 }
 
-fn bad_seconds(message: &str, message_es: &str) -> Refusal {
-    invalid_at("seconds", message, message_es)
+fn invalid_seconds(message: &str, message_es: &str) -> Refusal {
+    invalid_field("seconds", message, message_es)
 }

@@ -217,7 +217,7 @@ impl<'a> Application<'a> {
         let tenant = self.generations.number(parcel.tenant);
         self.counts.add(&Locked::new_parcel(parcel, tenant), 1);
         let subject = Subject { parcel: Some(id), manifest: None };
-        let events = |kinds| webhooks::of_creation(kinds, parcel);
+        let events = |kinds| webhooks::creation_events(kinds, parcel);
         self.enqueue((parcel.tenant, subject), events, now)
     }
 
@@ -273,7 +273,7 @@ impl<'a> Application<'a> {
             self.counts.add(after, 1);
         }
         self.histories.push((work.at, parcel, event.clone()));
-        let events = |kinds| webhooks::of_move(kinds, id, previous, event);
+        let events = |kinds| webhooks::move_events(kinds, id, previous, event);
         work.has_enqueued |= self.enqueue((tenant, subject), events, work.now);
         true
     }
@@ -317,7 +317,7 @@ impl<'a> Application<'a> {
         let Some(row) = inserted else { return Ok(false) };
         self.subscriptions.load(self.db, vec![manifest.tenant]).await?;
         let subject = Subject { parcel: None, manifest: Some(row) };
-        let events = |kinds| webhooks::of_manifest(kinds, manifest);
+        let events = |kinds| webhooks::manifest_event(kinds, manifest);
         work.has_enqueued |= self.enqueue((manifest.tenant, subject), events, work.now);
         Ok(true)
     }

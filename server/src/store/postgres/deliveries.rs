@@ -13,7 +13,7 @@ use super::{
     write_queue::Write,
 };
 use crate::{
-    clock::{Millis, is_older, stopwatch},
+    clock::{Millis, has_elapsed, stopwatch},
     domain::{
         Tenant,
         webhooks::{AttemptResult, Lease, RetryDecision},
@@ -38,7 +38,8 @@ impl Store {
     /// with a million held events it takes part of a second, and every server's metrics are read every few seconds.
     pub(crate) async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
         let counted = |backlogs: &Counted| {
-            !is_older(backlogs.at, backlogs.took * COUNTING_SHARE) && backlogs.took > WORTH_KEEPING
+            !has_elapsed(backlogs.at, backlogs.took * COUNTING_SHARE)
+                && backlogs.took > WORTH_KEEPING
         };
         let mut kept = self.0.backlogs.lock().await;
         if let Some(backlogs) = kept.as_ref().filter(|backlogs| counted(backlogs)) {

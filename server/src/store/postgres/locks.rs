@@ -41,7 +41,7 @@ impl Locked {
         Self {
             version: Version(1),
             tenant,
-            day: activity::day_of(parcel.created_at),
+            day: activity::epoch_day(parcel.created_at),
             state: State::LabelGenerated,
             country: parcel.country.as_str().to_owned(),
             id: parcel.id,
@@ -142,7 +142,7 @@ fn read(row: &Row) -> DbResult<Locked> {
     Ok(Locked {
         version: Version(get(row, 1)?),
         tenant: get(row, 2)?,
-        day: activity::day_of(Millis(get(row, 3)?)),
+        day: activity::epoch_day(Millis(get(row, 3)?)),
         state: sql::Row::Postgres(row).numbered(4, State::from_number)?,
         country: get(row, 5)?,
         id: Ulid::from_bytes(bytes(row, 6)?),

@@ -14,7 +14,9 @@ use crate::{
     clock::Millis,
     domain::{
         ParcelRowId,
-        mail::{BURST, Dropped, LEASE, MailKind, MailLease, MailRecipient, MailStatus, NewMail},
+        mail::{
+            BURST_DELAY, DropReason, LEASE, MailKind, MailLease, MailRecipient, MailStatus, NewMail,
+        },
     },
     store::StoreError,
 };
@@ -56,7 +58,7 @@ pub(super) async fn insert(db: &Connection, mails: &[NewMail]) -> DbResult<()> {
     let recipients = column!(mail => i16::from(mail.recipient.number()));
     let kinds = column!(mail => i16::from(mail.kind.number()));
     let times = column!(mail => mail.at.0);
-    let due = column!(mail => mail.at.plus(BURST).0);
+    let due = column!(mail => mail.at.plus(BURST_DELAY).0);
     let sql = "INSERT INTO mails (parcel, sequence, recipient, kind, created_at, due) \
          SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::smallint[], \
          $5::bigint[], $6::bigint[]) ON CONFLICT DO NOTHING";
@@ -73,7 +75,7 @@ async fn lease(
     (clock, max): (Option<i64>, i64),
 ) -> DbResult<Vec<MailLease>> {
     let lease_number = outbox::next_lease(db).await?;
-    let superseded = i16::from(MailStatus::Dropped(Dropped::Superseded).number());
+    let superseded = i16::from(MailStatus::Dropped(DropReason::Superseded).number());
     let sql = format!(
         "WITH due AS (SELECT DISTINCT parcel, recipient FROM (SELECT parcel, recipient FROM mails \
          WHERE due <= $1 AND EXISTS (SELECT 1 FROM parcels WHERE id = parcel AND {IS_CURRENT}) \

@@ -25,7 +25,7 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        webhooks::{AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
+        webhooks::{AttemptResult, Kinds, OutboxEvent, UNBLOCKED_AFTER_FAILURES},
     },
     store::StoreError,
 };
@@ -159,7 +159,7 @@ impl NewEvents {
     }
 
     /// Enqueues the added events by one statement. The first event of a parcel waits if an earlier event of the parcel
-    /// is itself waiting (0), or is still tried (1) and has failed fewer than `RELEASED_AFTER` times.
+    /// is itself waiting (0), or is still tried (1) and has failed fewer than `UNBLOCKED_AFTER_FAILURES` times.
     pub(super) async fn insert(&mut self, db: &Connection) -> DbResult<()> {
         if self.all.is_empty() {
             return Ok(());
@@ -181,7 +181,7 @@ impl NewEvents {
         let happened = column!(new => new.event.at.0);
         let created = column!(new => new.now.0);
         let states = column!(new => new.status);
-        let released_after = i64::from(RELEASED_AFTER);
+        let released_after = i64::from(UNBLOCKED_AFTER_FAILURES);
         let sql = "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, \
              previous, happened_at, created_at, state, due, after_lease) \
              SELECT n.tenant, n.event_id, n.kind, n.parcel, n.manifest, n.sequence, n.previous, n.happened_at, n.created_at, s.state, \
@@ -233,7 +233,7 @@ pub(super) async fn release(db: &Connection, parcels: &[(i64, Millis)]) -> DbRes
          WHERE NOT EXISTS (SELECT 1 FROM outbox \
          WHERE parcel = p.id AND state = 1 AND attempts < $3)) AS next \
          WHERE o.id = next.id AND o.state = 0";
-    db.execute(sql, &[&ids, &due, &i64::from(RELEASED_AFTER)]).await
+    db.execute(sql, &[&ids, &due, &i64::from(UNBLOCKED_AFTER_FAILURES)]).await
 }
 
 impl Store {
@@ -270,7 +270,7 @@ async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)
          ORDER BY w.id"
     );
     let max = i64::try_from(SWEPT_AT_ONCE).unwrap_or(i64::MAX);
-    db.each(&sql, &[&after, &i64::from(RELEASED_AFTER), &max], |row| {
+    db.each(&sql, &[&after, &i64::from(UNBLOCKED_AFTER_FAILURES), &max], |row| {
         Ok((get(row, 0)?, get(row, 1)?))
     })
     .await

@@ -19,7 +19,7 @@ use super::{
     connection::{Connection, Connector},
     error::{DbResult, Failure},
 };
-use crate::clock::{is_older, stopwatch};
+use crate::clock::{has_elapsed, stopwatch};
 
 /// Maximum number of queued reads.
 const MAX_QUEUED_READS: usize = 4_096;
@@ -144,7 +144,7 @@ impl Reader {
         {
             return Ok(connection);
         }
-        if self.failed.is_some_and(|failed| !is_older(failed, RECONNECT_PAUSE)) {
+        if self.failed.is_some_and(|failed| !has_elapsed(failed, RECONNECT_PAUSE)) {
             return Err(Failure::Unreachable);
         }
         let connected = self.connector.connect().await;

@@ -57,7 +57,7 @@ impl Settlement {
     pub(super) fn may_switch_off(&self) -> Option<Tenant> {
         match self.decision {
             RetryDecision::Gone | RetryDecision::GivenUp => Some(self.lease.tenant),
-            RetryDecision::Delivered | RetryDecision::Again { .. } | RetryDecision::Unreadable => {
+            RetryDecision::Delivered | RetryDecision::Retry { .. } | RetryDecision::Unreadable => {
                 None
             }
         }
@@ -160,7 +160,7 @@ impl Rows {
     fn add(&mut self, row: i64, number: u32, decision: RetryDecision) {
         let (state, due) = match decision {
             RetryDecision::Delivered => (DELIVERED, None),
-            RetryDecision::Again { at } => (READY, Some(at.0)),
+            RetryDecision::Retry { at } => (READY, Some(at.0)),
             RetryDecision::GivenUp | RetryDecision::Gone | RetryDecision::Unreadable => {
                 (FAILED, None)
             }
@@ -215,7 +215,7 @@ async fn switch_off(
                 DisabledBy::Failures
             }
             RetryDecision::Delivered
-            | RetryDecision::Again { .. }
+            | RetryDecision::Retry { .. }
             | RetryDecision::GivenUp
             | RetryDecision::Unreadable => continue,
         };

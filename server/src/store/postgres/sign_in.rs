@@ -15,9 +15,9 @@ use crate::{
     clock::Millis,
     domain::{
         login_throttle::{
-            BegunLogin, CountedBy, FAILURE_LIFETIME, Failures, LoginAttempt, count_attempt,
+            FAILURE_LIFETIME, FailureKey, Failures, LoginAttempt, PendingLogin, count_attempt,
         },
-        secrets::hash_of_login,
+        secrets::hash_login_failure,
     },
     store::StoreError,
 };
@@ -32,10 +32,10 @@ impl Store {
         &self,
         attempt: LoginAttempt<'_>,
         now: Millis,
-    ) -> Result<Result<BegunLogin, u32>, StoreError> {
-        let known = self.hash_of(&attempt.known());
+    ) -> Result<Result<PendingLogin, u32>, StoreError> {
+        let known = self.hash_of(&attempt.known_network_key());
         let [apart, together] = [true, false].map(|is_known| {
-            let counted = attempt.counted_by(is_known);
+            let counted = attempt.failure_keys(is_known);
             (self.hashes_of(&counted), counted)
         });
         self.shared(async move |db| {
@@ -46,12 +46,12 @@ impl Store {
             let counts = begin(db, counted, hashes, now).await?;
             // A refused attempt is not counted, and leaves no row.
             db.run(if counts.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
-            Ok(counts.map(|()| BegunLogin(counted.clone())))
+            Ok(counts.map(|()| PendingLogin(counted.clone())))
         })
         .await
     }
 
-    pub(crate) async fn take_back_login(&self, begun: BegunLogin) -> Result<(), StoreError> {
+    pub(crate) async fn take_back_login(&self, begun: PendingLogin) -> Result<(), StoreError> {
         let hashes = self.hashes_of(&begun.0);
         self.shared(async move |db| {
             let sql = "UPDATE login_failures SET failures = greatest(failures - 1, 0) \
@@ -67,7 +67,7 @@ impl Store {
         attempt: LoginAttempt<'_>,
         now: Millis,
     ) -> Result<(), StoreError> {
-        let known = self.hash_of(&attempt.known());
+        let known = self.hash_of(&attempt.known_network_key());
         self.shared(async move |db| {
             let sql = "INSERT INTO login_networks (known, last) VALUES ($1, $2) \
                  ON CONFLICT (known) DO UPDATE SET last = excluded.last";
@@ -84,17 +84,19 @@ impl Store {
         self.delete_old(sql, now.0 - NETWORK_LIFETIME).await.map(drop)
     }
 
-    fn hash_of(&self, by: &CountedBy) -> [u8; 32] {
+    fn hash_of(&self, by: &FailureKey) -> [u8; 32] {
         let network = |address: &IpAddr| address.to_string();
         let (kind, account, network) = match by {
-            CountedBy::Network(address) => ("network", "", network(address)),
-            CountedBy::Account(account) => ("account", account.as_str(), String::new()),
-            CountedBy::Known(account, address) => ("known", account.as_str(), network(address)),
+            FailureKey::Network(address) => ("network", "", network(address)),
+            FailureKey::Account(account) => ("account", account.as_str(), String::new()),
+            FailureKey::KnownNetwork(account, address) => {
+                ("known", account.as_str(), network(address))
+            }
         };
-        hash_of_login(&self.0.secret, [kind, account, &network])
+        hash_login_failure(&self.0.secret, [kind, account, &network])
     }
 
-    fn hashes_of(&self, counted: &[CountedBy]) -> Vec<Vec<u8>> {
+    fn hashes_of(&self, counted: &[FailureKey]) -> Vec<Vec<u8>> {
         counted.iter().map(|by| self.hash_of(by).to_vec()).collect()
     }
 }
@@ -103,7 +105,7 @@ impl Store {
 /// successive ones.
 async fn begin(
     db: &Connection,
-    counted: &[CountedBy],
+    counted: &[FailureKey],
     hashes: &[Vec<u8>],
     now: Millis,
 ) -> DbResult<Result<(), u32>> {

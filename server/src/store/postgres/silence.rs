@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::clock::{is_older, stopwatch};
+use crate::clock::{has_elapsed, stopwatch};
 
 /// Time without an answer after which a server is not ready.
 pub(super) const TOO_LONG: Duration = Duration::from_secs(3);
@@ -61,7 +61,7 @@ impl Silence {
 
 impl Known {
     fn is_too_long(&self) -> bool {
-        self.since.is_some_and(|since| is_older(since, TOO_LONG))
+        self.since.is_some_and(|since| has_elapsed(since, TOO_LONG))
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
     connection::{Backend, Connection, Connector, get},
     error::{DbResult, Failure},
 };
-use crate::clock::{is_older, stopwatch};
+use crate::clock::{has_elapsed, stopwatch};
 
 /// Minimum pause between a failure and the next attempt to connect; until then writes are refused at once.
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
@@ -92,7 +92,7 @@ impl WriterConnection {
         {
             return Ok(db);
         }
-        if self.failed.is_some_and(|failed| !is_older(failed, OPEN_PAUSE)) {
+        if self.failed.is_some_and(|failed| !has_elapsed(failed, OPEN_PAUSE)) {
             return Err(Failure::Unreachable);
         }
         let opened = self.open().await;

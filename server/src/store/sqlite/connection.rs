@@ -335,13 +335,13 @@ mod tests {
         let store = Store::open(&file, [7; 32]).unwrap();
         let found = store.credentials_since::<ApiKeyScope>(ALL_CREDENTIALS).await.unwrap();
         let key = &found.credentials[0];
-        assert!(key.row == 7 && key.is_opened_by(&[1; 32], Millis(9)), "{key:?}");
+        assert!(key.row == 7 && key.accepts_secret(&[1; 32], Millis(9)), "{key:?}");
         let since = || store.credentials_since::<ApiKeyScope>(found.version);
         assert!(since().await.unwrap().credentials.is_empty());
         let (hash, last4, old_until) = ([2; 32], "aBcD".to_owned(), Millis(20));
         let secret = NewSecret { hash, last4, old_until, replaces: None };
         let rotated = store.rotate_key("key_7", secret, &BY).await.unwrap().unwrap();
-        assert!([1, 2].iter().all(|hash| rotated.is_opened_by(&[*hash; 32], Millis(19))));
+        assert!([1, 2].iter().all(|hash| rotated.accepts_secret(&[*hash; 32], Millis(19))));
         assert_eq!(since().await.unwrap().credentials, [rotated]);
         store.close().await;
     }

@@ -12,7 +12,7 @@ use crate::{
     store::sql,
 };
 
-/// Returns the day, since 1970 began, on which a row of `parcels` was created, as [`activity::day_of`] computes it.
+/// Returns the day, since 1970 began, on which a row of `parcels` was created, as [`activity::epoch_day`] computes it.
 macro_rules! day {
     () => {
         "(created_at / 86400000 - (created_at < 0 AND created_at % 86400000 <> 0))"
@@ -35,7 +35,7 @@ pub(super) struct PendingCounts(BTreeMap<CountKey, i64>);
 impl PendingCounts {
     /// Counts a parcel that was created in the generation with this number.
     pub(super) fn created(&mut self, parcel: &NewParcel, tenant: i64) {
-        let day = activity::day_of(parcel.created_at);
+        let day = activity::epoch_day(parcel.created_at);
         let state = State::LabelGenerated.number();
         self.add(CountKey { tenant, day, state, country: parcel.country }, 1);
     }

@@ -107,7 +107,7 @@ fn settle(
                 .execute([lease.tenant.number(), outcome.at.0])?;
             None
         }
-        RetryDecision::Again { at } => {
+        RetryDecision::Retry { at } => {
             again(db, (row, number), at)?;
             None
         }

@@ -8,7 +8,7 @@ use crate::{
     clock::Millis,
     domain::{
         ParcelRowId,
-        mail::{BURST, LEASE, MailKind, MailLease, MailRecipient, MailStatus, NewMail},
+        mail::{BURST_DELAY, LEASE, MailKind, MailLease, MailRecipient, MailStatus, NewMail},
     },
     store::generations::is_current,
 };
@@ -37,7 +37,7 @@ pub(super) fn insert(db: &Connection, mail: &NewMail) -> rusqlite::Result<()> {
          VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
     )?;
     let (recipient, kind) = (mail.recipient.number(), mail.kind.number());
-    let due = mail.at.plus(BURST).0;
+    let due = mail.at.plus(BURST_DELAY).0;
     insert.execute(params![mail.parcel.0, mail.sequence, recipient, kind, mail.at.0, due]).map(drop)
 }
 
@@ -92,7 +92,7 @@ fn lease_last(
 }
 
 fn superseded() -> i64 {
-    MailStatus::Dropped(crate::domain::mail::Dropped::Superseded).number().into()
+    MailStatus::Dropped(crate::domain::mail::DropReason::Superseded).number().into()
 }
 
 /// Reads a leased e-mail. Returns `None` if it cannot be read.

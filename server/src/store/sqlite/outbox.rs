@@ -3,7 +3,7 @@
 //!
 //! Events of one parcel arrive in order: while an earlier event is undelivered, a new event is `WAITING` and has no due
 //! time. When the earlier event is settled, [`release`] makes the next event `READY` in the same commit. An event is
-//! settled when it is delivered, has failed for good, or has failed `RELEASED_AFTER` times. The last case exists so
+//! settled when it is delivered, has failed for good, or has failed `UNBLOCKED_AFTER_FAILURES` times. The last case exists so
 //! that a receiver that rejects one event does not miss the rest.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -13,7 +13,7 @@ use crate::{
     clock::Millis,
     domain::{
         Event, NewManifest, NewParcel, ParcelRowId, State, Tenant,
-        webhooks::{self, AttemptResult, Kinds, OutboxEvent, RELEASED_AFTER},
+        webhooks::{self, AttemptResult, Kinds, OutboxEvent, UNBLOCKED_AFTER_FAILURES},
     },
     store::{
         generations::{current, home, is_current},
@@ -65,7 +65,7 @@ pub(super) fn enqueue_creation(
     now: Millis,
 ) -> rusqlite::Result<bool> {
     let subject = Subject { parcel: Some(row), manifest: None };
-    let events = webhooks::of_creation(subscription.kinds, parcel);
+    let events = webhooks::creation_events(subscription.kinds, parcel);
     enqueue_all(db, subscription, (subject, &events), now)
 }
 
@@ -77,7 +77,7 @@ pub(super) fn enqueue_manifest(
     now: Millis,
 ) -> rusqlite::Result<bool> {
     let subject = Subject { parcel: None, manifest: Some(row) };
-    let event = webhooks::of_manifest(subscription.kinds, manifest);
+    let event = webhooks::manifest_event(subscription.kinds, manifest);
     enqueue_all(db, subscription, (subject, event.as_slice()), now)
 }
 
@@ -114,7 +114,7 @@ pub(super) fn enqueue_move(
 ) -> rusqlite::Result<bool> {
     let TransitionSubject { subscription, id, state } = *parcel_before;
     let subject = Subject { parcel: Some(parcel.0), manifest: None };
-    let events = webhooks::of_move(subscription.kinds, id, state, event);
+    let events = webhooks::move_events(subscription.kinds, id, state, event);
     enqueue_all(db, subscription, (subject, &events), now)
 }
 
@@ -189,13 +189,13 @@ pub(super) fn enqueue(
 }
 
 /// Returns `true` if an earlier event of the parcel comes first. Such an event is `WAITING` (0) too, or it is still
-/// being tried (`READY`, 1) and has failed fewer than `RELEASED_AFTER` times.
+/// being tried (`READY`, 1) and has failed fewer than `UNBLOCKED_AFTER_FAILURES` times.
 fn is_blocked(db: &Connection, parcel: i64) -> rusqlite::Result<bool> {
     let mut find = db.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM outbox \
          WHERE parcel = ?1 AND (state = 0 OR (state = 1 AND attempts < ?2)))",
     )?;
-    find.query_row(params![parcel, RELEASED_AFTER], |row| row.get(0))
+    find.query_row(params![parcel, UNBLOCKED_AFTER_FAILURES], |row| row.get(0))
 }
 
 /// Makes the parcel's next `WAITING` (0) event `READY` (1), unless an earlier event still comes first.
@@ -205,7 +205,7 @@ pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Re
          WHERE id = (SELECT min(id) FROM outbox WHERE parcel = ?1 AND state = 0) \
          AND NOT EXISTS (SELECT 1 FROM outbox WHERE parcel = ?1 AND state = 1 AND attempts < ?3)",
     )?;
-    update.execute(params![parcel, now.0, RELEASED_AFTER]).map(drop)
+    update.execute(params![parcel, now.0, UNBLOCKED_AFTER_FAILURES]).map(drop)
 }
 
 /// Stops leases of a sandbox's events, because their generation has ended. A trigger sets `next_due` again for new

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::{Mode, Store, StoreError};
-use crate::clock::{is_older, stopwatch};
+use crate::clock::{has_elapsed, stopwatch};
 
 /// Maximum number of rows of a page.
 pub(super) const MAX_ROWS_PER_PAGE: u64 = 1_000;
@@ -45,7 +45,7 @@ impl Budget {
     /// Returns `true` if the page is over. A page is never over before something was spent, so each page makes
     /// progress.
     pub(super) fn is_spent(&self) -> bool {
-        self.rows == 0 || self.time.is_some_and(|(start, max)| is_older(start, max))
+        self.rows == 0 || self.time.is_some_and(|(start, max)| has_elapsed(start, max))
     }
 
     /// Returns the maximum number of rows for the next statement: at least one.

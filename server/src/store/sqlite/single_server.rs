@@ -9,7 +9,7 @@ use crate::domain::shared_limit::{Claim, Grant, ServerCount};
 #[cfg(feature = "server")]
 use crate::{
     clock::Millis,
-    domain::login_throttle::{BegunLogin, LoginAttempt, LoginThrottle},
+    domain::login_throttle::{LoginAttempt, LoginThrottle, PendingLogin},
 };
 
 impl Store {
@@ -39,12 +39,12 @@ impl Store {
         &self,
         attempt: LoginAttempt<'_>,
         now: Millis,
-    ) -> Result<Result<BegunLogin, u32>, StoreError> {
+    ) -> Result<Result<PendingLogin, u32>, StoreError> {
         Ok(self.with_throttle(|throttle| throttle.begin(attempt, now)))
     }
 
     /// Takes back an attempt that did not fail, or whose outcome is unknown.
-    pub async fn take_back_login(&self, begun: BegunLogin) -> Result<(), StoreError> {
+    pub async fn take_back_login(&self, begun: PendingLogin) -> Result<(), StoreError> {
         self.with_throttle(|throttle| throttle.take_back(begun));
         Ok(())
     }
@@ -55,7 +55,7 @@ impl Store {
         attempt: LoginAttempt<'_>,
         _now: Millis,
     ) -> Result<(), StoreError> {
-        self.with_throttle(|throttle| throttle.has_signed_in(attempt));
+        self.with_throttle(|throttle| throttle.record_sign_in(attempt));
         Ok(())
     }
 

@@ -26,7 +26,7 @@ use crate::{
         audit::{Actor, BY},
         credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret},
         idempotency::LIFETIME,
-        mail::{MailDecision, MailLease, MailStatus, MailsOff, OptOut},
+        mail::{DisabledMailKinds, MailDecision, MailLease, MailStatus, OptOut},
         search::Search,
         shop::Shop,
         to_body,
@@ -340,7 +340,8 @@ impl History {
                 let mut endpoint = webhooks::endpoint(tenant);
                 endpoint.url = format!("https://{}.example/ñ", self.rng.u8(..3));
                 let kinds = [vec!["parcel.created"], vec!["parcel.created", "parcel.voided"]];
-                endpoint.kinds = Kinds::named(self.rng.choice(kinds).unwrap()).unwrap_or_default();
+                endpoint.kinds =
+                    Kinds::from_codes(self.rng.choice(kinds).unwrap()).unwrap_or_default();
                 shown(
                     store
                         .set_endpoint(endpoint, &Actor::Command.at(self.now))
@@ -409,7 +410,7 @@ impl History {
             };
             let decision = match self.rng.u8(..12) {
                 0..6 => RetryDecision::Delivered,
-                6..9 => RetryDecision::Again { at: self.now.plus(self.rng.i64(0..300_000)) },
+                6..9 => RetryDecision::Retry { at: self.now.plus(self.rng.i64(0..300_000)) },
                 9 => RetryDecision::GivenUp,
                 10 => RetryDecision::Gone,
                 _ => RetryDecision::Unreadable,
@@ -534,7 +535,7 @@ impl History {
     /// Leaves out rows and leases, which each engine numbers differently.
     async fn mails(&mut self, store: &Store) -> String {
         let (account, address) = (AccountRowId(self.rng.i64(1..=2)), [self.rng.u8(..9); 32]);
-        let off = MailsOff::from_number(self.rng.u8(..));
+        let off = DisabledMailKinds::from_number(self.rng.u8(..));
         let by = Actor::Command.at(self.now);
         let since = Millis(self.rng.i64(..4));
         let mut all = vec![
@@ -549,7 +550,7 @@ impl History {
         for mail in &leased {
             let decision = match self.rng.u8(..4) {
                 0 => MailDecision::Done(MailStatus::Sent),
-                1 => MailDecision::Again(self.now.plus(self.rng.i64(..90_000))),
+                1 => MailDecision::Retry(self.now.plus(self.rng.i64(..90_000))),
                 2 => MailDecision::Done(MailStatus::GivenUp),
                 _ => continue,
             };

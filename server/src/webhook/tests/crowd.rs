@@ -16,7 +16,7 @@ use ulid::Ulid;
 use super::{START, TestService};
 use crate::{
     clock::{Clock, TokioClock},
-    domain::webhooks::{DeliveryError, EndpointAnswer, IN_FLIGHT, LEASE},
+    domain::webhooks::{DeliveryError, EndpointAnswer, LEASE, MAX_IN_FLIGHT_PER_ENDPOINT},
     service::{Delivery, Service},
     waiting::until,
     webhook::{Dispatcher, Transport},
@@ -31,10 +31,14 @@ async fn a_thousand_due_tenants_are_leased_in_five_commits() {
         test.endpoints().test(tenant, START).await.unwrap();
     }
     let before = test.service.store().stats().commits;
-    let dispatcher = Dispatcher::over(Arc::new(Silence), Arc::clone(&test.service), IN_FLIGHT);
+    let dispatcher = Dispatcher::with_transport(
+        Arc::new(SilentTransport),
+        Arc::clone(&test.service),
+        MAX_IN_FLIGHT_PER_ENDPOINT,
+    );
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     until("all are leased", async || {
-        test.service.next_delivery().await.unwrap() >= Some(START.plus(LEASE))
+        test.service.next_delivery_due().await.unwrap() >= Some(START.plus(LEASE))
     })
     .await;
     let commits = test.service.store().stats().commits - before;
@@ -47,9 +51,9 @@ const LIVE: &str = "http://127.0.0.1:9/live";
 
 /// A network in which no receiver ever answers.
 #[derive(Debug)]
-struct Silence;
+struct SilentTransport;
 
-impl Transport for Silence {
+impl Transport for SilentTransport {
     fn send<'a>(
         &'a self,
         _: &'a Delivery,
@@ -98,7 +102,8 @@ async fn latencies(live: usize, dead: usize, events: usize) -> Vec<i64> {
     let (store, ids) = (test.service.store().clone(), Arc::clone(&test.ids));
     let settings = test.service.settings().clone();
     let service = Arc::new(Service::new(store, Arc::new(clock), ids, settings));
-    let dispatcher = Dispatcher::over(network.clone(), service, IN_FLIGHT);
+    let dispatcher =
+        Dispatcher::with_transport(network.clone(), service, MAX_IN_FLIGHT_PER_ENDPOINT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     let mut tenants = Vec::new();
     // The dead receivers come first, so that an order by age would serve them before the others.

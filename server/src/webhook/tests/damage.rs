@@ -31,7 +31,7 @@ async fn an_unreadable_endpoint_delays_no_other() {
     test.deliver_all().await;
     let expected =
         ["second", "third"].map(|account| format!("PARCEL-{account}-01 LABEL_GENERATED"));
-    let mut words = receiver.words();
+    let mut words = receiver.statuses();
     words.sort();
     assert_eq!(words, expected);
     let off = test.service.store().switched_off(tenants[0]).await.unwrap();
@@ -43,7 +43,7 @@ async fn an_unreadable_endpoint_delays_no_other() {
     let missed = EventsToReplay::MissedSince(START);
     test.endpoints().replay(tenants[0], missed, START).await.unwrap();
     test.deliver_all().await;
-    let words = receiver.words();
+    let words = receiver.statuses();
     let expected = ["01", "02"].map(|number| format!("PARCEL-first-{number} LABEL_GENERATED"));
     assert_eq!(words[2..], expected, "set up again, it gets what it missed");
 }
@@ -60,13 +60,13 @@ async fn an_unreadable_event_fails_alone_and_once() {
         }
         test.damage(tenant, what).await;
         test.deliver_all().await;
-        let mut words = receiver.words();
+        let mut words = receiver.statuses();
         words.sort();
         let expected: Vec<_> =
             (1..5).map(|number| format!("PARCEL-{number:05} LABEL_GENERATED")).collect();
         assert_eq!(words, expected, "{what:?}: the others arrive, each once");
         assert_eq!(
-            test.service.next_delivery().await.unwrap(),
+            test.service.next_delivery_due().await.unwrap(),
             None,
             "{what:?}: it is not leased again"
         );

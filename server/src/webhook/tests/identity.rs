@@ -32,10 +32,10 @@ async fn an_answer_from_before_a_reset_settles_no_other_event() {
         let theirs = test.subscriber("theirs", OLD).await.tenant();
         test.subscribe(ours, OLD).await;
         test.endpoints().test(ours, START).await.unwrap();
-        let late = test.take(ours).await;
+        let late = test.lease_one(ours).await;
         test.service.store().reset(ours).await.unwrap();
         test.endpoints().test(theirs, START).await.unwrap();
-        let own = test.take(theirs).await;
+        let own = test.lease_one(theirs).await;
 
         test.answer(late, status).await;
         assert_eq!(test.statuses(theirs).await, [DeliveryStatus::Ready], "{status}");
@@ -62,10 +62,10 @@ async fn an_answer_from_before_a_reset_settles_no_repeated_event() {
         let event =
             OutboxEvent { event: id, kind: Kind::Test, sequence: None, previous: None, at: START };
         test.service.store().enqueue(tenant, event.clone()).await.unwrap();
-        let late = test.take(tenant).await;
+        let late = test.lease_one(tenant).await;
         test.service.store().reset(tenant).await.unwrap();
         test.service.store().enqueue(tenant, event).await.unwrap();
-        let own = test.take(tenant).await;
+        let own = test.lease_one(tenant).await;
 
         test.answer(late, status).await;
         assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Ready], "{status}");
@@ -96,8 +96,8 @@ impl TestService {
     }
 
     async fn subscribe_to_manifests(&self, tenant: Tenant, url: &str) {
-        let (url, kinds) = (url.to_owned(), Kinds::named(["manifest.submitted"]).unwrap());
-        let request = EndpointRequest { tenant, url, kinds, reach: AllowedHosts::Everywhere };
+        let (url, kinds) = (url.to_owned(), Kinds::from_codes(["manifest.submitted"]).unwrap());
+        let request = EndpointRequest { tenant, url, kinds, allowed_hosts: AllowedHosts::Any };
         self.endpoints().set(request, START).await.unwrap();
     }
 }
@@ -115,7 +115,7 @@ async fn an_event_of_a_deleted_manifest_never_shows_its_successor() {
         test.service.purge_sandboxes().await.unwrap();
     }
     test.deliver_all().await;
-    let bodies: Vec<_> = receiver.seen().into_iter().map(|(_, _, body)| body).collect();
+    let bodies: Vec<_> = receiver.received().into_iter().map(|(_, _, body)| body).collect();
     assert_eq!(bodies, [] as [axum::body::Bytes; 0]);
-    assert_eq!(test.service.next_delivery().await.unwrap(), None, "nothing is left to send");
+    assert_eq!(test.service.next_delivery_due().await.unwrap(), None, "nothing is left to send");
 }

@@ -16,7 +16,8 @@ use tokio::sync::{Notify, oneshot};
 use super::{Receiver, START, TestService, receiver};
 use crate::{
     domain::{
-        audit::BY, credentials::CarrierScope, sample, webhooks::DeliveryStatus, webhooks::IN_FLIGHT,
+        audit::BY, credentials::CarrierScope, sample, webhooks::DeliveryStatus,
+        webhooks::MAX_IN_FLIGHT_PER_ENDPOINT,
     },
     service::{Caller, Carrier, CredentialIssuer, Service},
     store::two_servers,
@@ -110,7 +111,7 @@ async fn delivered(service: &Service) -> u64 {
 /// Has two servers create four events for each parcel, and send them at the same time.
 async fn both_deliver(parcels: usize) {
     let Some([one, other]) = two_servers().await else { return };
-    let servers = [TestService::over(one, 1).await, TestService::over(other, 2).await];
+    let servers = [TestService::with_store(one, 1).await, TestService::with_store(other, 2).await];
     let (log, came) = (Arc::default(), Arc::default());
     let receiver = logging_receiver(&log, &came).await;
     let mut callers = Vec::new();
@@ -121,7 +122,8 @@ async fn both_deliver(parcels: usize) {
         .iter()
         .map(|server| {
             let (stop, stopped) = oneshot::channel::<()>();
-            let dispatcher = Dispatcher::new(Arc::clone(&server.service), IN_FLIGHT);
+            let dispatcher =
+                Dispatcher::new(Arc::clone(&server.service), MAX_IN_FLIGHT_PER_ENDPOINT);
             (stop, tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await }))
         })
         .unzip();

@@ -1,10 +1,10 @@
-//! The audit log on the dashboard: each change and its author, shown only to the account that it belongs to.
+//! The audit log on the dashboard: each change with its author, shown only to the account that it belongs to.
 
 use parcelo::Environment;
 use parcelo_server::internals::{Actor, DisabledBy};
 
 use super::service::{PASSWORD, TestService, Visitor};
-use crate::{api::numbered, running};
+use crate::{api::order_with_number, running};
 
 const SETTINGS: &str = "/dashboard/settings";
 
@@ -41,7 +41,7 @@ async fn settings_show_only_the_account_s_changes_without_secrets() {
 }
 
 #[tokio::test]
-async fn what_was_saved_and_not_changed_is_no_change() {
+async fn saving_the_same_values_is_not_a_change() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     for _ in 0..2 {
@@ -55,10 +55,10 @@ async fn what_was_saved_and_not_changed_is_no_change() {
 }
 
 #[tokio::test]
-async fn no_more_than_fifty_changes_are_shown_the_latest_first() {
+async fn the_latest_fifty_changes_are_shown_newest_first() {
     let test = TestService::new().await;
     let tenant = test.key("default", Environment::Sandbox).await.tenant();
-    super::service::gone(&test, tenant).await;
+    super::service::disable_webhook_by_410(&test, tenant).await;
     for _ in 0..30 {
         let endpoints = test.service.endpoints(Actor::Command);
         endpoints.enable(tenant).await.unwrap();
@@ -72,10 +72,10 @@ async fn no_more_than_fifty_changes_are_shown_the_latest_first() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_the_server_turned_off_is_the_servers_change() {
+async fn a_webhook_turned_off_by_the_server_names_the_server() {
     let test = TestService::new().await;
     let tenant = test.key("default", Environment::Sandbox).await.tenant();
-    super::service::gone(&test, tenant).await;
+    super::service::disable_webhook_by_410(&test, tenant).await;
     let off = test.service.store().switched_off(tenant).await.unwrap().unwrap();
     assert_eq!(off.0, DisabledBy::Gone);
     let page = test.member("default").await.page(SETTINGS).await;
@@ -90,7 +90,7 @@ async fn failed_e_mails_are_counted_and_linked_to_their_parcels() {
     let running = setup.start(&[]);
     let api = running.api(&setup.new_key("sandbox").1);
     for number in ["SB-SUCCESS-0001", "SB-SUCCESS-0002"] {
-        assert_eq!(api.create(&numbered(number, number)).await.status, 201);
+        assert_eq!(api.create(&order_with_number(number, number)).await.status, 201);
     }
     let mut member = Visitor::at(running.url("admin"), "en");
     let password = super::journey::password(&setup);

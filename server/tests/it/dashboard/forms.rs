@@ -1,4 +1,4 @@
-//! The effect of each form, and that it has none for those who were not shown it.
+//! The dashboard's forms: the effect of each one, and that it has none without the token of its session.
 
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
 use parcelo_server::internals::{ApiKeyScope, Countries, Millis};
@@ -9,7 +9,7 @@ use crate::api::{Answer, send};
 const HOOK: &str = "https://shop.example/hook";
 
 /// Returns every form that changes something, as its page sends it.
-async fn forms(test: &TestService) -> Vec<(String, Vec<(&'static str, &'static str)>)> {
+async fn all_forms(test: &TestService) -> Vec<(String, Vec<(&'static str, &'static str)>)> {
     let key = test.key("default", Environment::Sandbox).await;
     let mut forms = vec![
         (
@@ -30,7 +30,7 @@ async fn forms(test: &TestService) -> Vec<(String, Vec<(&'static str, &'static s
 }
 
 /// Returns the state that forms could have changed.
-async fn state(test: &TestService) -> String {
+async fn stored_state(test: &TestService) -> String {
     let store = test.service.store();
     let key = &store.credentials::<ApiKeyScope>().await.unwrap();
     let tenant = key[0].scope.tenant;
@@ -44,13 +44,13 @@ async fn state(test: &TestService) -> String {
 }
 
 #[tokio::test]
-async fn a_form_without_its_session_s_token_changes_nothing() {
+async fn a_form_without_the_token_of_its_session_changes_nothing() {
     let test = TestService::new().await;
     let (member, other) = (test.member("default").await, test.member("default").await);
     let foreign = other.token().await;
     assert_ne!(foreign, member.token().await);
-    for (path, fields) in forms(&test).await {
-        let before = state(&test).await;
+    for (path, fields) in all_forms(&test).await {
+        let before = stored_state(&test).await;
         for token in [None, Some(""), Some("guess"), Some(foreign.as_str())] {
             let token = token.map(|token| ("form", token));
             let fields: Vec<_> = fields.iter().copied().chain(token).collect();
@@ -58,13 +58,13 @@ async fn a_form_without_its_session_s_token_changes_nothing() {
             assert_eq!(answer.status, 403, "{path} {token:?}");
             assert!(answer.text().contains("The form was not accepted"), "{path}");
         }
-        assert_eq!(state(&test).await, before, "{path}");
+        assert_eq!(stored_state(&test).await, before, "{path}");
         assert_eq!(member.get("/dashboard").await.status, 200, "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
+async fn a_cross_site_form_changes_nothing_even_with_a_token() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let token = member.token().await;
@@ -77,9 +77,9 @@ async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
         &[("origin", "null")],
         &[("sec-fetch-site", "cross-site"), ("origin", own)],
     ];
-    for (path, fields) in forms(&test).await {
+    for (path, fields) in all_forms(&test).await {
         let fields = [fields.as_slice(), &[("form", token.as_str())]].concat();
-        let before = state(&test).await;
+        let before = stored_state(&test).await;
         for headers in foreign {
             let mut request = member.form(&path, &fields);
             for (name, value) in headers {
@@ -89,12 +89,12 @@ async fn a_form_of_another_site_changes_nothing_even_with_its_token() {
         }
         let json = member.request("POST", &path).header("content-type", "text/plain");
         assert_eq!(send(json.body(format!("form={token}"))).await.status, 403, "{path}");
-        assert_eq!(state(&test).await, before, "{path}");
+        assert_eq!(stored_state(&test).await, before, "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_shop_is_set_for_its_account_and_can_be_corrected() {
+async fn shop_settings_are_saved_and_can_be_corrected() {
     let test = TestService::new().await;
     test.open("other").await;
     let (member, other) = (test.member("default").await, test.member("other").await);
@@ -131,7 +131,7 @@ async fn a_shop_is_set_for_its_account_and_can_be_corrected() {
 }
 
 #[tokio::test]
-async fn a_form_that_is_too_long_is_refused_with_a_page() {
+async fn an_oversized_form_is_refused_with_a_page() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let long = "a".repeat(256 * 1024);
@@ -142,7 +142,7 @@ async fn a_form_that_is_too_long_is_refused_with_a_page() {
 }
 
 #[tokio::test]
-async fn a_key_is_shown_exactly_once_and_works() {
+async fn a_new_key_is_shown_once_and_works() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let fields = [
@@ -167,7 +167,7 @@ async fn a_key_is_shown_exactly_once_and_works() {
 }
 
 /// Sends a form, then again as a reload of the answer does, and returns the secret that was made.
-async fn sent_twice(
+async fn send_twice(
     member: &mut Visitor,
     path: &str,
     fields: &[(&str, &str)],
@@ -190,24 +190,24 @@ async fn sent_twice(
 }
 
 #[tokio::test]
-async fn a_reloaded_answer_makes_no_second_secret() {
+async fn reloading_the_answer_creates_no_second_secret() {
     let test = TestService::new().await;
     let mut member = test.member("default").await;
     let made = ["has already created its key, whose secret was shown once", "ya creó su clave"];
     let replaced = ["a new secret was already created", "ya se creó un secreto nuevo"];
     let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
-    let key = sent_twice(&mut member, "/dashboard/keys", &fields, made).await;
+    let key = send_twice(&mut member, "/dashboard/keys", &fields, made).await;
     let key = ApiKey::parse(&key).unwrap();
     let caller = test.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
     let rotate = format!("/dashboard/keys/{}/rotate", caller.key.id);
-    sent_twice(&mut member, &rotate, &[("overlap", "0")], replaced).await;
+    send_twice(&mut member, &rotate, &[("overlap", "0")], replaced).await;
     let keys = test.keys_of(&caller).await;
     assert_eq!((keys.len(), keys[0].old_secrets.len()), (1, 1));
 
     let page = "/dashboard/webhooks/sandbox";
     let saved = ["The webhook is saved", "El webhook se guardó"];
-    let first = sent_twice(&mut member, page, &[("url", HOOK)], saved).await;
-    let second = sent_twice(&mut member, &format!("{page}/rotate"), &[], replaced).await;
+    let first = send_twice(&mut member, page, &[("url", HOOK)], saved).await;
+    let second = send_twice(&mut member, &format!("{page}/rotate"), &[], replaced).await;
     let hook = test.service.store().endpoint(caller.tenant()).await.unwrap().unwrap();
     assert_eq!((hook.secret.expose(), hook.old.len()), (second, 1));
     assert_eq!(hook.old[0].0.expose(), first);
@@ -217,12 +217,12 @@ async fn a_reloaded_answer_makes_no_second_secret() {
 }
 
 #[tokio::test]
-async fn a_form_without_what_makes_it_count_once_makes_nothing() {
+async fn a_form_without_a_valid_one_time_id_creates_nothing() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let caller = test.key("default", Environment::Sandbox).await;
-    set(&member, "sandbox", HOOK).await;
-    let before = state(&test).await;
+    set_webhook(&member, "sandbox", HOOK).await;
+    let before = stored_state(&test).await;
     let token = member.token().await;
     let key = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
     let rotate = format!("/dashboard/keys/{}/rotate", caller.key.id);
@@ -240,7 +240,7 @@ async fn a_form_without_what_makes_it_count_once_makes_nothing() {
             assert_eq!(answer.status, status, "{path} {wrong:?}: {}", answer.text());
         }
     }
-    assert_eq!(state(&test).await, before);
+    assert_eq!(stored_state(&test).await, before);
 }
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn an_invalid_key_form_is_shown_again_with_its_values() {
 }
 
 #[tokio::test]
-async fn a_form_that_leaves_open_what_a_key_may_do_makes_none() {
+async fn a_key_form_without_its_permissions_creates_no_key() {
     let test = TestService::new().await;
     let mut member = test.member("default").await;
     let table = [
@@ -297,7 +297,7 @@ async fn a_form_that_leaves_open_what_a_key_may_do_makes_none() {
 }
 
 #[tokio::test]
-async fn a_key_is_revoked_after_a_question_and_refused_from_then_on() {
+async fn a_key_is_revoked_after_confirmation_and_then_refused() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let caller = test.key("default", Environment::Sandbox).await;
@@ -377,7 +377,7 @@ async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
     assert_eq!(member.post(&theirs, &[("overlap", "0")]).await.status, 404);
 }
 
-async fn set(member: &Visitor, environment: &str, url: &str) -> Answer {
+async fn set_webhook(member: &Visitor, environment: &str, url: &str) -> Answer {
     let path = format!("/dashboard/webhooks/{environment}");
     member.post(&path, &[("url", url), ("events", "parcel.created")]).await
 }
@@ -394,14 +394,14 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
         member.page(page).await
     };
     let secret: Secret =
-        secret_in(&set(&member, "sandbox", HOOK).await.text()).unwrap().parse().unwrap();
+        secret_in(&set_webhook(&member, "sandbox", HOOK).await.text()).unwrap().parse().unwrap();
     let endpoint = async || test.service.store().endpoint(tenant).await.unwrap().unwrap();
     assert_eq!(endpoint().await.secret.expose(), secret.expose());
     let html = member.page(page).await;
     assert!(html.contains(HOOK) && html.contains("value=\"parcel.created\" checked"));
     assert!(secret_in(&html).is_none());
 
-    assert_eq!(set(&member, "sandbox", "https://shop.example/other").await.status, 303);
+    assert_eq!(set_webhook(&member, "sandbox", "https://shop.example/other").await.status, 303);
     let html = member.page(page).await;
     assert!(
         secret_in(&html).is_none() && html.contains("The webhook is saved"),
@@ -429,11 +429,11 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
 }
 
 #[tokio::test]
-async fn every_event_is_on_a_page_and_the_oldest_can_be_replayed() {
+async fn events_are_paginated_and_the_oldest_can_be_replayed() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let caller = test.key("default", Environment::Sandbox).await;
-    set(&member, "sandbox", HOOK).await;
+    set_webhook(&member, "sandbox", HOOK).await;
     let page = "/dashboard/webhooks/sandbox";
     test.order(&caller, "SB-NORMAL-0001").await;
     member.post(&format!("{page}/disable"), &[]).await;
@@ -455,11 +455,11 @@ async fn every_event_is_on_a_page_and_the_oldest_can_be_replayed() {
 }
 
 #[tokio::test]
-async fn one_event_is_sent_again_by_its_id() {
+async fn a_single_event_is_replayed_by_its_id() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let caller = test.key("default", Environment::Sandbox).await;
-    set(&member, "sandbox", HOOK).await;
+    set_webhook(&member, "sandbox", HOOK).await;
     test.order(&caller, "SB-NORMAL-0001").await;
     let page = "/dashboard/webhooks/sandbox";
     for action in ["disable", "enable"] {
@@ -478,7 +478,7 @@ async fn one_event_is_sent_again_by_its_id() {
 }
 
 #[tokio::test]
-async fn a_forbidden_address_is_refused_with_a_reason() {
+async fn a_forbidden_webhook_url_is_refused_with_a_reason() {
     let test = TestService::new().await;
     let mut member = test.member("default").await;
     let long = format!("https://shop.example/{}", "a".repeat(500));
@@ -498,7 +498,7 @@ async fn a_forbidden_address_is_refused_with_a_reason() {
     for (environment, url, english, spanish) in table {
         for (language, word) in [("en", english), ("es", spanish)] {
             member.language = language;
-            let answer = set(&member, environment, url).await;
+            let answer = set_webhook(&member, environment, url).await;
             assert_eq!(answer.status, 400, "{url}");
             assert!(answer.text().contains(word), "{url}: {}", answer.text());
         }
@@ -510,7 +510,7 @@ async fn a_forbidden_address_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_search_leads_to_an_address_without_the_typed_text() {
+async fn a_search_redirects_to_a_url_without_the_typed_text() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let caller = test.key("default", Environment::Sandbox).await;
@@ -545,7 +545,7 @@ async fn a_search_leads_to_an_address_without_the_typed_text() {
 }
 
 #[tokio::test]
-async fn one_field_finds_numbers_references_and_names() {
+async fn the_search_field_finds_numbers_references_and_names() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let caller = test.key("default", Environment::Sandbox).await;

@@ -1,4 +1,5 @@
-//! Sessions that end while someone works: the way back to the page, and to the form as it was filled in.
+//! Sessions that end while a page is open. After the next sign-in the user returns to the page, and to the form as it
+//! was filled in.
 
 use parcelo_server::internals::SESSION_LIFETIME;
 
@@ -40,7 +41,7 @@ impl Visitor {
 }
 
 #[tokio::test]
-async fn signing_in_leads_back_to_the_page_that_was_asked_for() {
+async fn signing_in_returns_to_the_requested_page() {
     let service = TestService::new().await;
     let mut visitor = service.visitor();
     let page = "/dashboard/parcels?environment=sandbox&status=DELIVERED";
@@ -64,7 +65,7 @@ async fn signing_in_leads_back_to_the_page_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn a_sign_in_link_stays_on_the_site_and_fills_in_nothing() {
+async fn a_sign_in_link_never_leaves_the_site_or_fills_a_form() {
     let service = TestService::new().await;
     for next in
         ["//evil.example", "https://evil.example/dashboard", "/dashboard/%5Cevil/..", "/admin"]
@@ -156,7 +157,7 @@ async fn an_interrupted_form_is_shown_again_and_not_sent() {
 }
 
 #[tokio::test]
-async fn another_sites_form_is_refused_and_not_carried_along() {
+async fn a_cross_site_form_is_refused_and_not_restored() {
     let service = TestService::new().await;
     let member = service.member("default").await;
     service.pass(SESSION_LIFETIME);
@@ -169,7 +170,7 @@ async fn another_sites_form_is_refused_and_not_carried_along() {
 }
 
 #[tokio::test]
-async fn a_late_button_leads_back_to_its_page_without_effect() {
+async fn a_button_pressed_after_the_session_has_no_effect() {
     let service = TestService::new().await;
     let mut member = service.member("default").await;
     let token = member.token().await;
@@ -183,7 +184,7 @@ async fn a_late_button_leads_back_to_its_page_without_effect() {
 }
 
 #[tokio::test]
-async fn voiding_a_parcel_too_late_does_nothing_and_its_page_says_so() {
+async fn voiding_after_the_session_ended_does_nothing_and_says_so() {
     let service = TestService::new().await;
     let caller = service.key("default", parcelo::Environment::Production).await;
     // Not in the sandbox, where it would be delivered by the time the session ends.

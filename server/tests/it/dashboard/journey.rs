@@ -34,12 +34,12 @@ async fn a_shops_first_day_in_a_browser() {
         (TestSetup::new(), Receiver::start().await, Browser::start().await);
     let running = setup.start(&[]);
     let dashboard = format!("{}/dashboard", running.url("admin"));
-    browser.shape(PHONE).await;
+    browser.resize(PHONE).await;
 
     // Sign in, starting at any page.
-    browser.go(&format!("{dashboard}/keys?lang=en")).await;
+    browser.open(&format!("{dashboard}/keys?lang=en")).await;
     let to_keys = format!("{dashboard}/sign-in?next=%2Fdashboard%2Fkeys");
-    assert_eq!(browser.address().await, to_keys);
+    assert_eq!(browser.current_url().await, to_keys);
     browser.fill("[name=password]", "not the password").await;
     browser.press("main button").await;
     assert!(browser.text("main").await.contains("Incorrect account or password"));
@@ -50,28 +50,28 @@ async fn a_shops_first_day_in_a_browser() {
     let session = cookies.iter().find(|cookie| cookie["name"] == "__Host-parcelo_session").unwrap();
     assert!(session["httpOnly"] == true && session["secure"] == true, "{session}");
     assert_eq!(session["sameSite"], "Strict");
-    assert_eq!(browser.look("return document.cookie").await, "", "no script sees it");
+    assert_eq!(browser.run_script("return document.cookie").await, "", "no script sees it");
 
     // Make a key: it is shown once, and one click selects it all.
-    browser.go(&format!("{dashboard}/keys")).await;
+    browser.open(&format!("{dashboard}/keys")).await;
     browser.press("a[href$='/keys/new']").await;
     browser.fill("[name=name]", "First shop").await;
     browser.press("main button").await;
     let key = ApiKey::parse(&browser.text("#secret").await).unwrap();
     browser.click("#secret").await;
     let select = "return getSelection().toString()";
-    assert_eq!(browser.look(select).await, key.secret());
-    browser.go(&format!("{dashboard}/keys")).await;
+    assert_eq!(browser.run_script(select).await, key.secret());
+    browser.open(&format!("{dashboard}/keys")).await;
     assert!(
         !browser
-            .look("return document.documentElement.outerHTML")
+            .run_script("return document.documentElement.outerHTML")
             .await
             .to_string()
             .contains(key.secret())
     );
 
     // Set a webhook up and test it; its delivery is shown.
-    browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
+    browser.open(&format!("{dashboard}/webhooks/sandbox")).await;
     browser.fill("[name=url]", &receiver.url).await;
     browser.press("main form button").await;
     let secret = browser.text("#secret").await;
@@ -80,7 +80,7 @@ async fn a_shops_first_day_in_a_browser() {
     receiver.wait_for(|came| came.len() == 1).await;
     assert_eq!(receiver.events(&secret)[0].data, EventData::Test);
     while !browser.text(".log").await.contains("Delivered") {
-        browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
+        browser.open(&format!("{dashboard}/webhooks/sandbox")).await;
     }
     assert!(browser.text(".log").await.contains("webhook.test"));
 
@@ -89,16 +89,16 @@ async fn a_shops_first_day_in_a_browser() {
     let created = client.orders().create(&an_order("browser-0001")).await.unwrap();
     let number = created.parcel.tracking_number.to_string();
     receiver.wait_for(|came| came.len() == 2).await;
-    browser.go(&format!("{dashboard}/parcels")).await;
+    browser.open(&format!("{dashboard}/parcels")).await;
     browser.fill("[name=number]", &number).await;
     browser.press("main button").await;
-    assert_eq!(browser.address().await, format!("{dashboard}/parcels/sandbox/{number}"));
+    assert_eq!(browser.current_url().await, format!("{dashboard}/parcels/sandbox/{number}"));
     assert!(browser.text("main").await.contains("Label generated"));
     let drawn = "const i=document.querySelector('img.label');return i.complete&&i.naturalWidth";
-    assert_eq!(browser.look(drawn).await, 812);
+    assert_eq!(browser.run_script(drawn).await, 812);
 
     // Make a new secret: the next events are signed with both.
-    browser.go(&format!("{dashboard}/webhooks/sandbox")).await;
+    browser.open(&format!("{dashboard}/webhooks/sandbox")).await;
     browser.click("details:has(form[action$='/rotate']) summary").await;
     browser.press("form[action$='/rotate'] button").await;
     let rotated = browser.text("#secret").await;
@@ -109,7 +109,7 @@ async fn a_shops_first_day_in_a_browser() {
     assert!(receiver.is_signed(2, &rotated), "both secrets sign");
 
     // Revoke the key, after a question: it is refused.
-    browser.go(&format!("{dashboard}/keys")).await;
+    browser.open(&format!("{dashboard}/keys")).await;
     browser.press("[aria-label='Revoke: First shop']").await;
     assert_eq!(browser.text("h1").await, "Revoke this key?");
     browser.press("main button.danger").await;
@@ -120,6 +120,6 @@ async fn a_shops_first_day_in_a_browser() {
 
     // Sign out: no cookie is left.
     browser.press("form[action$='/sign-out'] button").await;
-    browser.go(&dashboard).await;
-    assert_eq!(browser.address().await, format!("{dashboard}/sign-in"));
+    browser.open(&dashboard).await;
+    assert_eq!(browser.current_url().await, format!("{dashboard}/sign-in"));
 }

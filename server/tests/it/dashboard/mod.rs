@@ -3,11 +3,11 @@
 mod changes;
 mod forms;
 mod interrupted;
+mod isolation;
 mod journey;
-mod notes;
+mod notices;
 mod owner;
 mod pages;
-mod pictures;
+mod screenshots;
 mod service;
 mod sign_in;
-mod strangers;

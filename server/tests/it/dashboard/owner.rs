@@ -1,12 +1,12 @@
-//! The dashboard of an account's owner: a parcel's whole page, voiding, reprinting, the file of a list, the password,
-//! and things that need attention.
+//! What the owner of an account does on the dashboard: read a parcel's page, void, reprint, download lists and labels,
+//! and change the password.
 
 use parcelo::Environment;
-use parcelo_server::internals::{Keyed, Millis};
+use parcelo_server::internals::{KeyedRequest, Millis};
 use serde_json::json;
 
 use super::service::{PASSWORD, TestService, cookie, token_in};
-use crate::api::numbered;
+use crate::api::order_with_number;
 
 const NUMBER: &str = "SB-SUCCESS-0001";
 const PAGE: &str = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
@@ -14,17 +14,17 @@ const PAGE: &str = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
 async fn with_parcel() -> TestService {
     let service = TestService::new().await;
     let caller = service.key("default", Environment::Sandbox).await;
-    let mut order = numbered("order-0001", NUMBER);
+    let mut order = order_with_number("order-0001", NUMBER);
     order["externalOrderId"] = json!("=1+1");
     service.create(&caller, &order).await;
     service
 }
 
 #[tokio::test]
-async fn a_parcels_page_has_who_sends_what_to_whom() {
+async fn a_parcel_page_shows_sender_receiver_and_contents() {
     let service = with_parcel().await;
     let member = service.member("default").await;
-    let order = numbered("order-0001", NUMBER);
+    let order = order_with_number("order-0001", NUMBER);
     let page = member.page(PAGE).await;
     let text = |path: &str| order.pointer(path).and_then(|text| text.as_str()).unwrap().to_owned();
     for path in ["/receiver/fullName", "/receiver/address/city", "/sender/fullName"] {
@@ -40,7 +40,7 @@ async fn a_parcels_page_has_who_sends_what_to_whom() {
 }
 
 #[tokio::test]
-async fn an_order_is_voided_once_and_its_label_is_gone() {
+async fn an_order_is_voided_once_and_loses_its_label() {
     let service = with_parcel().await;
     let member = service.member("default").await;
     for _ in 0..2 {
@@ -59,7 +59,7 @@ async fn an_order_is_voided_once_and_its_label_is_gone() {
 }
 
 #[tokio::test]
-async fn a_parcel_that_is_on_its_way_is_not_voided() {
+async fn a_parcel_in_transit_cannot_be_voided() {
     let service = with_parcel().await;
     let member = service.member("default").await;
     service.pass(30 * Millis::DAY);
@@ -70,7 +70,7 @@ async fn a_parcel_that_is_on_its_way_is_not_voided() {
 }
 
 #[tokio::test]
-async fn a_reprint_makes_a_new_version_of_the_label() {
+async fn a_reprint_creates_a_new_version_of_the_label() {
     let service = with_parcel().await;
     let member = service.member("default").await;
     let before = member.get(&format!("{PAGE}/label.zpl")).await.bytes;
@@ -80,7 +80,7 @@ async fn a_reprint_makes_a_new_version_of_the_label() {
 }
 
 #[tokio::test]
-async fn a_neighbours_order_is_neither_voided_nor_in_the_file() {
+async fn an_order_of_another_account_is_not_voided_or_exported() {
     let service = with_parcel().await;
     service.open("other").await;
     let stranger = service.member("other").await;
@@ -91,7 +91,7 @@ async fn a_neighbours_order_is_neither_voided_nor_in_the_file() {
 }
 
 #[tokio::test]
-async fn the_file_of_a_search_has_all_its_parcels_and_no_formula() {
+async fn the_csv_of_a_search_has_all_its_parcels_and_no_formula() {
     let service = with_parcel().await;
     let caller = service.key("default", Environment::Sandbox).await;
     for place in 0..120 {
@@ -111,7 +111,7 @@ async fn the_file_of_a_search_has_all_its_parcels_and_no_formula() {
 }
 
 #[tokio::test]
-async fn the_labels_of_a_page_and_of_a_manifest_are_one_file() {
+async fn the_labels_of_a_page_or_manifest_are_one_file() {
     let service = with_parcel().await;
     let caller = service.key("default", Environment::Sandbox).await;
     for number in ["SB-NORMAL-0001", "SB-NORMAL-0002"] {
@@ -130,7 +130,7 @@ async fn the_labels_of_a_page_and_of_a_manifest_are_one_file() {
     assert_eq!(page.header("content-disposition"), "attachment; filename=\"labels.zpl\"");
 
     let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-NORMAL-0002"] });
-    let request = Keyed { body: &manifest, header_key: None, request_id: "req_1" };
+    let request = KeyedRequest { body: &manifest, header_key: None, request_id: "req_1" };
     service.service.submit_manifest(&caller, request).await.unwrap();
     let page = member.page("/dashboard/parcels/sandbox/SB-NORMAL-0002").await;
     let link = "/dashboard/manifests/sandbox/176-12345675/labels.zpl";
@@ -188,7 +188,7 @@ async fn a_password_change_needs_the_old_one_and_ends_sessions() {
 }
 
 #[tokio::test]
-async fn guesses_at_the_present_password_are_slowed_down() {
+async fn guesses_of_the_current_password_are_throttled() {
     let service = TestService::new().await;
     let member = service.member("default").await;
     let new = "a new and long password";
@@ -201,7 +201,7 @@ async fn guesses_at_the_present_password_are_slowed_down() {
 }
 
 #[tokio::test]
-async fn the_environment_that_was_looked_at_last_is_shown_next() {
+async fn the_last_viewed_environment_is_shown_next() {
     let service = TestService::new().await;
     let member = service.member("default").await;
     let seen = member.get("/dashboard/webhooks/sandbox").await;
@@ -223,7 +223,7 @@ async fn the_environment_that_was_looked_at_last_is_shown_next() {
 }
 
 #[tokio::test]
-async fn a_form_that_a_session_did_not_get_changes_no_parcel() {
+async fn a_form_from_another_session_changes_no_parcel() {
     let service = with_parcel().await;
     let (member, other) = (service.member("default").await, service.member("default").await);
     let token = token_in(&other.page("/dashboard/keys/new").await);

@@ -1,13 +1,13 @@
-//! The pages themselves: both languages, no script, safe headers, and refusals as pages.
+//! The dashboard's pages: both languages, no script, safe headers, and errors as pages.
 
 use parcelo::Environment;
 use parcelo_server::internals::{Actor, Millis};
 
-use super::service::{NOW, TestService, Visitor, gone, marked, secret_in};
+use super::service::{NOW, TestService, Visitor, disable_webhook_by_410, marked_order, secret_in};
 use crate::{
     api::{Answer, send},
-    public::contrast,
     running::TestSetup,
+    tracking_page::contrast,
 };
 
 /// Every page with a separate address, and its heading.
@@ -23,7 +23,7 @@ const PAGES: [(&str, &str, &str); 9] = [
     ("/dashboard/settings", "Settings", "Ajustes"),
 ];
 
-async fn furnished() -> (TestService, Visitor) {
+async fn service_with_data() -> (TestService, Visitor) {
     let service = TestService::new().await;
     let caller = service.key("default", Environment::Sandbox).await;
     service.order(&caller, "SB-SUCCESS-0001").await;
@@ -50,7 +50,7 @@ fn assert_safe(answer: &Answer) {
 
 #[tokio::test]
 async fn every_page_has_both_languages_and_no_script_or_style() {
-    let (_service, mut member) = furnished().await;
+    let (_service, mut member) = service_with_data().await;
     for (path, english, spanish) in PAGES {
         for (language, heading) in [("en", english), ("es", spanish)] {
             member.language = language;
@@ -83,8 +83,8 @@ async fn every_page_has_both_languages_and_no_script_or_style() {
 }
 
 #[tokio::test]
-async fn the_language_asked_for_is_kept_and_comes_before_the_browsers() {
-    let (_service, member) = furnished().await;
+async fn the_chosen_language_is_kept_and_overrides_the_browser() {
+    let (_service, member) = service_with_data().await;
     let english = member.page("/dashboard/parcels?environment=sandbox&page=1").await;
     assert!(
         english.contains("href=\"/dashboard/parcels?environment=sandbox&#38;page=1&#38;lang=es\"")
@@ -102,8 +102,8 @@ async fn the_language_asked_for_is_kept_and_comes_before_the_browsers() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_is_a_page_that_says_what_to_do() {
-    let (service, mut member) = furnished().await;
+async fn errors_are_pages_that_say_what_to_do() {
+    let (service, mut member) = service_with_data().await;
     let table = [
         ("GET", "/dashboard/nowhere", 404, "Page not found", "Página no encontrada"),
         ("GET", "/dashboard/keys/key_1/revoke", 404, "Page not found", "Página no encontrada"),
@@ -164,7 +164,7 @@ async fn the_overview_counts_parcels_by_status_and_day() {
 }
 
 #[tokio::test]
-async fn the_overview_points_to_parcels_whose_promised_day_has_passed() {
+async fn the_overview_links_to_parcels_past_their_promised_day() {
     let service = TestService::new().await;
     let callers = [Environment::Production, Environment::Sandbox]
         .map(async |environment| service.key("default", environment).await);
@@ -200,8 +200,8 @@ async fn a_key_shows_the_day_of_its_last_use() {
     let member = service.member("default").await;
     let html = member.page("/dashboard/keys").await;
     assert_eq!(html.matches("<dd>Never</dd>").count(), 2, "{html}");
-    service.service.note_key_use(&caller, NOW);
-    service.service.note_key_use(&caller, NOW.plus(-Millis::DAY));
+    service.service.record_key_use(&caller, NOW);
+    service.service.record_key_use(&caller, NOW.plus(-Millis::DAY));
     let html = member.page("/dashboard/keys").await;
     let (_, shop) = html.split_once("<h2>Shop</h2>").unwrap();
     let used = "<dt>Last used</dt><dd><time datetime=\"2026-01-30\">2026-01-30</time></dd>";
@@ -211,7 +211,7 @@ async fn a_key_shows_the_day_of_its_last_use() {
 }
 
 #[tokio::test]
-async fn an_events_page_has_the_request_without_its_signature() {
+async fn an_event_page_shows_the_request_without_signature() {
     let service = TestService::new().await;
     let caller = service.key("default", Environment::Sandbox).await;
     let member = service.member("default").await;
@@ -241,13 +241,13 @@ async fn an_events_page_has_the_request_without_its_signature() {
 }
 
 #[tokio::test]
-async fn the_overview_says_that_a_webhook_was_switched_off() {
+async fn the_overview_says_that_a_webhook_was_turned_off() {
     let service = TestService::new().await;
     let caller = service.key("default", Environment::Sandbox).await;
     let tenant = caller.tenant();
     let member = service.member("default").await;
     let (en, es) = ("the webhook is off", "el webhook está desactivado");
-    gone(&service, tenant).await;
+    disable_webhook_by_410(&service, tenant).await;
     service.order(&caller, "SB-NORMAL-0001").await;
     let html = member.page("/dashboard").await;
     assert!(html.contains(&format!("Sandbox: {en}")), "{html}");
@@ -263,10 +263,10 @@ async fn the_overview_says_that_a_webhook_was_switched_off() {
 }
 
 #[tokio::test]
-async fn a_parcels_page_has_its_way_its_order_and_its_label() {
+async fn a_parcel_page_shows_history_order_and_label() {
     let service = TestService::new().await;
     let caller = service.key("default", Environment::Sandbox).await;
-    let (order, _) = marked("SB-SUCCESS-0001");
+    let (order, _) = marked_order("SB-SUCCESS-0001");
     service.create(&caller, &order).await;
     service.pass(12 * Millis::MINUTE);
     let member = service.member("default").await;
@@ -301,8 +301,11 @@ async fn a_parcels_page_has_its_way_its_order_and_its_label() {
     let void =
         serde_json::json!({ "idempotencyKey": "void-0002", "trackingNumbers": ["SB-NORMAL-0002"] });
     service.order(&caller, "SB-NORMAL-0002").await;
-    let keyed =
-        parcelo_server::internals::Keyed { body: &void, header_key: None, request_id: "req_1" };
+    let keyed = parcelo_server::internals::KeyedRequest {
+        body: &void,
+        header_key: None,
+        request_id: "req_1",
+    };
     service.service.void_orders(&caller, keyed).await.unwrap();
     let html = member.page("/dashboard/parcels/sandbox/SB-NORMAL-0002").await;
     assert!(html.contains("and its label with it") && !html.contains("<img"));
@@ -333,7 +336,7 @@ async fn a_parcel_is_late_once_its_promised_day_has_passed() {
 }
 
 #[tokio::test]
-async fn a_long_list_has_pages() {
+async fn a_long_list_is_paginated() {
     let service = TestService::new().await;
     let caller = service.key("default", Environment::Sandbox).await;
     for count in 0..30 {
@@ -352,7 +355,7 @@ async fn a_long_list_has_pages() {
 }
 
 #[tokio::test]
-async fn keys_have_pages_and_a_new_one_is_shown_on_the_first() {
+async fn keys_are_paginated_with_new_ones_on_the_first_page() {
     let service = TestService::new().await;
     for count in 0..60 {
         service.pass(1_000);
@@ -376,8 +379,8 @@ async fn keys_have_pages_and_a_new_one_is_shown_on_the_first() {
 }
 
 #[tokio::test]
-async fn legacy_calls_are_counted_up_to_this_moment() {
-    let (service, member) = furnished().await;
+async fn legacy_calls_are_counted_at_once() {
+    let (service, member) = service_with_data().await;
     let caller = service.key_named("default", Environment::Sandbox, "Old shop").await;
     service.service.count_legacy_use(&caller, NOW);
     service.service.count_legacy_use(&caller, NOW);
@@ -434,7 +437,7 @@ async fn every_text_has_a_contrast_of_at_least_four_and_a_half() {
 }
 
 #[tokio::test]
-async fn nothing_personal_and_no_secret_is_logged() {
+async fn no_personal_data_or_secret_is_logged() {
     let setup = TestSetup::new();
     let running = setup.start_with(&[("PARCELO_LOG", "debug")], &[]);
     let output = setup.output();
@@ -442,7 +445,7 @@ async fn nothing_personal_and_no_secret_is_logged() {
         output.lines().rev().find(|line| line.starts_with("  ")).unwrap().trim().to_owned();
     let key = output.split("pk_test_").nth(1).unwrap().split_whitespace().next().unwrap();
     let key = parcelo::ApiKey::parse(&format!("pk_test_{key}")).unwrap();
-    let (order, marks) = marked("SB-SUCCESS-0001");
+    let (order, marks) = marked_order("SB-SUCCESS-0001");
     assert_eq!(running.api(&key).create(&order).await.status, 201);
     let printed = setup.output().lines().count();
     let mut member = Visitor::at(running.url("admin"), "en");

@@ -1,13 +1,14 @@
-//! A service in this test, with the operators' listener on a free port and a clock that can be moved.
+//! The service under test for the dashboard, with an admin listener on a free port and a clock that can be moved; and
+//! its visitors.
 
 use std::sync::{Arc, Mutex, atomic::AtomicBool};
 
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
     Actor, Address, Allowance, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries,
-    DeliverySlots, EndpointAnswer, EndpointRequest, IN_FLIGHT, Ids, Kinds, LegacySchedule, Limits,
-    Listener, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Site, Stop, Store,
-    Tenant, admin_router, hash_password,
+    DeliverySlots, EndpointAnswer, EndpointRequest, Ids, Kinds, LegacySchedule, Limits, Listener,
+    MAX_IN_FLIGHT_PER_ENDPOINT, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings,
+    Site, Stop, Store, Tenant, admin_router, hash_password,
 };
 use reqwest::{RequestBuilder, redirect::Policy};
 use serde_json::Value;
@@ -15,7 +16,7 @@ use tokio::net::TcpListener;
 use url::form_urlencoded;
 
 use crate::{
-    api::{Answer, numbered, order, send, with},
+    api::{Answer, order, order_with_number, send, with},
     cluster::{self, Database},
 };
 
@@ -115,7 +116,7 @@ impl TestService {
 
     /// Creates an order of a caller, under a number.
     pub(super) async fn order(&self, caller: &Caller, number: &str) {
-        let order = numbered(&format!("order-{number}"), number);
+        let order = order_with_number(&format!("order-{number}"), number);
         self.create(caller, &order).await;
     }
 
@@ -146,7 +147,7 @@ impl Drop for TestService {
     }
 }
 
-/// A browser without a window: it keeps cookies and fills in forms.
+/// A simple browser, which keeps cookies and fills in forms.
 #[derive(Clone)]
 pub(super) struct Visitor {
     pub(super) http: reqwest::Client,
@@ -263,16 +264,20 @@ impl Visitor {
 }
 
 /// Sets up a webhook that answers its first event with 410.
-pub(super) async fn gone(test: &TestService, tenant: Tenant) {
+pub(super) async fn disable_webhook_by_410(test: &TestService, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
-    let (kinds, reach) =
+    let (kinds, allowed_hosts) =
         (Kinds::default(), AllowedHosts::for_environment(tenant.environment, Allowance::default()));
     let (endpoints, now) = (test.service.endpoints(Actor::Server), test.service.now());
-    endpoints.set(EndpointRequest { tenant, url, kinds, reach }, now).await.unwrap();
+    endpoints.set(EndpointRequest { tenant, url, kinds, allowed_hosts }, now).await.unwrap();
     endpoints.test(tenant, now).await.unwrap();
-    let event =
-        test.service.lease_deliveries(&DeliverySlots::new(IN_FLIGHT)).await.unwrap().remove(0);
-    let delivery = test.service.delivery(event).await.unwrap().unwrap();
+    let event = test
+        .service
+        .lease_deliveries(&DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT))
+        .await
+        .unwrap()
+        .remove(0);
+    let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
     let answer = Ok(EndpointAnswer { status: 410, retry_after: None, body_prefix: Vec::new() });
     test.service
         .settle_delivery(delivery, AttemptResult { at: now, millis: 84, answer })
@@ -301,7 +306,7 @@ pub(super) fn cookie(answer: &Answer, name: &str) -> Option<String> {
 }
 
 /// Returns an order whose every personal text can be distinguished, and those texts.
-pub(super) fn marked(number: &str) -> (Value, [&'static str; 6]) {
+pub(super) fn marked_order(number: &str) -> (Value, [&'static str; 6]) {
     let order = with(order("order-marked"), "/trackingNumber", Value::from(number));
     let order = with(order, "/sender/fullName", Value::from("CanarySender"));
     let order = with(order, "/receiver/fullName", Value::from("CanaryReceiver"));

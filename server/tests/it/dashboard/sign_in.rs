@@ -1,4 +1,4 @@
-//! Signing in and out: the credentials, the life of a session, and attacks that fail.
+//! Signing in and out: credentials, the lifetime of a session, and attacks that fail.
 
 use std::{
     io::Write,
@@ -19,7 +19,7 @@ fn location(answer: &Answer) -> (u16, &str) {
 }
 
 #[tokio::test]
-async fn only_the_password_lets_someone_sign_in() {
+async fn only_the_right_password_signs_in() {
     let test = TestService::new().await;
     let table = [
         ("default", PASSWORD, 303),
@@ -41,7 +41,7 @@ async fn only_the_password_lets_someone_sign_in() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_and_an_unknown_account_are_told_the_same() {
+async fn a_wrong_password_looks_like_an_unknown_account() {
     let test = TestService::new().await;
     let wrong = |account: &'static str| {
         let mut visitor = test.visitor();
@@ -59,7 +59,7 @@ async fn a_wrong_password_and_an_unknown_account_are_told_the_same() {
 }
 
 #[tokio::test]
-async fn the_cookie_is_hidden_from_scripts_sites_and_plain_http() {
+async fn the_cookie_is_http_only_same_site_and_secure() {
     let test = TestService::new().await;
     let answer = test.visitor().sign_in("default", PASSWORD).await;
     let mut lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
@@ -70,7 +70,7 @@ async fn the_cookie_is_hidden_from_scripts_sites_and_plain_http() {
 }
 
 #[tokio::test]
-async fn a_session_chosen_by_an_attacker_never_begins() {
+async fn a_session_id_chosen_by_an_attacker_is_ignored() {
     let test = TestService::new().await;
     // The attacker's cookies, which the victim's browser is made to send.
     let mut attacker = test.visitor();
@@ -89,7 +89,7 @@ async fn a_session_chosen_by_an_attacker_never_begins() {
 }
 
 #[tokio::test]
-async fn signing_in_again_ends_the_session_before() {
+async fn signing_in_again_ends_the_previous_session() {
     let test = TestService::new().await;
     let first = test.member("default").await;
     let mut again = test.visitor();
@@ -120,7 +120,7 @@ async fn a_session_ends_after_exactly_twelve_hours() {
 }
 
 #[tokio::test]
-async fn whoever_signs_out_is_out_everywhere() {
+async fn signing_out_ends_the_session_for_every_copy_of_its_cookie() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     let copy = member.clone();
@@ -148,39 +148,40 @@ async fn a_new_password_ends_all_sessions_of_its_account_only() {
     assert_eq!(other.get("/dashboard").await.status, 200);
 }
 
-/// A person who tries to sign in from many addresses.
+/// A visitor who tries to sign in from many IP addresses.
 struct Guesser {
     form: Visitor,
     token: String,
 }
 
 impl Guesser {
-    async fn at(test: &TestService) -> Self {
+    async fn new(test: &TestService) -> Self {
         let mut form = test.visitor();
         let page = form.get("/dashboard/sign-in").await;
         form.guest = cookie(&page, "__Host-parcelo_guest");
         Self { form, token: token_in(&page.text()) }
     }
 
-    async fn tries(&self, account: &str, client: &str, password: &str) -> Answer {
+    async fn try_password(&self, account: &str, client: &str, password: &str) -> Answer {
         let fields = [("form", self.token.as_str()), ("account", account), ("password", password)];
         let request = self.form.form("/dashboard/sign-in", &fields);
         crate::api::send(request.header("x-forwarded-for", client)).await
     }
 }
 
-/// Starts a service that believes a proxy about its visitors' addresses.
-async fn behind_a_proxy() -> TestService {
+/// Starts a service that takes its visitors' addresses from a trusted proxy.
+async fn start_behind_proxy() -> TestService {
     TestService::with(|settings| settings.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()])
         .await
 }
 
 #[tokio::test]
-async fn after_five_failures_of_an_address_each_makes_it_wait_longer() {
-    let test = behind_a_proxy().await;
-    let guesser = Guesser::at(&test).await;
-    let default =
-        async |client: &str, password: &str| guesser.tries("default", client, password).await;
+async fn after_five_failures_an_ip_address_waits_ever_longer() {
+    let test = start_behind_proxy().await;
+    let guesser = Guesser::new(&test).await;
+    let default = async |client: &str, password: &str| {
+        guesser.try_password("default", client, password).await
+    };
     for _ in 0..5 {
         assert_eq!(default("203.0.113.7", "wrong").await.status, 401);
     }
@@ -197,52 +198,57 @@ async fn after_five_failures_of_an_address_each_makes_it_wait_longer() {
     assert_eq!(default("203.0.113.7", PASSWORD).await.status, 303);
     // An IPv6 network of one household counts as one address.
     for last in 0..5 {
-        let answer = guesser.tries("other", &format!("2001:db8::{last}"), "wrong").await;
+        let answer = guesser.try_password("other", &format!("2001:db8::{last}"), "wrong").await;
         assert_eq!(answer.status, 401);
     }
-    assert_eq!(guesser.tries("other", "2001:db8::ffff", PASSWORD).await.status, 429);
+    assert_eq!(guesser.try_password("other", "2001:db8::ffff", PASSWORD).await.status, 429);
 }
 
 #[tokio::test]
-async fn whoever_signs_in_rightly_may_do_so_as_often_as_wanted() {
-    let test = behind_a_proxy().await;
-    let guesser = Guesser::at(&test).await;
+async fn successful_sign_ins_are_never_throttled() {
+    let test = start_behind_proxy().await;
+    let guesser = Guesser::new(&test).await;
     for _ in 0..20 {
-        assert_eq!(guesser.tries("default", "203.0.113.7", PASSWORD).await.status, 303);
+        assert_eq!(guesser.try_password("default", "203.0.113.7", PASSWORD).await.status, 303);
     }
 }
 
 #[tokio::test]
-async fn guessing_pauses_an_account_but_not_its_owner() {
-    let test = behind_a_proxy().await;
-    let guesser = Guesser::at(&test).await;
-    assert_eq!(guesser.tries("default", "2001:db8:7::1", PASSWORD).await.status, 303);
+async fn guessing_throttles_an_account_but_not_its_owner() {
+    let test = start_behind_proxy().await;
+    let guesser = Guesser::new(&test).await;
+    assert_eq!(guesser.try_password("default", "2001:db8:7::1", PASSWORD).await.status, 303);
     let member = test.member("default").await;
     for client in 1..=10 {
-        let answer = guesser.tries("default", &format!("198.51.100.{client}"), "wrong").await;
+        let answer =
+            guesser.try_password("default", &format!("198.51.100.{client}"), "wrong").await;
         assert_eq!(answer.status, 401);
     }
     for account in ["default", "unknown"] {
         // This does not show whether there is such an account.
         for client in 1..=10 {
-            guesser.tries(account, &format!("203.0.113.{client}"), "wrong").await;
+            guesser.try_password(account, &format!("203.0.113.{client}"), "wrong").await;
         }
-        let refused = guesser.tries(account, "192.0.2.1", PASSWORD).await;
+        let refused = guesser.try_password(account, "192.0.2.1", PASSWORD).await;
         assert_eq!((refused.status, refused.header("retry-after")), (429, "60"), "{account}");
     }
     assert_eq!(member.get("/dashboard").await.status, 200, "who is signed in notices nothing");
-    let again = guesser.tries("default", "2001:db8:7::2", PASSWORD).await;
+    let again = guesser.try_password("default", "2001:db8:7::2", PASSWORD).await;
     assert_eq!(again.status, 303, "from a network that signed in before");
-    let mut elsewhere = Guesser::at(&test).await;
+    let mut elsewhere = Guesser::new(&test).await;
     elsewhere.form.session.clone_from(&member.session);
-    let again = elsewhere.tries("default", "192.0.2.77", PASSWORD).await;
+    let again = elsewhere.try_password("default", "192.0.2.77", PASSWORD).await;
     assert_eq!(again.status, 303, "with a session, from anywhere");
     test.pass(Millis::MINUTE);
-    assert_eq!(guesser.tries("default", "192.0.2.1", PASSWORD).await.status, 303, "it is a pause");
+    assert_eq!(
+        guesser.try_password("default", "192.0.2.1", PASSWORD).await.status,
+        303,
+        "it is a pause"
+    );
 }
 
 #[tokio::test]
-async fn the_form_to_sign_in_has_to_come_from_its_own_page() {
+async fn the_sign_in_form_must_come_from_its_own_page() {
     let test = TestService::new().await;
     let (mut one, mut other) = (test.visitor(), test.visitor());
     let (first, second) =
@@ -270,7 +276,7 @@ async fn the_form_to_sign_in_has_to_come_from_its_own_page() {
 }
 
 #[tokio::test]
-async fn whoever_is_signed_in_needs_no_form_for_it() {
+async fn the_sign_in_page_redirects_a_signed_in_user() {
     let test = TestService::new().await;
     let member = test.member("default").await;
     assert_eq!(location(&member.get("/dashboard/sign-in").await), (303, "/dashboard"));
@@ -282,10 +288,10 @@ async fn whoever_is_signed_in_needs_no_form_for_it() {
 fn set_password(setup: &TestSetup, account: &str, password: &str) -> (bool, String) {
     let mut command = Command::new(BINARY);
     command.env_clear().args(["accounts", "password", account, "--database", &setup.database()]);
-    output_of(&mut command, password)
+    run_with_input(&mut command, password)
 }
 
-fn output_of(command: &mut Command, input: &str) -> (bool, String) {
+fn run_with_input(command: &mut Command, input: &str) -> (bool, String) {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -297,11 +303,11 @@ fn output_of(command: &mut Command, input: &str) -> (bool, String) {
 fn run_in_shell(command: &str, input: &str) -> (bool, String) {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", command]).env_clear().env("PATH", Path::new(BINARY).parent().unwrap());
-    output_of(&mut shell, input)
+    run_with_input(&mut shell, input)
 }
 
 #[tokio::test]
-async fn the_command_for_another_password_works_as_it_is_shown() {
+async fn the_command_to_change_the_password_works_as_shown() {
     let setup = TestSetup::new();
     let running = setup.start(&[]);
     let visitor = Visitor::at(running.url("admin"), "en");

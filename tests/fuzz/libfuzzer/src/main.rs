@@ -9,7 +9,7 @@ use parcelo_fuzz::Target;
 
 static TARGET: LazyLock<Target> = LazyLock::new(|| {
     let name = std::env::var("PARCELO_FUZZ_TARGET").expect("PARCELO_FUZZ_TARGET names a target");
-    Target::named(&name).unwrap_or_else(|| panic!("{name} is not a target"))
+    Target::by_name(&name).unwrap_or_else(|| panic!("{name} is not a target"))
 });
 
 fuzz_target!(|input: &[u8]| (TARGET.check)(input));

@@ -71,6 +71,6 @@ fn the_checker_agrees_with_stateright_on_50_000_histories() {
         assert_eq!(!ends.is_empty(), is_consistent, "seed {seed}: {history:?}");
         verdicts[usize::from(is_consistent)] += 1;
     }
-    // Both verdicts are common, otherwise the agreement would say little.
+    // Both results must be common, otherwise the agreement would prove little.
     assert!(verdicts.iter().all(|count| *count > 5_000), "{verdicts:?}");
 }

@@ -397,7 +397,7 @@ async fn an_unreadable_event_fails_alone_and_the_next_is_sent() {
 async fn an_event_of_a_manifest_says_what_the_manifest_says() {
     let Some(address) = database() else { return };
     let store = Store::connect(address, SECRET).await.unwrap();
-    let (tenant, kinds) = (sandbox(1), Kinds::named(["manifest.submitted"]).unwrap());
+    let (tenant, kinds) = (sandbox(1), Kinds::from_codes(["manifest.submitted"]).unwrap());
     store.set_endpoint(Endpoint { kinds, ..endpoint(tenant) }, &BY).await.unwrap();
     let (id, awb) = (ulid::Ulid::from_parts(1, 7), Awb::parse("176-12345675").unwrap());
     let document = serde_json::json!({
@@ -412,6 +412,8 @@ async fn an_event_of_a_manifest_says_what_the_manifest_says() {
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     let leased = lease(&store, tenant, 9, NOW.plus(9)).await.remove(0);
     let payload = store.payload(&leased).await.unwrap().unwrap();
-    let EventSubject::Manifest(manifest) = payload.about else { panic!("it is about a manifest") };
+    let EventSubject::Manifest(manifest) = payload.subject else {
+        panic!("it is about a manifest")
+    };
     assert_eq!(manifest.awb_number.as_str(), "176-12345675");
 }

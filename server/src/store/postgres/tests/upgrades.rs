@@ -10,7 +10,7 @@ use super::{
     terms::search,
 };
 use crate::{
-    domain::{State, StoredOrder, activity::day_of, audit::BY, webhooks::RetryDecision},
+    domain::{State, StoredOrder, activity::epoch_day, audit::BY, webhooks::RetryDecision},
     store::{
         CommitOutcome, Store, StoreError,
         postgres::{
@@ -82,7 +82,7 @@ async fn an_upgrade_keeps_parcels_with_their_orders_and_counts() {
         assert_eq!((page.len(), total), (20, 301));
         let days = store.activity(sandbox(1), 0).await.unwrap();
         let days: Vec<_> = days.iter().map(|day| (day.created_day, day.parcels)).collect();
-        assert_eq!(days, [(0, 150), (1, 150), (day_of(NOW), 1)]);
+        assert_eq!(days, [(0, 150), (1, 150), (epoch_day(NOW), 1)]);
         store.fold_counts().await.unwrap();
     }
     let number = TrackingNumber::parse("SB-NINE-000007").unwrap();

@@ -77,7 +77,7 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
                     let lease: Lease = flying.swap_remove(random.usize(..flying.len()));
                     let verdicts = [
                         RetryDecision::Delivered,
-                        RetryDecision::Again { at: now.plus(random.i64(0..9)) },
+                        RetryDecision::Retry { at: now.plus(random.i64(0..9)) },
                         RetryDecision::GivenUp,
                         RetryDecision::Gone,
                         RetryDecision::Unreadable,

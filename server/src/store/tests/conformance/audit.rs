@@ -7,7 +7,7 @@ use crate::{
         AccountRowId, NewCredential, Shop, Tenant,
         audit::{Actor, Author},
         credentials::{AdminScope, ApiKeyScope, NewSecret},
-        mail::MailsOff,
+        mail::DisabledMailKinds,
         webhooks::DisabledBy,
     },
     store::Store,
@@ -59,7 +59,7 @@ async fn change_everything(store: &Store, account: AccountRowId, by: &Author) {
         store.enable_endpoint(tenant, by).await.unwrap();
     }
     store.set_password(account, "hash".to_owned(), NOW, by).await.unwrap();
-    store.set_mails_off(account, MailsOff::default(), by).await.unwrap();
+    store.set_mails_off(account, DisabledMailKinds::default(), by).await.unwrap();
     store.set_shop(account, &Shop::default(), by).await.unwrap();
     for _ in 0..2 {
         store.remove_endpoint(tenant, by).await.unwrap();

@@ -9,7 +9,7 @@ use crate::{
     clock::Millis,
     domain::{
         Changes, NewManifest, Op, ParcelRowId, State, Tenant,
-        activity::{ParcelCount, day_of},
+        activity::{ParcelCount, epoch_day},
     },
     store::{CommitOutcome, Store},
 };
@@ -72,7 +72,7 @@ async fn activity_counts_by_day_state_and_country(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
     made(&store, sandbox(1), "SB-TWO-00001").await;
     commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
-    let day = day_of(NOW);
+    let day = epoch_day(NOW);
     let one = |state| ParcelCount {
         created_day: day,
         state,

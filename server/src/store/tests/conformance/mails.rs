@@ -7,8 +7,8 @@ use crate::{
         AccountRowId, Changes, Op, ParcelRow, State,
         audit::BY,
         mail::{
-            BURST, Dropped, LEASE, LoggedMail, MailDecision, MailKind, MailLease, MailRecipient,
-            MailStatus, MailsOff, OptOut,
+            BURST_DELAY, DisabledMailKinds, DropReason, LEASE, LoggedMail, MailDecision, MailKind,
+            MailLease, MailRecipient, MailStatus, OptOut,
         },
     },
     store::{CommitOutcome, Store},
@@ -31,7 +31,7 @@ promises!(
     kinds_are_switched_off_for_one_account,
 );
 
-const DUE: Millis = Millis(NOW.0 + BURST);
+const DUE: Millis = Millis(NOW.0 + BURST_DELAY);
 
 async fn commit(store: &Store, changes: Changes) {
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
@@ -69,7 +69,7 @@ async fn settle(store: &Store, lease: &MailLease, decision: MailDecision) -> boo
 }
 
 const SENT: MailDecision = MailDecision::Done(MailStatus::Sent);
-const SUPERSEDED: MailStatus = MailStatus::Dropped(Dropped::Superseded);
+const SUPERSEDED: MailStatus = MailStatus::Dropped(DropReason::Superseded);
 
 async fn a_store_that_sends_none_writes_none(store: Store) {
     made(&store, sandbox(1), "SB-SUCCESS-0001").await;
@@ -138,7 +138,7 @@ async fn an_answer_after_another_lease_changes_nothing(store: Store) {
     let second = leased(&store, DUE.plus(LEASE)).await;
     assert!(!settle(&store, &late[0], MailDecision::Done(MailStatus::GivenUp)).await);
     assert!(settle(&store, &second[0], SENT).await);
-    assert!(!settle(&store, &second[0], MailDecision::Again(DUE)).await, "it is done");
+    assert!(!settle(&store, &second[0], MailDecision::Retry(DUE)).await, "it is done");
     assert_eq!(logged(&store, &parcel).await, [(MailKind::OutForDelivery, MailStatus::Sent)]);
 }
 
@@ -146,7 +146,7 @@ async fn a_failed_e_mail_is_due_after_its_pause(store: Store) {
     gone(&store, &[State::OutForDelivery]).await;
     let first = leased(&store, DUE).await;
     let again = DUE.plus(Millis::HOUR);
-    assert!(settle(&store, &first[0], MailDecision::Again(again)).await);
+    assert!(settle(&store, &first[0], MailDecision::Retry(again)).await);
     assert_eq!(store.next_mail().await.unwrap(), Some(again));
     assert_eq!(leased(&store, again.plus(-1)).await, []);
     assert_eq!(leased(&store, again).await[0].attempt, 2);
@@ -261,12 +261,12 @@ async fn e_mails_are_counted_by_counter_and_period(store: Store) {
 
 async fn kinds_are_switched_off_for_one_account(store: Store) {
     let (one, other) = (AccountRowId(1), AccountRowId(2));
-    let off = MailsOff::default().with(MailKind::Held).with(MailKind::Delivered);
+    let off = DisabledMailKinds::default().with(MailKind::Held).with(MailKind::Delivered);
     store.set_mails_off(one, off, &BY).await.unwrap();
     assert_eq!(store.mails_off(one).await.unwrap(), off);
-    assert_eq!(store.mails_off(other).await.unwrap(), MailsOff::default());
-    store.set_mails_off(one, MailsOff::default(), &BY).await.unwrap();
-    assert_eq!(store.mails_off(one).await.unwrap(), MailsOff::default());
+    assert_eq!(store.mails_off(other).await.unwrap(), DisabledMailKinds::default());
+    store.set_mails_off(one, DisabledMailKinds::default(), &BY).await.unwrap();
+    assert_eq!(store.mails_off(one).await.unwrap(), DisabledMailKinds::default());
 }
 
 /// Moves do not write an e-mail of any other kind.

@@ -206,7 +206,7 @@ async fn a_leased_event_tells_of_its_moment(store: Store) {
         let foreign = store.logged_payload(sandbox(2), payload.event).await.unwrap();
         assert_eq!(foreign, None);
     }
-    let EventSubject::Parcel { parcel: subject, event, .. } = payload.about else { panic!() };
+    let EventSubject::Parcel { parcel: subject, event, .. } = payload.subject else { panic!() };
     assert_eq!((subject.key, Some(event.sequence)), (parcel.key, leased.sequence));
     store.reset(tenant).await.unwrap();
     assert!(store.payload(&leased).await.unwrap().is_none(), "its parcel is deleted");
@@ -218,7 +218,7 @@ async fn an_attempt_is_logged_and_moves_its_event(store: Store) {
     let later = NOW.plus(5_000);
     let table = [
         (RetryDecision::Delivered, DeliveryStatus::Delivered, Settled::Counted),
-        (RetryDecision::Again { at: later }, DeliveryStatus::Ready, Settled::Counted),
+        (RetryDecision::Retry { at: later }, DeliveryStatus::Ready, Settled::Counted),
         (RetryDecision::Unreadable, DeliveryStatus::Failed, Settled::Counted),
         (RetryDecision::Gone, DeliveryStatus::Failed, Settled::SwitchedOff(DisabledBy::Gone)),
         (
@@ -239,7 +239,7 @@ async fn an_attempt_is_logged_and_moves_its_event(store: Store) {
         let attempt = &logged.attempts[0];
         assert_eq!((attempt.number, attempt.at, attempt.status), (1, NOW.plus(3), Some(500)));
         assert_eq!(attempt.answer, b"so");
-        let due = matches!(decision, RetryDecision::Again { .. }).then_some(later);
+        let due = matches!(decision, RetryDecision::Retry { .. }).then_some(later);
         assert_eq!(logged.due, due, "{decision:?}");
     }
 }
@@ -266,7 +266,7 @@ async fn the_log_of_an_event_without_content_goes_with_it(store: Store) {
         enqueue(&store, tenant, event).await;
         if tenant == one {
             let lease = lease(&store, one, 1, NOW).await.remove(0);
-            let decision = RetryDecision::Again { at: NOW };
+            let decision = RetryDecision::Retry { at: NOW };
             let settled = store.settle(lease, outcome(NOW, 500), decision).await.unwrap();
             assert_eq!(settled, Settled::Counted);
         }
@@ -329,7 +329,7 @@ async fn what_a_fast_clock_put_off_is_brought_forward(store: Store) {
     let tenant = subscribed(&store, 1).await;
     let fast = NOW.plus(Millis::DAY);
     let one = lease(&store, tenant, 1, fast).await.remove(0);
-    let decision = RetryDecision::Again { at: fast.plus(5) };
+    let decision = RetryDecision::Retry { at: fast.plus(5) };
     store.settle(one, outcome(fast, 500), decision).await.unwrap();
     assert_eq!(store.bring_deliveries_forward(NOW).await.unwrap(), 1);
     assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(5)), "after its own pause");

@@ -1,0 +1,238 @@
+//! Loops as integrators write them: calls in the loop of other calls, futures that are no longer polled, and answers
+//! that arrive meanwhile. Each runs with a paced client.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use parcelo::{
+    Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, RateLimit, Timeouts,
+    calls::StopReason,
+    transport::{BodyStream, Transport, TransportError},
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::sleep,
+};
+
+use crate::scripted_transport::{CREATED, RECORD, key, number, order};
+
+/// The service, far enough away that calls overlap. Answers arrive without being polled, as on a connection.
+#[derive(Debug, Clone, Default)]
+struct FakeService {
+    created: Arc<AtomicUsize>,
+}
+
+impl FakeService {
+    fn client() -> (Client, Self) {
+        let shop = Self::default();
+        (Client::builder(key()).transport(shop.clone()).build().unwrap(), shop)
+    }
+
+    fn created(&self) -> usize {
+        self.created.load(Ordering::Relaxed)
+    }
+}
+
+const LATENCY: Duration = Duration::from_millis(40);
+
+impl Transport for FakeService {
+    fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
+        let (status, body) = match request.uri().path() {
+            path if path.ends_with("/create") => {
+                self.created.fetch_add(1, Ordering::Relaxed);
+                (201, CREATED)
+            }
+            path if path.ends_with("/download") => (200, "%PDF-1.7 and what follows it"),
+            _ => (200, RECORD),
+        };
+        let (answer, arrived) = oneshot::channel();
+        tokio::spawn(async move {
+            sleep(LATENCY).await;
+            // A connection has room for one unread chunk.
+            let (pieces, body_in) = mpsc::channel(1);
+            let body_out = stream::unfold(body_in, async |mut pieces| {
+                Some((Ok(pieces.recv().await?), pieces))
+            });
+            let response = http::Response::builder().status(status);
+            let _ = answer.send(response.body(body_out.boxed()).unwrap());
+            for piece in body.as_bytes().chunks(body.len() / 3) {
+                let _ = pieces.send(Bytes::from_static(piece)).await;
+            }
+        });
+        async move { Ok(arrived.await.unwrap()) }.boxed()
+    }
+}
+
+fn orders(shop: &'static str, count: usize) -> impl Iterator<Item = OrderRequest> + Send {
+    let key = |number: usize| IdempotencyKey::derive(shop, &number.to_string());
+    (0..count).map(move |number| order().with_idempotency_key(key(number)))
+}
+
+/// Polls a future once and leaves it.
+async fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) {
+    poll_fn(|context| {
+        assert!(future.poll_unpin(context).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn labels_can_be_saved_in_the_loop_that_creates_orders() {
+    let (client, shop) = FakeService::client();
+    // As in a worker that cannot wait: a call that hangs ends after five seconds.
+    for client in [client.with_timeouts(Timeouts::default().total(5 * LATENCY * 25)), client] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut creations = client.orders().create_many(orders("labels", 20));
+        let mut saved = 0;
+        while let Some((place, created)) = creations.next().await {
+            let number = created.unwrap().into_inner().parcel.tracking_number;
+            let download = client.labels().download(&number, LabelFormat::Pdf);
+            download.save_to(folder.path().join(format!("{place}.pdf"))).await.unwrap();
+            saved += 1;
+        }
+        assert_eq!(saved, 20);
+    }
+    assert_eq!(shop.created(), 40, "each was sent once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_other_call_may_be_made_in_the_loop() {
+    let (client, shop) = FakeService::client();
+    let mut creations = client.orders().create_many(orders("outer", 30)).concurrency(16);
+    let mut done = 0;
+    while let Some((_, created)) = creations.next().await {
+        created.unwrap();
+        client.tracking().get(&number()).await.unwrap();
+        let mut parts = client.clone().orders().create_many(orders("inner", 3)).concurrency(2);
+        while let Some((_, created)) = parts.next().await {
+            created.unwrap();
+            done += 1;
+        }
+    }
+    assert_eq!((done, shop.created()), (90, 120));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_with_select_creates_every_order() {
+    let (client, shop) = FakeService::client();
+    let mut creations = client.orders().create_many(orders("select", 50)).concurrency(4);
+    let mut ticks = tokio::time::interval(LATENCY / 4);
+    let mut done = 0;
+    loop {
+        tokio::select! {
+            created = creations.next() => match created {
+                Some((_, created)) => { created.unwrap(); done += 1; }
+                None => break,
+            },
+            _ = ticks.tick() => { client.tracking().get(&number()).await.unwrap(); }
+        }
+    }
+    assert_eq!((done, shop.created()), (50, 50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_loses_a_select_delays_no_others() {
+    let (client, _) = FakeService::client();
+    let number = number();
+    for _ in 0..200 {
+        tokio::select! {
+            biased;
+            _ = client.tracking().get(&number).into_future() => {}
+            () = sleep(LATENCY / 8) => {}
+        }
+    }
+    let began = crate::retries::now();
+    client.tracking().get(&number).await.unwrap();
+    assert!(began.elapsed() < 2 * LATENCY, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn futures_polled_only_once_delay_no_others() {
+    let (client, shop) = FakeService::client();
+    let (first, second, third) = (order(), order(), order());
+    let mut left = [&first, &second, &third].map(|order| client.orders().create(order).boxed());
+    for call in &mut left {
+        poll_once(call).await;
+    }
+    let began = crate::retries::now();
+    for created in client.orders().create_many(orders("next", 20)).collect::<Vec<_>>().await {
+        created.1.unwrap();
+    }
+    client.health().await.unwrap_err(); // not the answer of a health check
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    // They can be continued: the first had been sent, the others were queued.
+    for call in left {
+        call.await.unwrap();
+    }
+    assert_eq!(shop.created(), 23);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_time_wins_over_an_unpolled_timeout() {
+    let (client, shop) = FakeService::client();
+    let order = order();
+    let mut call = pin!(client.orders().create(&order));
+    poll_once(&mut call).await;
+    sleep(Duration::from_secs(3600)).await;
+    let created = call.await.unwrap();
+    assert_eq!((created.meta().attempts, shop.created()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_unpolled_past_its_timeout_is_not_sent() {
+    let shop = FakeService::default();
+    let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
+    let client = client.transport(shop.clone()).build().unwrap();
+    let (number, order) = (number(), order());
+    client.tracking().get(&number).await.unwrap();
+    let mut call = pin!(client.orders().create(&order));
+    let mut before = client.tracking().get(&number).into_future();
+    poll_once(&mut before).await;
+    poll_once(&mut call).await;
+    sleep(Duration::from_secs(3600)).await;
+    let error = call.await.unwrap_err();
+    assert_eq!(error.stop_reason(), Some(StopReason::Deadline));
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Timeout, 0));
+    assert!(!error.may_have_executed() && shop.created() == 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn orders_are_sent_while_their_results_are_not_read() {
+    let (client, shop) = FakeService::client();
+    let mut creations = client.orders().create_many(orders("alone", 20)).concurrency(5);
+    creations.next().await.unwrap().1.unwrap();
+    sleep(Duration::from_secs(3600)).await;
+    assert!((5..=6).contains(&shop.created()), "no more than may be unread: {}", shop.created());
+    let rest: Vec<_> = creations.collect().await;
+    assert!(rest.len() == 19 && rest.iter().all(|(_, created)| created.is_ok()));
+    assert_eq!(shop.created(), 20);
+}
+
+#[test]
+fn outside_a_runtime_every_order_is_an_error() {
+    let (client, shop) = FakeService::client();
+    let mut creations = client.orders().create_many(orders("nowhere", 2));
+    for place in 0..2 {
+        let (at, created) = creations.next().now_or_never().unwrap().unwrap();
+        let error = created.unwrap_err();
+        assert_eq!((at, error.kind()), (place, ErrorKind::Config));
+        assert!(error.to_string().contains("tokio") && error.idempotency_key().is_some());
+        assert!(!error.may_have_executed());
+    }
+    assert!(creations.next().now_or_never().unwrap().is_none());
+    assert_eq!(shop.created(), 0);
+}

@@ -1,0 +1,174 @@
+//! The age of an idempotency key while clocks are set back, set forward, or stand still during a suspend.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use parcelo::{
+    Client, ErrorKind, IdempotencyKey, Retry, Timeouts, calls::StopReason, model::KeyState,
+    transport::Phase,
+};
+
+use crate::scripted_transport::{ScriptedTransport, Step, answer, key, order};
+
+const NOON: &str = "2026-01-10T12:00:00Z";
+
+/// The machine's wall clock, which a test can set.
+#[derive(Debug, Clone)]
+struct TestWallClock(Arc<Mutex<DateTime<Utc>>>);
+
+impl TestWallClock {
+    fn set(&self, by: TimeDelta) {
+        *self.0.lock().unwrap() += by;
+    }
+}
+
+/// Returns a client on such a machine, which tries once.
+fn client_on_machine(
+    steps: impl IntoIterator<Item = Step>,
+) -> (Client, TestWallClock, ScriptedTransport) {
+    let script = ScriptedTransport::client(steps).1;
+    let wall = TestWallClock(Arc::new(Mutex::new(NOON.parse().unwrap())));
+    let read = wall.clone();
+    let client = Client::builder(key()).transport(script.clone()).retry(Retry::none());
+    let client = client.wall_clock(move || *read.0.lock().unwrap()).build().unwrap();
+    (client, wall, script)
+}
+
+fn is_expired(client: &Client, order: &parcelo::OrderRequest) -> impl Future<Output = bool> {
+    let (client, order) = (client.clone(), order.clone());
+    async move { client.orders().create(&order).await.unwrap_err().kind() == ErrorKind::KeyExpired }
+}
+
+fn lost_answer() -> Step {
+    Step::Fail(Phase::MaybeSent)
+}
+
+fn answer_with_date(date: &str) -> Step {
+    answer(503, "").with("date", date).with("x-request-id", "req_1")
+}
+
+const TODAY: &str = "Sat, 10 Jan 2026 12:00:00 GMT";
+const TOMORROW: &str = "Sun, 11 Jan 2026 13:00:00 GMT";
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_slept_a_day_sends_no_expired_key() {
+    // The runtime's clock stands still during suspend.
+    let (client, wall, script) = client_on_machine([lost_answer()]);
+    let order = order();
+    assert!(!is_expired(&client, &order).await);
+    wall.set(TimeDelta::hours(23));
+    assert!(!is_expired(&client, &order).await);
+    wall.set(TimeDelta::hours(1));
+    assert!(is_expired(&client, &order).await);
+    assert_eq!(script.sent_requests().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wall_clock_set_back_makes_no_key_younger() {
+    let (client, wall, _) = client_on_machine([lost_answer()]);
+    let order = order();
+    assert!(!is_expired(&client, &order).await);
+    tokio::time::advance(Duration::from_secs(25 * 3600)).await;
+    wall.set(TimeDelta::days(-365));
+    assert!(is_expired(&client, &order).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn dates_of_the_service_show_time_that_both_clocks_missed() {
+    // The first answer came before the key was sent, or answers it.
+    for steps in [
+        vec![answer_with_date(TODAY), lost_answer(), answer_with_date(TOMORROW)],
+        vec![answer_with_date(TODAY), answer_with_date(TOMORROW)],
+    ] {
+        let (client, _, script) = client_on_machine(steps.clone());
+        let (order, before) = (order(), steps.len() == 3);
+        if before {
+            client.health().await.unwrap_err();
+        }
+        assert!(!is_expired(&client, &order).await);
+        client.health().await.unwrap_err();
+        assert!(is_expired(&client, &order).await, "{steps:?}");
+        assert_eq!(script.sent_requests().len(), steps.len());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dates_of_proxies_and_dates_going_back_are_ignored() {
+    let anonymous = answer(503, "").with("date", TOMORROW);
+    // Proxies add request ids too.
+    let proxy = anonymous.clone().with("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
+    for odd in [
+        anonymous,
+        proxy,
+        answer_with_date("garbage"),
+        answer_with_date("Sat, 10 Jan 1976 12:00:00 GMT"),
+    ] {
+        let (client, wall, _) = client_on_machine([answer_with_date(TODAY), odd.clone()]);
+        let order = order();
+        assert!(!is_expired(&client, &order).await);
+        client.health().await.unwrap_err();
+        assert!(!is_expired(&client, &order).await, "{odd:?}");
+        wall.set(TimeDelta::hours(24));
+        assert!(is_expired(&client, &order).await, "they take nothing away: {odd:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_machine_makes_no_second_attempt() {
+    let (client, wall, script) = client_on_machine([answer(503, "").with("retry-after", "20")]);
+    let client = client.with_retry(Retry::standard());
+    let order = order();
+    let sleeps = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        wall.set(TimeDelta::hours(25));
+    };
+    let (error, ()) = tokio::join!(client.orders().create(&order), sleeps);
+    let error = error.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Server, 1));
+    assert_eq!(error.stop_reason(), Some(StopReason::KeyExpired));
+    assert_eq!(script.sent_requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_is_not_sent_after_a_suspend_in_the_queue() {
+    let full = answer(503, "")
+        .with("x-request-id", "req_1")
+        .with("x-ratelimit-limit", "100")
+        .with("x-ratelimit-remaining", "0")
+        .with("x-ratelimit-reset", "1768057501");
+    let (client, wall, script) = client_on_machine([full]);
+    let order = order();
+    assert!(!is_expired(&client, &order).await);
+    let sleeps = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        wall.set(TimeDelta::hours(25));
+    };
+    let patient = client.with_timeouts(Timeouts::default());
+    let (is_expired, ()) = tokio::join!(is_expired(&patient, &order), sleeps);
+    assert!(is_expired && script.sent_requests().len() == 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_process_uses_wall_time_and_dates_of_the_service() {
+    let (client, _, _) = client_on_machine([answer_with_date(TODAY)]);
+    let first = order();
+    assert!(!is_expired(&client, &first).await);
+    let state = serde_json::to_string(&first.idempotency_key.state()).unwrap();
+    let resumed = || {
+        let state: KeyState = serde_json::from_str(&state).unwrap();
+        let mut order = order();
+        order.idempotency_key =
+            IdempotencyKey::parse(first.idempotency_key.as_str()).unwrap().with_state(&state);
+        order
+    };
+    let (client, _, script) = client_on_machine([answer_with_date(TOMORROW)]);
+    client.health().await.unwrap_err();
+    assert!(is_expired(&client, &resumed()).await, "by the service's dates");
+    let (client, late, _) = client_on_machine([lost_answer()]);
+    late.set(TimeDelta::hours(24));
+    assert!(is_expired(&client, &resumed()).await, "by the wall clock");
+    assert_eq!(script.sent_requests().len(), 1);
+}

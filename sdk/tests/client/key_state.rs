@@ -1,0 +1,174 @@
+//! The state of an idempotency key: it follows the key into every request, and to disk with a saved request.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use parcelo::{
+    Awb, Client, Error, ErrorKind, IdempotencyKey, ManifestRequest, OrderRequest, ReprintRequest,
+    Retry, VoidManyRequest, VoidRequest,
+    model::{KeyState, Saved},
+    transport::Phase,
+};
+use serde_json::json;
+
+use crate::scripted_transport::{ScriptedTransport, Step, key as api_key, number, order};
+
+/// Returns a client that gets no answer, and tries once.
+fn client_without_answers() -> (Client, ScriptedTransport) {
+    let (client, script) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent)]);
+    (client.with_retry(Retry::none()), script)
+}
+
+fn built_order(key: IdempotencyKey) -> OrderRequest {
+    let order = order();
+    let receiver = order.receiver.with_national_id(parcelo::IdType::Cedula, "1714307103");
+    OrderRequest::builder()
+        .idempotency_key(key)
+        .sender(order.sender.with_full_name("Ana Ruiz"))
+        .receiver(receiver)
+        .weight_kg("1.5".parse().unwrap())
+        .declared_value("19.99".parse().unwrap())
+        .build()
+        .unwrap()
+}
+
+fn manifest(key: IdempotencyKey) -> ManifestRequest {
+    ManifestRequest::new(key, Awb::parse("17612345675").unwrap(), &[number()])
+}
+
+/// Sends a write whose request is made from the key.
+async fn send(client: &Client, way: usize, key: IdempotencyKey) -> Error {
+    let (orders, numbers) = (client.orders(), [number()]);
+    match way {
+        0 => orders.create(&built_order(key)).await.unwrap_err(),
+        1 => orders.create(&order().with_idempotency_key(key)).await.unwrap_err(),
+        2 => orders.void(&VoidRequest::new(key, &numbers)).await.unwrap_err(),
+        3 => orders.void_many(&VoidManyRequest::new(&key, &numbers)).await.unwrap_err(),
+        4 => client.manifests().submit(&manifest(key)).await.unwrap_err(),
+        5 => client.labels().reprint(&number(), &ReprintRequest::new(key)).await.unwrap_err(),
+        _ => orders.create_many([built_order(key)]).next().await.unwrap().1.unwrap_err(),
+    }
+}
+
+const WRITE_KINDS: std::ops::Range<usize> = 0..7;
+
+#[tokio::test(start_paused = true)]
+async fn a_request_shares_the_state_of_its_key() {
+    for way in WRITE_KINDS {
+        let (client, _) = client_without_answers();
+        let key = IdempotencyKey::random();
+        send(&client, way, key.clone()).await;
+        assert!(key.may_have_executed() && key.first_sent().is_some(), "way {way}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_key_is_sent_in_no_request() {
+    for way in WRITE_KINDS {
+        let (client, script) = client_without_answers();
+        let state = KeyState::sent_at(DateTime::UNIX_EPOCH);
+        let error = send(&client, way, IdempotencyKey::random().with_state(&state)).await;
+        assert_eq!(
+            (error.kind(), script.sent_requests().len()),
+            (ErrorKind::KeyExpired, 0),
+            "way {way}"
+        );
+    }
+}
+
+#[cfg(feature = "blocking")]
+#[test]
+fn a_blocking_client_shares_the_state_of_a_key() {
+    let script = ScriptedTransport::client([Step::Fail(Phase::MaybeSent)]).1;
+    let client = Client::builder(api_key()).transport(script).retry(Retry::none());
+    let client = client.build_blocking().unwrap();
+    let keys: [_; 3] = std::array::from_fn(|_| IdempotencyKey::random());
+    let orders = keys.clone().map(built_order);
+    client.orders().create(&orders[0]).unwrap_err();
+    client.orders().create_many([orders[1].clone()]).next().unwrap().1.unwrap_err();
+    let many = VoidManyRequest::new(&keys[2], &[number()]);
+    client.orders().void_many(&many).unwrap_err();
+    assert_eq!(keys.map(|key| key.may_have_executed()), [true; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_is_updated_by_each_part_of_a_void_of_many() {
+    let (client, _) = client_without_answers();
+    let key = IdempotencyKey::random();
+    let numbers: Vec<_> = (0..150)
+        .map(|i| parcelo::TrackingNumber::parse(&format!("SB-NUMBER-{i:04}")).unwrap())
+        .collect();
+    let first = VoidManyRequest::new(&key, &numbers);
+    client.orders().void(&first.requests()[1]).await.unwrap_err();
+    let parts = |it: &VoidManyRequest| {
+        let may = it.requests().iter().map(|part| part.idempotency_key.may_have_executed());
+        may.collect::<Vec<_>>()
+    };
+    assert_eq!(parts(&first), [false, true], "a part does not learn from another");
+    assert!(key.may_have_executed());
+    assert_eq!(parts(&VoidManyRequest::new(&key, &numbers)), [true, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_saved_request_is_restored_with_the_state_of_its_key() {
+    let now: DateTime<Utc> = "2026-01-10T15:05:00Z".parse().unwrap();
+    let script = client_without_answers().1;
+    let client = Client::builder(api_key()).transport(script.clone()).retry(Retry::none());
+    let client = client.wall_clock(move || now).build().unwrap();
+    let labels = client.labels();
+    let key = IdempotencyKey::random;
+    for (hours, expired) in [(1, false), (25, true)] {
+        let at = now - TimeDelta::hours(hours);
+        let many = save_and_restore(&VoidManyRequest::new(&key(), &[number()]), at);
+        let errors = [
+            client.orders().create(&save_and_restore(&order(), at)).await.unwrap_err(),
+            client
+                .orders()
+                .void(&save_and_restore(&VoidRequest::new(key(), &[]), at))
+                .await
+                .unwrap_err(),
+            client.orders().void_many(&many).await.unwrap_err(),
+            client.manifests().submit(&save_and_restore(&manifest(key()), at)).await.unwrap_err(),
+            labels
+                .reprint(&number(), &save_and_restore(&ReprintRequest::new(key()), at))
+                .await
+                .unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.kind() == ErrorKind::KeyExpired, expired, "{error:?}");
+            let key = error.idempotency_key().unwrap();
+            assert!(error.may_have_executed());
+            assert_eq!(key.first_sent(), Some(at));
+        }
+    }
+    assert_eq!(script.sent_requests().len(), 5);
+}
+
+/// Returns a request as the next process reads it, after this one was about to send it at this time.
+fn save_and_restore<R>(request: &R, at: DateTime<Utc>) -> R
+where
+    R: parcelo::model::KeyedRequest + serde::Serialize + serde::de::DeserializeOwned,
+{
+    let line = serde_json::to_string(&Saved::new(request, at)).unwrap();
+    serde_json::from_str::<Saved<R>>(&line).unwrap().restore()
+}
+
+#[test]
+fn a_damaged_key_state_is_an_error() {
+    let at: DateTime<Utc> = "2026-01-10T15:05:00Z".parse().unwrap();
+    let whole = serde_json::to_value(Saved::new(&order(), at)).unwrap();
+    for damaged in [json!({}), json!({"firstSent": at}), json!(null)] {
+        let saved = json!([damaged, whole[1]]);
+        assert!(serde_json::from_value::<Saved<OrderRequest>>(saved).is_err(), "{damaged}");
+    }
+    assert!(serde_json::from_value::<Saved<OrderRequest>>(whole).is_ok());
+}
+
+#[test]
+fn saving_a_request_again_makes_its_key_no_younger() {
+    let at: DateTime<Utc> = "2026-01-10T15:05:00Z".parse().unwrap();
+    let old = order().with_idempotency_key(IdempotencyKey::random().first_sent_at(at));
+    let restored = save_and_restore(&old, at + TimeDelta::hours(9));
+    assert_eq!(restored.idempotency_key.first_sent(), Some(at));
+    let fresh = order();
+    save_and_restore(&fresh, at);
+    assert_eq!(fresh.idempotency_key.first_sent(), None, "saving is not sending");
+}

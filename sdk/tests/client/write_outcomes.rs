@@ -1,0 +1,376 @@
+//! Errors that say whether a write may have been executed. A server on raw sockets, which knows the requests that
+//! arrived whole, checks what they say.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use parcelo::{
+    Client, Error, ErrorKind, IdempotencyKey, Language, OrderRequest, RateLimit, Retry, Timeouts,
+    model::KeyState, transport::Phase,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
+
+use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, order, refusal};
+
+/// The fate of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ConnectionEnd {
+    /// The connection is closed at once.
+    Closed,
+    /// A piece of the request is read, then the connection is closed.
+    Cut,
+    /// The whole request is read, then the connection is closed.
+    Unanswered,
+    /// The whole request is read, and no answer follows.
+    Silence,
+    /// The whole request is read, and these bytes are sent.
+    Bytes(&'static str),
+    /// The whole request is read, and answered.
+    Answer(u16, AnswerKind),
+}
+
+/// The body of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum AnswerKind {
+    Code(&'static str),
+    Fault(&'static str),
+    Body(&'static str),
+}
+
+impl AnswerKind {
+    pub(crate) fn body(self) -> String {
+        match self {
+            Self::Code(code) => refusal(code),
+            Self::Body(body) => body.to_owned(),
+            Self::Fault(field) => format!(
+                r#"{{"success":false,"error":{{"code":"VALIDATION_FAILED","message":"No.",
+                "details":{{"errors":[{{"field":"{field}","message":"No."}}]}}}}}}"#
+            ),
+        }
+    }
+}
+
+/// The conclusion that an end allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExpectedOutcome {
+    /// No conclusion.
+    None,
+    /// This request was not executed.
+    Refused,
+    /// Neither this request nor an earlier one was executed.
+    Settled,
+}
+
+pub(crate) fn all_ends() -> Vec<(ConnectionEnd, ExpectedOutcome)> {
+    use AnswerKind::{Body, Code, Fault};
+    use ConnectionEnd::{Answer, Bytes, Closed, Cut, Silence, Unanswered};
+    use ExpectedOutcome::{None, Refused, Settled};
+    let mut all_ends = vec![
+        (Closed, None),
+        (Cut, None),
+        (Unanswered, None),
+        (Silence, None),
+        (Bytes("220 smtp.example ESMTP\r\n"), None),
+        (Bytes("HTTP/1.1 201 Created\r\ncontent-le"), None),
+        (Bytes("HTTP/1.1 201 Created\r\ncontent-length: 99\r\n\r\n{"), None),
+        (
+            Bytes("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h\r\n\r\n"),
+            None,
+        ),
+        (
+            Answer(
+                201,
+                Body(r#"{"success":false,"error":{"code":"INTERNAL_ERROR","message":"no"}}"#),
+            ),
+            None,
+        ),
+        (Answer(201, Body("")), None),
+        (Answer(200, Body("<html>")), None),
+        (Answer(400, Fault("receiver.phone")), Settled),
+        (Answer(400, Fault("body")), Refused),
+        (Answer(409, Code("PARCEL_DUPLICATE_TRACKING")), Settled),
+        (Answer(409, Code("IDEMPOTENCY_CONFLICT")), Settled),
+        (Answer(409, Code("IDEMPOTENCY_IN_PROGRESS")), None),
+        (Answer(401, Code("AUTH_INVALID_API_KEY")), Refused),
+        (Answer(403, Code("AUTH_IP_NOT_ALLOWED")), Refused),
+        (Answer(404, Code("NOT_FOUND")), Refused),
+        (Answer(429, Code("RATE_LIMIT_EXCEEDED")), Refused),
+    ];
+    all_ends.extend([302, 307, 400, 404, 422].map(|status| (Answer(status, Body("")), Refused)));
+    // It may have been IDEMPOTENCY_IN_PROGRESS.
+    all_ends.push((Answer(409, Body("")), None));
+    all_ends.extend(
+        [303, 399, 408, 419, 499, 500, 501, 503, 599, 799]
+            .map(|status| (Answer(status, Body("")), None)),
+    );
+    all_ends
+}
+
+/// Longer than any test takes.
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A server that reads one request after the other.
+#[derive(Debug)]
+struct RecordingServer {
+    client: Client,
+    next: Arc<Mutex<ConnectionEnd>>,
+    arrived: Arc<AtomicBool>,
+    _tasks: tokio::task::JoinSet<()>,
+}
+
+impl RecordingServer {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let (next, arrived) = (Arc::new(Mutex::new(ConnectionEnd::Closed)), Arc::default());
+        let mut tasks = tokio::task::JoinSet::new();
+        let (all_ends, whole) = (Arc::clone(&next), Arc::clone(&arrived));
+        tasks.spawn(async move {
+            let mut silent = Vec::new();
+            loop {
+                let mut socket = listener.accept().await.unwrap().0;
+                let end = *all_ends.lock().unwrap();
+                serve_request(&mut socket, end, &whole).await;
+                if matches!(end, ConnectionEnd::Silence) {
+                    silent.push(socket);
+                    // Nothing else happens, so time goes on to the end of the attempt.
+                    tokio::time::pause();
+                }
+            }
+        });
+        let client = Client::builder(key()).base_url(&address).unwrap().retry(Retry::none());
+        let timeouts = Timeouts::default().total(HOUR).attempt(HOUR).connect(HOUR);
+        let client = client.timeouts(timeouts).rate_limit(RateLimit::off()).build().unwrap();
+        Self { client, next, arrived, _tasks: tasks }
+    }
+
+    /// Makes a call that meets an end. Returns the error, and whether the request arrived whole.
+    async fn call(&self, order: &OrderRequest, end: ConnectionEnd) -> (Error, bool) {
+        *self.next.lock().unwrap() = end;
+        self.arrived.store(false, Ordering::SeqCst);
+        let error = self.client.orders().create(order).await.unwrap_err();
+        if matches!(end, ConnectionEnd::Silence) {
+            tokio::time::resume();
+        }
+        (error, self.arrived.load(Ordering::SeqCst))
+    }
+}
+
+async fn serve_request(socket: &mut TcpStream, end: ConnectionEnd, whole: &AtomicBool) {
+    let length = match end {
+        ConnectionEnd::Closed => return,
+        ConnectionEnd::Cut => 20,
+        _ => usize::MAX,
+    };
+    if !read(socket, length).await {
+        return;
+    }
+    whole.store(true, Ordering::SeqCst);
+    let text = match end {
+        ConnectionEnd::Closed
+        | ConnectionEnd::Cut
+        | ConnectionEnd::Unanswered
+        | ConnectionEnd::Silence => return,
+        ConnectionEnd::Bytes(text) => text.to_owned(),
+        ConnectionEnd::Answer(status, answered) => {
+            let body = answered.body();
+            let length = body.len();
+            format!(
+                "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            )
+        }
+    };
+    // A client that has gone by now reads no answer.
+    let _ = socket.write_all(text.as_bytes()).await;
+    let _ = socket.shutdown().await;
+}
+
+/// Returns whether the request is there whole, within this many bytes.
+async fn read(socket: &mut TcpStream, limit: usize) -> bool {
+    let mut request = Vec::new();
+    loop {
+        let mut buffer = [0; 4096];
+        let room = buffer.len().min(limit - request.len().min(limit));
+        let Ok(length @ 1..) = socket.read(&mut buffer[..room]).await else { return false };
+        request.extend_from_slice(&buffer[..length]);
+        let text = String::from_utf8_lossy(&request);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let head = head.to_lowercase();
+            let length = head.split_once("content-length: ").unwrap().1;
+            let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
+            if body.len() >= length {
+                return true;
+            }
+        }
+    }
+}
+
+/// Checks that the text of an error agrees with `may_have_executed`.
+fn assert_says_if_executed(error: &Error) {
+    let texts = [error.to_string(), error.message(Language::En), error.message(Language::Es)];
+    let may = error.may_have_executed();
+    assert_eq!(texts[0].contains("may have been executed"), may, "{texts:?}");
+    let own = error.body().is_none_or(|body| body.message.is_empty());
+    if own {
+        assert_eq!(texts[1].contains("may have been executed"), may, "{texts:?}");
+        assert_eq!(texts[2].contains("Es posible que"), may, "{texts:?}");
+    }
+    assert!(!may || !texts.concat().contains("nothing was sent"), "{texts:?}");
+}
+
+#[tokio::test]
+async fn not_executed_is_claimed_only_if_it_is_certain() {
+    let judge = RecordingServer::start().await;
+    for (first, proof) in all_ends() {
+        for (later, later_proof) in all_ends() {
+            for resumed in [false, true] {
+                let mut order = order();
+                // The judge's knowledge, and the client's.
+                let (mut possible, mut doubtful) = (false, false);
+                for (end, proof) in [(first, proof), (later, later_proof)] {
+                    let (error, arrived) = judge.call(&order, end).await;
+                    possible |= arrived && proof == ExpectedOutcome::None;
+                    possible &= proof != ExpectedOutcome::Settled;
+                    doubtful = (doubtful || proof == ExpectedOutcome::None)
+                        && proof != ExpectedOutcome::Settled;
+                    let may = error.may_have_executed();
+                    let case = format!("{first:?}, {later:?}, resumed {resumed}: {error:?}");
+                    assert!(may || !possible, "it can have been executed: {case}");
+                    assert_eq!(may, doubtful, "{case}");
+                    assert_eq!(order.idempotency_key.may_have_executed(), may, "{case}");
+                    assert_says_if_executed(&error);
+                    if resumed {
+                        order.idempotency_key = resume(&order.idempotency_key);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns the key as the next process restores it.
+fn resume(key: &IdempotencyKey) -> IdempotencyKey {
+    let (text, state) = (key.to_string(), serde_json::to_string(&key.state()).unwrap());
+    let state: KeyState = serde_json::from_str(&state).unwrap();
+    IdempotencyKey::parse(&text).unwrap().with_state(&state)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unsent_call_does_not_settle_an_earlier_doubt() {
+    for phase in [Phase::NotSent, Phase::Untrusted] {
+        let steps = [Step::Fail(phase), Step::Fail(Phase::MaybeSent), Step::Fail(phase)];
+        let (client, _) = ScriptedTransport::client(steps);
+        let (order, client) = (order(), client.with_retry(Retry::none()));
+        let error = client.orders().create(&order).await.unwrap_err();
+        assert!(!error.may_have_executed() && error.to_string().contains("nothing was sent"));
+        assert_eq!(order.idempotency_key.first_sent(), None, "its 24 hours have not begun");
+        for _ in 0..2 {
+            let error = client.orders().create(&order.clone()).await.unwrap_err();
+            assert!(error.may_have_executed() && error.idempotency_key().is_some());
+            assert_says_if_executed(&error);
+        }
+        assert!(order.idempotency_key.first_sent().is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_earlier_attempt_of_the_same_call_stays_in_doubt() {
+    let validation = r#"{"success":false,"error":{"code":"VALIDATION_FAILED","message":"No.",
+        "details":{"errors":[{"field":"receiver.phone","message":"No."}]}}}"#;
+    let table = [
+        (answer(401, refusal("AUTH_INVALID_API_KEY")), true),
+        (answer(429, "").with("retry-after", "100"), true),
+        (Step::Fail(Phase::Untrusted), true),
+        (answer(400, ""), true),
+        (answer(400, validation), false),
+        (answer(409, refusal("PARCEL_DUPLICATE_TRACKING")), false),
+        (answer(409, refusal("IDEMPOTENCY_CONFLICT")), false),
+    ];
+    for (last, expected) in table {
+        let (client, script) =
+            ScriptedTransport::client([Step::Fail(Phase::Timeout), last.clone()]);
+        let error = client.orders().create(&order()).await.unwrap_err();
+        assert_eq!(
+            (error.may_have_executed(), script.sent_requests().len()),
+            (expected, 2),
+            "{last:?}"
+        );
+        assert_says_if_executed(&error);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_executed_write_stays_executed_for_every_clone() {
+    let (client, _) = ScriptedTransport::client([answer(201, CREATED), Step::Hang]);
+    let (order, client) = (order(), client.with_retry(Retry::none()));
+    client.orders().create(&order).await.unwrap();
+    let settled = order.idempotency_key.state();
+    let error = client.orders().create(&order.clone()).await.unwrap_err();
+    assert!(error.may_have_executed());
+    assert_eq!(order.idempotency_key.state(), settled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_request_with_the_key_does_not_settle_the_first() {
+    let refused = answer(409, refusal("PARCEL_DUPLICATE_TRACKING"));
+    let (client, _) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent), refused]);
+    let (first, client) = (order(), client.with_retry(Retry::none()));
+    client.orders().create(&first).await.unwrap_err();
+    let changed = first.clone().with_external_order_id("1001");
+    assert!(client.orders().create(&changed).await.unwrap_err().may_have_executed());
+    assert!(!client.orders().create(&first).await.unwrap_err().may_have_executed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_conflict_says_whether_the_request_was_its_own() {
+    let lost = || Some(Step::Fail(Phase::MaybeSent));
+    let table = [
+        (lost(), "1002", true, "the order was corrected, and the first version shipped"),
+        (lost(), "1001", false, "the same order cannot conflict with itself"),
+        (Some(answer(201, CREATED)), "1002", true, "the first version shipped"),
+        (None, "1001", false, "it was never sent, as far as this process knows"),
+    ];
+    for (before, id, expected, case) in table {
+        let conflict = answer(409, refusal("IDEMPOTENCY_CONFLICT"));
+        let (client, _) = ScriptedTransport::client(before.clone().into_iter().chain([conflict]));
+        let (client, first) = (client.with_retry(Retry::none()), order());
+        if before.is_some() {
+            let _ = client.orders().create(&first.clone().with_external_order_id("1001")).await;
+        }
+        let error = client.orders().create(&first.with_external_order_id(id)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::KeyReused, "{case}");
+        assert_eq!(error.may_have_executed(), expected, "{case}");
+        assert_eq!(error.idempotency_key().unwrap().may_have_executed(), expected, "{case}");
+        assert_says_if_executed(&error);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_dropped_in_flight_leaves_its_key_in_doubt() {
+    let (client, script) = ScriptedTransport::client([Step::Hang, Step::Fail(Phase::NotSent)]);
+    let order = order();
+    let moment = Duration::from_secs(1);
+    tokio::time::timeout(moment, client.orders().create(&order)).await.unwrap_err();
+    assert!(order.idempotency_key.may_have_executed() && script.sent_requests().len() == 1);
+    let error = client.orders().create(&order).await.unwrap_err();
+    assert!(error.may_have_executed());
+
+    let (client, _) = ScriptedTransport::client([Step::Hang]);
+    let keys: Vec<_> =
+        (0..3).map(|row| IdempotencyKey::derive("dropped", &row.to_string())).collect();
+    let orders = keys.clone().into_iter();
+    let orders = orders.map(|key| order.clone().with_idempotency_key(key));
+    let mut creations = client.orders().create_many(orders).concurrency(2);
+    tokio::time::timeout(moment, creations.next()).await.unwrap_err();
+    drop(creations);
+    let may = keys.iter().map(IdempotencyKey::may_have_executed).collect::<Vec<_>>();
+    assert_eq!(may, [true, true, false]);
+}

@@ -1,0 +1,319 @@
+//! Tests that two servers on one database keep the promises of one server, even when their clocks differ by a second.
+
+use std::{collections::HashSet, sync::Arc};
+
+use futures_util::future::join_all;
+use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+use super::{
+    Answer, Caller, CredentialIssuer, KeyedRequest, NewKeyRequest, Service, tests::settings,
+};
+use crate::{
+    clock::{ManualClock, Millis},
+    domain::{
+        Countries, Refusal,
+        audit::{Actor, BY},
+        sample,
+    },
+    ids::Ids,
+    store::{CutStore, Store, run_sql, test_database, two_servers},
+    waiting::until,
+};
+
+/// Midnight.
+const DAY: Millis = Millis(20_460 * Millis::DAY);
+
+/// Two servers on one database, each with its own clock.
+struct TwoServers {
+    services: [Arc<Service>; 2],
+    clocks: [Arc<ManualClock>; 2],
+    caller: Caller,
+}
+
+impl TwoServers {
+    /// Starts both with clocks that show `now`. Returns `None` if PostgreSQL is not installed.
+    async fn at(now: Millis) -> Option<Self> {
+        let [one, other] = two_servers().await?;
+        let clocks = [0, 1].map(|_| Arc::new(ManualClock::at(now)));
+        let settings = settings();
+        let ids = Arc::new(Ids::seeded(1));
+        let issuer =
+            CredentialIssuer { store: &one, secrets: &settings.secrets, ids: &ids, by: BY.clone() };
+        let (_, key) = issuer.issue_api_key(key_request(), now).await.unwrap();
+        let other_ids = Arc::new(Ids::seeded(2));
+        let services = [
+            Arc::new(Service::new(one, clocks[0].clone(), ids, settings.clone())),
+            Arc::new(Service::new(other, clocks[1].clone(), other_ids, settings)),
+        ];
+        Some(Self { services, clocks, caller: Caller { key: Arc::new(key) } })
+    }
+
+    /// Sets the clocks to `now`, the second server's `ahead` milliseconds later.
+    fn set(&self, now: Millis, ahead: i64) {
+        self.clocks[0].set(now);
+        self.clocks[1].set(now.plus(ahead));
+    }
+
+    async fn create(&self, server: usize, order: &Value) -> Answer {
+        self.services[server].create_order(&self.caller, order, None).await.unwrap()
+    }
+
+    /// Sends the same order 64 times at once, to both servers in turn.
+    async fn create_64(&self, order: &Value) -> Vec<Answer> {
+        let barrier = Arc::new(Barrier::new(64));
+        let tasks = (0..64).map(|place| {
+            let (service, barrier) = (Arc::clone(&self.services[place % 2]), Arc::clone(&barrier));
+            let (caller, order) = (self.caller.clone(), order.clone());
+            tokio::spawn(async move {
+                barrier.wait().await;
+                service.create_order(&caller, &order, None).await.unwrap()
+            })
+        });
+        let tasks: Vec<_> = tasks.collect();
+        join_all(tasks).await.into_iter().map(Result::unwrap).collect()
+    }
+
+    async fn parcels(&self) -> usize {
+        self.services[0].store().creations().await.unwrap().len()
+    }
+}
+
+/// Returns a request for an unrestricted sandbox key.
+fn key_request() -> NewKeyRequest {
+    NewKeyRequest {
+        account: "default".to_owned(),
+        environment: Environment::Sandbox,
+        name: "Test".to_owned(),
+        countries: Countries::All,
+        ip_list: Vec::new(),
+        rate_limit: None,
+    }
+}
+
+/// Returns an order with an idempotency key. The tracking number is generated unless one is given.
+fn order(key: &str, number: Option<&str>) -> Value {
+    let mut order = sample::order();
+    order["idempotencyKey"] = json!(key);
+    order["trackingNumber"] = json!(number);
+    order
+}
+
+fn created(answers: &[Answer]) -> usize {
+    answers.iter().filter(|answer| matches!(answer, Answer::Created(_))).count()
+}
+
+fn bodies(answers: &[Answer]) -> HashSet<Vec<u8>> {
+    let body = |answer: &Answer| match answer {
+        Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body) => body.clone(),
+    };
+    answers.iter().map(body).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_at_midnight_makes_one_parcel_on_two_servers() {
+    let Some(two) = TwoServers::at(DAY).await else { return };
+    // One server is still in the old day, the other in the new one.
+    two.set(DAY.plus(-500), 1_000);
+    for round in 0..5 {
+        let answers = two.create_64(&order(&format!("midnight-key-{round}"), None)).await;
+        assert_eq!((created(&answers), bodies(&answers).len()), (1, 1), "{round}");
+    }
+    assert_eq!(two.parcels().await, 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_after_24_hours_makes_one_new_parcel() {
+    let Some(two) = TwoServers::at(DAY).await else { return };
+    for round in 0..5 {
+        let order = order(&format!("day-long-key-{round}"), None);
+        let first_seen = DAY.plus(round * 3 * Millis::DAY);
+        two.set(first_seen, 0);
+        let first = two.create(0, &order).await;
+        // For one server the key is 24 hours old, for the other not yet.
+        two.set(first_seen.plus(Millis::DAY - 500), 1_000);
+        let answers = two.create_64(&order).await;
+        assert_eq!(created(&answers), 1, "{round}");
+        let all = bodies(&answers);
+        let first = bodies(&[first]);
+        assert!(all.difference(&first).count() == 1, "{round}: the old answer or the new one");
+        two.set(first_seen.plus(Millis::DAY + 500), 0);
+        let later = two.create_64(&order).await;
+        assert_eq!(created(&later), 0);
+        assert_eq!(bodies(&later), &all - &first, "{round}: only the new one from then on");
+    }
+    assert_eq!(two.parcels().await, 10);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_in_doubt_is_repeated_only_where_that_is_safe() {
+    let Some(cut) = CutStore::open().await else { return };
+    let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
+    let secrets = &settings.secrets;
+    let issuer = CredentialIssuer { store: &cut.store, secrets, ids: &ids, by: BY.clone() };
+    let (_, key) = issuer.issue_api_key(key_request(), DAY).await.unwrap();
+    let caller = Caller { key: Arc::new(key) };
+    let clock = Arc::new(ManualClock::at(DAY));
+    let service = Service::new(cut.store.clone(), clock, ids.clone(), settings.clone());
+    let refused = |refusal: Refusal| (refusal.code, refusal.retry_after);
+    let order = order("a-key-in-doubt", Some("SB-STUCK-0001"));
+    cut.cut_next_commit();
+    let answer = service.create_order(&caller, &order, None).await.map(drop).map_err(refused);
+    assert_eq!(answer, Err((ErrorCode::IdempotencyInProgress, Some(1))));
+    let again = service.create_order(&caller, &order, None).await.unwrap();
+    assert!(matches!(again, Answer::Replayed(_)), "the first request was committed");
+    // A reprint without a key cannot be repeated: each one makes another version.
+    cut.cut_next_commit();
+    let tenant = caller.tenant();
+    let refusal = service.reprint_parcel(tenant, "SB-STUCK-0001").await.unwrap_err();
+    assert!(refusal.text(Language::En).contains("look up what it was to change"));
+    assert_eq!(refused(refusal), (ErrorCode::InternalError, None));
+    // A manifest can be repeated without a key: each air waybill has one.
+    let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-STUCK-0001"] });
+    let submit = || {
+        let request = KeyedRequest { body: &manifest, header_key: None, request_id: "req_1" };
+        service.submit_manifest(&caller, request)
+    };
+    cut.cut_next_commit();
+    let answer = submit().await.map(drop).map_err(refused);
+    assert_eq!(answer, Err((ErrorCode::ServiceUnavailable, Some(1))));
+    assert!(matches!(submit().await, Ok(Answer::Done(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_revoked_after_a_failover_lost_its_last_write() {
+    let Some(address) = test_database() else { return };
+    let store = Store::connect(address.clone(), [9; 32]).await.unwrap();
+    let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
+    let service = Service::new(store, Arc::new(ManualClock::at(DAY)), ids, settings);
+    let (key, record) =
+        service.issuer(Actor::Server).issue_api_key(key_request(), DAY).await.unwrap();
+    let knows =
+        async || service.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
+    assert!(knows().await);
+    // The standby that took over lacks the last write of a key, and gives its number to the next one.
+    run_sql(
+        &address,
+        "UPDATE api_keys SET changed = changed - 1; SELECT pg_terminate_backend(pid) \
+         FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    );
+    let revoke = async || service.revoke_key(&record.id, Actor::Server).await.is_ok();
+    until("it is revoked", revoke).await;
+    until("it opens nothing", async || !knows().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_key_is_forgotten_while_clocks_disagree() {
+    let Some(address) = test_database() else { return };
+    let store = Store::connect(address, [9; 32]).await.unwrap();
+    let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
+    let clock = Arc::new(ManualClock::at(DAY));
+    let service = Service::new(store.clone(), clock.clone(), ids, settings);
+    let (_, key) = service.issuer(Actor::Server).issue_api_key(key_request(), DAY).await.unwrap();
+    let caller = Caller { key: Arc::new(key) };
+    let order = order("a-key-of-a-day", None);
+    service.create_order(&caller, &order, None).await.unwrap();
+    // The clock of the database's machine jumps by 25 hours, and the server follows it.
+    let jump = 25 * Millis::HOUR;
+    let shared = store.shared_clock().unwrap();
+    let machine = shared.machine();
+    shared.record_measurement(machine, machine.wall.plus(jump), machine);
+    clock.set(DAY.plus(jump));
+    service.purge().await;
+    let again = service.create_order(&caller, &order, None).await.unwrap();
+    assert!(matches!(again, Answer::Replayed(_)), "one of the two clocks is wrong");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tickers_of_two_servers_take_each_step_once() {
+    let Some(two) = TwoServers::at(DAY).await else { return };
+    let number = |place: usize| format!("SB-SUCCESS-{place:04}");
+    let orders: Vec<_> = (0..300)
+        .map(|place| order(&format!("order-of-parcel-{place}"), Some(&number(place))))
+        .collect();
+    join_all(orders.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    for minutes in [5, 10, 15, 20] {
+        two.set(DAY.plus(minutes * Millis::MINUTE + 1_000), -1_000);
+        let [one, other] = &two.services;
+        let fired = tokio::join!(one.take_due_steps(), other.take_due_steps());
+        let all: Vec<_> = [fired.0.unwrap(), fired.1.unwrap()].concat();
+        let parcels: HashSet<_> = all.iter().map(|one| one.tracking_number.as_str()).collect();
+        assert_eq!((all.len(), parcels.len()), (300, 300), "after {minutes} minutes");
+    }
+    let store = two.services[1].store();
+    for place in 0..300 {
+        let number = TrackingNumber::parse(&number(place)).unwrap();
+        let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
+        let events = store.events(&parcel).await.unwrap();
+        let sequences: Vec<_> = events.iter().map(|event| event.sequence).collect();
+        assert_eq!(sequences, [1, 2, 3, 4, 5, 6], "{number}: each step has one event");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn legacy_uses_of_two_servers_are_added_up() {
+    let Some(two) = TwoServers::at(DAY).await else { return };
+    let next_day = DAY.plus(Millis::DAY);
+    for _ in 0..20 {
+        for (service, requests) in two.services.iter().zip([3, 4]) {
+            (0..requests).for_each(|_| service.count_legacy_use(&two.caller, DAY));
+            service.count_legacy_use(&two.caller, next_day);
+        }
+        let kept = join_all(two.services.iter().map(|service| service.save_legacy_uses())).await;
+        kept.into_iter().for_each(Result::unwrap);
+    }
+    let uses = two.services[0].store().legacy_uses().await.unwrap();
+    let requests: Vec<_> = uses.iter().map(|day| day.requests).collect();
+    assert_eq!(requests, [40, 140], "the latest day first");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn purges_of_two_servers_at_once_delete_everything_once() {
+    let Some(two) = TwoServers::at(DAY).await else { return };
+    let orders: Vec<_> =
+        (0..450).map(|place| order(&format!("order-of-parcel-{place}"), None)).collect();
+    join_all(orders.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    two.set(DAY.plus(31 * Millis::DAY), 1_000);
+    let young = order("order-of-today", None);
+    two.create(0, &young).await;
+    let [one, other] = &two.services;
+    let mut deleted = (0, 0);
+    // A purge ends when the other server has taken its page; the next call continues.
+    until("all are deleted", async || {
+        let both = tokio::join!(one.purge_sandboxes(), other.purge_sandboxes());
+        for purged in [both.0.unwrap(), both.1.unwrap()] {
+            deleted = (deleted.0 + purged.parcels, deleted.1 + purged.idempotency_keys);
+        }
+        deleted.0 >= 450 && deleted.1 >= 450
+    })
+    .await;
+    assert_eq!(deleted, (450, 450));
+    assert_eq!(two.parcels().await, 1, "today's parcel");
+    let counted = one.store().activity(two.caller.tenant(), 0).await.unwrap();
+    assert_eq!(counted.iter().map(|day| day.parcels).sum::<u64>(), 1, "and counted once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_by_two_servers_spares_later_orders() {
+    let Some(two) = TwoServers::at(DAY).await else { return };
+    let number = |place: usize| format!("SB-RESET-{place:05}");
+    let orders = |key: &str| -> Vec<_> {
+        (0..300).map(|place| order(&format!("{key}-{place}"), Some(&number(place)))).collect()
+    };
+    let before = orders("before-the-reset");
+    join_all(before.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    let [one, other] = &two.services;
+    assert_eq!(one.reset_sandbox(&two.caller).await.unwrap().deleted.parcels, 300);
+    assert_eq!(two.parcels().await, 0);
+    // The other server finds the reset unfinished and erases too, while it takes orders with the same numbers.
+    other.store().resume_resets().await.unwrap();
+    let after = orders("after-the-reset");
+    let answers =
+        join_all(after.iter().enumerate().map(|(place, order)| two.create(place % 2, order))).await;
+    assert_eq!(created(&answers), 300);
+    other.store().resume_resets().await.unwrap();
+    assert_eq!(two.parcels().await, 300);
+    let counted = other.store().activity(two.caller.tenant(), 0).await.unwrap();
+    assert_eq!(counted.iter().map(|day| day.parcels).sum::<u64>(), 300);
+}

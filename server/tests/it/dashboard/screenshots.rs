@@ -1,0 +1,275 @@
+//! The dashboard in a real browser: every page at both widths, in both languages, in light and dark. Some screenshots
+//! are kept in docs/.
+
+use std::{fs, path::PathBuf};
+
+use parcelo::{Environment, admin::CarrierKey};
+use parcelo_server::internals::{
+    Actor, AllowedHosts, ApiKeyScope, AttemptResult, CarrierScope, DeliveryError, DeliverySlots,
+    EndpointAnswer, EndpointRequest, MAX_IN_FLIGHT_PER_ENDPOINT, Millis, Tenant,
+};
+use serde_json::json;
+
+use super::service::{NOW, PASSWORD, TestService, disable_webhook_by_410};
+use crate::{
+    browser::{Browser, Window},
+    screenshots::{DOCS, Screenshot},
+};
+
+const PHONE: Window = Window { width: 390, height: 844, dark: false };
+const DESKTOP: Window = Window { width: 1200, height: 860, dark: false };
+
+const TALL_DESKTOP: Window = Window { height: 1040, ..DESKTOP };
+
+/// The pages of someone who is signed in.
+const PAGES: [(&str, &str); 13] = [
+    ("overview", "/dashboard"),
+    ("parcels", "/dashboard/parcels?environment=sandbox"),
+    ("parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001"),
+    ("keys", "/dashboard/keys"),
+    ("new-key", "/dashboard/keys/new"),
+    ("rotate", "KEY/rotate"),
+    ("revoke", "KEY/revoke"),
+    ("webhook", "/dashboard/webhooks/sandbox"),
+    ("webhook-none", "/dashboard/webhooks/production"),
+    ("exceptions", "/dashboard/exceptions"),
+    ("legacy", "/dashboard/legacy"),
+    ("settings", "/dashboard/settings"),
+    ("lost", "/dashboard/nowhere"),
+];
+
+/// The pictures in the documents.
+const DOCS_SCREENSHOTS: [(&str, &str, Window, &str); 5] = [
+    ("dashboard-overview", "/dashboard", DESKTOP, "en"),
+    ("dashboard-parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001", DESKTOP, "en"),
+    ("dashboard-webhook", "/dashboard/webhooks/sandbox", TALL_DESKTOP, "es"),
+    ("dashboard-phone", "/dashboard", PHONE, "es"),
+    ("dashboard-dark", "/dashboard/keys", Window { dark: true, ..PHONE }, "en"),
+];
+
+/// Returns a service with a month of a shop's life.
+async fn service_with_data() -> TestService {
+    let test = TestService::with(|settings| {
+        settings.legacy.sunset = Some(NOW.plus(200 * Millis::DAY));
+    })
+    .await;
+    test.clock.set(NOW.plus(-30 * Millis::DAY));
+    let sandbox = test.key_named("default", Environment::Sandbox, "Tests of the shop").await;
+    let live = test.key_named("default", Environment::Production, "Warehouse Quito").await;
+    let old = test.key_named("default", Environment::Production, "Shop before 2026").await;
+    let carrier = test
+        .service
+        .issuer(Actor::Server)
+        .issue::<CarrierScope>("Andes Cargo".to_owned(), Environment::Production, NOW)
+        .await
+        .unwrap();
+    for day in 0..30_u32 {
+        test.pass(Millis::DAY);
+        let parcels = 2 + (day * 7) % 5 + if day % 7 < 5 { day / 4 } else { 0 };
+        for count in 0..parcels {
+            let journey = ["SUCCESS", "SUCCESS", "SUCCESS", "CUSTOMS", "RTS", "FAIL"]
+                [usize::try_from((day + count) % 6).unwrap()];
+            test.order(&sandbox, &format!("SB-{journey}-{day}0{count:02}")).await;
+            if count % 2 == 0 {
+                let number = format!("EC{day:02}{count:02}WAREHOUSE");
+                test.order(&live, &number).await;
+                push_scans(&test, &carrier.0, &number, day, count).await;
+            }
+        }
+        test.service
+            .count_legacy_use(&old, test.service.now().plus(-i64::from(day % 3) * Millis::DAY));
+    }
+    test.clock.set(NOW.plus(-Millis::HOUR));
+    test.order(&sandbox, "SB-CUSTOMS-3001").await;
+    test.service
+        .store()
+        .revoke_credential::<ApiKeyScope>(
+            &old.key.id,
+            NOW.plus(-Millis::DAY),
+            &Actor::Server.at(NOW),
+        )
+        .await
+        .unwrap();
+    deliveries(&test, sandbox.tenant()).await;
+    test.clock.set(NOW);
+    test.service.take_due_steps().await.unwrap();
+    deliver_due_events(&test).await;
+    test
+}
+
+async fn push_scans(test: &TestService, key: &CarrierKey, number: &str, day: u32, count: u32) {
+    let carrier = test
+        .service
+        .authenticate_carrier(Environment::Production, Some(key.secret()))
+        .await
+        .unwrap();
+    let now = test.service.now();
+    let way: &[&str] = match (29 - day, count % 8) {
+        (_, 6) => &["DELIVERED"],
+        (0..2, _) => &[],
+        (2..5, _) => &["PICKED_UP", "IN_TRANSIT"],
+        (5..8, 4) => &["PICKED_UP", "CUSTOMS_HOLD"],
+        (5..8, _) => &["PICKED_UP", "IN_TRANSIT", "OUT_FOR_DELIVERY"],
+        (_, 4) => &["PICKED_UP", "IN_TRANSIT", "DELIVERY_FAILED"],
+        _ => &["PICKED_UP", "IN_TRANSIT", "OUT_FOR_DELIVERY", "DELIVERED"],
+    };
+    let event = |(place, status): (usize, &&str)| {
+        let at = now.plus(i64::try_from(place).unwrap() * Millis::MINUTE).to_utc();
+        json!({ "eventId": format!("{number}-{place}"), "trackingNumber": number, "status": status,
+            "occurredAt": parcelo::model::time::to_text(at), "location": "Quito, EC", "carrierCode": "SC-40" })
+    };
+    let events: Vec<_> = way.iter().enumerate().map(event).collect();
+    if !events.is_empty() {
+        test.pass(10 * Millis::MINUTE);
+        let result = test.service.push_carrier_events(&carrier, &json!({ "events": events })).await;
+        result.unwrap();
+        test.pass(-10 * Millis::MINUTE);
+    }
+}
+
+/// Sets up a webhook with some deliveries: acknowledged, refused once, and waiting.
+async fn deliveries(test: &TestService, tenant: Tenant) {
+    let allowed_hosts = AllowedHosts::PublicAndLoopback;
+    let url = "https://shop.example/hooks/parcelo".to_owned();
+    let kinds = parcelo_server::internals::Kinds::from_codes(["parcel.created"]).unwrap();
+    let request = EndpointRequest { tenant, url, kinds, allowed_hosts };
+    test.service.endpoints(Actor::Server).set(request, NOW.plus(-9 * Millis::DAY)).await.unwrap();
+    test.service.endpoints(Actor::Server).test(tenant, test.service.now()).await.unwrap();
+    let caller = test.key("default", Environment::Sandbox).await;
+    for number in ["SB-SUCCESS-9001", "SB-SUCCESS-9002"] {
+        test.order(&caller, number).await;
+    }
+    deliver_due_events(test).await;
+}
+
+/// Delivers the due events. Each acknowledged event releases the next one of its parcel.
+async fn deliver_due_events(test: &TestService) {
+    for round in 0.. {
+        let due = test
+            .service
+            .lease_deliveries(&DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT))
+            .await
+            .unwrap();
+        if due.is_empty() {
+            return;
+        }
+        for (place, event) in (0..).zip(due) {
+            let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
+            let answer = match (round, place) {
+                (0, 1) => Err(DeliveryError::TimedOut),
+                _ => Ok(EndpointAnswer {
+                    status: 204,
+                    retry_after: None,
+                    body_prefix: b"taken".to_vec(),
+                }),
+            };
+            let outcome = AttemptResult { at: test.service.now(), millis: 84 + place * 7, answer };
+            test.service.settle_delivery(delivery, outcome).await.unwrap();
+        }
+    }
+}
+
+async fn sign_in(browser: &Browser, test: &TestService) {
+    browser.open(&format!("{}/dashboard/sign-in", test.url)).await;
+    browser.fill("[name=password]", PASSWORD).await;
+    browser.press("main button").await;
+    assert_eq!(browser.current_url().await, format!("{}/dashboard", test.url));
+}
+
+/// Checks that every field has a label, every button and link a name, and every page one first heading.
+async fn assert_named(browser: &Browser, what: &str) {
+    let script = "const bare=[...document.querySelectorAll('input:not([type=hidden]),select,textarea')]\
+        .filter(x=>!x.labels.length).concat([...document.querySelectorAll('a,button')]\
+        .filter(x=>!(x.textContent.trim()||x.getAttribute('aria-label'))));\
+        return bare.map(x=>x.outerHTML).join('\\n')+(document.querySelectorAll('h1').length==1?'':'h1')";
+    assert_eq!(browser.run_script(script).await, "", "{what} has something without a name");
+}
+
+/// `PARCELO_PICTURES` names a folder for pictures of everything; `PARCELO_BLESS=1` keeps those of the documents.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
+async fn every_page_fits_at_every_width_language_and_theme() {
+    let test = service_with_data().await;
+    let browser = Browser::start().await;
+    let folder = std::env::var_os("PARCELO_PICTURES").map(PathBuf::from);
+    for language in ["en", "es"] {
+        browser.open(&format!("{}/dashboard/sign-in?lang={language}", test.url)).await;
+        for window in [PHONE, DESKTOP] {
+            browser.resize(window).await;
+            browser.assert_fits("sign-in").await;
+            assert_named(&browser, "sign-in").await;
+            save_screenshot(
+                folder.as_ref(),
+                &format!("sign-in-{language}-{}", window.width),
+                &browser,
+            )
+            .await;
+        }
+    }
+    sign_in(&browser, &test).await;
+    let key = test.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].id.clone();
+    for (name, path) in PAGES {
+        let path = path.replace("KEY", &format!("/dashboard/keys/{key}"));
+        let join = if path.contains('?') { '&' } else { '?' };
+        for language in ["en", "es"] {
+            for window in
+                [PHONE, Window { dark: true, ..PHONE }, DESKTOP, Window { dark: true, ..DESKTOP }]
+            {
+                browser.resize(window).await;
+                browser.open(&format!("{}{path}{join}lang={language}", test.url)).await;
+                let what = format!(
+                    "{name}-{language}-{}{}",
+                    window.width,
+                    if window.dark { "-dark" } else { "" }
+                );
+                browser.assert_fits(&what).await;
+                assert_named(&browser, &what).await;
+                save_screenshot(folder.as_ref(), &what, &browser).await;
+            }
+        }
+    }
+    for (name, path, window, language) in DOCS_SCREENSHOTS {
+        browser.resize(window).await;
+        let join = if path.contains('?') { '&' } else { '?' };
+        browser.open(&format!("{}{path}{join}lang={language}", test.url)).await;
+        let picture = Screenshot::from_png(&browser.screenshot().await);
+        assert!(picture.colours() > 40, "{name} is drawn with its style sheet");
+        if std::env::var_os("PARCELO_BLESS").is_some() {
+            picture.save(&format!("{DOCS}/{name}.png"));
+        }
+    }
+    disable_webhook_by_410(
+        &test,
+        Tenant { environment: Environment::Production, ..tenant_of(&test).await },
+    )
+    .await;
+    for language in ["en", "es"] {
+        for window in [PHONE, DESKTOP, Window { dark: true, ..DESKTOP }] {
+            browser.resize(window).await;
+            browser.open(&format!("{}/dashboard?lang={language}", test.url)).await;
+            let dark = if window.dark { "-dark" } else { "" };
+            let what = format!("overview-off-{language}-{}{dark}", window.width);
+            browser.assert_fits(&what).await;
+            assert_named(&browser, &what).await;
+            save_screenshot(folder.as_ref(), &what, &browser).await;
+        }
+    }
+}
+
+async fn tenant_of(test: &TestService) -> Tenant {
+    test.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].scope.tenant
+}
+
+async fn save_screenshot(folder: Option<&PathBuf>, name: &str, browser: &Browser) {
+    if let Some(folder) = folder {
+        fs::write(folder.join(format!("{name}.png")), browser.screenshot().await).unwrap();
+    }
+}
+
+#[test]
+fn the_dashboard_screenshots_in_docs_are_small() {
+    for (name, ..) in DOCS_SCREENSHOTS {
+        let bytes = fs::metadata(format!("{DOCS}/{name}.png")).unwrap().len();
+        assert!(bytes <= 60 * 1024, "{name} has {bytes} bytes");
+    }
+}

@@ -1,0 +1,138 @@
+//! The guide on `/docs/`: its commands run in order in one shell, and their output is the one that the guide shows.
+
+use std::{io::Write, process::Command, time::Duration};
+
+use parcelo_server::mock::{Clock, MockServer};
+use serde_json::Value;
+
+use crate::api::{Api, order_with_number};
+
+/// The time of the guide's answers.
+const NOW: &str = "2026-01-10T15:05:00Z";
+/// The same time in the shell, where it makes the tracking number.
+const DATE: &str = "date() { echo 1768057500; }\n";
+/// The separator between the outputs of two commands.
+const SEPARATOR: char = '\u{1e}';
+
+/// A block of code: its class, and its text as a reader copies it.
+struct Block {
+    class: String,
+    text: String,
+}
+
+async fn server() -> MockServer {
+    crate::embedded::builder().clock(Clock::frozen(NOW)).start().await
+}
+
+fn blocks(page: &str) -> Vec<Block> {
+    let blocks = page.split("<pre><code class=\"").skip(1);
+    let block = |rest: &str| {
+        let (class, rest) = rest.split_once("\">").unwrap();
+        let (text, _) = rest.split_once("</code></pre>").unwrap();
+        let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", "\"");
+        Block { class: class.to_owned(), text: text.replace("&amp;", "&") }
+    };
+    blocks.map(block).collect()
+}
+
+/// Returns the output of each command, run as the guide's reader does.
+async fn run(commands: &[&str], server: &MockServer) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = tempfile::NamedTempFile::new().unwrap();
+    write!(script, "set -euo pipefail\n{DATE}").unwrap();
+    for command in commands {
+        write!(script, "{command}\nprintf '{SEPARATOR}'\n").unwrap();
+    }
+    let mut shell = Command::new("bash");
+    shell.arg(script.path()).current_dir(folder.path());
+    shell
+        .env("PARCELO_BASE_URL", server.url())
+        .env("PARCELO_API_KEY", server.key().issue().secret());
+    let output = tokio::task::spawn_blocking(move || shell.output().unwrap()).await.unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    let label = std::fs::read(folder.path().join("label.pdf")).unwrap();
+    assert!(label.starts_with(b"%PDF"));
+    assert_eq!(std::fs::read(folder.path().join("labels.pdf")).unwrap(), label);
+    printed.split(SEPARATOR).map(|part| part.trim().to_owned()).collect()
+}
+
+/// Returns `true` if an answer equals the shown one member by member, where `…` stands for values that differ each
+/// time.
+fn matches_shown(shown: &Value, real: &Value) -> bool {
+    match (shown, real) {
+        (Value::Object(shown), Value::Object(real)) => {
+            let is_same = |(name, shown)| real.get(name).is_some_and(|it| matches_shown(shown, it));
+            shown.len() == real.len() && shown.iter().all(is_same)
+        }
+        (Value::Array(shown), Value::Array(real)) => {
+            shown.len() == real.len() && shown.iter().zip(real).all(|(a, b)| matches_shown(a, b))
+        }
+        (Value::String(shown), Value::String(real)) => {
+            let mut rest = real.as_str();
+            let mut parts = shown.split('…');
+            let starts = parts.next().is_some_and(|part| {
+                rest = rest.strip_prefix(part).unwrap_or("");
+                real.starts_with(part)
+            });
+            let follows = |part: &str| {
+                let found = rest.find(part);
+                rest = found.map_or("", |at| &rest[at + part.len()..]);
+                found.is_some()
+            };
+            starts && parts.all(follows) && (shown.ends_with('…') || rest.is_empty())
+        }
+        (shown, real) => shown == real,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_of_the_guide_gets_the_answer_shown() {
+    let server = server().await;
+    let page = Api::new(server.url()).get("/docs/").await.text();
+    let blocks = blocks(&page);
+    let is_command = |block: &&Block| block.class == "shell";
+    let commands: Vec<_> = blocks.iter().filter(is_command).map(|it| it.text.as_str()).collect();
+    assert!(commands.len() >= 10, "{commands:?}");
+    let mut printed = run(&commands, &server).await.into_iter();
+    let mut last = String::new();
+    for Block { class, text } in &blocks {
+        match class.as_str() {
+            "shell" => last = printed.next().unwrap(),
+            "answer" => {
+                let [shown, real] =
+                    [text, &last].map(|it| serde_json::from_str::<Value>(it).unwrap());
+                assert!(matches_shown(&shown, &real), "shown {shown:#}\nreal {real:#}");
+            }
+            "output" => assert_eq!(text, &last),
+            "event" | "rust" => {}
+            other => panic!("a block of class {other}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_webhook_in_the_guide_is_the_one_that_is_sent() {
+    let server = server().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    let inbox = server.webhook_inbox().start().await;
+    api.create_parcel(&order_with_number("guide-0001", "SB-SUCCESS-1001")).await;
+    server.clock().advance(Duration::from_secs(5 * 60)).await;
+    let page = api.get("/docs/").await.text();
+    let blocks = blocks(&page);
+    let shown = &blocks.iter().find(|block| block.class == "event").unwrap().text;
+    let shown: Value = serde_json::from_str(shown).unwrap();
+    let sent = inbox.deliveries();
+    let sent: Vec<_> =
+        sent.iter().map(|it| serde_json::from_slice::<Value>(&it.body).unwrap()).collect();
+    assert!(sent.iter().any(|real| matches_shown(&shown, real)), "{sent:#?}");
+}
+
+#[tokio::test]
+async fn the_guide_is_in_the_language_of_its_reader() {
+    let server = server().await;
+    let api = Api::new(server.url());
+    let first = |page: String| page.split("<html lang=\"").nth(1).unwrap()[..2].to_owned();
+    assert_eq!(first(api.get("/docs/").await.text()), "en");
+    assert_eq!(first(api.get("/docs/?lang=es").await.text()), "es");
+}

@@ -1,0 +1,140 @@
+//! Two hundred independent mock servers in one process, as a large test suite would start them.
+
+use std::{sync::Arc, time::Duration};
+
+use chrono::{DateTime, Utc};
+use parcelo::{Operation, ParcelStatus, TrackingNumber};
+use parcelo_server::internals::SCENARIOS;
+use parcelo_server::mock::{Clock, MockServer};
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use tokio::{sync::Barrier, task::JoinSet};
+
+use crate::api::{Api, order, order_with_number, send, try_send};
+
+const SERVERS: usize = 200;
+
+/// Returns minutes that differ for each server.
+fn minutes(place: usize) -> i64 {
+    i64::try_from(place).unwrap()
+}
+
+fn start_time(place: usize) -> DateTime<Utc> {
+    let first: DateTime<Utc> = "2026-01-05T08:00:00Z".parse().unwrap();
+    first + chrono::Duration::minutes(minutes(place))
+}
+
+async fn server(place: usize) -> MockServer {
+    let clock = Clock::frozen(&start_time(place).to_rfc3339());
+    let seed = u64::try_from(place).unwrap();
+    crate::embedded::in_memory("two hundred servers would need 1,400 connections")
+        .clock(clock)
+        .seed(seed)
+        .verify_on_drop()
+        .start()
+        .await
+}
+
+/// Returns the minutes from the creation to each step of the journey that falls due within `within`.
+fn due_steps(journey: usize, within: i64) -> Vec<i64> {
+    let steps = SCENARIOS[journey].steps.iter().map(|(minutes, _)| *minutes);
+    steps.filter(|minutes| *minutes <= within).collect()
+}
+
+#[tokio::test]
+#[ignore = "long: `.ci/prove proofs` runs it"]
+async fn two_hundred_servers_share_neither_data_nor_time() {
+    let http = Api::new("");
+    let mut servers = Vec::new();
+    for place in 0..SERVERS {
+        let server = server(place).await;
+        let api = http.at(server.url(), &server.key().issue());
+        servers.push((server, api));
+    }
+    for (_, api) in &servers {
+        assert_eq!(
+            api.create(&order_with_number("order-0001", "SB-SUCCESS-0001")).await.status,
+            201
+        );
+    }
+    for (place, (server, _)) in servers.iter().enumerate() {
+        let within = minutes(place) % 25;
+        let fired = server.clock().advance(Duration::from_secs(within.unsigned_abs() * 60)).await;
+        let after: Vec<_> = fired
+            .iter()
+            .map(|fired| (fired.at.to_utc() - start_time(place)).num_minutes())
+            .collect();
+        assert_eq!(after, due_steps(0, within), "server {place}");
+    }
+    for (place, (server, api)) in servers.iter().enumerate() {
+        let now = start_time(place) + chrono::Duration::minutes(minutes(place) % 25);
+        assert_eq!(server.clock().now(), now, "server {place}");
+        let path = "/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true";
+        let history = api.get(path).await.json()["history"].as_array().unwrap().len();
+        assert_eq!(history, 2 + due_steps(0, minutes(place) % 25).len(), "server {place}");
+        let total = api.get(Operation::ListParcels.path()).await.json()["meta"]["total"].clone();
+        assert_eq!(total, 1, "server {place}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[ignore = "long: `.ci/prove proofs` runs it"]
+async fn two_hundred_parallel_tests_do_not_affect_each_other() {
+    let (http, all_there) = (Api::new(""), Arc::new(Barrier::new(SERVERS)));
+    let mut tests = JoinSet::new();
+    for place in 0..SERVERS {
+        tests.spawn(stateful_test(place, http.clone(), Arc::clone(&all_there)));
+    }
+    while let Some(test) = tests.join_next().await {
+        test.unwrap();
+    }
+}
+
+fn request(api: &Api, operation: Operation, body: &Value) -> RequestBuilder {
+    let request = api.request("POST", operation.path()).header("content-type", "application/json");
+    request.body(body.to_string())
+}
+
+/// Uses a server as a suite does: an answer is lost, time passes, parcels move, and everything is undone.
+async fn stateful_test(place: usize, http: Api, all_there: Arc<Barrier>) {
+    let server = server(place).await;
+    let api = http.at(server.url(), &server.key().issue());
+    server.faults().on(Operation::CreateOrder).nth(1).after_commit().reset_connection();
+    all_there.wait().await;
+    let first = request(&api, Operation::CreateOrder, &order("order-0001"));
+    try_send(first).await.expect_err("the answer is lost");
+    let repeated = api.create(&order("order-0001")).await;
+    assert_eq!(repeated.status, 200, "server {place}: {}", repeated.text());
+    let plain = repeated.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
+    let journey = place % SCENARIOS.len();
+    let travels = format!("{}0001", SCENARIOS[journey].prefix);
+    api.create_parcel(&order_with_number("order-0002", &travels)).await;
+    let before = server.snapshot().await;
+    let moved = advance_and_check(place, &server, &api, &plain).await;
+    server.restore(&before).await;
+    assert_eq!(server.clock().now(), start_time(place));
+    assert_eq!(advance_and_check(place, &server, &api, &plain).await, moved, "server {place}");
+    server.requests().of(Operation::CreateOrder).assert_count(3);
+    server.assert_exactly_once();
+}
+
+/// Lets time pass, delivers one parcel, and returns the list after that.
+async fn advance_and_check(place: usize, server: &MockServer, api: &Api, plain: &str) -> Vec<u8> {
+    let within = minutes(place) % 80;
+    let fired = server.clock().advance(Duration::from_secs(within.unsigned_abs() * 60)).await;
+    assert_eq!(fired.len(), due_steps(place % SCENARIOS.len(), within).len(), "server {place}");
+    let number = TrackingNumber::parse(plain).unwrap();
+    let way = server.put_status(&number, ParcelStatus::Delivered).await.unwrap();
+    assert_eq!(way.len(), 2);
+    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": [plain] });
+    assert_eq!(
+        send(request(api, Operation::VoidOrders, &void)).await.status,
+        409,
+        "server {place}"
+    );
+    let list = api.get(Operation::ListParcels.path()).await;
+    assert_eq!(list.json()["meta"]["total"], 2, "server {place}: {}", list.text());
+    let mut list = list.json();
+    list["meta"]["requestId"].take();
+    list.to_string().into_bytes()
+}

@@ -1,0 +1,158 @@
+//! The tracking page in a real browser, with screenshots for docs/.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap, HashSet},
+    fs,
+    io::{BufWriter, Cursor},
+    time::Duration,
+};
+
+use parcelo_server::mock::{Clock, MockServer};
+use serde_json::json;
+
+use crate::{
+    api::{Api, order_with_number, with},
+    browser::{Browser, Window},
+};
+
+pub(crate) const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+
+/// A page in a window.
+struct PageView {
+    name: &'static str,
+    path: &'static str,
+    window: Window,
+}
+
+const PHONE: Window = Window { width: 390, height: 1050, dark: false };
+const DESKTOP: Window = Window { width: 1200, height: 760, dark: false };
+
+const PAGE_VIEWS: &[PageView] = &[
+    PageView::new("tracking-phone-en", "track/SB-SUCCESS-1001?lang=en", PHONE),
+    PageView::new(
+        "tracking-phone-es",
+        "track/SB-CUSTOMS-1001?lang=es",
+        Window { height: 1330, ..PHONE },
+    ),
+    PageView::new("tracking-desktop-en", "track/SB-SUCCESS-1001?lang=en", DESKTOP),
+    PageView::new("tracking-desktop-es", "track/SB-CUSTOMS-1001?lang=es", DESKTOP),
+    PageView::new(
+        "tracking-phone-dark",
+        "track/SB-RTS-1001?lang=es",
+        Window { dark: true, ..PHONE },
+    ),
+    PageView::new("tracking-front-door", "?lang=en", Window { height: 700, ..PHONE }),
+    PageView::new("tracking-lost", "track/SB-ABSENT-1001?lang=en", Window { height: 980, ..PHONE }),
+];
+
+impl PageView {
+    const fn new(name: &'static str, path: &'static str, window: Window) -> Self {
+        Self { name, path, window }
+    }
+}
+
+/// Starts a server with parcels in different places on their way.
+async fn server() -> MockServer {
+    let server =
+        crate::embedded::builder().clock(Clock::frozen("2026-01-12T15:20:00Z")).start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    for number in ["SB-SUCCESS-1001", "SB-CUSTOMS-1001", "SB-RTS-1001"] {
+        let order = order_with_number(&format!("order-{number}"), number);
+        api.create_parcel(&with(order, "/receiver/address/city", json!("Quito"))).await;
+    }
+    server.clock().advance(Duration::from_secs(18 * 60)).await;
+    server
+}
+
+/// `PARCELO_BLESS=1` keeps the pictures.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
+async fn a_browser_draws_the_page_at_every_width_and_language() {
+    let server = server().await;
+    let browser = Browser::start().await;
+    for PageView { name, path, window } in PAGE_VIEWS {
+        browser.resize(*window).await;
+        browser.open(&format!("{}/{path}", server.url())).await;
+        browser.assert_fits(name).await;
+        let picture = Screenshot::from_png(&browser.screenshot().await);
+        assert!(picture.colours() > 40, "{name} is drawn with its style sheet");
+        if std::env::var_os("PARCELO_BLESS").is_some() {
+            picture.save(&format!("{DOCS}/{name}.png"));
+        }
+    }
+}
+
+/// A screenshot: rows of pixels of three bytes.
+pub(crate) struct Screenshot {
+    width: u32,
+    rows: Vec<Vec<u8>>,
+}
+
+impl Screenshot {
+    pub(crate) fn from_png(bytes: &[u8]) -> Self {
+        let mut decoder = png::Decoder::new(Cursor::new(bytes));
+        decoder.set_transformations(png::Transformations::STRIP_16);
+        let mut reader = decoder.read_info().unwrap();
+        let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut bytes).unwrap();
+        let dot = info.color_type.samples();
+        let row = |row: &[u8]| row.chunks(dot).flat_map(|dot| dot[..3].to_vec()).collect();
+        let rows = bytes.chunks(info.line_size).map(row).collect();
+        Self { width: info.width, rows }
+    }
+
+    pub(crate) fn colours(&self) -> usize {
+        let dots = self.rows.iter().flat_map(|row| row.chunks(3));
+        dots.collect::<HashSet<_>>().len()
+    }
+
+    /// Writes a small file: the 256 commonest colours are kept, and each other colour becomes the nearest of them.
+    pub(crate) fn save(&self, to: &str) {
+        let palette = self.palette();
+        let mut nearest = HashMap::new();
+        let mut place =
+            |dot: [u8; 3]| *nearest.entry(dot).or_insert_with(|| palette_index(&palette, dot));
+        let places: Vec<u8> = self.pixels().map(&mut place).collect();
+        let file = BufWriter::new(fs::File::create(to).unwrap());
+        let height = u32::try_from(self.rows.len()).unwrap();
+        let mut encoder = png::Encoder::new(file, self.width, height);
+        encoder.set_color(png::ColorType::Indexed);
+        encoder.set_palette(palette.concat());
+        encoder.set_compression(png::Compression::High);
+        // Filters predict gradual changes, which indexes into a palette do not have.
+        encoder.set_filter(png::Filter::NoFilter);
+        let mut writer = encoder.write_header().unwrap();
+        writer.write_image_data(&places).unwrap();
+        writer.finish().unwrap();
+    }
+
+    fn pixels(&self) -> impl Iterator<Item = [u8; 3]> {
+        self.rows.iter().flat_map(|row| row.chunks(3)).map(|dot| [dot[0], dot[1], dot[2]])
+    }
+
+    fn palette(&self) -> Vec<[u8; 3]> {
+        let mut counts = BTreeMap::<_, u32>::new();
+        self.pixels().for_each(|dot| *counts.entry(dot).or_default() += 1);
+        let mut colours: Vec<_> = counts.into_iter().collect();
+        colours.sort_by_key(|(_, count)| Reverse(*count));
+        colours.into_iter().take(256).map(|(dot, _)| dot).collect()
+    }
+}
+
+fn palette_index(palette: &[[u8; 3]], dot: [u8; 3]) -> u8 {
+    let distance = |(_, other): &(usize, &[u8; 3])| -> u32 {
+        other.iter().zip(dot).map(|(one, two)| u32::from(one.abs_diff(two)).pow(2)).sum()
+    };
+    let (place, _) = palette.iter().enumerate().min_by_key(distance).unwrap();
+    u8::try_from(place).unwrap()
+}
+
+/// The screenshots are small, because every reader of the documents loads them.
+#[test]
+fn the_tracking_screenshots_in_docs_are_small() {
+    for shot in PAGE_VIEWS {
+        let bytes = fs::metadata(format!("{DOCS}/{}.png", shot.name)).unwrap().len();
+        assert!(bytes <= 60 * 1024, "{} has {bytes} bytes", shot.name);
+    }
+}

@@ -1,0 +1,113 @@
+//! `doctor`: each fault that it finds, with its remedy and an exit code for scripts.
+
+use serde_json::{Value, json};
+
+use crate::{
+    fake_servers,
+    shop::{RunOutput, Shop, Workdir},
+};
+
+const CHECKS: [&str; 8] =
+    ["profile", "address", "key", "environment", "dns", "service", "clock", "limits"];
+
+fn states(ran: &RunOutput) -> Vec<String> {
+    let checks = ran.json();
+    let checks = checks.as_array().unwrap();
+    let text = |check: &Value, name: &str| check[name].as_str().unwrap().to_owned();
+    assert_eq!(checks.iter().map(|check| text(check, "check")).collect::<Vec<_>>(), CHECKS);
+    checks.iter().map(|check| text(check, "state")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_check_passes_except_a_clock_months_ahead() {
+    let shop = Shop::open().await;
+    let ran = shop.run("doctor -o json");
+    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{ran:?}");
+    let expected = ["ok", "ok", "ok", "ok", "ok", "ok", "warning", "ok"];
+    assert_eq!(states(&ran), expected);
+    assert!(ran.json()[6]["hint"].as_str().unwrap().contains("clock"), "{ran:?}");
+    assert!(ran.json()[6]["detail"].as_str().unwrap().ends_with(" days fast"), "{ran:?}");
+    assert!(ran.json()[7]["detail"].as_str().unwrap().starts_with("100 requests per second, "));
+    assert_eq!(shop.run("doctor -o ndjson").lines().len(), CHECKS.len());
+    let csv = shop.run("doctor -o csv");
+    assert!(csv.text().starts_with("check,state,detail,hint\nprofile,ok,"), "{csv:?}");
+    let people = ["en", "es"].map(|language| {
+        let text = shop.run(&format!("doctor --lang {language}")).text().to_owned();
+        let text = text.replace(shop.server.url(), "http://127.0.0.1:8081");
+        let mut lines: Vec<_> = text.lines().map(str::trim_end).collect();
+        // The machine's clock and the window of the limit do not depend on the test.
+        lines.retain(|line| {
+            !["Clock  ", "Reloj  ", "Limits  ", "Límites  "]
+                .iter()
+                .any(|name| line.starts_with(name))
+        });
+        lines.join("\n") + "\n"
+    });
+    insta::assert_snapshot!("doctor", people.join("---\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_failed_check_sets_the_exit_code() {
+    let shop = Shop::open().await;
+    let (url, secret) = (shop.server.url(), shop.key.secret());
+    let foreign = Shop::open().await.server.key().name("Other").issue();
+    let missing = fake_servers::unused_address();
+    let table = [
+        (secret, "", 2, "ok failed ok skipped skipped skipped skipped skipped"),
+        (secret, "ftp://h", 2, "ok failed ok skipped skipped skipped skipped skipped"),
+        ("", url, 4, "ok ok failed skipped skipped skipped skipped skipped"),
+        ("", "ftp://h", 2, "ok failed failed skipped skipped skipped skipped skipped"),
+        ("nonsense", url, 4, "ok ok failed skipped skipped skipped skipped skipped"),
+        (secret, "https://live.example", 2, "ok ok ok failed skipped skipped skipped skipped"),
+        (secret, "http://nowhere.invalid", 8, "ok ok ok ok failed skipped skipped skipped"),
+        (secret, &*missing, 8, "ok ok ok ok ok failed skipped skipped"),
+        (foreign.secret(), url, 4, "ok ok ok ok ok failed skipped skipped"),
+        (secret, &*url.replace("http:", "https:"), 8, "ok ok ok ok ok failed skipped skipped"),
+    ];
+    for (key, address, code, expected) in table {
+        let dir = Workdir::new(key, address);
+        let ran = dir.run("doctor -o json");
+        assert_eq!((ran.code, &*states(&ran).join(" ")), (code, expected), "{address}: {ran:?}");
+        assert_eq!(ran.error()["code"], json!("DOCTOR"), "{address}");
+        let people = dir.run("doctor --lang es");
+        assert_eq!(people.code, code, "{address}");
+        assert!(people.text().contains("falló"), "{people:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mistyped_key_is_shown_with_its_source() {
+    let shop = Shop::open().await;
+    let typo = shop.key.secret().replace("pk_test_", "pk_test_x");
+    let dir = Workdir::new("", "");
+    let line = format!("config init home --api-key-stdin --base-url {}", shop.server.url());
+    assert_eq!(dir.run_with(&line, &[], &typo).code, 0);
+    let places = [
+        ("doctor -o json", vec![("PARCELO_API_KEY", &*typo)], "", "PARCELO_API_KEY"),
+        ("doctor -o json", vec![], "", "the profile home"),
+        ("doctor -o json --api-key-stdin", vec![], &*typo, "standard input"),
+        ("doctor -o json --api-key-stdin", vec![], "nonsense", "standard input"),
+    ];
+    for (line, variables, input, place) in places {
+        let ran = dir.run_with(line, &variables, input);
+        assert_eq!(ran.code, 4, "{ran:?}");
+        let row = &ran.json()[2];
+        let expected = if input == "nonsense" { "failed" } else { "warning" };
+        assert_eq!((&row["check"], &row["state"]), (&json!("key"), &json!(expected)), "{row}");
+        let detail = row["detail"].as_str().unwrap();
+        assert!(detail.contains("mistyped") || expected == "failed", "{detail}");
+        assert!(detail.contains(place), "{detail}");
+        assert!(!format!("{ran:?}").contains(&typo), "{ran:?}");
+    }
+    let people = dir.run("doctor");
+    let printed = format!("{}{}", people.text(), people.stderr);
+    assert_eq!(printed.matches("looks mistyped").count(), 1, "{printed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_in_the_address_are_never_printed() {
+    let dir = Workdir::new(Shop::open().await.key.secret(), "http://ana:geheim@127.0.0.1:1");
+    let ran = dir.run("doctor -o json");
+    assert_eq!(ran.code, 2);
+    assert!(!format!("{ran:?}").contains("geheim"), "{ran:?}");
+}

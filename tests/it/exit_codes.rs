@@ -1,0 +1,412 @@
+//! Every exit code of the command, and the text that is printed with it.
+
+use std::{fs, process::Stdio, sync::atomic::Ordering};
+
+use serde_json::json;
+
+use crate::{
+    fake_servers,
+    shop::{Shop, Workdir},
+    waiting::LONG,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn health_is_0_and_shows_the_permissions_of_the_key() {
+    let shop = Shop::open().await;
+    let key = shop.server.key().name("Warehouse 1").countries(["EC", "CO"]).issue();
+    let dir = shop.with_key(&key);
+    let ran = dir.run("health");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    insta::assert_snapshot!("health", ran.text());
+    let expected = json!(["EC", "CO"]);
+    assert_eq!(dir.run("health -o json").json()["allowedCountries"], expected);
+    assert_eq!(dir.run("health -o ndjson").lines()[0]["allowedCountries"], expected);
+    let csv = "status,keyName,environment,allowedCountries\nok,Warehouse 1,sandbox,EC CO\n";
+    assert_eq!(dir.run("health -o csv").text(), csv);
+    assert!(shop.run("health").text().contains("all supported countries"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_root_certificates_of_the_machine_are_needed() {
+    let shop = Shop::open().await;
+    let nowhere = [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
+    let ran = shop.dir.run_with("health", &nowhere, "");
+    assert_eq!(ran.code, 0, "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_tls_is_8_with_the_address_to_check() {
+    let shop = Shop::open().await;
+    let plain = shop.server.url().replace("http:", "https:");
+    let ran = shop.dir.run_with("health -o json", &[("PARCELO_BASE_URL", &plain)], "");
+    assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{ran:?}");
+    let hint = ran.error()["hint"].to_string();
+    assert!(hint.contains("address"), "{hint}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_untrusted_certificate_is_8_after_one_attempt_with_a_hint() {
+    let (shop, peer) = (Shop::open().await, fake_servers::start_untrusted_tls().await);
+    let run = |line, variables: &[_]| {
+        let variables = [&[("PARCELO_BASE_URL", &*peer.url)], variables].concat();
+        shop.dir.run_with(line, &variables, "")
+    };
+    let ran = run("health -o json", &[]);
+    assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{ran:?}");
+    let message = ran.error()["message"].to_string();
+    assert!(
+        message.contains("could not prove its identity (TLS); nothing was sent: invalid"),
+        "{message}"
+    );
+    assert!(ran.error()["hint"].to_string().contains("SSL_CERT_FILE"), "{ran:?}");
+    assert_eq!(peer.connections.load(Ordering::Relaxed), 1, "it would not be trusted again either");
+    let people = run("health --lang es", &[]);
+    assert!(people.stderr.contains("El servicio no pudo probar su identidad (TLS)"), "{people:?}");
+
+    fs::write(shop.dir.path("authority.pem"), &peer.authority).unwrap();
+    let authority = shop.dir.path("authority.pem");
+    let trusted = run("health -o json", &[("SSL_CERT_FILE", authority.to_str().unwrap())]);
+    assert_eq!((trusted.code, &trusted.error()["code"]), (4, &json!("AUTH_INVALID_API_KEY")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn plain_http_never_goes_through_a_proxy_of_the_environment() {
+    let shop = Shop::open().await;
+    let proxy = fake_servers::start_answering("200 OK", "{}").await;
+    let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
+    let variables = names.map(|name| (name, &*proxy));
+    let ran = shop.with_key(&shop.key).run_with("health", &variables, "");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    shop.server.requests().assert_count(1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_command_line_is_2() {
+    let shop = Shop::open().await;
+    for line in [
+        "",
+        "order",
+        "trak SB-SUCCESS-0001",
+        "track",
+        "track SB-SUCCESS-0001 --histroy",
+        "order create",
+        "order create missing.json",
+        "order create order.json --format zpl",
+        "health -o yaml",
+        "health --lang fr",
+        "health --base-url ftp://example.com",
+        "health --base-url 127.0.0.1:8081",
+        "health --base-url http://user:secret@127.0.0.1",
+        "order create - --api-key-stdin",
+        "track - --api-key-stdin",
+        "track - -",
+        "order void",
+        "order void SB-SUCCESS-0001 --reason",
+        "manifest submit SB-SUCCESS-0001",
+        "manifest submit --awb 176-12345675",
+        "manifest show",
+        "parcel list --status LOST",
+        "parcel list --country xx",
+        "parcel list --limit 0",
+        "parcel list --limit 101",
+        "parcel list --page 0",
+        "parcel list --all --page 2",
+        "label show",
+        "label show SB-SUCCESS-0001 SB-SUCCESS-0002",
+        "sandbox",
+        "sandbox reset",
+        "sandbox reset --api-key-stdin",
+        "label show SB-SUCCESS-0001 --open",
+        "track SB-SUCCESS-0001 --every 5",
+        "track SB-SUCCESS-0001 --watch --every 0",
+        "api",
+        "api GET",
+        "api GET api/v1/health",
+        "api GET //example.com",
+        "api GET http://example.com/",
+        "api G/T /api/v1/health",
+        "api POST /api/v1/tracking/batch --data missing.json",
+        "config",
+        "config use",
+        "config use unknown",
+        "config init a.b --base-url http://127.0.0.1:1",
+        "config init",
+        "webhook",
+        "webhook listen",
+        "webhook listen --secret whsec_short",
+        "webhook listen --port 65536 --secret whsec_x",
+        "health --profile unknown",
+        "completions",
+        "completions tcsh",
+        "man nonsense",
+        "man order --dir pages",
+        "doctor --dry-run",
+        "config list --dry-run",
+    ] {
+        let ran = shop.run(line);
+        assert_eq!(ran.code, 2, "{line}: {ran:?}");
+        let found = ["hint:", "\"hint\":\""].iter().any(|word| ran.stderr.contains(word));
+        assert!(found || line.contains("missing"), "{line}: {ran:?}");
+        let json = shop.run(&format!("{line} -o json"));
+        assert!(line.contains("-o ") || json.error()["code"].is_string(), "{line}: {json:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn standard_input_is_read_once_for_the_key_or_for_input() {
+    let shop = Shop::open().await;
+    let table = [
+        ("order validate - -", false),
+        ("track - -", false),
+        ("order validate - --api-key-stdin", true),
+        ("track - --api-key-stdin", true),
+    ];
+    for (line, has_key) in table {
+        let ran = shop.run(&format!("{line} -o json"));
+        let error = ran.error();
+        assert_eq!((ran.code, &error["code"]), (2, &json!("USAGE")), "{line}: {ran:?}");
+        for hint in ["hint", "hint_es"].map(|name| error[name].to_string()) {
+            assert_eq!(hint.contains("PARCELO_API_KEY"), has_key, "{line}: {hint}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_address_is_2_and_a_flag_overrides_the_environment() {
+    let shop = Shop::open().await;
+    let nowhere = Workdir::new(shop.key.secret(), "");
+    let ran = nowhere.run("health");
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("PARCELO_BASE_URL"), "{ran:?}");
+    let url = shop.server.url();
+    assert_eq!(nowhere.run(&format!("health --base-url {url}")).code, 0);
+    let dead = fake_servers::unused_address();
+    assert_eq!(shop.run(&format!("health --base-url {dead}")).code, 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_mistyped_or_foreign_key_is_4() {
+    let shop = Shop::open().await;
+    let elsewhere = Shop::open().await.server.key().name("Other").issue();
+    let typo = shop.key.secret().replace("pk_test_", "pk_test_x");
+    let table = [
+        ("", "AUTH_MISSING_API_KEY"),
+        (&*typo, "AUTH_INVALID_API_KEY"),
+        ("nonsense", "AUTH_INVALID_API_KEY"),
+        (elsewhere.secret(), "AUTH_INVALID_API_KEY"),
+    ];
+    for (key, code) in table {
+        let dir = Workdir::new(key, shop.server.url());
+        let warned = dir.run("health").stderr.contains("looks mistyped");
+        assert_eq!(warned, key == typo, "{key}");
+        let ran = dir.run("health -o json");
+        assert_eq!((ran.code, &ran.error()["code"]), (4, &json!(code)), "{ran:?}");
+        assert!(ran.error()["hint"].as_str().unwrap().contains("PARCELO_API_KEY"), "{ran:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_country_that_the_key_may_not_ship_to_is_4() {
+    let shop = Shop::open().await;
+    let dir = shop.with_key(&shop.server.key().countries(["CO"]).issue());
+    let ran = dir.run("order create order.json -o json");
+    assert_eq!((ran.code, &ran.error()["code"]), (4, &json!("AUTH_COUNTRY_NOT_ALLOWED")));
+    assert_eq!(ran.error()["mayHaveExecuted"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_is_never_read_from_an_argument() {
+    let shop = Shop::open().await;
+    let keyless = Workdir::new("", shop.server.url());
+    let secret = shop.key.secret();
+    let ran = keyless.run_with("health --api-key-stdin", &[], &format!("{secret}\n"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(keyless.run("health --api-key-stdin").code, 4);
+    for line in ["health --api-key=", "health ", "track ", "health --key=", "--api-key "] {
+        let ran = shop.run(&format!("{line}{secret}"));
+        assert!(ran.code == 2 || line == "track ", "{line}: {ran:?}");
+    }
+    let found = shop.run(&format!("health --api-key={secret}"));
+    assert!(found.stderr.contains("--api-key-stdin"), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_many_requests_is_7_and_says_how_long_to_wait() {
+    let url = fake_servers::start_answering(
+        "429 Too Many Requests\r\nretry-after: 3600",
+        r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#,
+    )
+    .await;
+    let dir = Workdir::new(Shop::open().await.key.secret(), &url);
+    let ran = dir.run("track SB-SUCCESS-0001");
+    assert_eq!(ran.code, 7, "{ran:?}");
+    assert!(ran.stderr.contains("Wait 3600 s"), "{ran:?}");
+    let json = dir.run("order create order.json -o json");
+    assert_eq!((json.code, &json.error()["retryAfter"]), (7, &json!(3600)));
+    assert_eq!(json.error()["mayHaveExecuted"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreachable_server_is_8_for_reads_and_writes() {
+    let dir = Workdir::new(Shop::open().await.key.secret(), &fake_servers::unused_address());
+    for line in [
+        "health",
+        "track SB-SUCCESS-0001",
+        "track SB-SUCCESS-0001 SB-SUCCESS-0002",
+        "parcel list --all",
+        "parcel show 4711",
+        "manifest show man_1",
+        "label show SB-SUCCESS-0001",
+        "api GET /api/v1/health",
+        "order create order.json",
+        "order void SB-SUCCESS-0001",
+        "label reprint SB-SUCCESS-0001",
+        "manifest submit SB-SUCCESS-0001 --awb 176-12345675",
+        "sandbox reset --yes",
+    ] {
+        let ran = dir.run(&format!("{line} -o json"));
+        assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{line}: {ran:?}");
+        assert_eq!(ran.error()["mayHaveExecuted"], false, "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_read_is_8_and_a_cut_write_9_with_its_key() {
+    let dir = Workdir::new(Shop::open().await.key.secret(), &fake_servers::start_cutting().await);
+    assert_eq!(dir.run("track SB-SUCCESS-0001").code, 8);
+    let people = dir.run("order create order.json --lang es");
+    assert_eq!(people.code, 9, "{people:?}");
+    assert!(people.stderr.contains("clave de idempotencia order-SB-SUCCESS-0001"), "{people:?}");
+    let error = dir.run("order create order.json -o json");
+    assert_eq!(error.code, 9);
+    assert_eq!(error.error()["mayHaveExecuted"], true);
+    assert_eq!(error.error()["idempotencyKey"], "order-SB-SUCCESS-0001");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_interrupted_write_says_how_to_resume_it() {
+    let dir = Workdir::new(Shop::open().await.key.secret(), &fake_servers::start_cutting().await);
+    let table = [
+        ("order void SB-SUCCESS-0001", "--idempotency-key idk-", true),
+        (
+            "order void SB-SUCCESS-0001 --idempotency-key void-0001",
+            "--idempotency-key void-0001,",
+            true,
+        ),
+        ("label reprint SB-SUCCESS-0001", "--idempotency-key idk-", true),
+        ("manifest submit SB-SUCCESS-0001 --awb 176-12345675", "never submitted twice", true),
+        ("sandbox reset --yes", "parcelo parcel list", false),
+        ("api POST /api/v1/orders/create --data order.json", "idempotencyKey", true),
+    ];
+    for (line, remedy, keyed) in table {
+        let ran = dir.run(&format!("{line} -o json"));
+        let error = ran.error();
+        assert_eq!((ran.code, &error["mayHaveExecuted"]), (9, &json!(true)), "{line}: {ran:?}");
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains(remedy), "{line}: {hint}");
+        assert_eq!(error["idempotencyKey"].is_string(), keyed, "{line}");
+        let key = error["idempotencyKey"].as_str().unwrap_or_default();
+        assert!(!remedy.contains("idk") || hint.contains(key), "{line}: {hint}");
+        assert_ne!(error["hint"], error["hint_es"], "{line}");
+    }
+}
+
+/// The network is not to blame for an answer of the service or of another server in its place.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_of_another_service_is_8_with_a_fitting_hint() {
+    let secret = Shop::open().await.key;
+    let table = [
+        ("200 OK", "<html>", "the address is that of the service"),
+        ("302 Found\r\nlocation: /", "", "the address is that of the service"),
+        ("501 No", "", "The service failed"),
+    ];
+    for (head, body, fitting) in table {
+        let dir = Workdir::new(secret.secret(), &fake_servers::start_answering(head, body).await);
+        let ran = dir.run("health -o json");
+        assert_eq!(ran.code, 8, "{head}");
+        let hint = ran.error()["hint"].to_string();
+        assert!(hint.contains(fitting) && !hint.contains("network"), "{head}: {hint}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
+    let key = Shop::open().await.key;
+    for (line, resumed) in [
+        ("order create order.json", "order-SB-SUCCESS-0001"),
+        ("order void SB-SUCCESS-0001 --idempotency-key void-0001", "void-0001"),
+    ] {
+        let (url, taken) = fake_servers::start_silent().await;
+        let dir = Workdir::new(key.secret(), &url);
+        let line = format!("{line} -o json");
+        let child = dir.start(&line, Stdio::piped());
+        tokio::time::timeout(LONG, taken.notified()).await.unwrap();
+        crate::shop::interrupt(&child);
+        let ran = dir.read_output(child.wait_with_output().unwrap(), &line);
+        assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")), "{ran:?}");
+        assert_eq!(ran.error()["idempotencyKey"], resumed);
+        assert!(ran.error()["hint"].as_str().unwrap().contains(resumed), "{ran:?}");
+        assert_eq!(ran.error()["mayHaveExecuted"], true);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let dir = Workdir::new("", "");
+    // Longer than the buffer of the output.
+    let many = vec![crate::shop::order("SB-SUCCESS-0001"); 2000];
+    std::fs::write(dir.path("many.json"), serde_json::to_vec(&many).unwrap()).unwrap();
+    for line in [
+        "order template",
+        "--help",
+        "order validate order.json -o csv",
+        "order validate many.json -o csv",
+        "order validate many.json -o ndjson",
+        "order validate many.json",
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let child = dir.start(line, writer.into());
+        let ran = dir.read_output(child.wait_with_output().unwrap(), line);
+        assert_eq!(ran.code, 0, "{line}: {ran:?}");
+        assert!(!ran.stderr.contains("error"), "{line}: {ran:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_written_are_1() {
+    let dir = Workdir::new("", "");
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let child = dir.start("order template", full.into());
+    let ran = dir.read_output(child.wait_with_output().unwrap(), "order template");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("standard output"), "{ran:?}");
+}
+
+/// The runtime needs more open files than the process may have.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_failed_start_does_not_blame_standard_output() {
+    let secret = "whsec_QUJDREVGR0hJSktMTU5PUFFSU1RVVldY";
+    let line = format!("webhook listen --port 0 --secret {secret}");
+    let ran = Workdir::new("", "").run_limited("ulimit -n 4", &line);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(!ran.stderr.contains("standard output"), "{ran:?}");
+    assert!(ran.stderr.contains("Cannot start"), "{ran:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_that_cannot_be_written_is_1() {
+    let shop = Shop::open().await;
+    shop.run("order create order.json");
+    let line = "track SB-SUCCESS-0001 --watch --every 3600";
+    let full = std::fs::File::create("/dev/full").unwrap();
+    let child = shop.dir.start(line, full.into());
+    let ran = shop.dir.read_output(child.wait_with_output().unwrap(), line);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("standard output"), "{ran:?}");
+}

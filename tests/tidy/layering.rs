@@ -1,0 +1,119 @@
+//! Layering: dependencies between folders that are forbidden, such as from the domain to the store. Imports and paths
+//! are resolved to full names. Test code is exempt.
+
+use super::{assert_none, imports::Crate, sources::is_word};
+
+/// A rule for the files whose path starts with `folder`, except for `except`: they name nothing that starts with one of
+/// `forbidden`.
+struct LayerRule {
+    folder: &'static str,
+    except: &'static [&'static str],
+    forbidden: &'static [&'static [&'static str]],
+}
+
+const fn rule(folder: &'static str, forbidden: &'static [&'static [&'static str]]) -> LayerRule {
+    LayerRule { folder, except: &[], forbidden }
+}
+
+/// The modules that use the service, and that nothing inside it may use.
+const OUTER_MODULES: &[&str] =
+    &["crate::http", "crate::mail", "crate::mock", "crate::process", "crate::webhook"];
+const HTTP_CRATES: &[&str] = &["axum", "hyper", "reqwest"];
+const CLIENT_MODULES: &[&str] = &["crate::client", "crate::blocking", "reqwest", "tokio"];
+const IO_AND_CLOCK: &[&str] =
+    &["std::fs", "tokio", "crate::clock::Clock", "crate::clock::SystemClock"];
+const SOCKETS: &[&str] = &[
+    "std::net::TcpListener",
+    "std::net::TcpStream",
+    "std::net::UdpSocket",
+    "tokio::net::TcpListener",
+    "tokio::net::TcpStream",
+    "tokio::net::UdpSocket",
+];
+
+const LAYER_RULES: &[LayerRule] = &[
+    rule("sdk/src/model/", &[CLIENT_MODULES, &["crate::rules", "crate::webhook"]]),
+    rule("sdk/src/rules/", &[CLIENT_MODULES, &["crate::webhook", "getrandom"]]),
+    rule("sdk/src/webhook/", &[CLIENT_MODULES, &["crate::rules", "getrandom"]]),
+    rule(
+        "server/src/domain/",
+        &[
+            OUTER_MODULES,
+            HTTP_CRATES,
+            IO_AND_CLOCK,
+            &["crate::service", "crate::store", "crate::label"],
+        ],
+    ),
+    rule(
+        "server/src/label/",
+        &[OUTER_MODULES, HTTP_CRATES, IO_AND_CLOCK, &["crate::service", "crate::store"]],
+    ),
+    rule("server/src/store/", &[OUTER_MODULES, HTTP_CRATES, &["crate::service", "crate::label"]]),
+    rule("server/src/service/", &[OUTER_MODULES, HTTP_CRATES]),
+    rule(
+        "server/src/webhook/",
+        &[&[
+            "crate::http",
+            "crate::mock",
+            "crate::process",
+            "crate::store",
+            "crate::label",
+            "axum",
+        ]],
+    ),
+    rule(
+        "server/src/mail/",
+        &[&[
+            "crate::http",
+            "crate::mock",
+            "crate::process",
+            "crate::store",
+            "crate::label",
+            "axum",
+        ]],
+    ),
+    rule(
+        "server/src/http/",
+        &[&["crate::mail", "crate::mock", "crate::process", "crate::webhook", "reqwest"]],
+    ),
+    LayerRule {
+        folder: "server/src/",
+        except: &["server/src/store/"],
+        forbidden: &[&["rusqlite"]],
+    },
+    LayerRule {
+        folder: "server/src/",
+        except: &[
+            "server/src/http/",
+            "server/src/mock/",
+            "server/src/process/serve",
+            "server/src/webhook/",
+        ],
+        forbidden: &[SOCKETS],
+    },
+    LayerRule { folder: "cli/", except: &["cli/commands/listen.rs"], forbidden: &[SOCKETS] },
+];
+
+#[test]
+fn no_folder_uses_a_forbidden_dependency() {
+    let mut faults = Vec::new();
+    for root in ["sdk/src/lib.rs", "cli/main.rs", "server/src/lib.rs"] {
+        for (file, name) in Crate::in_repository(root).names() {
+            let name = name.join("::");
+            let broken = LAYER_RULES.iter().any(|rule| violates(rule, file, &name));
+            faults.extend(broken.then(|| format!("{file}: {name}")));
+        }
+    }
+    assert_none("a folder uses a forbidden dependency", &faults);
+}
+
+fn violates(rule: &LayerRule, file: &str, name: &str) -> bool {
+    file.starts_with(rule.folder)
+        && !rule.except.iter().any(|free| file.starts_with(free))
+        && rule
+            .forbidden
+            .iter()
+            .copied()
+            .flatten()
+            .any(|start| name.strip_prefix(start).is_some_and(|rest| !rest.starts_with(is_word)))
+}

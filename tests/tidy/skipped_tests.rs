@@ -1,0 +1,25 @@
+//! Reports after `cargo test` how many tests passed without running because PostgreSQL is not installed.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what it shares with tests fails by panicking"
+)]
+
+#[path = "../../server/tests/cluster/mod.rs"]
+mod cluster;
+
+use std::fs;
+
+#[expect(clippy::print_stdout, reason = "what this program is for")]
+fn main() {
+    let file = cluster::skipped_tests_file();
+    let Ok(skipped) = fs::read(&file) else { return };
+    println!(
+        "SKIPPED: {} tests passed because PostgreSQL is not installed. With PostgreSQL 15 or later they run; with \
+         PARCELO_POSTGRES_REQUIRED=1 they fail without it.",
+        skipped.len()
+    );
+    // A leftover file would be counted again by a process with the same id.
+    let _removed = fs::remove_file(file);
+}
