@@ -1,14 +1,15 @@
-//! Reads of carrier reports: the events that were accepted, and the events that were refused.
+//! Carrier reports: the events that were accepted, and the events that were refused.
 
 use parcelo::TrackingNumber;
 
 use super::{
     Store, StoreError,
     generations::{current, is_current},
-    sql::{Row, SqlResult, given},
+    sql::{Row, Sql, SqlResult, given},
 };
 use crate::domain::{
-    CarrierException, CarrierReport, CarrierRowId, Scan, State, Tenant, carrier::LoggedException,
+    AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Scan, State, Tenant,
+    carrier::LoggedException,
 };
 
 impl Store {
@@ -50,6 +51,52 @@ impl Store {
         })
         .await
     }
+}
+
+/// Marks an event as accepted. Returns `false` if it was accepted before and its parcel still exists.
+pub(super) async fn see(db: Sql<'_>, event: &AcceptedCarrierEvent) -> SqlResult<bool> {
+    let sql = concat!(
+        "INSERT INTO carrier_events AS old (carrier, event_id, parcel, sequence, code) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (carrier, event_id) DO UPDATE \
+         SET parcel = excluded.parcel, sequence = excluded.sequence, code = excluded.code \
+         WHERE NOT EXISTS (SELECT 1 FROM parcels WHERE id = old.parcel AND ",
+        is_current!("tenant"),
+        ")"
+    );
+    let AcceptedCarrierEvent { carrier, event_id, parcel, sequence, code } = event;
+    let given = given![carrier.0, event_id, *parcel, *sequence, code.as_deref()];
+    Ok(db.execute(sql, given).await? == 1)
+}
+
+/// Logs a refused event of a tenant's present generation. An event that is refused again becomes the latest.
+pub(super) async fn log(
+    db: Sql<'_>,
+    (tenant, exception): (i64, &CarrierException),
+) -> SqlResult<()> {
+    // Nothing is logged for a deleted parcel, because its deletion would have removed this row too.
+    let sql = "INSERT {|OR REPLACE }INTO carrier_exceptions (tenant, carrier, event_id, parcel, \
+         from_state, state, at, location, description, code, refused_at) \
+         SELECT $1, $2, $3, id, $5, $6, $7, $8, $9, $10, $11 FROM parcels \
+         WHERE id = $4 AND tenant = $1{ ON CONFLICT (carrier, event_id) DO UPDATE \
+         SET id = DEFAULT, tenant = excluded.tenant, parcel = excluded.parcel, \
+         from_state = excluded.from_state, state = excluded.state, at = excluded.at, \
+         location = excluded.location, description = excluded.description, code = excluded.code, \
+         refused_at = excluded.refused_at|}";
+    let CarrierException { report, .. } = exception;
+    let given = given![
+        tenant,
+        report.carrier.0,
+        &report.event_id,
+        exception.parcel,
+        exception.from.number(),
+        report.scan.state.number(),
+        report.scan.at,
+        &report.scan.location,
+        report.scan.description.as_deref(),
+        report.code.as_deref(),
+        exception.refused_at
+    ];
+    db.execute(sql, given).await.map(drop)
 }
 
 fn read(row: &Row<'_>) -> SqlResult<LoggedException> {

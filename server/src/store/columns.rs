@@ -40,6 +40,20 @@ pub(super) fn array(numbers: &[i64]) -> String {
     format!("{{{}}}", joined(numbers))
 }
 
+/// Returns the condition that a column has one of the numbers in a parameter, which [`joined`] writes.
+macro_rules! is_among {
+    ($given:literal) => {
+        concat!(
+            "{= ANY (string_to_array(",
+            $given,
+            ", ',')::bigint[])|IN (SELECT value FROM json_each('[' || ",
+            $given,
+            " || ']'))}"
+        )
+    };
+}
+pub(super) use is_among;
+
 pub(super) fn joined(list: &[impl ToString]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }

@@ -294,22 +294,20 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
 /// Ends the leases of an endpoint that is removed or replaced, so that the answers of attempts in progress do not
 /// count. Leased events become due at `due`, or lose their due time if it is `None`.
 async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlResult<()> {
-    let (next, lease_until) = if db.is_postgres() {
-        ("SELECT nextval('lease_numbers')", "lease_until = NULL, ")
-    } else {
-        ("UPDATE leases SET last = last + 1 RETURNING last", "")
-    };
-    let lease: i64 = db.value(next, &[]).await?;
-    let sql = format!(
-        concat!(
-            "UPDATE outbox SET {}leased = FALSE, lease = $3, \
-             due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = ",
-            current!("$1"),
-            " AND leased = TRUE"
-        ),
-        lease_until
+    let lease = next_lease(db).await?;
+    let sql = concat!(
+        "UPDATE outbox SET {lease_until = NULL, |}leased = FALSE, lease = $3, \
+         due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = ",
+        current!("$1"),
+        " AND leased = TRUE"
     );
-    db.execute(&sql, given![tenant.number(), due, lease]).await.map(drop)
+    db.execute(sql, given![tenant.number(), due, lease]).await.map(drop)
+}
+
+/// Issues the number of the next lease.
+pub(super) async fn next_lease(db: Sql<'_>) -> SqlResult<i64> {
+    let next = "{SELECT nextval('lease_numbers')|UPDATE leases SET last = last + 1 RETURNING last}";
+    db.value(next, &[]).await
 }
 
 /// Turns an endpoint off. Returns `true` if it was on. Events in transit stay leased: they may still arrive.

@@ -1,11 +1,15 @@
-//! E-mails: the log, the recipients who opted out, and the counts. Other modules decide which e-mails are worth
-//! sending. Each engine has a separate file that writes e-mails with their change and leases them.
+//! E-mails: leasing them to be sent, the log, the recipients who opted out, and the counts. Other modules decide which
+//! e-mails are worth sending.
+
+use std::collections::HashSet;
 
 use super::{
     Store, StoreError, audit,
     calls::old_rows,
+    columns::{is_among, joined},
+    endpoints::next_lease,
     generations::{current, is_current},
-    sql::{Row, SqlResult, given},
+    sql::{Row, Sql, SqlResult, given},
 };
 use crate::{
     clock::Millis,
@@ -13,8 +17,8 @@ use crate::{
         AccountRowId, ParcelRowId, Tenant,
         audit::{AuditAction, AuditedChange, Author},
         mail::{
-            DisabledMailKinds, LoggedMail, MailDecision, MailKind, MailRecipient, MailStatus,
-            OptOut,
+            DisabledMailKinds, DropReason, LEASE, LoggedMail, MailDecision, MailKind, MailLease,
+            MailRecipient, MailStatus, OptOut,
         },
     },
 };
@@ -45,6 +49,19 @@ impl Store {
             ") ORDER BY due LIMIT 1"
         );
         self.query(async move |db| db.first(sql, &[], |row| row.get(0)).await).await
+    }
+
+    /// Leases up to `max` due e-mails in one commit. No other sender gets them until the lease ends. If several e-mails
+    /// wait for the same recipient of a parcel, only the last is leased; the others are superseded.
+    pub async fn lease_mails(&self, now: Millis, max: usize) -> Result<Vec<MailLease>, StoreError> {
+        // Without ORDER BY, PostgreSQL's planner would expect a match soon, and read the table instead of the index.
+        let is_due = "SELECT coalesce((SELECT due FROM mails WHERE due IS NOT NULL \
+             ORDER BY due LIMIT 1) <= $1, false)";
+        if !self.query(async move |db| db.value(is_due, given![now]).await).await? {
+            return Ok(Vec::new());
+        }
+        let clock = self.lease_clock(now);
+        self.write(async move |db| lease(db, (now, clock), max).await).await
     }
 
     /// Records the outcome of an attempt. Returns `false` if the e-mail was deleted, or another sender has leased it
@@ -167,6 +184,69 @@ impl Store {
         self.delete_old(old_rows!("mail_counts", "whose, since", "since"), before.0).await?;
         Ok(purged)
     }
+}
+
+/// Leases the last e-mail that waits for each recipient; the earlier ones are superseded. E-mails that another server is
+/// leasing at the same time are skipped, so no e-mail is leased twice and neither server waits.
+async fn lease(
+    db: Sql<'_>,
+    (now, clock): (Millis, Option<Millis>),
+    max: usize,
+) -> SqlResult<Vec<MailLease>> {
+    let number = next_lease(db).await?;
+    let waiting = concat!(
+        "SELECT m.id, m.parcel, m.sequence, m.recipient, m.kind, m.created_at, m.attempts + 1 \
+         FROM (SELECT DISTINCT parcel, recipient FROM (SELECT parcel, recipient FROM mails \
+         WHERE due <= $1 AND EXISTS (SELECT 1 FROM parcels WHERE id = parcel AND ",
+        is_current!("tenant"),
+        ") ORDER BY due LIMIT $2) AS due) AS r \
+         CROSS JOIN {LATERAL (SELECT * FROM mails AS m|mails AS m} \
+         WHERE m.parcel = r.parcel AND m.recipient = r.recipient \
+         AND m.due IS NOT NULL AND (m.lease = 0 OR m.due <= $1) \
+         {FOR UPDATE SKIP LOCKED) AS m |}ORDER BY m.sequence DESC, m.id"
+    );
+    let read = |row: &Row<'_>| {
+        let recipient: (i64, i64) = (row.get(1)?, row.get(3)?);
+        Ok((row.get::<i64>(0)?, recipient, read_lease(row, number).ok()))
+    };
+    let (mut leased, mut superseded) = (Vec::new(), Vec::new());
+    let mut recipients = HashSet::new();
+    for (id, recipient, lease) in db.each(waiting, given![now, max], read).await? {
+        match lease {
+            Some(lease) if recipients.insert(recipient) => leased.push(lease),
+            // An unreadable e-mail is never sent either.
+            Some(_) | None => superseded.push(id),
+        }
+    }
+    let ids: Vec<i64> = leased.iter().map(|lease| lease.id).collect();
+    let lease = concat!(
+        "UPDATE mails SET lease = $1, attempts = attempts + 1, \
+         due = $2 + {coalesce($3::bigint, (extract(epoch FROM now()) * 1000)::bigint)|$3} WHERE id ",
+        is_among!("$4")
+    );
+    db.execute(lease, given![number, LEASE, clock, &joined(&ids)]).await?;
+    if !superseded.is_empty() {
+        let status = MailStatus::Dropped(DropReason::Superseded).number();
+        let sql = concat!(
+            "UPDATE mails SET status = $1, due = NULL, lease = 0 WHERE id ",
+            is_among!("$2")
+        );
+        db.execute(sql, given![status, &joined(&superseded)]).await?;
+    }
+    Ok(leased)
+}
+
+fn read_lease(row: &Row<'_>, number: i64) -> SqlResult<MailLease> {
+    Ok(MailLease {
+        id: row.get(0)?,
+        number,
+        parcel: row.get(1)?,
+        sequence: row.get(2)?,
+        recipient: row.numbered(3, MailRecipient::from_number)?,
+        kind: row.numbered(4, MailKind::from_number)?,
+        at: row.get(5)?,
+        attempt: row.get(6)?,
+    })
 }
 
 fn logged(row: &Row<'_>) -> SqlResult<LoggedMail> {

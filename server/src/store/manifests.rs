@@ -1,4 +1,4 @@
-//! Reads of manifests, and of the parcels that may go into one.
+//! Manifests, and reads of the parcels that may go into one.
 
 use parcelo::{Awb, ParcelDetails, TrackingNumber, model::Manifest};
 use serde::Deserialize;
@@ -10,7 +10,9 @@ use super::{
     parcels::{self, by_number, select_parcels, with_order},
     sql::{Row, Sql, SqlResult, given},
 };
-use crate::domain::{ParcelRowId, Tenant, manifest::Candidate, webhooks::is_manifest_event};
+use crate::domain::{
+    NewManifest, ParcelRowId, Tenant, manifest::Candidate, webhooks::is_manifest_event,
+};
 
 /// The data from which a submission is decided, read from one snapshot.
 #[derive(Debug)]
@@ -84,6 +86,29 @@ impl Store {
         })
         .await
     }
+}
+
+/// Inserts the manifest into its tenant's present generation with its parcels, each with its label's version. Returns
+/// its row, or `None` if the air waybill already has a manifest.
+pub(super) async fn insert(
+    db: Sql<'_>,
+    (tenant, manifest): (i64, &NewManifest),
+    labels: &[(i64, i64)],
+) -> SqlResult<Option<i64>> {
+    let sql = "INSERT INTO manifests ({|id, }tenant, awb, public_id, submitted_at, document) \
+         VALUES ({|(SELECT id + 1 FROM last_manifest), }$1, $2, $3, $4, $5) \
+         ON CONFLICT DO NOTHING RETURNING id";
+    let NewManifest { id, awb, submitted_at, document, .. } = manifest;
+    let given = given![tenant, awb.as_str(), id.to_bytes(), *submitted_at, document];
+    let Some(row) = db.first(sql, given, |row| row.get::<i64>(0)).await? else { return Ok(None) };
+    if !db.is_postgres() {
+        db.execute("UPDATE last_manifest SET id = $1", given![row]).await?;
+    }
+    let parcel = |(parcel, version): &(i64, i64)| given![*parcel, row, *version].to_vec();
+    let parcels: Vec<_> = labels.iter().map(parcel).collect();
+    let insert = "INSERT INTO manifest_parcels (parcel, manifest, label_version)";
+    db.insert_rows(insert, &parcels, "").await?;
+    Ok(Some(row))
 }
 
 /// Returns the tenant's manifest in a row, if the event is about that manifest.

@@ -14,7 +14,6 @@ use crate::{
     clock::Millis,
     domain::{
         Changes, IdempotencyRecord, RecordKey, Tenant,
-        mail::MailLease,
         shared_limit::{Claim, Grant, ServerCount},
         webhooks::{AttemptResult, Lease, OutboxEvent, RetryDecision},
     },
@@ -137,10 +136,6 @@ methods! {
     /// Commits like [`Store::commit`] and returns the stored body of the idempotency record. It differs from the body
     /// in `changes` if a generated tracking number was taken.
     pub async fn keep(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome>;
-
-    /// Leases up to `max` due e-mails in one commit. No other sender gets them until the lease ends. If several e-mails
-    /// wait for the same recipient of a parcel, only the last is leased; the others are superseded.
-    pub async fn lease_mails(&self, now: Millis, max: usize) -> Result<Vec<MailLease>, StoreError>;
 
     /// Truncates the log if it may contain erased data, nothing is being erased, and no reader is using it.
     pub async fn truncate_log(&self);

@@ -38,6 +38,7 @@ mod lists;
 mod mails;
 mod manifests;
 mod methods;
+mod new_mails;
 mod not_done;
 mod outbox_outcomes;
 mod parcels;
@@ -85,7 +86,10 @@ pub(crate) use self::sqlite::{damage_file, hold_list};
 pub(crate) use self::transfer::CopiedTable;
 
 use crate::{
-    clock::shared::{SharedClock, Skew},
+    clock::{
+        Millis,
+        shared::{SharedClock, Skew},
+    },
     domain::{IdempotencyRecord, NewParcel},
 };
 
@@ -270,6 +274,19 @@ impl Store {
             Engine::Sqlite(_) => None,
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => Some(engine.clock()),
+        }
+    }
+
+    /// Returns the time at which a lease begins; `None` means the database's clock when the statement runs.
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(clippy::unnecessary_wraps, reason = "the other engine has a clock")
+    )]
+    fn lease_clock(&self, now: Millis) -> Option<Millis> {
+        match &self.0 {
+            Engine::Sqlite(_) => Some(now),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.lease_clock(now).map(Millis),
         }
     }
 

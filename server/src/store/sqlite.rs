@@ -10,7 +10,6 @@
 mod apply;
 #[cfg(feature = "server")]
 mod backup;
-mod carriers;
 mod checkpoints;
 mod clock_set_back;
 mod connection;
@@ -29,8 +28,6 @@ mod key_map;
 mod key_runs;
 mod leases;
 mod living_keys;
-mod mails;
-mod manifests;
 mod migrations;
 mod outbox;
 mod pages;

@@ -8,14 +8,12 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use tokio_postgres::types::ToSql;
 
 use super::{
-    carriers,
     connection::{Connection, get, number},
     counts::Counts,
     creates, erase,
     error::DbResult,
     generations::Generations,
     locks::{self, Locked},
-    mails, manifests,
     outbox::{NewEvents, Subject, Subscriptions},
     records,
 };
@@ -25,7 +23,7 @@ use crate::{
         Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, Step, Tenant,
         Version, create::redraw, mail::NewMail, webhooks,
     },
-    store::{CommitOutcome, number_taken},
+    store::{CommitOutcome, carriers, manifests, new_mails, number_taken, sql::Sql},
 };
 
 /// The outcome of applying changes.
@@ -121,7 +119,7 @@ impl<'a> Application<'a> {
             locks::write(self.db, &changed),
             insert_events(self.db, &histories),
             self.events.insert(self.db),
-            mails::insert(self.db, &std::mem::take(&mut self.mails)),
+            insert_mails(self.db, &std::mem::take(&mut self.mails)),
         )
         .await?;
         Ok(refused)
@@ -148,12 +146,13 @@ impl<'a> Application<'a> {
             Op::AddEvent { parcel, event } => {
                 (self.add(*parcel, event, work), CommitOutcome::VersionConflict)
             }
-            Op::RecordCarrierEvent(event) => {
-                (carriers::see(self.db, event).await?, CommitOutcome::DuplicateCarrierEvent)
-            }
+            Op::RecordCarrierEvent(event) => (
+                carriers::see(Sql::Postgres(self.db), event).await?,
+                CommitOutcome::DuplicateCarrierEvent,
+            ),
             Op::LogCarrierException(exception) => {
                 let tenant = self.generations.number(exception.tenant);
-                carriers::log(self.db, (tenant, exception)).await?;
+                carriers::log(Sql::Postgres(self.db), (tenant, exception)).await?;
                 (true, CommitOutcome::Committed)
             }
             Op::InsertManifest(manifest) => {
@@ -313,7 +312,8 @@ impl<'a> Application<'a> {
         });
         let labels: Vec<_> = labels.collect();
         let tenant = self.generations.number(manifest.tenant);
-        let inserted = manifests::insert(self.db, (tenant, manifest), &labels).await?;
+        let inserted =
+            manifests::insert(Sql::Postgres(self.db), (tenant, manifest), &labels).await?;
         let Some(row) = inserted else { return Ok(false) };
         self.subscriptions.load(self.db, vec![manifest.tenant]).await?;
         let subject = Subject { parcel: None, manifest: Some(row) };
@@ -321,6 +321,12 @@ impl<'a> Application<'a> {
         work.has_enqueued |= self.enqueue((manifest.tenant, subject), events, work.now);
         Ok(true)
     }
+}
+
+/// Inserts e-mails, which are all sent to PostgreSQL at once.
+async fn insert_mails(db: &Connection, mails: &[NewMail]) -> DbResult<()> {
+    let inserts = mails.iter().map(|mail| new_mails::insert(Sql::Postgres(db), mail));
+    Ok(futures_util::future::try_join_all(inserts).await.map(drop)?)
 }
 
 /// Inserts events into histories. Returns the position of a write whose event found its place taken.

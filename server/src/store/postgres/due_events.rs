@@ -138,13 +138,13 @@ impl Store {
     /// server with a wrong clock neither takes another server's lease early nor keeps a lease too long.
     #[cfg(not(test))]
     #[expect(clippy::unused_self, reason = "tests choose")]
-    pub(super) const fn lease_clock(&self, _now: Millis) -> Option<i64> {
+    pub(in crate::store) const fn lease_clock(&self, _now: Millis) -> Option<i64> {
         None
     }
 
     /// Returns `None`, as outside tests, or the time that a test sets.
     #[cfg(test)]
-    pub(super) fn lease_clock(&self, now: Millis) -> Option<i64> {
+    pub(in crate::store) fn lease_clock(&self, now: Millis) -> Option<i64> {
         let by_database = self.0.leases_by_database.load(std::sync::atomic::Ordering::Relaxed);
         (!by_database).then_some(now.0)
     }

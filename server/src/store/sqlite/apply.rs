@@ -4,17 +4,19 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{
-    CommitOutcome, carriers, counts, living_keys::LivingKeys, mails, manifests, outbox,
-    pending::Pending, records,
-};
+use super::{CommitOutcome, counts, living_keys::LivingKeys, outbox, pending::Pending, records};
 use crate::{
     clock::Millis,
     domain::{
         Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, State, Step,
         Version, create::redraw, idempotency::is_alive,
     },
-    store::{columns, generations::is_current, number_taken},
+    store::{
+        carriers, columns,
+        generations::is_current,
+        manifests, new_mails, number_taken,
+        sql::{Sql, at_once},
+    },
 };
 
 /// Applies all changes, or returns the first refusal. The flag is `true` if the outbox has a new event.
@@ -101,12 +103,13 @@ impl Application<'_> {
             Op::AddEvent { parcel, event } => {
                 (add(db, *parcel, event)?, CommitOutcome::VersionConflict)
             }
-            Op::RecordCarrierEvent(event) => {
-                (carriers::see(db, event)?, CommitOutcome::DuplicateCarrierEvent)
-            }
+            Op::RecordCarrierEvent(event) => (
+                at_once(carriers::see(Sql::Sqlite(db), event))?,
+                CommitOutcome::DuplicateCarrierEvent,
+            ),
             Op::LogCarrierException(exception) => {
                 let number = self.pending.generation(db, exception.tenant)?;
-                carriers::log(db, exception, number)?;
+                at_once(carriers::log(Sql::Sqlite(db), (number, exception)))?;
                 return Ok(None);
             }
             Op::Schedule { parcel, step } => {
@@ -122,7 +125,7 @@ impl Application<'_> {
                 (reprint(db, *parcel, *at)?, CommitOutcome::VersionConflict)
             }
             Op::InsertMail(mail) => {
-                mails::insert(db, mail)?;
+                at_once(new_mails::insert(Sql::Sqlite(db), mail))?;
                 return Ok(None);
             }
         };
@@ -169,7 +172,16 @@ impl Application<'_> {
 
     fn insert_manifest(&mut self, manifest: &NewManifest) -> rusqlite::Result<bool> {
         let number = self.pending.generation(self.db, manifest.tenant)?;
-        let Some(row) = manifests::insert(self.db, manifest, number)? else { return Ok(false) };
+        let mut label = self.db.prepare_cached(
+            "SELECT id, label_version FROM parcels WHERE id = ?1 AND tenant = ?2",
+        )?;
+        let mut labels = Vec::with_capacity(manifest.parcels.len());
+        for parcel in &manifest.parcels {
+            let found = label.query_row([parcel.0, number], |row| Ok((row.get(0)?, row.get(1)?)));
+            labels.extend(found.optional()?);
+        }
+        let insert = manifests::insert(Sql::Sqlite(self.db), (number, manifest), &labels);
+        let Some(row) = at_once(insert)? else { return Ok(false) };
         if let Some(subscription) = self.pending.subscription(self.db, manifest.tenant)? {
             let manifest = (manifest, row);
             self.enqueued |= outbox::enqueue_manifest(self.db, subscription, manifest, self.now)?;
