@@ -80,6 +80,12 @@ macro_rules! integers {
 }
 integers!(i16, i32, u8, u16, u32, usize);
 
+impl Column for Value {
+    fn from_value(value: Value) -> Option<Self> {
+        Some(value)
+    }
+}
+
 impl Column for i64 {
     fn from_value(value: Value) -> Option<Self> {
         if let Value::Integer(number) = value { Some(number) } else { None }

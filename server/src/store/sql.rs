@@ -147,9 +147,10 @@ impl Sql<'_> {
     ) -> SqlResult<()> {
         let mut left = rows;
         while let Some(first) = left.first() {
-            // Only a few different lengths, because each length is a separate statement to prepare.
-            let count =
-                if left.len() < MAX_ROWS_PER_STATEMENT { 1 } else { MAX_ROWS_PER_STATEMENT };
+            // Only two different lengths, because each length is a separate statement to prepare. SQLite, which has no
+            // round trips, takes longer to find the parameters of a long one.
+            let most = if self.is_postgres() { MAX_ROWS_PER_STATEMENT } else { 1 };
+            let count = if left.len() < most { 1 } else { most };
             let (these, rest) = left.split_at(count);
             left = rest;
             let row = |number: usize| {
@@ -245,7 +246,7 @@ fn bound<'a>(
 
 /// Returns `true` if a value contains U+0000: PostgreSQL cannot store it, and refuses statements that contain it.
 #[cfg(feature = "postgres")]
-fn is_nowhere(given: &[Value]) -> bool {
+pub(super) fn is_nowhere(given: &[Value]) -> bool {
     given.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0')))
 }
 

@@ -3,30 +3,36 @@
 //! The source is read in one transaction while no server may write to it. The target is new, and becomes visible as a
 //! whole or not at all. Before that, each of its tables is read back, and its checksum is compared with the checksum of
 //! the source's rows. `tables.rs` has the differences between the two schemas; `transfer.rs` in each engine's folder
-//! runs that engine's statements. One row is in memory at a time.
+//! opens and completes that engine's database. A few rows are in memory at a time.
 
 mod tables;
 
-use std::path::Path;
+use std::{mem, path::Path, slice};
 
+use futures_util::{TryStreamExt as _, pin_mut};
+use sha2::{Digest as _, Sha256};
 use tokio::task::LocalSet;
 
-pub(super) use self::tables::{TABLES, Table};
-pub(crate) use super::values::Sum;
-pub(super) use super::values::{Field, Value};
+#[cfg(test)]
+pub(super) use self::tables::columns;
+pub(super) use self::tables::{Table, tables};
 use super::{
     StoreError,
-    postgres::{Address, transfer::Database},
+    postgres::{Address, error::Failure, transfer::Database},
+    sql::{Row, Sql, SqlError, SqlResult, is_nowhere},
     sqlite::transfer::{Draft, Source},
+    values::Value,
 };
 
 /// Number of rows that are copied between two reports of progress.
 const ROWS_PER_REPORT: u64 = 100_000;
+/// Number of rows that are read before they are written.
+const ROWS_PER_WRITE: usize = 640;
 
 /// A table that was copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CopiedTable {
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// The sum of the source's rows.
     pub(crate) source: Sum,
     /// The sum of the target's rows.
@@ -34,7 +40,7 @@ pub(crate) struct CopiedTable {
 }
 
 /// A callback that receives the name of a table and the number of its rows copied so far, from time to time.
-pub(crate) type Progress<'a> = &'a mut dyn FnMut(&'static str, u64);
+pub(crate) type Progress<'a> = &'a mut dyn FnMut(&str, u64);
 
 /// Copies a file to an empty PostgreSQL database.
 pub(crate) async fn from_file(
@@ -45,27 +51,7 @@ pub(crate) async fn from_file(
     let copy = async {
         let source = Source::open(file)?;
         let target = Database::target(target).await?;
-        let mut copied = Vec::with_capacity(TABLES.len());
-        for table in TABLES {
-            let mut sum = Counted::new(table, &mut *progress);
-            let mut rows = source.select(table)?;
-            let mut rows = rows.rows()?;
-            let mut writer = target.writer(table).await?;
-            while let Some(row) = rows.next()? {
-                sum.add(&row);
-                writer.write(&row).await?;
-            }
-            writer.finish().await?;
-            copied.push(CopiedTable { name: table.name, source: sum.sum, target: Sum::default() });
-        }
-        for (table, copied) in TABLES.iter().zip(&mut copied) {
-            let sum = |row: Vec<Value>| {
-                copied.target.add(&row);
-                Ok(())
-            };
-            target.read(table, sum).await?;
-        }
-        check(&copied, target.name())?;
+        let copied = copy(End::file(&source.db, file), End::database(&target), progress).await?;
         target.commit().await?;
         Ok(copied)
     };
@@ -86,61 +72,162 @@ pub(crate) async fn to_file(
     let copy = async {
         let target = Draft::begin(file)?;
         let source = Database::source(source).await?;
-        let mut copied = Vec::with_capacity(TABLES.len());
-        for table in TABLES {
-            let mut sum = Counted::new(table, &mut *progress);
-            let mut writer = target.writer(table)?;
-            let each = |row: Vec<Value>| {
-                sum.add(&row);
-                writer.write(&row)
-            };
-            source.read(table, each).await?;
-            copied.push(CopiedTable { name: table.name, source: sum.sum, target: Sum::default() });
-        }
-        for (table, copied) in TABLES.iter().zip(&mut copied) {
-            let mut rows = target.select(table)?;
-            let mut rows = rows.rows()?;
-            while let Some(row) = rows.next()? {
-                copied.target.add(&row);
-            }
-        }
-        check(&copied, &file.display().to_string())?;
+        let copied = copy(End::database(&source), End::file(&target.db, file), progress).await?;
         target.finish()?;
         Ok(copied)
     };
     LocalSet::new().run_until(copy).await
 }
 
-/// Refuses a copy that differs from its source.
-fn check(copied: &[CopiedTable], target: &str) -> Result<(), StoreError> {
-    let Some(table) = copied.iter().find(|table| table.source != table.target) else {
-        return Ok(());
-    };
-    let CopiedTable { name, source, target: found } = table;
-    let reason = format!(
-        "the table {name} has {} rows with the checksum {:016x} in the copy, and {} rows with the checksum \
-         {:016x} in the source; nothing of the copy was kept",
-        found.rows, found.checksum, source.rows, source.checksum
-    );
-    Err(StoreError::NotCopied { target: target.to_owned(), reason })
+/// Copies all tables, and refuses a copy that differs from its source.
+async fn copy(
+    from: End<'_>,
+    to: End<'_>,
+    progress: Progress<'_>,
+) -> Result<Vec<CopiedTable>, StoreError> {
+    let tables = tables(from.db, to.db).await.map_err(|error| from.failed(error))?;
+    let mut copied = Vec::with_capacity(tables.len());
+    for table in &tables {
+        let (mut source, mut rows) = (Sum::default(), Vec::new());
+        let each = async |row: Vec<Value>| {
+            source.add(&row);
+            if source.rows.is_multiple_of(ROWS_PER_REPORT) {
+                progress(&table.name, source.rows);
+            }
+            rows.push(row);
+            if rows.len() < ROWS_PER_WRITE {
+                return Ok(());
+            }
+            to.write(table, mem::take(&mut rows)).await
+        };
+        from.read(table, each).await?;
+        to.write(table, rows).await?;
+        copied.push(CopiedTable { name: table.name.clone(), source, target: Sum::default() });
+    }
+    for (table, CopiedTable { source, target, .. }) in tables.iter().zip(&mut copied) {
+        let each = async |row: Vec<Value>| {
+            target.add(&row);
+            Ok(())
+        };
+        to.read(table, each).await?;
+        if source != target {
+            let reason = format!(
+                "{} rows with the checksum {:016x} in the copy, and {} rows with the checksum {:016x} in the source; \
+                 nothing of the copy was kept",
+                target.rows, target.checksum, source.rows, source.checksum
+            );
+            return Err(to.refused(table, &format_args!(" has {reason}")));
+        }
+    }
+    Ok(copied)
 }
 
-/// A sum that reports its progress.
-struct Counted<'a> {
-    table: &'static str,
-    sum: Sum,
-    progress: Progress<'a>,
+/// A database at one end of a copy, with an open transaction.
+struct End<'a> {
+    db: Sql<'a>,
+    name: String,
 }
 
-impl<'a> Counted<'a> {
-    fn new(table: &Table, progress: Progress<'a>) -> Self {
-        Self { table: table.name, sum: Sum::default(), progress }
+impl<'a> End<'a> {
+    fn file(db: &'a rusqlite::Connection, file: &Path) -> Self {
+        Self { db: Sql::Sqlite(db), name: file.display().to_string() }
     }
 
-    fn add(&mut self, row: &[Value]) {
-        self.sum.add(row);
-        if self.sum.rows.is_multiple_of(ROWS_PER_REPORT) {
-            (self.progress)(self.table, self.sum.rows);
+    fn database(database: &'a Database) -> Self {
+        Self { db: Sql::Postgres(&database.db), name: database.name.clone() }
+    }
+
+    fn failed(&self, error: SqlError) -> StoreError {
+        match error {
+            SqlError::Sqlite(error) => StoreError::from_sqlite(Path::new(&self.name), error),
+            SqlError::Postgres(failure) => failure.for_caller(&self.name),
         }
+    }
+
+    fn refused(&self, table: &Table, why: &dyn std::fmt::Display) -> StoreError {
+        let reason = format!("the table {}{why}", table.name);
+        StoreError::NotCopied { target: self.name.clone(), reason }
+    }
+
+    /// Passes each row of a table to `each`.
+    async fn read(
+        &self,
+        table: &Table,
+        mut each: impl AsyncFnMut(Vec<Value>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let select = self.db.spelled(&table.select()).into_owned();
+        let values = |row: Row<'_>| {
+            let values = (0..table.columns.len()).map(|column| row.get(column));
+            values.collect::<SqlResult<Vec<Value>>>().map_err(|error| self.failed(error))
+        };
+        match self.db {
+            Sql::Sqlite(db) => {
+                let failed = |error: rusqlite::Error| self.failed(error.into());
+                let mut statement = db.prepare(&select).map_err(failed)?;
+                let mut rows = statement.raw_query();
+                while let Some(row) = rows.next().map_err(failed)? {
+                    each(values(Row::Sqlite(row))?).await?;
+                }
+            }
+            Sql::Postgres(db) => {
+                let failed = |failure: Failure| self.failed(failure.into());
+                let rows = db.stream(&select).await.map_err(failed)?;
+                pin_mut!(rows);
+                while let Some(row) = rows.try_next().await.map_err(|error| failed(error.into()))? {
+                    each(values(Row::Postgres(&row))?).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&self, table: &Table, rows: Vec<Vec<Value>>) -> Result<(), StoreError> {
+        for row in &rows {
+            let mut fields = table.columns.iter().zip(row);
+            // A file could hold such a text, although no rule accepts it.
+            if let Some((column, _)) = fields.find(|(_, value)| is_nowhere(slice::from_ref(value)))
+            {
+                let why = format!(
+                    ": the column {column} of a row holds the character U+0000, which PostgreSQL cannot store"
+                );
+                return Err(self.refused(table, &why));
+            }
+        }
+        let written = table.insert(self.db, rows).await;
+        written.map_err(|error| self.refused(table, &format_args!(": {error}")))
+    }
+}
+
+/// The number of rows and the sum of their hashes, which is the same for the same rows in any order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    pub(crate) rows: u64,
+    pub(crate) checksum: u64,
+}
+
+impl Sum {
+    fn add(&mut self, row: &[Value]) {
+        let mut hash = Sha256::new();
+        for value in row {
+            let number;
+            let (kind, bytes): (u8, &[u8]) = match value {
+                Value::Null => (0, &[]),
+                Value::Integer(value) => {
+                    number = value.to_be_bytes();
+                    (1, &number)
+                }
+                Value::Text(text) => (2, text.as_bytes()),
+                Value::Bytes(bytes) => (3, bytes),
+            };
+            // With kind and length, no two rows have the same bytes.
+            hash.update([kind]);
+            hash.update(bytes.len().to_be_bytes());
+            hash.update(bytes);
+        }
+        let hash: [u8; 32] = hash.finalize().into();
+        // 64 bits suffice against accidental errors: one in 2^64 would pass.
+        let start = hash.first_chunk().copied().unwrap_or_default();
+        self.rows += 1;
+        self.checksum = self.checksum.wrapping_add(u64::from_be_bytes(start));
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::timeout;
 use tokio_postgres::{
-    Client, Config, Row, Statement,
+    Client, Config, Row, RowStream, Statement,
     error::SqlState,
     types::{FromSql, ToSql},
 };
@@ -263,11 +263,6 @@ impl Connection {
         self.client.is_closed()
     }
 
-    /// Returns the driver's client, for streams of rows.
-    pub(super) const fn client(&self) -> &Client {
-        &self.client
-    }
-
     /// Runs statements without parameters, and ignores their rows.
     pub(in crate::store) async fn run(&self, sql: &str) -> DbResult<()> {
         #[cfg(test)]
@@ -283,6 +278,11 @@ impl Connection {
     pub(in crate::store) async fn all(&self, sql: &str, given: Given<'_>) -> DbResult<Vec<Row>> {
         let statement = self.prepared(sql).await?;
         self.answered(self.client.query(&statement, given)).await
+    }
+
+    /// Returns the rows of a statement without parameters as they arrive, without a timeout.
+    pub(in crate::store) async fn stream(&self, sql: &str) -> DbResult<RowStream> {
+        Ok(self.client.query_raw::<_, &str, _>(sql, []).await?)
     }
 
     /// Waits for PostgreSQL's answer until the timeout. After a timeout the connection is unusable, because it is

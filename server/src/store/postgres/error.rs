@@ -150,7 +150,7 @@ impl Failure {
     }
 
     /// Returns the error for the caller.
-    pub(super) fn for_caller(self, database: &str) -> StoreError {
+    pub(in crate::store) fn for_caller(self, database: &str) -> StoreError {
         let database = database.to_owned();
         let lost = self.is_of_connection();
         if self.is_transient() {

@@ -8,9 +8,11 @@ use super::{
     connection::{Connection, get},
     error::{DbResult, Failure},
 };
+use crate::store::sql::Sql;
 
 /// The schema's history. Old and new versions run side by side while servers are replaced one by one. So a migration
-/// only adds, and a later version drops what has become useless. If that is impossible, [`OLDEST_SCHEMA`] says so.
+/// only adds, and a later version drops what has become useless. If that is impossible, [`OLDEST_SCHEMA`] says so. One
+/// for both engines has both spellings like any statement ([`Sql`]).
 pub(super) const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
@@ -60,9 +62,9 @@ const IS_FOREIGN: &str = "\
         AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass \
             AND d.objid = c.oid AND d.deptype = 'e'))";
 
-/// Moves sequences past the existing rows, because logical replication, which providers use for upgrades, copies rows
-/// but no sequences. A sequence that is not behind its table stays unchanged. Leases are scanned only if another
-/// sequence was behind.
+/// Moves sequences past the existing rows, because logical replication, which providers use for upgrades, and
+/// `parcelo-server copy` copy rows but no sequences. A sequence that is not behind its table stays unchanged. Leases are
+/// scanned only if another sequence was behind.
 const MEND_SEQUENCES: &str = "\
     DO $mend$ DECLARE sequence regclass; from_table text; highest bigint; is_behind boolean := false; BEGIN \
         FOR sequence, from_table IN SELECT pg_get_serial_sequence(a.attrelid::regclass::text, a.attname), \
@@ -144,24 +146,17 @@ async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> 
 /// Updates the schema for a copy into the database, and marks the database. No server starts on it until the copy
 /// removes the mark, in the transaction of its rows. Without the mark a server would mistake an interrupted copy for a
 /// new database. A database that holds anything is refused.
-pub(super) async fn prepare_for_copy(db: &Connection, tables: &[&str]) -> DbResult<()> {
+pub(super) async fn prepare_for_copy(db: &Connection) -> DbResult<()> {
     db.run("BEGIN").await?;
     let prepared = async {
         upgrade(db).await?;
         refuse_other_schema(db).await?;
-        for table in tables {
-            // Only rows that an upgrade writes, and the mark of an interrupted copy, may exist.
-            let condition = match *table {
-                "meta" => "WHERE name NOT IN ('oldest_schema', 'unfinished copy')",
-                _ => "",
-            };
-            let rows = format!("SELECT EXISTS (SELECT FROM {table} {condition})");
-            if db.value::<bool>(&rows, &[]).await? {
-                let reason = format!(
-                    "it is not empty (its table {table} has rows): create another database"
-                );
-                return Err(Failure::Unsuitable(reason));
-            }
+        // Every server writes its secret first. Only rows that an upgrade writes, and the mark of an interrupted copy,
+        // may exist.
+        let rows = "SELECT EXISTS (SELECT FROM meta WHERE name NOT IN ('oldest_schema', 'unfinished copy'))";
+        if db.value(rows, &[]).await? {
+            let reason = "it is not empty (its table meta has rows): create another database";
+            return Err(Failure::Unsuitable(reason.to_owned()));
         }
         let mark = "INSERT INTO meta (name, value) VALUES ($1, '') ON CONFLICT DO NOTHING";
         db.execute(mark, &[&UNFINISHED]).await.map(drop)
@@ -222,7 +217,7 @@ async fn upgrade(db: &Connection) -> DbResult<()> {
         return check_newer(db, done).await;
     }
     for (number, sql) in (1_i64..).zip(MIGRATIONS).skip(done) {
-        db.run(sql).await.map_err(cannot_change)?;
+        db.run(&Sql::Postgres(db).spelled(sql)).await.map_err(cannot_change)?;
         db.execute("INSERT INTO schema_migrations (version) VALUES ($1)", &[&number]).await?;
     }
     let note = "INSERT INTO meta AS m (name, value) VALUES ($1, $2) \

@@ -195,7 +195,7 @@ impl StoreError {
         Self::Copy { file: file.to_owned(), source: source.into() }
     }
 
-    pub(super) fn from_sqlite(file: &Path, error: rusqlite::Error) -> Self {
+    pub(in crate::store) fn from_sqlite(file: &Path, error: rusqlite::Error) -> Self {
         let database = file.display().to_string();
         if is_busy(&error) {
             return Self::Busy { database };

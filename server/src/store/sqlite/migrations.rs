@@ -7,8 +7,11 @@ use std::sync::{
 
 use rusqlite::Connection;
 
+use crate::store::sql::Sql;
+
 /// The schema's history. A file's `user_version` is the number of migrations that were applied to it. Migrations lose
-/// no data, but some rebuild a table, so a program that knows fewer of them refuses the file.
+/// no data, but some rebuild a table, so a program that knows fewer of them refuses the file. One for both
+/// engines is in PostgreSQL's folder, with both spellings like any statement ([`Sql`]).
 pub(super) const MIGRATIONS: [&str; 27] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
@@ -59,7 +62,7 @@ pub(super) fn migrate_watched(db: &Connection, index: &IndexOfNumbers) -> rusqli
             let parcels = "SELECT count(*) FROM parcels";
             index.parcels.store(db.query_row(parcels, [], |row| row.get(0))?, Ordering::Relaxed);
         }
-        db.execute_batch(sql)?;
+        db.execute_batch(&Sql::Sqlite(db).spelled(sql))?;
         index.parcels.store(0, Ordering::Relaxed);
     }
     if done < MIGRATIONS.len() {

@@ -1,5 +1,6 @@
-//! The tables that are copied: the columns that both engines have, and the differences between the two. A test walks
-//! both schemas, so that no table and no column is forgotten.
+//! The tables that are copied, and the differences between the two schemas. A column that both engines have is copied,
+//! unless [`NOT_COPIED`] names it, so most new tables and columns need nothing here. A test walks both schemas, so that
+//! what only one engine has is not forgotten.
 //!
 //! A row of a table is read as a list of values in the order of `columns`, whichever engine it comes from, so that the
 //! same row has the same checksum on both sides.
@@ -8,270 +9,171 @@
 //! - *Leases.* A server that was killed leaves leases behind. Their events are due when the lease would have ended.
 //! - *Ids* stay as they are. Tracking numbers, tenants and histories are made of them.
 
-use super::super::generations::is_current;
+use super::super::{
+    generations::is_current,
+    sql::{Sql, SqlResult},
+    values::Value,
+};
+
+/// Tables and columns of both engines that are not copied. Nothing of an ended generation is copied, no server holds a
+/// lease on an event or e-mail, and servers rebuild the index of the search.
+const NOT_COPIED: [&str; 6] =
+    ["ended_generations", "mails.lease", "outbox.leased", "term_pieces", "term_runs", "term_sweep"];
+
+/// Statement that returns the names of all tables with their columns.
+const COLUMNS: &str = "{SELECT relname::text, attname::text FROM pg_class AS t JOIN pg_attribute ON attrelid = t.oid \
+     WHERE relkind IN ('r', 'p') AND NOT relispartition AND pg_table_is_visible(t.oid) \
+     AND relnamespace <> 'pg_catalog'::regnamespace AND attnum > 0 AND NOT attisdropped ORDER BY relname, attnum|\
+     SELECT t.name, c.name FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c \
+     WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'}";
+
+/// A condition that holds for rows of present generations.
+const IS_PRESENT: &str = is_current!("tenant");
 
 /// A table of both engines.
 #[derive(Debug)]
 pub(in crate::store) struct Table {
-    pub(in crate::store) name: &'static str,
-    pub(in crate::store) columns: &'static [&'static str],
+    pub(in crate::store) name: String,
+    pub(in crate::store) columns: Vec<String>,
     /// The source of the rows: the table without the rows of ended generations.
-    from: &'static str,
-    /// The order in which PostgreSQL's rows go into a file: that of the keys, except for idempotency records, which
-    /// `SQLite` purges from its lowest id on, and so needs in the order in which they die.
-    order: &'static str,
-    sqlite: Overrides,
-    postgres: Overrides,
+    from: String,
+    /// The statement that writes a row, if it is not inserted into a table of this name.
+    write: Option<&'static str>,
 }
 
-/// Statements that an engine needs instead of the common ones.
-#[derive(Debug, Clone, Copy)]
-struct Overrides {
-    select: Option<&'static str>,
-    insert: Option<&'static str>,
+/// Returns the tables in the order in which they are copied.
+pub(in crate::store) async fn tables(from: Sql<'_>, to: Sql<'_>) -> SqlResult<Vec<Table>> {
+    let (postgres, sqlite) = if from.is_postgres() { (from, to) } else { (to, from) };
+    let (postgres, sqlite) = (columns(postgres).await?, columns(sqlite).await?);
+    let mut tables: Vec<(String, Vec<String>)> = Vec::new();
+    for (table, column) in postgres.into_iter().filter(|column| sqlite.contains(column)) {
+        if NOT_COPIED.contains(&&*table) || NOT_COPIED.contains(&&*format!("{table}.{column}")) {
+            continue;
+        }
+        match tables.last_mut() {
+            Some((name, columns)) if *name == table => columns.push(column),
+            _ => tables.push((table, vec![column])),
+        }
+    }
+    // SQLite's triggers write the next due time of the events to the endpoints.
+    tables.sort_by_key(|(name, _)| name == "outbox");
+    let tables = tables.into_iter().map(|(name, columns)| Table::common(name, columns));
+    Ok(tables.chain(stored_differently()).collect())
 }
 
-const NOTHING: Overrides = Overrides { select: None, insert: None };
+/// Returns the tables of a database, each with its columns.
+pub(in crate::store) async fn columns(db: Sql<'_>) -> SqlResult<Vec<(String, String)>> {
+    db.each(COLUMNS, &[], |row| Ok((row.get(0)?, row.get(1)?))).await
+}
+
+/// Returns the data for which the engines have different tables. The numbers are never reused.
+fn stored_differently() -> [Table; 4] {
+    [
+        // In a file it is a column of the endpoints.
+        Table::new(
+            "webhook_successes",
+            &["tenant", "at"],
+            "{webhook_successes WHERE tenant IN (SELECT tenant FROM webhook_endpoints)|\
+             (SELECT tenant, last_success AS at FROM webhook_endpoints) AS e WHERE at IS NOT NULL}",
+            "{INSERT INTO webhook_successes (tenant, at) VALUES ($1, $2)|\
+             UPDATE webhook_endpoints SET last_success = $2 WHERE tenant = $1}",
+        ),
+        Table::new(
+            "last_parcel_row",
+            &["id"],
+            "{(SELECT greatest(last_value + is_called::integer - 1, (SELECT max(id) FROM parcels)) AS id \
+             FROM parcel_rows)|\
+             (SELECT max(highest, coalesce((SELECT max(id) FROM parcels), 0)) AS id FROM deleted_parcels)} AS l",
+            "{SELECT setval('parcel_rows', greatest($1::bigint, 1), $1 > 0)|UPDATE deleted_parcels SET highest = $1}",
+        ),
+        Table::new(
+            "last_manifest",
+            &["id"],
+            "{(SELECT greatest(last_value + is_called::integer - 1, (SELECT max(id) FROM manifests)) AS id \
+             FROM manifests_id_seq) AS l|last_manifest}",
+            "{SELECT setval('manifests_id_seq', greatest($1::bigint, 1), $1 > 0)|UPDATE last_manifest SET id = $1}",
+        ),
+        Table::new(
+            "last_lease",
+            &["last_value"],
+            "{lease_numbers|(SELECT max(last, 1) AS last_value FROM leases) AS l}",
+            "{SELECT setval('lease_numbers', $1)|UPDATE leases SET last = $1}",
+        ),
+    ]
+}
 
 impl Table {
-    /// Returns a table of both engines' schemas, all of whose rows are copied.
-    const fn whole(name: &'static str, columns: &'static [&'static str]) -> Self {
-        Self::some(name, columns, name)
-    }
-
-    /// Returns a table some of whose rows may be of ended generations.
-    const fn some(
-        name: &'static str,
-        columns: &'static [&'static str],
-        from: &'static str,
-    ) -> Self {
-        Self { name, columns, from, order: "1, 2", sqlite: NOTHING, postgres: NOTHING }
-    }
-
-    const fn in_order(self, order: &'static str) -> Self {
-        Self { order, ..self }
-    }
-
-    const fn sqlite(self, select: &'static str, insert: Option<&'static str>) -> Self {
-        Self { sqlite: Overrides { select: Some(select), insert }, ..self }
-    }
-
-    const fn postgres(self, select: &'static str, insert: Option<&'static str>) -> Self {
-        Self { postgres: Overrides { select: Some(select), insert }, ..self }
-    }
-
-    pub(in crate::store) fn sqlite_select(&self) -> String {
-        self.sqlite.select.map_or_else(|| self.select(), str::to_owned)
-    }
-
-    /// Returns PostgreSQL's SELECT. It is ordered: a file grows from its lowest key on, and becomes a third smaller
-    /// that way.
-    pub(in crate::store) fn postgres_select(&self) -> String {
-        let select = self.postgres.select.map_or_else(|| self.select(), str::to_owned);
-        format!("{select} ORDER BY {}", self.order)
-    }
-
-    pub(in crate::store) fn sqlite_insert(&self) -> String {
-        if let Some(insert) = self.sqlite.insert {
-            return insert.to_owned();
+    /// Returns a table that both engines have.
+    fn common(name: String, mut columns: Vec<String>) -> Self {
+        if name == "parcels" {
+            // The last one, because PostgreSQL has it in another table.
+            columns.push("order_json".to_owned());
         }
-        let places: Vec<_> = (1..=self.columns.len()).map(|place| format!("?{place}")).collect();
-        let (columns, places) = (self.columns.join(", "), places.join(", "));
-        format!("INSERT INTO {} ({columns}) VALUES ({places})", self.name)
-    }
-
-    /// Returns a special statement, if PostgreSQL's rows are not simply copied in.
-    pub(in crate::store) const fn postgres_insert(&self) -> Option<&'static str> {
-        self.postgres.insert
-    }
-
-    fn select(&self) -> String {
-        format!("SELECT {} FROM {}", self.columns.join(", "), self.from)
-    }
-}
-
-/// Selects the rows of a table without those of ended generations.
-macro_rules! present {
-    ($table:literal) => {
-        concat!($table, " WHERE ", is_current!("tenant"))
-    };
-}
-
-/// Selects the rows that belong to present parcels.
-macro_rules! of_present_parcels {
-    ($table:literal) => {
-        concat!($table, " WHERE parcel IN (SELECT id FROM ", present!("parcels"), ")")
-    };
-}
-
-/// The tables in the order in which they are copied. Endpoints precede the outbox: `SQLite`'s triggers write its next
-/// due time to them.
-pub(in crate::store) const TABLES: &[Table] = &[
-    // The secret. PostgreSQL's other rows are about servers.
-    Table::whole("meta", &["name", "value"])
-        .sqlite("SELECT name, value FROM meta WHERE name = 'secret'", None)
-        .postgres("SELECT name, value FROM meta WHERE name = 'secret'", None),
-    Table::whole("accounts", &["id", "public_id", "name", "created_at"]),
-    Table::whole("generations", &["home", "current"]),
-    Table::whole(
-        "api_keys",
-        &[
-            "id", "public_id", "tenant", "name", "countries", "ip_list", "rate_limit", "hash", "last4",
-            "created_at", "revoked_at", "changed",
-        ],
-    ),
-    Table::whole("api_key_old_secrets", &["id", "key", "hash", "until"]),
-    Table::whole("carriers", &["id", "environment", "name"]),
-    Table::whole(
-        "carrier_keys",
-        &["id", "public_id", "carrier", "hash", "last4", "created_at", "revoked_at", "changed"],
-    ),
-    Table::whole(
-        "admin_tokens",
-        &["id", "public_id", "name", "hash", "last4", "created_at", "revoked_at"],
-    ),
-    Table::whole("shops", &["account", "name", "contact"]),
-    Table::whole("audit_log", &["id", "at", "account", "actor", "action", "subject"]),
-    Table::whole("dashboard_passwords", &["account", "hash", "changed_at"]),
-    Table::whole("dashboard_sessions", &["hash", "account", "ends_at"]),
-    Table::whole("key_uses", &["api_key", "day"]),
-    Table::whole("legacy_uses", &["api_key", "day", "requests"]),
-    Table::some(
-        "parcels",
-        &[
-            "id", "version", "tenant", "created_at", "updated_at", "step_due", "reprinted_at",
-            "promised_day", "label_version", "last_sequence", "environment", "state", "step_index", "country",
-            "number", "public_id", "origin", "destination", "external_order_id", "order_json",
-        ],
-        present!("parcels"),
-    )
-    // Its order is a row of another table there.
-    .postgres(
-        concat!(
-            "SELECT id, version, tenant, created_at, updated_at, step_due, reprinted_at, promised_day, \
-             label_version, last_sequence, environment, state, step_index, country, number, public_id, origin, \
-             destination, external_order_id, order_json FROM parcels JOIN orders ON parcel = id WHERE ",
-            is_current!("tenant")
-        ),
-        None,
-    ),
-    Table::some(
-        "events",
-        &["parcel", "sequence", "state", "at", "location", "description"],
-        of_present_parcels!("events"),
-    ),
-    // PostgreSQL's are summed up here; counts that are 0 await a purge.
-    Table::whole("parcel_counts", &["tenant", "day", "state", "country", "total"])
-        .sqlite(
-            concat!(
-                "SELECT tenant, day, state, country, total FROM parcel_counts WHERE total <> 0 AND ",
-                is_current!("tenant")
+        let from = match &*name {
+            // The secret. PostgreSQL's other rows are about servers.
+            "meta" => "meta WHERE name = 'secret'".to_owned(),
+            "parcels" => format!("parcels {{JOIN orders ON parcel = id|}} WHERE {IS_PRESENT}"),
+            "idempotency" | "manifests" | "outbox" => format!("{name} WHERE {IS_PRESENT}"),
+            // PostgreSQL's are summed up here; counts that are 0 await a purge.
+            "parcel_counts" => format!(
+                "{{(SELECT tenant, day, state, country, sum(total)::bigint AS total FROM all_counts \
+                 GROUP BY tenant, day, state, country) AS c|parcel_counts}} WHERE total <> 0 AND {IS_PRESENT}"
             ),
-            None,
-        )
-        .postgres(
-            concat!(
-                "SELECT tenant, day, state, country, sum(total)::bigint FROM all_counts WHERE ",
-                is_current!("tenant"),
-                " GROUP BY tenant, day, state, country HAVING sum(total) <> 0"
-            ),
-            None,
-        ),
-    Table::some(
-        "idempotency",
-        &["key", "tenant", "first_seen", "fingerprint", "body"],
-        present!("idempotency"),
-    )
-    .in_order("first_seen"),
-    Table::some(
-        "manifests",
-        &["id", "tenant", "awb", "public_id", "submitted_at", "document"],
-        present!("manifests"),
-    ),
-    Table::some(
-        "manifest_parcels",
-        &["parcel", "manifest", "label_version"],
-        of_present_parcels!("manifest_parcels"),
-    ),
-    Table::some(
-        "carrier_events",
-        &["carrier", "event_id", "parcel", "sequence", "code"],
-        of_present_parcels!("carrier_events"),
-    ),
-    Table::some(
-        "carrier_exceptions",
-        &[
-            "id", "tenant", "carrier", "event_id", "parcel", "from_state", "state", "at", "location",
-            "description", "code", "refused_at",
-        ],
-        of_present_parcels!("carrier_exceptions"),
-    ),
-    Table::whole(
-        "webhook_endpoints",
-        &["tenant", "url", "kinds", "secret", "enabled", "disabled_why", "created_at"],
-    ),
-    // In a file it is a column of the endpoints.
-    Table::whole("webhook_successes", &["tenant", "at"])
-        .sqlite(
-            "SELECT tenant, last_success FROM webhook_endpoints WHERE last_success IS NOT NULL",
-            Some("UPDATE webhook_endpoints SET last_success = ?2 WHERE tenant = ?1"),
-        )
-        .postgres(
-            "SELECT tenant, at FROM webhook_successes \
-             WHERE tenant IN (SELECT tenant FROM webhook_endpoints)",
-            None,
-        ),
-    // A lease ends with its server; leased e-mails are due when it would have ended.
-    Table::some(
-        "mails",
-        &["id", "parcel", "sequence", "recipient", "kind", "created_at", "due", "attempts", "status"],
-        of_present_parcels!("mails"),
-    ),
-    Table::whole("mail_optouts", &["address", "why", "at"]),
-    Table::whole("mail_counts", &["whose", "since", "mails"]),
-    Table::whole("mails_off", &["account", "kinds"]),
-    Table::whole("mail_since", &["one", "at"]),
-    Table::whole("webhook_old_secrets", &["id", "tenant", "secret", "until"]),
-    Table::some(
-        "outbox",
-        &[
-            "id", "tenant", "event_id", "parcel", "manifest", "sequence", "happened_at", "created_at",
-            "due", "lease", "after_lease", "attempts", "first_attempt", "kind", "previous", "state",
-        ],
-        present!("outbox"),
-    )
-    // Leased events are due when the lease ends.
-    .postgres(
-        concat!(
-            "SELECT id, tenant, event_id, parcel, manifest, sequence, happened_at, created_at, \
-             CASE WHEN lease_until > due THEN lease_until ELSE due END AS due, lease, after_lease, attempts, \
-             first_attempt, kind, previous, state FROM outbox WHERE ",
-            is_current!("tenant")
-        ),
-        None,
-    ),
-    Table::some(
-        "webhook_attempts",
-        &["id", "outbox", "number", "at", "millis", "status", "error", "answer"],
-        concat!("webhook_attempts WHERE outbox IN (SELECT id FROM ", present!("outbox"), ")"),
-    ),
-    // Neither is ever reused.
-    Table::whole("last_parcel_row", &["row"])
-        .in_order("1")
-        .sqlite(
-            "SELECT max(highest, coalesce((SELECT max(id) FROM parcels), 0)) FROM deleted_parcels",
-            Some("UPDATE deleted_parcels SET highest = ?1"),
-        )
-        .postgres(
-            "SELECT greatest(last_value - CASE WHEN is_called THEN 0 ELSE 1 END, (SELECT max(id) FROM parcels)) \
-             FROM parcel_rows",
-            Some("SELECT setval('parcel_rows', $1::bigint + 1, false)"),
-        ),
-    Table::whole("last_lease", &["number"])
-        .in_order("1")
-        .sqlite("SELECT max(last, 1) FROM leases", Some("UPDATE leases SET last = ?1"))
-        .postgres(
-            "SELECT last_value FROM lease_numbers",
-            Some("SELECT setval('lease_numbers', $1::bigint)"),
-        ),
-];
+            "webhook_attempts" => {
+                format!("{name} WHERE outbox IN (SELECT id FROM outbox WHERE {IS_PRESENT})")
+            }
+            _ if columns.iter().any(|column| column == "parcel") => {
+                format!("{name} WHERE parcel IN (SELECT id FROM parcels WHERE {IS_PRESENT})")
+            }
+            _ => name.clone(),
+        };
+        Self { name, columns, from, write: None }
+    }
+
+    fn new(name: &str, columns: &[&str], from: &str, write: &'static str) -> Self {
+        let columns = columns.iter().map(|column| (*column).to_owned()).collect();
+        Self { name: name.to_owned(), columns, from: from.to_owned(), write: Some(write) }
+    }
+
+    /// Returns the statement that reads the rows. On PostgreSQL it is ordered: a file grows from its lowest key on, and
+    /// becomes a third smaller that way.
+    pub(in crate::store) fn select(&self) -> String {
+        let column = |column| match (&*self.name, column) {
+            // Leased events are due when the lease ends.
+            ("outbox", "due") => {
+                "{CASE WHEN lease_until > due THEN lease_until ELSE due END AS due|due}"
+            }
+            _ => column,
+        };
+        let columns: Vec<&str> = self.columns.iter().map(|name| column(name)).collect();
+        let order = match &*self.name {
+            // `SQLite` purges records from its lowest id on, and so needs them in the order in which they die.
+            "idempotency" => "first_seen".to_owned(),
+            _ => self.columns.iter().take(2).cloned().collect::<Vec<_>>().join(", "),
+        };
+        format!("SELECT {} FROM {} {{ORDER BY {order}|}}", columns.join(", "), self.from)
+    }
+
+    /// Inserts rows.
+    pub(in crate::store) async fn insert(
+        &self,
+        db: Sql<'_>,
+        mut rows: Vec<Vec<Value>>,
+    ) -> SqlResult<()> {
+        if let Some(write) = self.write {
+            for row in &rows {
+                db.execute(write, row).await?;
+            }
+            return Ok(());
+        }
+        let mut columns = self.columns.join(", ");
+        if db.is_postgres() && self.name == "parcels" {
+            let order = |row: &mut Vec<Value>| Some(vec![row.first()?.clone(), row.pop()?]);
+            let orders: Vec<_> = rows.iter_mut().filter_map(order).collect();
+            db.insert_rows("INSERT INTO orders (parcel, order_json)", &orders, "").await?;
+            columns.truncate(columns.len() - ", order_json".len());
+        }
+        let insert = format!("INSERT INTO {} ({columns}) {{OVERRIDING SYSTEM VALUE|}}", self.name);
+        db.insert_rows(&insert, &rows, "").await
+    }
+}

@@ -98,7 +98,7 @@ pub(crate) fn run_sql(address: &Address, sql: &str) {
 }
 
 /// Returns the output of `psql` for a statement.
-pub(super) fn query(address: &Address, sql: &str) -> String {
+pub(in crate::store) fn query(address: &Address, sql: &str) -> String {
     shared::shared().unwrap().query(address.config.get_dbname().unwrap(), sql)
 }
 

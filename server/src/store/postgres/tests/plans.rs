@@ -71,11 +71,7 @@ const SMALL: [&str; 30] = [
 ];
 
 /// Beginnings of statements that are intended to read a table as a whole.
-const WHOLE: [&str; 4] = [
-    // A copy from another engine: checking that its target is empty, which the first row decides, and the values that
-    // its end sets.
-    "SELECT EXISTS (SELECT FROM ",
-    "SELECT setval(coalesce(pg_get_serial_sequence(",
+const WHOLE: [&str; 2] = [
     // The keys of all parcels: for a check of a server of tests.
     "SELECT tenant, public_id, number, created_at, state, order_json",
     // Damage that a test does.
