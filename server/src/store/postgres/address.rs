@@ -1,17 +1,14 @@
 //! The address of a database, as `libpq` defines it: the hosts, the password from one of four places, and the TLS
 //! checks. Nothing in this module shows a password.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{error::Error as _, fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use tokio_postgres::{
-    Config,
-    config::{Host, SslMode},
-};
-use url::form_urlencoded;
+use tokio_postgres::{Config, config::SslMode};
+use url::form_urlencoded::{self, Serializer};
 
 use super::{
     hosts::{self, HostConfig},
-    password::{FoundPassword, PasswordSource, find_passwords, is_password_cut, without_password},
+    password::{self, is_password_cut, without_password},
 };
 
 /// Maximum time that one address may take to answer.
@@ -25,8 +22,11 @@ const TCP_USER_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 3;
-/// Values of which each parameter of the driver accepts at least one.
-const VALUES: [&str; 4] = ["1", "require", "direct", "127.0.0.1"];
+/// Parameters of `libpq` that the driver lacks. A message may name these, but no other name, because any other may be
+/// the rest of a password.
+const LIBPQ_PARAMETERS: &str = "client_encoding fallback_application_name gssdelegation gssencmode gsslib krbsrvname \
+     replication require_auth requirepeer requiressl service ssl_max_protocol_version ssl_min_protocol_version sslcert \
+     sslcertmode sslcompression sslcrl sslcrldir sslkey sslpassword sslsni";
 
 /// The checks of the server's certificate, named as in `sslmode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,8 @@ pub(crate) enum Tls {
 /// The address of a PostgreSQL database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
-    pub(super) config: Config,
+    /// The hosts, in the order in which they are tried.
+    pub(super) hosts: Vec<HostConfig>,
     pub(super) tls: Tls,
     /// The file with the authorities' certificates; `None` means the bundled ones of Mozilla.
     pub(super) root_certificates: Option<PathBuf>,
@@ -54,10 +55,8 @@ pub struct Address {
     pub(super) unsafe_settings: UnsafeSettings,
     /// Maximum time for PostgreSQL's answer to a statement before the connection is given up.
     pub(super) answer_timeout: Duration,
-    /// The place where the password was found.
-    pub(super) password_source: PasswordSource,
-    /// The password file's entry for each host, if the address has no password for all.
-    pub(super) passwords: Vec<Option<String>>,
+    /// The address without user and password, for messages.
+    pub(super) name: String,
     /// The address as it was typed, without a password.
     pub(super) typed: String,
 }
@@ -79,8 +78,19 @@ pub(super) enum UnsafeSettings {
 pub struct AddressError(String);
 
 impl AddressError {
-    pub(super) fn new(reason: impl Into<String>) -> Self {
+    fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
+    }
+
+    fn malformed() -> Self {
+        Self::new("expected postgres://USER@HOST:PORT/NAME")
+    }
+
+    fn unescaped() -> Self {
+        Self::new(
+            "a parameter is unknown, or a password is not escaped: in a password, write %40 for @, %3F for ? and %26 \
+             for &",
+        )
     }
 }
 
@@ -89,131 +99,116 @@ impl Address {
     /// password file are searched.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let (start, query) = text.split_once('?').unwrap_or((text, ""));
-        if is_password_cut((start, query)) {
-            return Err(unescaped());
+        let (scheme, place) = start.split_once("://").ok_or_else(AddressError::malformed)?;
+        if is_password_cut(place, query) {
+            return Err(AddressError::unescaped());
         }
         let parameters = Parameters::parse(query)?;
-        let malformed = || AddressError("expected postgres://USER@HOST:PORT/NAME".to_owned());
-        let whole = format!("{start}?{}", parameters.of_driver);
-        let mut config = Config::from_str(&whole).map_err(|_quotes| malformed())?;
+        let (user, place) = place.split_at(place.find('@').map_or(0, |at| at + 1));
+        let (authority, name) = place.split_once('/').unwrap_or((place, ""));
+        // The driver cannot remove a host from a configuration, so that the common part is read without the hosts.
+        let mut common = read(&format!("{scheme}://{user}/{name}?{}", parameters.common))?;
+        let listed = read(&format!("{scheme}://{authority}/?{}", parameters.hosts))
+            .map_err(|_| AddressError::malformed())?;
         // An address without a host would only fail later, as an unreachable server. Without a name it would mean the
         // database that is named like the user.
-        if config.get_hosts().is_empty() {
-            return Err(malformed());
+        if listed.get_hosts().is_empty() {
+            return Err(AddressError::malformed());
         }
-        if config.get_dbname().is_none() {
+        let Some(name) = common.get_dbname().map(str::to_owned) else {
             return Err(AddressError::new("name the database: postgres://USER@HOST:PORT/NAME"));
-        }
-        hosts::check(&config).map_err(AddressError::new)?;
+        };
         let tls = parameters.tls()?;
-        let found = find_passwords(&config, parameters.passfile);
-        if let FoundPassword::ForAll(password) = &found {
-            config.password(password);
-        }
-        set_up(&mut config, tls);
+        set_up(&mut common, tls);
+        let passwords = password::find(&mut common, parameters.passfile);
+        let hosts = hosts::each(&common, &listed, &passwords).map_err(AddressError::new)?;
+        let names: Vec<_> = hosts.iter().map(|host| &*host.name).collect();
         Ok(Self {
-            config,
+            name: format!("postgres://{}/{name}", names.join(",")),
+            hosts,
             tls,
-            root_certificates: parameters.root,
+            root_certificates: parameters.root.filter(|root| root != SYSTEM).map(PathBuf::from),
             unsafe_settings: parameters.unsafe_settings,
             answer_timeout: ANSWER_TIMEOUT,
-            password_source: found.source(),
-            passwords: found.for_each(),
-            typed: without_password(text),
+            typed: without_password([scheme, user, place, query]),
         })
+    }
+
+    /// Returns the address without user and password, for messages.
+    pub(super) fn name(&self) -> String {
+        self.name.clone()
     }
 
     /// Returns the address as it was typed, without a password, so that it can be typed again.
     pub(crate) fn typed(&self) -> &str {
         &self.typed
     }
-
-    /// Returns a separate configuration for each host.
-    pub(super) fn hosts(&self) -> Vec<HostConfig> {
-        let mut hosts = hosts::each(&self.config, |one| set_up(one, self.tls));
-        for (host, password) in hosts.iter_mut().zip(&self.passwords) {
-            if let Some(password) = password {
-                host.config.password(password);
-            }
-        }
-        hosts
-    }
-
-    /// Returns the address without user and password, for messages.
-    pub(super) fn name(&self) -> String {
-        let hosts = hosts::names(&self.config).collect::<Vec<_>>().join(",");
-        format!("postgres://{hosts}/{}", self.config.get_dbname().unwrap_or_default())
-    }
 }
 
-/// Accepts the values with which `libpq` looks for a host to write to, because the store always needs such a host, and
-/// refuses the values with which `libpq` looks for any other host.
-fn check_session_attrs(value: &str) -> Result<(), AddressError> {
-    if matches!(value, "any" | "primary" | "read-write") {
-        return Ok(());
-    }
-    Err(AddressError::new(
-        "target_session_attrs is primary or read-write: servers and commands write",
-    ))
-}
+/// The value of `sslrootcert` that means the authorities that browsers trust.
+const SYSTEM: &str = "system";
 
 /// The parameters of an address, which follow its question mark.
 struct Parameters {
     tls: Option<Tls>,
-    root: Option<PathBuf>,
-    /// `true` if the system's certificate authorities are used.
-    is_system: bool,
+    root: Option<String>,
     passfile: Option<PathBuf>,
     unsafe_settings: UnsafeSettings,
-    /// The other parameters, in the form that the driver reads.
-    of_driver: String,
+    /// The parameters of hosts, and all others, in the form that the driver reads.
+    hosts: String,
+    common: String,
 }
 
 impl Parameters {
     fn parse(query: &str) -> Result<Self, AddressError> {
         let (mut tls, mut root, mut passfile) = (None, None, None);
-        let (mut is_system, mut unsafe_settings) = (false, UnsafeSettings::Refuse);
-        let mut rest = form_urlencoded::Serializer::new(String::new());
+        let mut unsafe_settings = UnsafeSettings::Refuse;
+        let (mut hosts, mut common) =
+            (Serializer::new(String::new()), Serializer::new(String::new()));
+        let refuse = |reason: &str| Err(AddressError::new(reason));
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            match &*name {
-                "sslmode" => tls = Some(Tls::from_str(&value)?),
-                "sslrootcert" if value == "system" => is_system = true,
-                "sslrootcert" => root = Some(PathBuf::from(&*value)),
-                "passfile" => passfile = Some(PathBuf::from(&*value)),
-                "unsafe_settings" => unsafe_settings = UnsafeSettings::from_str(&value)?,
-                "target_session_attrs" => check_session_attrs(&value)?,
-                "channel_binding" if value == "require" => {
-                    return Err(AddressError::new(
+            match (&*name, &*value) {
+                ("sslmode", word) => tls = Some(Tls::from_str(word)?),
+                ("sslrootcert", file) => root = Some(file.to_owned()),
+                ("passfile", file) => passfile = Some(PathBuf::from(file)),
+                ("unsafe_settings", word) => unsafe_settings = UnsafeSettings::from_str(word)?,
+                // The store always needs a host to write to, and looks for it among the hosts by itself.
+                ("target_session_attrs", "any" | "primary" | "read-write") => {}
+                ("target_session_attrs", _) => {
+                    return refuse(
+                        "target_session_attrs is primary or read-write: servers and commands write",
+                    );
+                }
+                ("load_balance_hosts", value) if value != "disable" => {
+                    return refuse("load_balance_hosts is not supported: one host takes writes");
+                }
+                ("channel_binding", "require") => {
+                    return refuse(
                         "channel_binding=require is not supported: leave it out, and let \
                          sslmode=verify-full check who answers",
-                    ));
+                    );
                 }
-                // The driver accepts a list here, but in front of the name it would read the list as one host.
-                "host" => {
-                    for host in value.split(',') {
-                        rest.append_pair("host", host);
-                    }
+                // In an address the driver reads a list of hosts as one host.
+                ("host", list) => {
+                    hosts.extend_pairs(list.split(',').map(|host| ("host", host)));
                 }
-                _ if is_known(&name, &value) => drop(rest.append_pair(&name, &value)),
-                _ if VALUES.iter().any(|value| is_known(&name, value)) => {
-                    return Err(AddressError(format!("the parameter {name} has a wrong value")));
+                ("port" | "hostaddr", list) => drop(hosts.append_pair(&name, list)),
+                (name, _) if LIBPQ_PARAMETERS.split(' ').any(|known| known == name) => {
+                    return refuse(&format!("the parameter {name} is not supported"));
                 }
-                _ if LIBPQ_PARAMETERS.contains(&&*name) => {
-                    return Err(AddressError(format!("the parameter {name} is not supported")));
-                }
-                _ => return Err(unescaped()),
+                (name, value) => drop(common.append_pair(name, value)),
             }
         }
         // tokio-postgres does not decode `+`.
-        let of_driver = rest.finish().replace('+', "%20");
-        Ok(Self { tls, root, is_system, passfile, unsafe_settings, of_driver })
+        let [hosts, common] = [hosts, common].map(|mut all| all.finish().replace('+', "%20"));
+        Ok(Self { tls, root, passfile, unsafe_settings, hosts, common })
     }
 
     /// Returns the TLS checks, chosen as `libpq` does: if an authority is named, the certificate is always verified.
     fn tls(&self) -> Result<Tls, AddressError> {
-        match (self.tls, &self.root) {
-            (None | Some(Tls::VerifyFull), _) if self.is_system => Ok(Tls::VerifyFull),
-            (Some(_), _) if self.is_system => Err(AddressError::new(
+        match (self.tls, self.root.as_deref()) {
+            (None | Some(Tls::VerifyFull), Some(SYSTEM)) => Ok(Tls::VerifyFull),
+            (Some(_), Some(SYSTEM)) => Err(AddressError::new(
                 "sslrootcert=system goes with sslmode=verify-full: anyone can have a certificate",
             )),
             // Without a named authority, any public authority's certificate for any host would be accepted.
@@ -227,54 +222,24 @@ impl Parameters {
     }
 }
 
-/// Parameters of `libpq` that the driver lacks. A message may name these, but no other name, because any other may be
-/// the rest of a password.
-const LIBPQ_PARAMETERS: &[&str] = &[
-    "client_encoding",
-    "fallback_application_name",
-    "gssdelegation",
-    "gssencmode",
-    "gsslib",
-    "krbsrvname",
-    "replication",
-    "require_auth",
-    "requirepeer",
-    "requiressl",
-    "service",
-    "ssl_max_protocol_version",
-    "ssl_min_protocol_version",
-    "sslcert",
-    "sslcertmode",
-    "sslcompression",
-    "sslcrl",
-    "sslcrldir",
-    "sslkey",
-    "sslpassword",
-    "sslsni",
-];
-
-fn unescaped() -> AddressError {
-    let text = "a parameter is unknown, or a password is not escaped: in a password, write %40 for @, %3F for ? and %26 for &";
-    AddressError(text.to_owned())
-}
-
-/// Returns `true` if the driver accepts a parameter with this value.
-fn is_known(name: &str, value: &str) -> bool {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    query.append_pair(name, value);
-    Config::from_str(&format!("postgres://host/?{}", query.finish().replace('+', "%20"))).is_ok()
+/// Reads a part of an address with the driver. Its errors are not shown, because they quote what may be the rest of a
+/// password, except for the name of a parameter that it knows.
+fn read(text: &str) -> Result<Config, AddressError> {
+    Config::from_str(text).map_err(|error| {
+        let reason = error.source().map(ToString::to_string).unwrap_or_default();
+        match reason.split_once(" `") {
+            Some(("unknown option", _)) => AddressError::unescaped(),
+            Some(("invalid value for option", name)) => {
+                let name = name.trim_end_matches('`');
+                AddressError::new(format!("the parameter {name} has a wrong value"))
+            }
+            _ => AddressError::malformed(),
+        }
+    })
 }
 
 /// Sets the options that must not keep their defaults.
 fn set_up(config: &mut Config, tls: Tls) {
-    let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
-    config.ssl_mode(match tls {
-        // TLS is not used on a Unix socket, and `libpq` does not ask for it there either.
-        _ if is_local => SslMode::Disable,
-        Tls::Disable => SslMode::Disable,
-        Tls::Prefer => SslMode::Prefer,
-        Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
-    });
     if config.get_application_name().is_none() {
         config.application_name("parcelo-server");
     }
@@ -282,6 +247,11 @@ fn set_up(config: &mut Config, tls: Tls) {
         config.connect_timeout(CONNECT_TIMEOUT);
     }
     config
+        .ssl_mode(match tls {
+            Tls::Disable => SslMode::Disable,
+            Tls::Prefer => SslMode::Prefer,
+            Tls::Require | Tls::VerifyCa | Tls::VerifyFull => SslMode::Require,
+        })
         .tcp_user_timeout(TCP_USER_TIMEOUT)
         .keepalives(true)
         .keepalives_idle(KEEPALIVE_IDLE)
@@ -301,9 +271,8 @@ impl FromStr for Tls {
             "verify-ca" => Self::VerifyCa,
             "verify-full" => Self::VerifyFull,
             _ => {
-                return Err(AddressError(
-                    "sslmode is disable, allow, prefer, require, verify-ca or verify-full"
-                        .to_owned(),
+                return Err(AddressError::new(
+                    "sslmode is disable, allow, prefer, require, verify-ca or verify-full",
                 ));
             }
         })
@@ -325,13 +294,13 @@ impl FromStr for UnsafeSettings {
 
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Address({})", self.name())
+        write!(f, "Address({self})")
     }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name())
+        f.write_str(&self.name)
     }
 }
 
@@ -339,8 +308,6 @@ impl fmt::Display for Address {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
-
-    use crate::store::postgres::password::passwords_in;
 
     #[test]
     fn an_address_is_shown_without_user_and_password() {
@@ -448,40 +415,29 @@ mod tests {
         let own = Address::parse("postgres://u@h/d?sslcert=/own.pem").unwrap_err();
         assert!(own.to_string().contains("sslcert"), "{own}");
         let local = Address::parse("postgres:///d?host=/run/pg&sslmode=require").unwrap();
-        assert_eq!(local.config.get_ssl_mode(), SslMode::Disable);
+        assert_eq!(local.hosts[0].config.get_ssl_mode(), SslMode::Disable);
     }
 
     #[test]
-    fn a_password_file_is_read_as_libpq_reads_it() {
-        let file = "# a comment\nother:*:*:*:no\ndb:5432:parcelo:shop:a\\:b\\\\c\n*:*:*:*:last";
-        let in_file = |url: &str| passwords_in(file, &Config::from_str(url).unwrap());
-        let found = |password: &str| vec![Some(password.to_owned())];
-        assert_eq!(in_file("postgres://shop@db/parcelo"), found("a:b\\c"));
-        assert_eq!(in_file("postgres://shop@db:5433/parcelo"), found("last"));
-    }
-
-    #[test]
-    fn each_host_is_given_the_password_of_its_own_line() {
+    fn each_host_is_given_the_password_of_its_own_line_as_libpq_reads_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("passwords");
-        std::fs::write(&file, "db1:5432:*:shop:one\ndb2:6543:*:shop:two\n[::1]:*:*:*:no\n")
-            .unwrap();
+        let lines = "# a comment\nother:*:*:*:no\ndb1:5432:*:shop:one\ndb2:6543:parcelo:shop:a\\:b\\\\c\n\
+             [::1]:*:*:*:no\n*:7000:*:*:last";
+        std::fs::write(&file, lines).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
-        let passwords = |hosts: &str| {
+        for (hosts, expected) in [
+            ("shop@db1,db2:6543,db3:7000", "File:one File:a:b\\c File:last"),
+            ("shop@db1,db3", "File:one Nowhere:"),
+            ("shop:own@db1,db3", "Address:own Address:own"),
+        ] {
             let text = format!("postgres://{hosts}/parcelo?passfile={}", file.display());
             let address = Address::parse(&text).unwrap();
-            let password = |config: &Config| {
-                config.get_password().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap())
-            };
-            let all: Vec<_> = address.hosts().iter().map(|host| password(&host.config)).collect();
-            (all, address.password_source)
-        };
-        let some = |password: &str| Some(password.to_owned());
-        let (all, source) = passwords("shop@db1,db2:6543,db3");
-        assert_eq!((all, source), (vec![some("one"), some("two"), None], PasswordSource::File));
-        let (all, source) = passwords("shop@db3");
-        assert_eq!((all, source), (vec![None], PasswordSource::Nowhere));
-        let (all, source) = passwords("shop:own@db1,db3");
-        assert_eq!((all, source), (vec![some("own"), some("own")], PasswordSource::Address));
+            let found = address.hosts.iter().map(|host| {
+                let password = host.config.get_password().unwrap_or_default();
+                format!("{:?}:{}", host.password_source, String::from_utf8_lossy(password))
+            });
+            assert_eq!(found.collect::<Vec<_>>().join(" "), expected, "{hosts}");
+        }
     }
 }

@@ -99,7 +99,8 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let (call, answer) = call::new(run);
-        self.write_within(timeout, Write::Call(call), answer).await
+        self.0.writer.push(Write::Call(call)).map_err(|reason| reason.for_caller(self.name()))?;
+        self.answered(answer, timeout).await
     }
 
     /// Queues a write and waits for its answer.
@@ -108,17 +109,8 @@ impl Store {
         write: Write,
         answer: oneshot::Receiver<DbResult<T>>,
     ) -> Result<T, StoreError> {
-        self.write_within(Some(WRITE_TIMEOUT), write, answer).await
-    }
-
-    pub(super) async fn write_within<T>(
-        &self,
-        timeout: Option<Duration>,
-        write: Write,
-        answer: oneshot::Receiver<DbResult<T>>,
-    ) -> Result<T, StoreError> {
         self.0.writer.push(write).map_err(|reason| reason.for_caller(self.name()))?;
-        self.answered(answer, timeout).await
+        self.answered(answer, Some(WRITE_TIMEOUT)).await
     }
 
     pub(super) async fn answered<T>(
@@ -126,10 +118,7 @@ impl Store {
         answer: oneshot::Receiver<DbResult<T>>,
         timeout: Option<Duration>,
     ) -> Result<T, StoreError> {
-        let answer = match timeout {
-            Some(limit) => tokio::time::timeout(limit, answer).await,
-            None => Ok(answer.await),
-        };
+        let answer = tokio::time::timeout(timeout.unwrap_or(Duration::MAX), answer).await;
         let late = |_elapsed| {
             let database = self.name();
             match self.fault() {

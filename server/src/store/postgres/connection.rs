@@ -5,12 +5,13 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
-use tokio::time::timeout;
+use tokio::{task::LocalSet, time::timeout};
 use tokio_postgres::{
-    Client, Config, Row, RowStream, Statement,
+    Client, Row, RowStream, Statement,
     error::SqlState,
     types::{FromSql, ToSql},
 };
@@ -22,7 +23,6 @@ use super::{
     connect_error::{POOLER, STANDBY, not_opened},
     error::{DbResult, Failure},
     hosts::{self, HostConfig},
-    password::PasswordSource,
     silence::Silence,
     tls::Encryption,
 };
@@ -48,20 +48,31 @@ pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
 /// The reason to refuse a database that is being copied.
 const COPIED: &str = "it is being copied: start again when `parcelo-server copy` has ended";
 
+/// Runs a task on a thread of its own, where the tasks of its connections run too.
+pub(super) fn on_own_thread(
+    name: &str,
+    task: impl AsyncFnOnce() + Send + 'static,
+) -> DbResult<JoinHandle<()>> {
+    let failed = |error: std::io::Error| Failure::Unsuitable(error.to_string());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(failed)?;
+    let run = move || LocalSet::new().block_on(&runtime, task());
+    thread::Builder::new().name(name.to_owned()).spawn(run).map_err(failed)
+}
+
 /// The values of a statement's parameters.
 pub(in crate::store) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// A factory of connections to one database.
 #[derive(Clone)]
 pub(super) struct Connector {
-    pub(super) hosts: Vec<HostConfig>,
+    hosts: Vec<HostConfig>,
     encryption: Encryption,
     /// The silence of the PostgreSQL server; shared by all connectors to the same server.
     pub(super) silence: Arc<Silence>,
     /// The policy for unsafe settings, from the address.
     unsafe_settings: UnsafeSettings,
-    password_source: PasswordSource,
-    pub(super) answer_timeout: Duration,
+    answer_timeout: Duration,
     /// An SQL expression that takes the connections' lock. It waits for a copy that has just ended.
     lock: String,
 }
@@ -88,15 +99,16 @@ impl Connector {
     }
 
     fn with_settings(address: &Address, settings: &str) -> DbResult<Self> {
-        let mut address = address.clone();
-        let given = address.config.get_options().map(|given| format!("{given} "));
-        address.config.options(given.unwrap_or_default() + settings);
+        let mut hosts = address.hosts.clone();
+        for HostConfig { config, .. } in &mut hosts {
+            let given = config.get_options().map(|given| format!("{given} "));
+            config.options(given.unwrap_or_default() + settings);
+        }
         Ok(Self {
-            hosts: address.hosts(),
-            encryption: Encryption::new(&address).map_err(Failure::Unsuitable)?,
+            hosts,
+            encryption: Encryption::new(address).map_err(Failure::Unsuitable)?,
             silence: Arc::default(),
             unsafe_settings: address.unsafe_settings,
-            password_source: address.password_source,
             answer_timeout: address.answer_timeout,
             lock: format!("pg_advisory_lock_shared({SERVERS_LOCK})"),
         })
@@ -110,27 +122,32 @@ impl Connector {
         let limit = hosts::time_for_each(self.hosts.len(), self.answer_timeout);
         let (mut reasons, mut are_standbys, mut have_answered) = (Vec::new(), true, true);
         for host in &self.hosts {
-            let reason = match timeout(limit, self.open(&host.config)).await {
-                Ok(Ok(Some(connection))) => {
+            let opened = timeout(limit, self.open(host)).await.unwrap_or_else(|_elapsed| {
+                let reason = format!("no answer within {} s", limit.as_secs_f32());
+                Err(Failure::NotOpened(reason))
+            });
+            let reason = match opened {
+                Ok(Some(connection)) => {
                     self.silence.answer_received();
                     return Ok(connection);
                 }
-                Ok(Ok(None)) => STANDBY.to_owned(),
-                Ok(Err(failure)) if failure.is_of_connection() => {
+                Ok(None) => STANDBY.to_owned(),
+                Err(failure) if failure.is_of_connection() => {
                     are_standbys = false;
                     have_answered &= failure.code().is_some();
                     failure.to_string()
                 }
-                Ok(Err(failure)) => {
+                Err(failure) => {
                     self.silence.answer_received();
-                    return Err(self.named(host, failure));
-                }
-                Err(_elapsed) => {
-                    (are_standbys, have_answered) = (false, false);
-                    format!("no answer within {} s", limit.as_secs_f32())
+                    return Err(match failure {
+                        Failure::Unsuitable(reason) => {
+                            Failure::Unsuitable(self.named(host, &reason))
+                        }
+                        failure => failure,
+                    });
                 }
             };
-            reasons.push(self.named_reason(host, &reason));
+            reasons.push(self.named(host, &reason));
         }
         // If one host has answered, the host that accepts writes may still be down.
         if have_answered {
@@ -140,23 +157,16 @@ impl Connector {
         Err(if are_standbys { Failure::Unsuitable(reasons) } else { Failure::NotOpened(reasons) })
     }
 
-    /// Adds the host's name to its failure unless the host is clear already.
-    fn named(&self, host: &HostConfig, failure: Failure) -> Failure {
-        match failure {
-            Failure::Unsuitable(reason) => Failure::Unsuitable(self.named_reason(host, &reason)),
-            failure => failure,
-        }
-    }
-
-    fn named_reason(&self, host: &HostConfig, reason: &str) -> String {
+    /// Adds the host's name to a reason unless the host is clear already.
+    fn named(&self, host: &HostConfig, reason: &str) -> String {
         if self.hosts.len() > 1 { format!("{}: {reason}", host.name) } else { reason.to_owned() }
     }
 
     /// Opens a connection to a host. Returns `None` if it is a standby.
-    pub(super) async fn open(&self, host: &Config) -> DbResult<Option<Connection>> {
-        let connected = host.connect(self.encryption.clone()).await;
-        let opened = connected.map_err(|error| not_opened(error, self.password_source));
-        let (client, connection) = opened?;
+    async fn open(&self, host: &HostConfig) -> DbResult<Option<Connection>> {
+        let connected = host.config.connect(self.encryption.clone()).await;
+        let (client, connection) =
+            connected.map_err(|error| not_opened(error, host.password_source))?;
         tokio::task::spawn_local(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to the database ended");

@@ -2,9 +2,9 @@
 
 use std::error::Error as _;
 
-use tokio_postgres::error::{DbError, Severity, SqlState};
+use tokio_postgres::error::{Severity, SqlState};
 
-use crate::store::{StoreError, sqlite::error::EngineError};
+use crate::store::{CommitOutcome, StoreError, sqlite::error::EngineError};
 
 /// The result of a call of the database.
 pub(in crate::store) type DbResult<T> = Result<T, Failure>;
@@ -44,6 +44,13 @@ const OF_SESSION: [SqlState; 3] = [
     SqlState::FEATURE_NOT_SUPPORTED,
 ];
 
+/// Errors of a statement that may not occur when it is repeated.
+const CONFLICTS: [SqlState; 3] = [
+    SqlState::T_R_SERIALIZATION_FAILURE,
+    SqlState::T_R_DEADLOCK_DETECTED,
+    SqlState::LOCK_NOT_AVAILABLE,
+];
+
 impl Failure {
     /// Returns the failure of a row with a meaningless value.
     pub(in crate::store) fn row(source: impl Into<EngineError>) -> Self {
@@ -52,17 +59,8 @@ impl Failure {
 
     /// Adds the parcel to the failure of one of its rows.
     pub(in crate::store) fn of_parcel(self, table: &'static str, row: i64) -> Self {
-        match self {
-            Self::Row { source, .. } => Self::Row { parcel: Some((table, row)), source },
-            other @ (Self::Driver(_)
-            | Self::Unsuitable(_)
-            | Self::Conflict
-            | Self::NotOpened(_)
-            | Self::Unreachable
-            | Self::Crowded
-            | Self::Unanswered
-            | Self::InDoubt) => other,
-        }
+        let Self::Row { source, .. } = self else { return self };
+        Self::Row { parcel: Some((table, row)), source }
     }
 
     /// Returns `true` if only one row cannot be read, while other rows may be readable.
@@ -72,48 +70,24 @@ impl Failure {
 
     /// Returns the name of the table if the failure is a parcel that cannot be read in it.
     pub(super) const fn unreadable_table(&self) -> Option<&'static str> {
-        match self {
-            Self::Row { parcel: Some((table, _)), .. } => Some(*table),
-            _ => None,
-        }
-    }
-
-    fn db_error(&self) -> Option<&DbError> {
-        match self {
-            Self::Driver(error) => error.as_db_error(),
-            Self::Row { .. }
-            | Self::Unsuitable(_)
-            | Self::Conflict
-            | Self::NotOpened(_)
-            | Self::Unreachable
-            | Self::Crowded
-            | Self::Unanswered
-            | Self::InDoubt => None,
-        }
+        let Self::Row { parcel: Some((table, _)), .. } = self else { return None };
+        Some(*table)
     }
 
     /// Returns PostgreSQL's code, if the error comes from PostgreSQL.
     pub(super) fn code(&self) -> Option<&SqlState> {
-        self.db_error().map(DbError::code)
+        let Self::Driver(error) = self else { return None };
+        error.code()
     }
 
     /// Returns `true` if two transactions conflicted, so that a retry may succeed.
     pub(super) fn is_conflict(&self) -> bool {
-        matches!(self, Self::Conflict)
-            || self.code().is_some_and(|code| {
-                [
-                    SqlState::T_R_SERIALIZATION_FAILURE,
-                    SqlState::T_R_DEADLOCK_DETECTED,
-                    SqlState::LOCK_NOT_AVAILABLE,
-                ]
-                .contains(code)
-            })
+        matches!(self, Self::Conflict) || self.code().is_some_and(|code| CONFLICTS.contains(code))
     }
 
     /// Returns `true` if the conflict is over, because it was not about a row that may still be locked.
     pub(super) fn is_deadlock(&self) -> bool {
-        let is_locked = |error: &DbError| *error.code() == SqlState::LOCK_NOT_AVAILABLE;
-        self.is_conflict() && !self.db_error().is_some_and(is_locked)
+        self.is_conflict() && self.code() != Some(&SqlState::LOCK_NOT_AVAILABLE)
     }
 
     /// Returns `true` if a retry may succeed, because a row was locked or a statement timed out.
@@ -123,7 +97,9 @@ impl Failure {
 
     /// Returns the failure for one of several callers that share a call, as far as it advises the caller.
     pub(super) fn of_shared_call(&self) -> Self {
-        if self.is_of_connection() {
+        if matches!(self, Self::InDoubt) {
+            Self::InDoubt
+        } else if self.is_of_connection() {
             Self::Unreachable
         } else if self.is_transient() {
             Self::Conflict
@@ -152,30 +128,36 @@ impl Failure {
     /// Returns the error for the caller.
     pub(in crate::store) fn for_caller(self, database: &str) -> StoreError {
         let database = database.to_owned();
-        let lost = self.is_of_connection();
         if self.is_transient() {
             return StoreError::Busy { database };
         }
+        let (is_lost, reason) = (self.is_of_connection(), self.to_string());
         match self {
             Self::Row { parcel, source } => {
                 let which = parcel.map(|(table, row)| format!(" ({table}, parcel row {row})"));
                 StoreError::Damaged { database, which: which.unwrap_or_default(), source }
             }
-            Self::Driver(error) if lost => {
-                StoreError::Unreachable { database, reason: without_rows(&error) }
+            Self::Driver(_) if !is_lost => StoreError::Engine { database, source: reason.into() },
+            Self::Driver(_) | Self::NotOpened(_) | Self::Unreachable => {
+                StoreError::Unreachable { database, reason }
             }
-            Self::Driver(error) => {
-                StoreError::Engine { database, source: without_rows(&error).into() }
-            }
-            Self::Unsuitable(reason) => StoreError::Unsuitable { database, reason },
-            Self::NotOpened(reason) => StoreError::Unreachable { database, reason },
-            Self::Unreachable => {
-                StoreError::Unreachable { database, reason: "no connection".to_owned() }
-            }
+            Self::Unsuitable(_) => StoreError::Unsuitable { database, reason },
             Self::Conflict => StoreError::Busy { database },
             Self::Crowded => StoreError::Crowded { database },
             Self::Unanswered => StoreError::Broken { database },
             Self::InDoubt => StoreError::InDoubt { database },
+        }
+    }
+}
+
+/// The outcome of changes that were not decided.
+impl From<Failure> for CommitOutcome {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::InDoubt => Self::Unknown,
+            Failure::Unanswered => Self::Broken,
+            failure if failure.is_of_connection() => Self::Unreachable,
+            _ => Self::Busy,
         }
     }
 }

@@ -6,99 +6,60 @@ use std::time::Duration;
 
 use tokio_postgres::{
     Config,
-    config::{Host, LoadBalanceHosts},
+    config::{Host, SslMode},
 };
+
+use super::password::{PasswordSource, Passwords};
 
 /// Maximum time for connecting to a host if there are other hosts to try.
 const HOST_TIMEOUT: Duration = Duration::from_secs(5);
 const DEFAULT_PORT: u16 = 5432;
 
 /// One host of an address.
-#[derive(Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostConfig {
     /// Its name in messages.
     pub(super) name: String,
     pub(super) config: Config,
+    pub(super) password_source: PasswordSource,
 }
 
-/// Refuses lists of different lengths, and a random order of the hosts, because only one host accepts writes and trying
-/// the others would be in vain.
-pub(super) fn check(config: &Config) -> Result<(), &'static str> {
-    let (hosts, ports) = (config.get_hosts().len(), config.get_ports().len());
-    let addresses = config.get_hostaddrs().len();
-    if ports > 1 && ports != hosts {
+/// Returns a separate configuration for each of the listed hosts, with the common settings. Refuses lists of different
+/// lengths.
+pub(super) fn each(
+    common: &Config,
+    listed: &Config,
+    passwords: &Passwords,
+) -> Result<Vec<HostConfig>, &'static str> {
+    let (hosts, ports) = (listed.get_hosts(), listed.get_ports());
+    let addresses = listed.get_hostaddrs();
+    if ports.len() > 1 && ports.len() != hosts.len() {
         return Err("name one port for all hosts, or one for each");
     }
-    if addresses > 0 && addresses != hosts {
+    if !addresses.is_empty() && addresses.len() != hosts.len() {
         return Err("name as many in hostaddr as in host");
     }
-    if config.get_load_balance_hosts() != LoadBalanceHosts::Disable {
-        return Err("load_balance_hosts is not supported: one host takes writes");
-    }
-    Ok(())
-}
-
-/// Returns the hosts' names for messages.
-pub(super) fn names(config: &Config) -> impl Iterator<Item = String> {
-    (0..).zip(config.get_hosts()).map(|(place, host)| {
-        let port = port(config, place);
-        match host {
-            Host::Tcp(name) if name.contains(':') => format!("[{name}]:{port}"),
-            Host::Tcp(name) => format!("{name}:{port}"),
-            Host::Unix(folder) => format!("{}:{port}", folder.display()),
-        }
-    })
-}
-
-/// Returns the port of the host at a position.
-pub(super) fn port(config: &Config, place: usize) -> u16 {
-    let ports = config.get_ports();
-    ports.get(place).or_else(|| ports.first()).copied().unwrap_or(DEFAULT_PORT)
-}
-
-/// Returns a separate address for each host, with the settings that `set_up` makes.
-pub(super) fn each(config: &Config, set_up: impl Fn(&mut Config)) -> Vec<HostConfig> {
-    let hosts = (0..).zip(config.get_hosts()).zip(names(config));
-    let hosts = hosts.map(|((place, host), name)| {
-        let mut one = without_hosts(config);
-        match host {
-            Host::Tcp(name) => one.host(name),
-            Host::Unix(folder) => one.host_path(folder),
+    let each = (0..).zip(hosts).map(|(place, host)| {
+        let port = ports.get(place).or_else(|| ports.first()).copied().unwrap_or(DEFAULT_PORT);
+        let mut config = common.clone();
+        let name = match host {
+            Host::Tcp(name) if name.contains(':') => format!("[{name}]"),
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(folder) => folder.display().to_string(),
         };
-        one.port(port(config, place));
-        if let Some(address) = config.get_hostaddrs().get(place) {
-            one.hostaddr(*address);
+        match host {
+            Host::Tcp(name) => config.host(name),
+            // TLS is not used on a Unix socket, and `libpq` does not ask for it there either.
+            Host::Unix(folder) => config.host_path(folder).ssl_mode(SslMode::Disable),
+        };
+        config.port(port);
+        if let Some(address) = addresses.get(place) {
+            config.hostaddr(*address);
         }
-        set_up(&mut one);
-        HostConfig { name, config: one }
+        let password_source = passwords.add_to(&mut config);
+        HostConfig { name: format!("{name}:{port}"), config, password_source }
     });
-    hosts.collect()
-}
-
-/// Returns a new configuration without the hosts, because the driver cannot remove hosts from a configuration.
-fn without_hosts(config: &Config) -> Config {
-    let mut one = Config::new();
-    if let Some(user) = config.get_user() {
-        one.user(user);
-    }
-    if let Some(password) = config.get_password() {
-        one.password(password);
-    }
-    if let Some(name) = config.get_dbname() {
-        one.dbname(name);
-    }
-    if let Some(options) = config.get_options() {
-        one.options(options);
-    }
-    if let Some(name) = config.get_application_name() {
-        one.application_name(name);
-    }
-    if let Some(limit) = config.get_connect_timeout() {
-        one.connect_timeout(*limit);
-    }
-    one.ssl_negotiation(config.get_ssl_negotiation());
-    one.channel_binding(config.get_channel_binding());
-    one
+    Ok(each.collect())
 }
 
 /// Returns the maximum time for each host; no host may take longer than `max`.
@@ -108,7 +69,6 @@ pub(super) fn time_for_each(hosts: usize, max: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::store::postgres::Address;
 
     #[test]
@@ -123,12 +83,8 @@ mod tests {
         ];
         for (text, expected) in table {
             let address = Address::parse(text).unwrap();
-            let hosts = address.hosts();
-            let of_one: Vec<_> = hosts.iter().flat_map(|host| names(&host.config)).collect();
-            assert_eq!(of_one.join(" "), expected, "{text}");
-            assert!(
-                hosts.iter().all(|host| names(&host.config).next().as_ref() == Some(&host.name))
-            );
+            let names: Vec<_> = address.hosts.iter().map(|host| &*host.name).collect();
+            assert_eq!(names.join(" "), expected, "{text}");
             let name = format!("postgres://{}/d", expected.replace(' ', ","));
             assert_eq!(address.to_string(), name);
         }
@@ -151,6 +107,6 @@ mod tests {
             "postgres://shop:s3cret@db2/d?hostaddr=127.0.0.2&options=-c%20x%3Dy\
              &application_name=n&connect_timeout=7&sslmode=require&channel_binding=disable",
         );
-        assert_eq!(address.hosts()[1].config, second.unwrap().config);
+        assert_eq!(address.hosts[1], second.unwrap().hosts[0]);
     }
 }

@@ -67,7 +67,7 @@ use self::{
     readers::{Connections, Readers},
     silence::{Silence, TOO_LONG},
     write_queue::{Mutation, Write},
-    writer::Writer,
+    writer::{Prepared, Writer},
     writer_connection::Health,
 };
 use super::{CommitOutcome, Lost, Pause, Stats, StoreError, turns::Turns};
@@ -181,11 +181,9 @@ impl Store {
         let reading = Connector::reading(&address, &writing).map_err(failed)?;
         let silence = Arc::clone(&writing.silence);
         let health = Arc::new(Health::default());
-        let started = Writer::start(writing, Arc::clone(&health))
-            .and_then(|writer| Ok((writer, Readers::start(reading, connections)?)));
-        let (writer, readers) =
-            started.map_err(|error| failed(Failure::Unsuitable(error.to_string())))?;
-        let (secret, server) = writer.prepare(fresh_secret).await.map_err(failed)?;
+        let started = Writer::start(writing, Arc::clone(&health), fresh_secret).await;
+        let (writer, Prepared { secret, server }) = started.map_err(failed)?;
+        let readers = Readers::start(reading, connections).map_err(failed)?;
         let store = Self(Arc::new(Inner {
             name,
             secret,
@@ -320,7 +318,7 @@ impl Store {
 
     /// Returns `Closed` once the store is closed. An unreachable database is not lost, because it may come back.
     pub(super) fn lost(&self) -> Option<Lost> {
-        self.0.health.is_closed.load(Ordering::Acquire).then_some(Lost::Closed)
+        self.0.writer.is_closed().then_some(Lost::Closed)
     }
 
     pub(super) fn is_readable(&self) -> bool {

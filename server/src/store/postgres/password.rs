@@ -9,11 +9,6 @@ use std::{
 use tokio_postgres::{Config, config::Host};
 use url::form_urlencoded;
 
-use super::hosts;
-
-/// Number of fields in a line of a password file.
-const PASSFILE_FIELDS: usize = 5;
-
 /// The place where a password was found: the first of the four places that has a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PasswordSource {
@@ -23,44 +18,24 @@ pub(super) enum PasswordSource {
     Nowhere,
 }
 
-/// The passwords that were found for the hosts of an address.
-pub(super) enum FoundPassword {
-    /// The address has a password.
-    InAddress,
-    /// One password for all hosts, from the environment.
-    ForAll(String),
-    /// The password file's entry for each host.
-    ForEach(Vec<Option<String>>),
-}
-
-impl FoundPassword {
-    pub(super) fn source(&self) -> PasswordSource {
-        match self {
-            Self::InAddress => PasswordSource::Address,
-            Self::ForAll(_) => PasswordSource::Environment,
-            Self::ForEach(found) if found.iter().any(Option::is_some) => PasswordSource::File,
-            Self::ForEach(_) => PasswordSource::Nowhere,
-        }
-    }
-
-    pub(super) fn for_each(self) -> Vec<Option<String>> {
-        match self {
-            Self::InAddress | Self::ForAll(_) => Vec::new(),
-            Self::ForEach(found) => found,
-        }
-    }
+/// The password for all hosts, and the lines of the password file if there is none.
+pub(super) struct Passwords {
+    source: PasswordSource,
+    lines: String,
 }
 
 /// Looks up the password that an address lacks.
-pub(super) fn find_passwords(config: &Config, passfile: Option<PathBuf>) -> FoundPassword {
-    if config.get_password().is_some() {
-        return FoundPassword::InAddress;
+pub(super) fn find(common: &mut Config, passfile: Option<PathBuf>) -> Passwords {
+    let found = |source| Passwords { source, lines: String::new() };
+    if common.get_password().is_some() {
+        return found(PasswordSource::Address);
     }
     if let Ok(password) = env::var("PGPASSWORD") {
-        return FoundPassword::ForAll(password);
+        common.password(password);
+        return found(PasswordSource::Environment);
     }
     let lines = read_passfile(passfile).unwrap_or_default();
-    FoundPassword::ForEach(passwords_in(&lines, config))
+    Passwords { source: PasswordSource::Nowhere, lines }
 }
 
 fn read_passfile(passfile: Option<PathBuf>) -> Option<String> {
@@ -75,28 +50,27 @@ fn read_passfile(passfile: Option<PathBuf>) -> Option<String> {
     fs::read_to_string(passfile).ok()
 }
 
-/// Returns the password of each host, from the first line that matches it, as `libpq` does. A line is
-/// `host:port:database:user:password`.
-pub(super) fn passwords_in(lines: &str, config: &Config) -> Vec<Option<String>> {
-    let user = config.get_user().unwrap_or_default();
-    let name = config.get_dbname().unwrap_or(user);
-    let hosts = (0..).zip(config.get_hosts());
-    let find = |(place, host): (usize, &Host)| {
-        let host = match host {
-            Host::Tcp(name) => name.as_str(),
-            Host::Unix(_) => "localhost",
+impl Passwords {
+    /// Adds the password of a host from the first line of the password file that matches it, as `libpq` does. A line is
+    /// `host:port:database:user:password`. Returns the source of the host's password.
+    pub(super) fn add_to(&self, host: &mut Config) -> PasswordSource {
+        let name = match host.get_hosts() {
+            [Host::Tcp(name)] => name.as_str(),
+            _ => "localhost",
         };
-        password_of([host, &hosts::port(config, place).to_string(), name, user], lines)
-    };
-    hosts.map(find).collect()
-}
-
-fn password_of(wanted: [&str; PASSFILE_FIELDS - 1], lines: &str) -> Option<String> {
-    lines.lines().filter(|line| !line.starts_with('#')).map(fields).find_map(|mut fields| {
-        let password = fields.pop().filter(|_| fields.len() + 1 == PASSFILE_FIELDS)?;
-        let fits = fields.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
-        fits.then_some(password)
-    })
+        let port = host.get_ports().first().map(ToString::to_string).unwrap_or_default();
+        let user = host.get_user().unwrap_or_default();
+        let wanted = [name, &port, host.get_dbname().unwrap_or(user), user];
+        let lines = self.lines.lines().filter(|line| !line.starts_with('#'));
+        let found = lines.map(fields).find_map(|mut fields| {
+            let password = fields.pop().filter(|_| fields.len() == wanted.len())?;
+            let fits = |(field, wanted): (&String, _)| field == "*" || field == wanted;
+            fields.iter().zip(wanted).all(fits).then_some(password)
+        });
+        let Some(password) = found else { return self.source };
+        host.password(password);
+        PasswordSource::File
+    }
 }
 
 /// Splits a line into its fields. In a field, `\:` means `:` and `\\` means `\`.
@@ -117,29 +91,20 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-/// Returns an address as it was typed, but without the password.
-pub(super) fn without_password(text: &str) -> String {
-    let (start, query) = text.split_once('?').unwrap_or((text, ""));
-    let parts = start.split_once("://").and_then(|(scheme, rest)| {
-        let (user, rest) = rest.rsplit_once('@')?;
-        Some((scheme, user.split_once(':').map_or(user, |(user, _)| user), rest))
-    });
-    let start = parts.map_or_else(
-        || start.to_owned(),
-        |(scheme, user, rest)| format!("{scheme}://{user}@{rest}"),
-    );
+/// Returns the parts of an address as they were typed, but without the password.
+pub(super) fn without_password([scheme, user, place, query]: [&str; 4]) -> String {
+    let user = user.split_once(':').map_or(user.to_owned(), |(user, _)| format!("{user}@"));
     let is_password =
         |pair: &&str| form_urlencoded::parse(pair.as_bytes()).any(|(name, _)| name == "password");
     let query: Vec<_> = query.split('&').filter(|pair| !is_password(pair)).collect();
     let query = query.join("&");
-    if query.is_empty() { start } else { format!("{start}?{query}") }
+    let mark = if query.is_empty() { "" } else { "?" };
+    format!("{scheme}://{user}{place}{mark}{query}")
 }
 
 /// Returns `true` if a password that was typed without escapes ends too early. Its rest would be read as the host, the
 /// database's name or a parameter, and messages show those.
-pub(super) fn is_password_cut((start, query): (&str, &str)) -> bool {
-    let authority = start.split_once("://").map_or(start, |(_, rest)| rest);
-    let is_cut_by_query =
-        !authority.contains('@') && authority.contains(':') && query.contains('@');
-    authority.matches('@').count() > 1 || is_cut_by_query
+pub(super) fn is_password_cut(place: &str, query: &str) -> bool {
+    let is_cut_by_query = !place.contains('@') && place.contains(':') && query.contains('@');
+    place.matches('@').count() > 1 || is_cut_by_query
 }

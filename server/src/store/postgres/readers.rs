@@ -4,19 +4,18 @@
 use std::{
     panic::AssertUnwindSafe,
     sync::Arc,
-    thread,
     time::{Duration, Instant},
 };
 
 use futures_util::FutureExt;
 use tokio::{
     sync::{Mutex, mpsc},
-    task::LocalSet,
+    task::JoinSet,
 };
 
 use super::{
     call::Call,
-    connection::{Connection, Connector},
+    connection::{Connection, Connector, on_own_thread},
     error::{DbResult, Failure},
 };
 use crate::clock::{has_elapsed, stopwatch};
@@ -46,15 +45,14 @@ pub(super) struct Readers {
 
 impl Readers {
     /// Starts the readers' thread. One thread is enough, because it only waits for PostgreSQL.
-    pub(super) fn start(connector: Connector, connections: Connections) -> std::io::Result<Self> {
+    pub(super) fn start(connector: Connector, connections: Connections) -> DbResult<Self> {
         let queue = || {
             let (queue, waiting) = mpsc::channel(MAX_QUEUED_READS);
             (queue, Arc::new(Mutex::new(waiting)))
         };
         let ((points, first), (scans, second)) = (queue(), queue());
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        thread::Builder::new().name("store-readers".to_owned()).spawn(move || {
-            let all = LocalSet::new();
+        on_own_thread("store-readers", async move || {
+            let mut all = JoinSet::new();
             for _ in 0..connections.points {
                 all.spawn_local(serve(connector.clone(), Arc::clone(&first), None));
             }
@@ -62,7 +60,7 @@ impl Readers {
                 let scans = Some(Arc::clone(&second));
                 all.spawn_local(serve(connector.clone(), Arc::clone(&first), scans));
             }
-            runtime.block_on(all);
+            all.join_all().await;
         })?;
         Ok(Self { points, scans })
     }

@@ -1,18 +1,12 @@
 //! TLS to PostgreSQL with rustls: the interface that tokio-postgres requires, and the checks of `sslmode`.
 
-use std::{
-    convert::Infallible,
-    fs, io,
-    path::Path,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{convert::Infallible, fs, io, path::Path, pin::Pin, sync::Arc};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::{
     TlsConnector,
+    client::TlsStream as Stream,
     rustls::{
         CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
         SignatureScheme,
@@ -20,10 +14,7 @@ use tokio_rustls::{
             WebPkiServerVerifier,
             danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
         },
-        crypto::{
-            CryptoProvider, aws_lc_rs::default_provider, verify_tls12_signature,
-            verify_tls13_signature,
-        },
+        crypto::aws_lc_rs::default_provider,
         pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
     },
 };
@@ -36,26 +27,24 @@ pub(super) struct Encryption(TlsConnector);
 
 impl Encryption {
     pub(super) fn new(address: &Address) -> Result<Self, String> {
+        let is_checked = matches!(address.tls, Tls::VerifyCa | Tls::VerifyFull);
+        let roots = roots(address.root_certificates.as_deref().filter(|_| is_checked))?;
         let provider = Arc::new(default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?;
-        let known = || roots(address.root_certificates.as_deref());
-        let authorities = match address.tls {
-            Tls::VerifyFull => {
-                let config = builder.with_root_certificates(known()?).with_no_client_auth();
-                return Ok(Self(TlsConnector::from(Arc::new(config))));
+        let full = WebPkiServerVerifier::builder_with_provider(roots.into(), Arc::clone(&provider));
+        let full = full.build().map_err(|error| error.to_string())?;
+        let verifier: Arc<dyn ServerCertVerifier> = match address.tls {
+            Tls::VerifyFull => full,
+            Tls::VerifyCa | Tls::Disable | Tls::Prefer | Tls::Require => {
+                Arc::new(Lenient { full, is_checked })
             }
-            Tls::VerifyCa => {
-                let (roots, provider) = (Arc::new(known()?), Arc::clone(&provider));
-                let full = WebPkiServerVerifier::builder_with_provider(roots, provider);
-                Some(full.build().map_err(|error| error.to_string())?)
-            }
-            Tls::Disable | Tls::Prefer | Tls::Require => None,
         };
-        let verifier = Arc::new(Lenient { authorities, provider });
-        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
-        Ok(Self(TlsConnector::from(Arc::new(builder.with_no_client_auth()))))
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 }
 
@@ -83,9 +72,9 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, String> {
 /// A verifier for modes in which `libpq` checks less than rustls would.
 #[derive(Debug)]
 struct Lenient {
-    /// `verify-ca`: a known authority's certificate, for any host. `None`: any server is accepted.
-    authorities: Option<Arc<WebPkiServerVerifier>>,
-    provider: Arc<CryptoProvider>,
+    full: Arc<WebPkiServerVerifier>,
+    /// `true` for `verify-ca`: a known authority's certificate, for any host. Otherwise any server is accepted.
+    is_checked: bool,
 }
 
 impl ServerCertVerifier for Lenient {
@@ -97,10 +86,10 @@ impl ServerCertVerifier for Lenient {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Some(authorities) = &self.authorities else {
+        if !self.is_checked {
             return Ok(ServerCertVerified::assertion());
-        };
-        match authorities.verify_server_cert(certificate, chain, host, ocsp, now) {
+        }
+        match self.full.verify_server_cert(certificate, chain, host, ocsp, now) {
             // Rustls checks the name last, so everything else is right.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -115,8 +104,7 @@ impl ServerCertVerifier for Lenient {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
+        self.full.verify_tls12_signature(message, certificate, signature)
     }
 
     fn verify_tls13_signature(
@@ -125,20 +113,16 @@ impl ServerCertVerifier for Lenient {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
+        self.full.verify_tls13_signature(message, certificate, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.full.supported_verify_schemes()
     }
 }
 
-impl<S> MakeTlsConnect<S> for Encryption
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    type Stream = Encrypted<S>;
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Encryption {
+    type Stream = Pin<Box<dyn Encrypted>>;
     type TlsConnect = Handshake;
     type Error = Infallible;
 
@@ -155,57 +139,28 @@ pub(super) struct Handshake {
     host: Option<ServerName<'static>>,
 }
 
-impl<S> TlsConnect<S> for Handshake
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    type Stream = Encrypted<S>;
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Handshake {
+    type Stream = Pin<Box<dyn Encrypted>>;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Stream>> + Send>>;
 
     fn connect(self, stream: S) -> Self::Future {
         Box::pin(async move {
             let host = self.host.ok_or(io::ErrorKind::InvalidInput)?;
             let stream = self.connector.connect(host, stream).await?;
-            Ok(Encrypted(Box::pin(stream)))
+            Ok(Box::pin(stream) as Pin<Box<dyn Encrypted>>)
         })
     }
 }
 
-/// An encrypted stream.
-pub(super) struct Encrypted<S>(Pin<Box<tokio_rustls::client::TlsStream<S>>>);
+/// An encrypted stream. The trait is our own because the driver's can be implemented for no other type of a crate.
+pub(super) trait Encrypted: AsyncRead + AsyncWrite + Send {}
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Encrypted for Stream<S> {}
+
+impl TlsStream for Pin<Box<dyn Encrypted>> {
     fn channel_binding(&self) -> ChannelBinding {
         // SCRAM without channel binding is the fallback of `channel_binding=prefer`.
         ChannelBinding::none()
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.0.as_mut().poll_read(context, buffer)
-    }
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.0.as_mut().poll_write(context, buffer)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.as_mut().poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.as_mut().poll_shutdown(context)
     }
 }

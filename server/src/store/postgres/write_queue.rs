@@ -48,20 +48,14 @@ pub(super) enum WriteOutcome {
 pub(super) enum Stopped {
     /// This write cannot be committed with the others. If it is alone, this is its answer.
     By { at: usize, outcome: WriteOutcome },
-    /// A statement failed for a reason that does not concern one write alone.
+    /// A statement or the COMMIT failed for a reason that does not concern one write alone.
     Failed(Failure),
-    /// The connection was cut before the answer to COMMIT arrived: the transaction was committed, or not.
-    InDoubt,
 }
 
 impl Stopped {
     /// Returns `true` if the connection must be replaced.
     pub(super) fn is_of_connection(&self) -> bool {
-        match self {
-            Self::InDoubt => true,
-            Self::Failed(failure) => failure.is_of_connection(),
-            Self::By { .. } => false,
-        }
+        matches!(self, Self::Failed(failure) if failure.is_of_connection())
     }
 }
 
@@ -154,55 +148,26 @@ impl Write {
                     outcome => Err(outcome),
                 });
             }
-            (Self::Changes(mutation), _) => {
-                let _gone = mutation.caller.send(Err(CommitOutcome::Broken));
-            }
             (Self::Settle(one), WriteOutcome::Done) => one.answer(Ok(())),
-            (Self::Settle(one), WriteOutcome::Failed(failure)) => one.answer(Err(failure)),
-            (
-                Self::Settle(one),
-                WriteOutcome::Decided { .. } | WriteOutcome::Broken | WriteOutcome::Later,
-            ) => {
-                one.answer(Err(Failure::Unanswered));
-            }
             (Self::Call(call), WriteOutcome::Done) => call.answer(Ok(())),
-            (Self::Call(call), WriteOutcome::Failed(failure)) => call.answer(Err(failure)),
+            (write, WriteOutcome::Failed(failure)) => write.fail(failure),
             (
-                Self::Call(call),
-                WriteOutcome::Decided { .. } | WriteOutcome::Broken | WriteOutcome::Later,
-            ) => {
-                call.answer(Err(Failure::Unanswered));
-            }
+                write,
+                WriteOutcome::Decided { .. }
+                | WriteOutcome::Done
+                | WriteOutcome::Broken
+                | WriteOutcome::Later,
+            ) => write.fail(Failure::Unanswered),
         }
     }
 
-    /// Answers that nothing was done, for a temporary reason.
-    pub(super) fn refuse(self, failure: Failure) {
+    /// Answers that nothing of the write is stored, or that this is unknown. An event whose settlement is in doubt is
+    /// delivered again when its lease has ended.
+    pub(super) fn fail(self, failure: Failure) {
         match self {
-            Self::Changes(mutation) => {
-                let is_away = failure.is_of_connection();
-                let outcome =
-                    if is_away { CommitOutcome::Unreachable } else { CommitOutcome::Busy };
-                let _gone = mutation.caller.send(Err(outcome));
-            }
+            Self::Changes(mutation) => drop(mutation.caller.send(Err(failure.into()))),
             Self::Settle(one) => one.answer(Err(failure)),
             Self::Call(call) => call.answer(Err(failure)),
         }
-    }
-
-    /// Answers that the write may have been done or not. An event is delivered again when its lease has ended.
-    pub(super) fn leave_in_doubt(self) {
-        match self {
-            Self::Changes(mutation) => {
-                let _gone = mutation.caller.send(Err(CommitOutcome::Unknown));
-            }
-            Self::Settle(one) => one.answer(Err(Failure::InDoubt)),
-            Self::Call(call) => call.answer(Err(Failure::InDoubt)),
-        }
-    }
-
-    /// Answers that the write failed and nothing of it is stored.
-    pub(super) fn fail(self) {
-        self.answer(WriteOutcome::Broken);
     }
 }

@@ -7,19 +7,19 @@
 
 use std::{
     collections::HashMap,
+    convert::identity,
     sync::{Arc, atomic::Ordering},
-    thread::{self, JoinHandle},
+    thread::JoinHandle,
     time::Duration,
 };
 
 use tokio::{
     sync::{mpsc, oneshot},
-    task::LocalSet,
     time::sleep,
 };
 
 use super::{
-    connection::Connector,
+    connection::{Connector, on_own_thread},
     error::{DbResult, Failure},
     group,
     lock_wait::{LockWait, LockWaits},
@@ -50,54 +50,60 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The handle to the writer, which stops when the last handle is dropped.
 pub(super) struct Writer {
-    queue: mpsc::Sender<Message>,
+    /// The queued writes; `None` stops the writer.
+    queue: mpsc::Sender<Option<Write>>,
     thread: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
-enum Message {
-    /// The first message, which creates the schema.
-    Prepare([u8; 32], oneshot::Sender<DbResult<([u8; 32], i64)>>),
-    Write(Write),
-    Stop,
+/// A database that was prepared for this server.
+pub(super) struct Prepared {
+    /// The database's secret.
+    pub(super) secret: [u8; 32],
+    /// A number that is unique to this server.
+    pub(super) server: i64,
 }
 
 impl Writer {
-    pub(super) fn start(connector: Connector, health: Arc<Health>) -> std::io::Result<Self> {
+    /// Starts the writer, which creates the schema first. `fresh` becomes the secret of a new database.
+    pub(super) async fn start(
+        connector: Connector,
+        health: Arc<Health>,
+        fresh: [u8; 32],
+    ) -> DbResult<(Self, Prepared)> {
         let (queue, waiting) = mpsc::channel(MAX_QUEUED_WRITES);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let thread = thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
-            let session = Session {
-                health: Arc::clone(&health),
-                connection: WriterConnection::new(connector, health),
-                is_prepared: false,
-                lock_waits: LockWaits::default(),
-            };
-            LocalSet::new().block_on(&runtime, session.serve(waiting));
+        let (caller, prepared) = oneshot::channel();
+        let thread = on_own_thread("store-writer", async move || {
+            let connection = WriterConnection::new(connector, Arc::clone(&health));
+            let mut session = Session { health, connection, lock_waits: LockWaits::default() };
+            let prepared = session.prepare(fresh).await;
+            let is_prepared = prepared.is_ok();
+            // A caller that has gone has dropped the queue.
+            let _gone = caller.send(prepared);
+            if is_prepared {
+                session.serve(waiting).await;
+            }
         })?;
-        Ok(Self { queue, thread: std::sync::Mutex::new(Some(thread)) })
-    }
-
-    /// Creates the schema. Returns the database's secret, which is `fresh` if the database is new, and a number that is
-    /// unique to this server.
-    pub(super) async fn prepare(&self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
-        let (caller, answer) = oneshot::channel();
-        // If the writer has ended, no answer arrives.
-        let _ended = self.queue.send(Message::Prepare(fresh, caller)).await;
-        answer.await.unwrap_or(Err(Failure::Unanswered))
+        let prepared = prepared.await.unwrap_or(Err(Failure::Unanswered))?;
+        Ok((Self { queue, thread: std::sync::Mutex::new(Some(thread)) }, prepared))
     }
 
     /// Queues a write. Once queued it completes, even if its caller stops waiting.
     pub(super) fn push(&self, write: Write) -> Result<(), NotDone> {
-        self.queue.try_send(Message::Write(write)).map_err(|refused| match refused {
+        self.queue.try_send(Some(write)).map_err(|refused| match refused {
             mpsc::error::TrySendError::Full(_) => NotDone::Full,
             mpsc::error::TrySendError::Closed(_) => NotDone::Broken,
         })
     }
 
+    /// Returns `true` if the writer has ended, even by a panic: a server without a writer must end.
+    pub(super) fn is_closed(&self) -> bool {
+        self.queue.is_closed()
+    }
+
     /// Lets the writer finish the queued writes, and returns its thread, to be joined.
     pub(super) async fn stop(&self) -> Option<JoinHandle<()>> {
         // If the writer has ended already, there is nothing to wait for.
-        let _ended = self.queue.send(Message::Stop).await;
+        let _ended = self.queue.send(None).await;
         self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
     }
 }
@@ -106,59 +112,41 @@ impl Writer {
 struct Session {
     health: Arc<Health>,
     connection: WriterConnection,
-    /// `true` once the schema exists. Before that, no connection is of use.
-    is_prepared: bool,
     lock_waits: LockWaits,
 }
 
 impl Session {
-    async fn serve(mut self, mut waiting: mpsc::Receiver<Message>) {
-        loop {
-            let next = tokio::select! {
-                next = waiting.recv() => next,
-                // Also while no writes arrive: a server without a connection is not ready, and so gets none.
-                () = sleep(LOOK_INTERVAL) => {
-                    if self.is_prepared {
-                        self.connection.look().await;
-                    }
-                    continue;
-                }
-            };
-            let first = match next {
-                Some(Message::Write(first)) => first,
-                Some(Message::Prepare(fresh, caller)) => {
-                    // A caller that has gone needs no answer.
-                    let _gone = caller.send(self.prepare(fresh).await);
-                    continue;
-                }
-                Some(Message::Stop) | None => break,
-            };
-            let mut writes = vec![first];
-            let mut is_last = false;
-            while writes.len() < MAX_WRITES_PER_COMMIT && !is_last {
-                match waiting.try_recv() {
-                    Ok(Message::Write(write)) => writes.push(write),
-                    Ok(Message::Stop) => is_last = true,
-                    Ok(Message::Prepare(..)) | Err(_) => break,
-                }
-            }
-            self.commit(writes).await;
-            if is_last {
-                break;
-            }
-        }
-    }
-
-    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<([u8; 32], i64)> {
-        let mut db = self.connection.open_unprepared().await?;
+    async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<Prepared> {
+        let mut db = self.connection.open_first().await?;
         // Creating an index on a large table may take long, and so may waiting for another server's migration.
         let answer_timeout = db.set_answer_timeout(Duration::MAX);
         let secret = migrations::prepare(&db, fresh).await?;
         db.set_answer_timeout(answer_timeout);
         let server = db.value(SERVER, &[]).await?;
-        self.connection.begin(db);
-        self.is_prepared = true;
-        Ok((secret, server))
+        self.connection.put_back(db);
+        Ok(Prepared { secret, server })
+    }
+
+    async fn serve(mut self, mut waiting: mpsc::Receiver<Option<Write>>) {
+        let mut taken = Vec::new();
+        loop {
+            let count = tokio::select! {
+                count = waiting.recv_many(&mut taken, MAX_WRITES_PER_COMMIT) => count,
+                // Also while no writes arrive: a server without a connection is not ready, and so gets none.
+                () = sleep(LOOK_INTERVAL) => {
+                    self.connection.look().await;
+                    continue;
+                }
+            };
+            let writes: Vec<_> = taken.drain(..).map_while(identity).collect();
+            let is_last = count == 0 || writes.len() < count;
+            if !writes.is_empty() {
+                self.commit(writes).await;
+            }
+            if is_last {
+                break;
+            }
+        }
     }
 
     /// Runs all `writes` in one transaction, then answers each. A write that would undo the others runs alone.
@@ -196,7 +184,7 @@ impl Session {
         self.lock_waits.note(alone.is_empty(), first, now);
         for write in alone {
             tracing::warn!("a write was not done: someone holds its rows locked");
-            write.refuse(Failure::Conflict);
+            write.fail(Failure::Conflict);
         }
     }
 
@@ -207,8 +195,7 @@ impl Session {
         while !writes.is_empty() {
             let stopped = match self.transact(&mut writes, lock_wait).await {
                 Ok(outcomes) => {
-                    let later = self.answer(writes, outcomes);
-                    writes = later;
+                    writes = self.answer(writes, outcomes);
                     continue;
                 }
                 Err(stopped) => stopped,
@@ -224,10 +211,9 @@ impl Session {
                     conflicts += 1;
                     sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
                 }
-                Stopped::InDoubt => writes.drain(..).for_each(Write::leave_in_doubt),
                 Stopped::Failed(failure) if failure.is_of_connection() => {
-                    tracing::debug!(error = %failure, "writes were not done: no connection");
-                    writes.drain(..).for_each(|write| write.refuse(Failure::Unreachable));
+                    tracing::debug!(error = %failure, "writes failed with their connection");
+                    writes.drain(..).for_each(|write| write.fail(failure.of_shared_call()));
                 }
                 Stopped::Failed(failure) if is_group || failure.is_conflict() => {
                     // It is unknown which write caused the failure, so each is retried alone.
@@ -236,7 +222,7 @@ impl Session {
                 }
                 Stopped::Failed(failure) => {
                     tracing::error!(error = %failure, "a write failed and was undone");
-                    writes.drain(..).for_each(Write::fail);
+                    writes.drain(..).for_each(|write| write.fail(Failure::Unanswered));
                 }
             }
         }
@@ -287,28 +273,17 @@ impl Session {
         };
         // The answers of all statements were read and none was an error, so the transaction is not aborted. A COMMIT of
         // an aborted transaction would answer ROLLBACK without an error.
-        match db.run("COMMIT").await {
-            Ok(()) => {
-                self.connection.put_back(db);
-                Ok(outcomes)
-            }
-            Err(failure) if !failure.is_of_connection() => {
-                // PostgreSQL itself reports that nothing was committed.
-                self.connection.put_back(db);
-                Err(Stopped::Failed(failure))
-            }
-            Err(failure) => {
-                tracing::warn!(error = %failure, "the answer to a COMMIT was cut off");
-                self.connection.abandon(&db);
-                Err(Stopped::InDoubt)
-            }
+        let Err(failure) = db.run("COMMIT").await else {
+            self.connection.put_back(db);
+            return Ok(outcomes);
+        };
+        if failure.is_of_connection() {
+            tracing::warn!(error = %failure, "the answer to a COMMIT was cut off");
+            self.connection.abandon(&db);
+            return Err(Stopped::Failed(Failure::InDoubt));
         }
-    }
-}
-
-impl Drop for Session {
-    /// Runs at the end, even after a panic, because a server without a writer must end.
-    fn drop(&mut self) {
-        self.health.is_closed.store(true, Ordering::Release);
+        // PostgreSQL itself reports that nothing was committed.
+        self.connection.put_back(db);
+        Err(Stopped::Failed(failure))
     }
 }

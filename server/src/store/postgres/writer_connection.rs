@@ -28,7 +28,6 @@ const END_BACKEND: &str = "SELECT CASE \
 #[derive(Debug, Default)]
 pub(super) struct Health {
     pub(super) is_connected: AtomicBool,
-    pub(super) is_closed: AtomicBool,
     pub(super) reconnections: AtomicU64,
     pub(super) commits: AtomicU64,
     pub(super) changes: AtomicU64,
@@ -51,38 +50,24 @@ impl WriterConnection {
         Self { connector, health, live: None, abandoned: None, failed: None }
     }
 
-    /// Opens a connection to a database that may not have a schema yet.
-    pub(super) async fn open_unprepared(&self) -> DbResult<Connection> {
+    /// Opens the first connection, to a database that may not have a schema yet.
+    pub(super) async fn open_first(&self) -> DbResult<Connection> {
         self.connector.connect().await
-    }
-
-    /// Uses a connection to a database that has its schema.
-    pub(super) fn begin(&mut self, db: Connection) {
-        self.live = Some(db);
-        self.health.is_connected.store(true, Ordering::Release);
     }
 
     /// Opens a connection if there is none.
     pub(super) async fn look(&mut self) {
-        if !self.is_connected() {
-            self.live = self.take().await.ok();
-        }
+        self.live = self.take().await.ok();
     }
 
     pub(super) fn put_back(&mut self, db: Connection) {
         self.live = Some(db);
+        self.health.is_connected.store(true, Ordering::Release);
     }
 
     /// Abandons a connection in an unknown state: its backend must be ended.
     pub(super) fn abandon(&mut self, db: &Connection) {
         self.abandoned = Some(db.backend().clone());
-    }
-
-    /// Returns `true` if there is a connection, as far as is known.
-    fn is_connected(&self) -> bool {
-        let is_connected = self.live.as_ref().is_some_and(|db| !db.is_closed());
-        self.health.is_connected.store(is_connected, Ordering::Release);
-        is_connected
     }
 
     /// Returns the connection, and opens it if necessary. The caller puts it back.
@@ -95,6 +80,7 @@ impl WriterConnection {
         if self.failed.is_some_and(|failed| !has_elapsed(failed, OPEN_PAUSE)) {
             return Err(Failure::Unreachable);
         }
+        self.health.is_connected.store(false, Ordering::Release);
         let opened = self.open().await;
         self.health.is_connected.store(opened.is_ok(), Ordering::Release);
         let failed = std::mem::replace(&mut self.failed, opened.is_err().then(stopwatch));

@@ -37,7 +37,7 @@ pub(in crate::store) fn empty_database() -> Option<Address> {
 
 /// Returns a connection beside those of the stores, on which a test acts as another server or an operator.
 pub(super) async fn client(address: &Address) -> Client {
-    let (client, connection) = address.config.connect(NoTls).await.unwrap();
+    let (client, connection) = address.hosts[0].config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
@@ -94,17 +94,17 @@ pub(super) async fn repeated(store: &crate::store::Store, changes: Changes) -> C
 
 /// Runs a statement as an operator does with `psql`. An error fails the test.
 pub(crate) fn run_sql(address: &Address, sql: &str) {
-    shared::shared().unwrap().run_sql(address.config.get_dbname().unwrap(), sql);
+    shared::shared().unwrap().run_sql(address.hosts[0].config.get_dbname().unwrap(), sql);
 }
 
 /// Returns the output of `psql` for a statement.
 pub(in crate::store) fn query(address: &Address, sql: &str) -> String {
-    shared::shared().unwrap().query(address.config.get_dbname().unwrap(), sql)
+    shared::shared().unwrap().query(address.hosts[0].config.get_dbname().unwrap(), sql)
 }
 
 /// Lets connections into a database, or lets none in and ends the present ones.
 pub(in crate::store) fn admit(address: &Address, anyone: bool) {
-    let name = address.config.get_dbname().unwrap();
+    let name = address.hosts[0].config.get_dbname().unwrap();
     run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
     if !anyone {
         run_sql_at_postgres(&format!(

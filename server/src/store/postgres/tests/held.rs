@@ -224,7 +224,7 @@ async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
     let Some((store, client, address)) = beside().await else { return };
     store.measure_clock().await.unwrap();
     assert!(store.is_readable());
-    let name = address.config.get_dbname().unwrap();
+    let name = address.hosts[0].config.get_dbname().unwrap();
     let admits =
         |anyone| run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
     admits(false);

@@ -89,9 +89,9 @@ async fn of_several_hosts_the_first_that_takes_writes_is_used() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
     let Some(database) = empty_database() else { return };
-    let [Host::Unix(folder)] = database.config.get_hosts() else { panic!("not a socket") };
+    let [Host::Unix(folder)] = database.hosts[0].config.get_hosts() else { panic!("not a socket") };
     let (_listener, silent) = silent().await;
-    let name = database.config.get_dbname().unwrap();
+    let name = database.hosts[0].config.get_dbname().unwrap();
     let address = address(&[silent, (folder.to_str().unwrap(), 5432)], name, "");
     let store = Store::connect(address, SECRET).await.unwrap();
     assert_eq!(
@@ -103,8 +103,8 @@ async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
 #[tokio::test]
 async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
     let Some(address) = empty_database() else { return };
-    let [Host::Unix(folder)] = address.config.get_hosts() else { panic!("not a socket") };
-    let name = address.config.get_dbname().unwrap();
+    let [Host::Unix(folder)] = address.hosts[0].config.get_hosts() else { panic!("not a socket") };
+    let name = address.hosts[0].config.get_dbname().unwrap();
     let url = format!("postgres://parcelo@/{name}?host={}&unsafe_settings=allow", folder.display());
     let exists = async |more: &str| {
         let address = Address::parse(&format!("{url}{more}")).unwrap();
