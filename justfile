@@ -63,10 +63,9 @@ torture-long:
 torture-checker:
     cargo test --manifest-path tests/torture/stateright/Cargo.toml --target-dir target/stateright
 
-# Every state in which a crash can leave the files of the SQLite store; `just crash --brief` is CI's minute of it.
+# Every state in which a crash can leave the files of the SQLite store; `just crash --images 200` is CI's part of it.
 crash *arguments:
-    cargo build --profile costs -p parcelo-server -p parcelo-crash
-    target/costs/parcelo-crash --binary target/costs/parcelo-server {{arguments}}
+    cargo run --profile costs -p parcelo-crash -- {{arguments}}
 
 # Looks for an input that breaks a target, guided by coverage; `ls tests/fuzz/corpus` lists the targets.
 fuzz target seconds="60" *options:

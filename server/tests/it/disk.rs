@@ -145,6 +145,19 @@ async fn only_the_server_turns_an_empty_file_into_a_database() {
     assert_eq!(setup.keys(&["list"]).as_array().unwrap().len(), 1);
 }
 
+#[tokio::test]
+async fn an_empty_file_beside_the_log_of_another_is_a_new_database() {
+    let setup = TestSetup::on_file("the test damages or moves the file");
+    let mut running = setup.start(&[]);
+    setup.new_key("sandbox");
+    running.kill();
+    assert_ne!(fs::metadata(setup.path("parcelo.db-wal")).unwrap().len(), 0);
+    fs::write(setup.path("parcelo.db"), "").unwrap();
+    let running = setup.start(&[]);
+    assert_eq!(Api::new(running.sandbox()).get("/readyz").await.status, 200);
+    assert_eq!(setup.keys(&["list"]).as_array().unwrap().len(), 1);
+}
+
 #[test]
 fn a_hard_link_or_deleted_lock_admits_no_second_server() {
     let setup = TestSetup::on_file("the test damages or moves the file");

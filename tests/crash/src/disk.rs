@@ -6,231 +6,204 @@
 //! less; this is the freedom that POSIX leaves.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::Arc,
 };
 
-/// A file, by its position in the order of creation. Renaming keeps it.
+use crate::{
+    facts::Facts,
+    server::{Answer, Post},
+};
+
+/// A file, by its position in the order of creation.
 pub type FileId = u32;
+/// The folder: the file whose content is the names.
+pub const FOLDER: FileId = FileId::MAX;
 /// The files of a folder with their bytes.
 pub type Image = Vec<(String, Vec<u8>)>;
-/// The rows of the database that must not be lost, each as a line.
-pub type Facts = BTreeSet<String>;
 
-/// A change to the files, or a mark.
+/// The part of an event that reached the disk: a bit for each sector of a write, the last one for all further sectors.
+/// Of a name or a truncation only all or nothing can be there.
+pub type Kept = u64;
+pub const NOTHING: Kept = 0;
+pub const ALL: Kept = Kept::MAX;
+pub const SECTOR: usize = 512;
+
+/// A finished recording: the files before it, everything that happened to them, and every request with its answer.
+pub struct Run {
+    pub base: Image,
+    pub events: Vec<Event>,
+    pub requests: Vec<(Post, Option<Answer>)>,
+    pub key: String,
+    /// Number of calls that could have failed.
+    pub calls: usize,
+}
+
+/// The facts and answers that clients rely on at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Expected {
+    /// The requests that were sent, as indexes into those of the run; `true` for those that were answered.
+    pub requests: BTreeMap<usize, bool>,
+    pub facts: Arc<Facts>,
+    /// The number of parcels that are not of these requests.
+    pub parcels: i64,
+    /// A reset was sent but not answered.
+    pub is_resetting: bool,
+    /// Key and endpoint were set up.
+    pub has_key: bool,
+}
+
+impl Expected {
+    /// Returns the expectations after a reset.
+    pub fn reset(&self) -> Self {
+        Self { has_key: self.has_key, ..Self::default() }
+    }
+}
+
+/// A change to the files, or the expectations from here on.
 #[derive(Debug, Clone)]
 pub enum Event {
     Create { name: String, file: FileId },
     Unlink { name: String },
-    Write { file: FileId, at: u64, bytes: Box<[u8]> },
-    Truncate { file: FileId, to: u64 },
+    Write { file: FileId, at: usize, bytes: Box<[u8]> },
+    Truncate { file: FileId, to: usize },
     Sync { file: FileId },
     FailedSync { file: FileId },
-    SyncFolder,
-    Mark(Mark),
-}
-
-/// An event at the clients, in the order of the log.
-#[derive(Debug, Clone)]
-pub enum Mark {
-    /// Request `k` was sent.
-    Sent(usize),
-    /// Request `k` was answered.
-    Acknowledged(usize),
-    /// The facts from here on. Reading them takes a moment, and an answer that was given before its commit would become
-    /// true during it; so an answer has its own mark.
-    Facts(Arc<Facts>),
-}
-
-/// The part of an event that reached the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kept {
-    No,
-    All,
-    /// The first bytes, up to this length.
-    Head(u32),
-    /// The bytes from this offset on.
-    Tail(u32),
-    /// The sectors of 512 bytes whose bits are set.
-    Sectors(u64),
-}
-
-pub const SECTOR: u64 = 512;
-
-/// The disk after some events of a log.
-#[derive(Clone)]
-pub struct Disk<'l> {
-    events: &'l [Event],
-    next: usize,
-    files: Vec<Vec<u8>>,
-    names: BTreeMap<&'l str, FileId>,
-    /// Events that are not in `files` and `names` yet, in the order of the log.
-    open: Vec<(usize, State)>,
-    /// Index of the event after the last one that made something durable.
-    durable_since: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The next sync makes it durable.
-    Pending,
-    /// A sync has failed: no later one makes it durable.
-    Doubtful,
-    /// It is durable, and on top of a doubtful write in the same file.
-    Durable,
-}
-
-impl<'l> Disk<'l> {
-    /// Returns the disk before the first event.
-    pub fn new(base: &'l Image, events: &'l [Event]) -> Self {
-        let names = base.iter().enumerate().map(|(id, (name, _))| (name.as_str(), id as FileId));
-        Self {
-            events,
-            next: 0,
-            names: names.collect(),
-            files: base.iter().map(|(_, bytes)| bytes.clone()).collect(),
-            open: Vec::new(),
-            durable_since: 0,
-        }
-    }
-
-    /// Moves to the next event. Returns `false` after the last one.
-    pub fn advance(&mut self) -> bool {
-        let Some(event) = self.events.get(self.next) else { return false };
-        match event {
-            Event::Mark(_) => {}
-            Event::Sync { file } => self.settle(|event| event.file() == Some(*file)),
-            Event::SyncFolder => self.settle(|event| event.file().is_none()),
-            Event::FailedSync { file } => {
-                self.turn(State::Doubtful, |event| event.file() == Some(*file));
-            }
-            _ => self.open.push((self.next, State::Pending)),
-        }
-        self.next += 1;
-        true
-    }
-
-    fn turn(&mut self, into: State, is_meant: impl Fn(&Event) -> bool) {
-        for (at, state) in &mut self.open {
-            if *state == State::Pending && is_meant(&self.events[*at]) {
-                *state = into;
-            }
-        }
-    }
-
-    fn settle(&mut self, is_settled: impl Fn(&Event) -> bool) {
-        self.turn(State::Durable, is_settled);
-        let mut doubtful = BTreeSet::new();
-        for (at, state) in std::mem::take(&mut self.open) {
-            let event = &self.events[at];
-            if state == State::Durable && !doubtful.contains(&event.file()) {
-                apply(event, Kept::All, &mut self.files, &mut self.names);
-                continue;
-            }
-            if state == State::Doubtful {
-                doubtful.insert(event.file());
-            }
-            self.open.push((at, state));
-        }
-        self.durable_since = self.next;
-    }
-
-    /// Returns the events that are not durable.
-    pub fn pending(&self) -> Vec<&'l Event> {
-        let pending = self.open.iter().filter(|(_, state)| *state != State::Durable);
-        pending.map(|(at, _)| &self.events[*at]).collect()
-    }
-
-    /// Returns a hash of the image that contains these parts of the pending events. Equal images of a log usually have
-    /// the same hash.
-    pub fn number(&self, kept: &[Kept]) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.durable_since.hash(&mut hasher);
-        let pending = self.open.iter().filter(|(_, state)| *state != State::Durable);
-        let there = pending.zip(kept).filter(|(_, kept)| **kept != Kept::No);
-        there.for_each(|((at, _), kept)| (at, kept).hash(&mut hasher));
-        hasher.finish()
-    }
-
-    /// Returns the files when these parts of the pending events have reached the disk.
-    pub fn image(&self, kept: &[Kept]) -> Image {
-        let (mut files, mut names) = (self.files.clone(), self.names.clone());
-        let mut kept = kept.iter();
-        for (at, state) in &self.open {
-            let kept = if *state == State::Durable { Some(&Kept::All) } else { kept.next() };
-            let kept = kept.copied().unwrap_or(Kept::No);
-            apply(&self.events[*at], kept, &mut files, &mut names);
-        }
-        let bytes = |file: FileId| files.get(file as usize).cloned().unwrap_or_default();
-        names.into_iter().map(|(name, file)| (name.to_owned(), bytes(file))).collect()
-    }
+    Mark(Expected),
 }
 
 impl Event {
     /// Returns the file whose content the event changes.
     pub fn file(&self) -> Option<FileId> {
         match self {
+            Self::Create { .. } | Self::Unlink { .. } => Some(FOLDER),
             Self::Write { file, .. } | Self::Truncate { file, .. } => Some(*file),
-            _ => None,
+            Self::Sync { .. } | Self::FailedSync { .. } | Self::Mark(_) => None,
         }
     }
 }
 
-fn apply<'l>(
-    event: &'l Event,
-    kept: Kept,
-    files: &mut Vec<Vec<u8>>,
-    names: &mut BTreeMap<&'l str, FileId>,
-) {
-    if kept == Kept::No {
-        return;
-    }
-    let mut content = |file: FileId| {
-        let needed = files.len().max(file as usize + 1);
-        files.resize(needed, Vec::new());
-        file as usize
-    };
-    match event {
-        Event::Create { name, file } => drop(names.insert(name, *file)),
-        Event::Unlink { name } => drop(names.remove(name.as_str())),
-        Event::Truncate { file, to } => {
-            let file = content(*file);
-            files[file].resize(*to as usize, 0);
-        }
-        Event::Write { file, at, bytes } => {
-            let file = content(*file);
-            write(&mut files[file], *at, bytes, kept);
-        }
-        Event::Sync { .. } | Event::FailedSync { .. } | Event::SyncFolder | Event::Mark(_) => {}
-    }
+/// The disk and the expectations after some events of a run.
+pub struct Disk<'r> {
+    run: &'r Run,
+    /// Number of events so far.
+    next: usize,
+    durable: Content,
+    /// Events that are not durable yet, by their index.
+    pending: Vec<usize>,
+    /// Index of the event after the last one that made something durable or lost it.
+    settled: usize,
+    /// The latest mark.
+    marked: usize,
 }
 
-fn write(content: &mut Vec<u8>, at: u64, bytes: &[u8], kept: Kept) {
-    let mut put = |from: usize, to: usize| {
-        let (start, end) = (at as usize + from, at as usize + to);
-        if content.len() < end {
-            content.resize(end, 0);
+#[derive(Clone, Default)]
+struct Content {
+    files: BTreeMap<FileId, Vec<u8>>,
+    names: BTreeMap<String, FileId>,
+}
+
+impl<'r> Disk<'r> {
+    /// Returns the disk after this many events.
+    pub fn after(run: &'r Run, events: usize) -> Self {
+        let mut durable = Content::default();
+        for (file, (name, bytes)) in (0..).zip(&run.base) {
+            durable.names.insert(name.clone(), file);
+            durable.files.insert(file, bytes.clone());
         }
-        content[start..end].copy_from_slice(&bytes[from..to]);
-    };
-    let length = bytes.len();
-    match kept {
-        Kept::No => {}
-        Kept::All => put(0, length),
-        Kept::Head(to) => put(0, length.min(to as usize)),
-        Kept::Tail(from) => put(length.min(from as usize), length),
-        Kept::Sectors(mask) => {
-            let first = at / SECTOR;
-            let mut from = 0;
-            while from < length {
-                let sector = (at + from as u64) / SECTOR;
-                let to = length.min(((sector + 1) * SECTOR - at) as usize);
-                if mask >> (sector - first).min(63) & 1 == 1 {
-                    put(from, to);
-                }
-                from = to;
+        let mut disk = Self { run, next: 0, durable, pending: Vec::new(), settled: 0, marked: 0 };
+        disk.advance_to(events);
+        disk
+    }
+
+    /// Moves to a later moment.
+    pub fn advance_to(&mut self, events: usize) {
+        while self.next < events {
+            match &self.run.events[self.next] {
+                Event::Mark(_) => self.marked = self.next,
+                Event::Sync { file } => self.settle(*file, ALL),
+                Event::FailedSync { file } => self.settle(*file, NOTHING),
+                _ => self.pending.push(self.next),
             }
+            self.next += 1;
+        }
+    }
+
+    fn settle(&mut self, file: FileId, kept: Kept) {
+        let events = &self.run.events;
+        self.pending.retain(|at| {
+            let is_settled = events[*at].file() == Some(file);
+            if is_settled {
+                self.durable.apply(&events[*at], kept);
+            }
+            !is_settled
+        });
+        self.settled = self.next + 1;
+    }
+
+    /// Returns the expectations of the latest mark.
+    pub fn expected(&self) -> &'r Expected {
+        let Event::Mark(expected) = &self.run.events[self.marked] else {
+            panic!("a recording begins with a mark");
+        };
+        expected
+    }
+
+    /// Returns the events that are not durable.
+    pub fn pending(&self) -> Vec<&'r Event> {
+        self.pending.iter().map(|at| &self.run.events[*at]).collect()
+    }
+
+    /// Returns a hash of the image that contains these parts of the pending events, and of what is expected of it.
+    /// Equal images of a log usually have the same hash.
+    pub fn number(&self, kept: &[Kept]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.settled, self.marked).hash(&mut hasher);
+        let there = self.pending.iter().zip(kept).filter(|(_, kept)| **kept != NOTHING);
+        there.for_each(|event| event.hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// Returns the files when these parts of the pending events have reached the disk.
+    pub fn image(&self, kept: &[Kept]) -> Image {
+        let mut content = self.durable.clone();
+        for (event, kept) in self.pending().into_iter().zip(kept) {
+            content.apply(event, *kept);
+        }
+        let Content { mut files, names } = content;
+        let mut bytes = |file| files.remove(&file).unwrap_or_default();
+        names.into_iter().map(|(name, file)| (name, bytes(file))).collect()
+    }
+
+    /// Returns the files when all pending events have reached the disk.
+    pub fn image_of_all(&self) -> Image {
+        self.image(&vec![ALL; self.pending.len()])
+    }
+}
+
+impl Content {
+    fn apply(&mut self, event: &Event, kept: Kept) {
+        match event {
+            _ if kept == NOTHING => {}
+            Event::Create { name, file } => drop(self.names.insert(name.clone(), *file)),
+            Event::Unlink { name } => drop(self.names.remove(name)),
+            Event::Truncate { file, to } => self.files.entry(*file).or_default().resize(*to, 0),
+            Event::Write { file, at, bytes } => {
+                write(self.files.entry(*file).or_default(), *at, bytes, kept);
+            }
+            Event::Sync { .. } | Event::FailedSync { .. } | Event::Mark(_) => {}
+        }
+    }
+}
+
+fn write(content: &mut Vec<u8>, at: usize, bytes: &[u8], kept: Kept) {
+    for (nth, sector) in (at / SECTOR..(at + bytes.len()).div_ceil(SECTOR)).enumerate() {
+        let start = at.max(sector * SECTOR);
+        let end = (at + bytes.len()).min((sector + 1) * SECTOR);
+        if kept >> nth.min(63) & 1 == 1 {
+            content.resize(content.len().max(end), 0);
+            content[start..end].copy_from_slice(&bytes[start - at..end - at]);
         }
     }
 }

@@ -1,13 +1,6 @@
 //! Every state in which a crash can leave the files of the `SQLite` store. In each of them an acknowledged order exists
 //! once, with the same answer, and every other order exists as a whole or not at all.
 //!
-//! ```text
-//! just crash                              all of it
-//! just crash --brief                      CI's part, at most a minute
-//! just crash --seed N                     other samples
-//! just crash --only NAME --at A:B         one image again, as a violation names it; its files stay in the folder
-//! ```
-//!
 //! The real store and the real service run in this process. `syscalls.rs` records the calls on their files, and
 //! `recording.rs` when each request was sent and acknowledged. `disk.rs` computes the possible contents of the disk at
 //! each moment, `subsets.rs` selects those to examine, and `check.rs` starts the service on them. `mutants.rs` shows
@@ -23,17 +16,14 @@
     reason = "a test program: it fails loudly and prints"
 )]
 
-mod arguments;
 mod check;
 mod disk;
 mod explore;
 mod facts;
-mod io_errors;
+mod faults;
 mod mutants;
 mod recording;
 mod server;
-mod server_binary;
-mod stray_log;
 mod subsets;
 mod syscalls;
 mod workloads;
@@ -42,52 +32,51 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Instant,
 };
 
-use arguments::Arguments;
-use check::Guarantee;
-use disk::Kept;
-use explore::{Options, Outcome, Replay, explore};
+use clap::Parser as _;
+use disk::{Disk, Run};
+use explore::{Options, Outcome, explore};
+use facts::Violation;
 use fastrand::Rng;
-use mutants::{Mutant, TAMPERINGS};
-use recording::Run;
-use rusqlite::Connection;
+use mutants::MUTANTS;
 
-/// The figures of a full run. `BRIEF` has those of CI.
-const FULL: Size =
-    Size { images: 10_000, recoveries: 60, of_recovery: 300, every_call: 1, of_mutant: 500 };
-const BRIEF: Size =
-    Size { images: 1_000, recoveries: 6, of_recovery: 100, every_call: 29, of_mutant: 60 };
+type Record = fn(&Path) -> Run;
 
-struct Size {
-    /// Maximum number of images of each recording.
+/// The recordings. An image of the last costs as much as so many of the others: its log has 40 MB.
+const RECORDINGS: [(&str, Record, usize); 5] = [
+    ("a first start", workloads::first_start, 1),
+    ("a busy day", workloads::busy_day, 1),
+    ("a vacuum", workloads::vacuum, 1),
+    ("an upgrade", workloads::upgrade, 1),
+    ("a long log", workloads::long_log, 50),
+];
+const RECOVERIES: &str = "recoveries from crashes";
+const FAULTS: &str = "failing calls";
+
+/// Every state in which a crash can leave the files of the `SQLite` store.
+#[derive(clap::Parser)]
+struct Arguments {
+    /// The seed of the samples.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Maximum number of images of each recording; the other parts have as much less to do.
+    #[arg(long, default_value_t = 10_000)]
     images: usize,
-    /// Number of crashes that are followed by another one during the recovery.
-    recoveries: usize,
-    /// Maximum number of images of each recovery.
-    of_recovery: usize,
-    /// Interval between the system calls that fail.
-    every_call: usize,
-    /// Maximum number of images of each mutant.
-    of_mutant: usize,
+    /// Only this part: a recording, "recoveries from crashes", "failing calls" or "mutants".
+    #[arg(long)]
+    only: Option<String>,
+    /// Only this image of it, as a violation names it. Its files stay in the folder.
+    #[arg(long, num_args = 2)]
+    at: Option<Vec<usize>>,
 }
 
-const LONG_LOG: &str = "a long log";
-const RECOVERIES: &str = "recoveries from crashes";
-
-/// Cost of one image of the long log in images of the others: it has 40 MB.
-const COST_OF_LONG_LOG: usize = 50;
-
 fn main() -> ExitCode {
-    let arguments = Arguments::read();
+    let arguments = Arguments::parse();
     raise_limit_of_descriptors();
     let place = tempfile::tempdir_in("/dev/shm").unwrap();
     let folder = fs::canonicalize(place.path()).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "says how long it took")]
-    let start = Instant::now();
     let is_clean = run(&arguments, &folder);
-    println!("\n{} s", start.elapsed().as_secs());
     println!("{}", if is_clean { "every guarantee was kept" } else { "GUARANTEES WERE BROKEN" });
     if arguments.at.is_some() {
         println!("the files are in {}", place.keep().display());
@@ -96,173 +85,87 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments, folder: &Path) -> bool {
-    let size = if arguments.is_brief { BRIEF } else { FULL };
-    let options = arguments.options(size.images);
-    println!("seed {}, start {}, {} threads\n", options.seed, options.start, options.threads);
+    let wants = |name: &str| arguments.only.as_deref().is_none_or(|only| only == name);
+    let Arguments { seed, images, .. } = *arguments;
+    let only = arguments.at.as_ref().map(|at| (at[0], at[1]));
+    let options = Options { seed, images, only };
+    let mut is_clean = true;
     println!(
-        "| crashes during | events | different images | checked | by the binary | lost | doubled | unreadable | half written |"
+        "seed {seed}\n\n| crashes during | events | different images | checked | violations |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
-    let mut outcomes = Vec::new();
-    for (name, record) in recordings(&options.binary) {
-        if arguments.wants(name) {
-            let run = record(&fresh(folder));
-            outcomes.push((name, explore(&run, folder, &options)));
-            report(outcomes.last());
-        }
+    println!("|---|---|---|---|---|");
+    for (name, record, cost) in RECORDINGS.into_iter().filter(|(name, ..)| wants(name)) {
+        let options = Options { images: images / cost, ..options };
+        is_clean &= report(name, &explore(&record(&fresh(folder)), folder, options));
     }
-    if arguments.wants(LONG_LOG) && !arguments.is_brief {
-        outcomes.push((LONG_LOG, long_log(folder, &options)));
-        report(outcomes.last());
+    if wants(RECOVERIES) {
+        is_clean &= report(RECOVERIES, &recoveries(folder, options));
     }
-    if arguments.wants(RECOVERIES) {
-        let time = options.time.map(|time| time / size.recoveries as u32);
-        let options = Options { max_images: size.of_recovery, time, ..options.clone() };
-        outcomes.push((RECOVERIES, recoveries(folder, &options, size.recoveries)));
-        report(outcomes.last());
+    if wants(FAULTS) {
+        is_clean &= failing_calls(folder, (10_000 / images.max(1)).clamp(1, 29));
     }
-    let images: usize = outcomes.iter().map(|(_, outcome)| outcome.images).sum();
-    println!("\n{images} images");
-    let mut is_clean = outcomes.iter().all(|(_, outcome)| outcome.is_clean());
-    if arguments.wants("stray logs") {
-        is_clean &= stray_logs(folder);
-    }
-    if arguments.wants("failing calls") {
-        is_clean &= failing_calls(folder, size.every_call);
-    }
-    if arguments.wants("mutants") {
-        // A mutant has few images, and a time limit could end before the one that finds it.
-        let options = Options { max_images: size.of_mutant, time: None, ..options };
-        is_clean &= mutants(folder, &options) & tamperings(folder);
+    if wants("mutants") {
+        is_clean &= mutants(folder, Options { images: images / 20 + 50, ..options });
     }
     is_clean
 }
 
-type Record<'p> = Box<dyn Fn(&Path) -> Run + 'p>;
-
-fn recordings(binary: &Path) -> [(&'static str, Record<'_>); 5] {
-    [
-        ("a first start", Box::new(workloads::first_start)),
-        ("a busy day", Box::new(workloads::busy_day)),
-        ("a restored backup", Box::new(|folder| workloads::restored_backup(folder, binary))),
-        ("a vacuum", Box::new(workloads::vacuum)),
-        ("an upgrade", Box::new(workloads::upgrade)),
-    ]
-}
-
-fn long_log(folder: &Path, options: &Options) -> Outcome {
-    let run = workloads::long_log(&fresh(folder));
-    let max_images = options.max_images / COST_OF_LONG_LOG;
-    explore(&run, folder, &Options { max_images, from: run.first_move(), ..options.clone() })
-}
-
 /// Crashes again while the service recovers from a crash, and while it checkpoints the log when it closes.
-fn recoveries(folder: &Path, options: &Options, count: usize) -> Outcome {
+fn recoveries(folder: &Path, options: Options) -> Outcome {
     let mut rng = Rng::with_seed(options.seed);
     let crashed = workloads::busy_day(&fresh(folder));
     let mut sum = Outcome::default();
+    let count = options.images / 200 + 5;
     for _ in 0..count {
-        let replay = Replay::new(&crashed).to(rng.usize(..crashed.events.len()));
-        if !replay.expected.has_keys || replay.expected.is_resetting {
+        let disk = Disk::after(&crashed, rng.usize(..crashed.events.len()));
+        let expected = disk.expected();
+        if !expected.has_key || expected.is_resetting {
             continue;
         }
-        let subsets = subsets::subsets(&replay.disk, options.depth, &mut rng);
-        let image = replay.disk.image(&subsets[rng.usize(..subsets.len())]);
-        let live = fresh(folder);
-        recording::put(&live, &image);
-        let run = workloads::recovery(&live, (&crashed, replay.expected), &mut rng);
-        sum.add(explore(&run, folder, options));
+        let subsets = subsets::subsets(&disk, &mut rng);
+        let image = disk.image(&subsets[rng.usize(..subsets.len())]);
+        let run = workloads::recovery(&fresh(folder), (&crashed, expected, &image), &mut rng);
+        sum.add(explore(&run, folder, Options { images: options.images / count, ..options }));
     }
     sum
 }
 
-fn stray_logs(folder: &Path) -> bool {
-    let run = workloads::first_start(&fresh(folder));
-    let stray_log::Outcome { images, messages } = stray_log::stray_logs(&run, folder);
-    println!("\nempty files beside another's log: {images} images, {} unsound", messages.len());
-    messages.iter().take(3).for_each(|message| println!("{message}"));
-    messages.is_empty()
-}
-
 fn failing_calls(folder: &Path, every: usize) -> bool {
-    let io_errors::Outcome { runs, images, acknowledged, refused, messages } =
-        io_errors::every_call_fails(folder, every);
-    println!(
-        "\nsystem calls that fail: {runs} runs, {acknowledged} orders acknowledged, {refused} refused, \
-         {images} images, {} violations",
-        messages.len()
-    );
-    messages.iter().take(3).for_each(|message| println!("{message}"));
-    messages.is_empty()
+    let outcome = faults::every_call_fails(&fresh(folder), every);
+    let faults::Outcome { runs, acknowledged, refused, violations } = outcome;
+    println!("\n{FAULTS}: {runs} runs, {acknowledged} orders acknowledged, {refused} refused");
+    violations.iter().take(3).for_each(|violation| println!("{violation:?}"));
+    violations.is_empty()
 }
 
-/// Checks that each mutant is found in one of the recordings.
-fn mutants(folder: &Path, options: &Options) -> bool {
-    println!(
-        "\n| mutant | crashes during | found at image | of images | lost | doubled | unreadable | half written |"
-    );
-    println!("|---|---|---|---|---|---|---|---|");
+/// Checks that each mutant is found in the first recordings, and each change to the rows of a sound database.
+fn mutants(folder: &Path, options: Options) -> bool {
+    println!("\n| mutant | violations of {} images: first start | busy day |", options.images);
+    println!("|---|---|---|");
+    let [first_start, busy_day] = [RECORDINGS[0], RECORDINGS[1]].map(|(_, record, _)| record);
     let mut are_found = true;
-    for mutant in Mutant::ALL {
-        let mut is_found = false;
-        for (name, record) in recordings(&options.binary).iter().take(2) {
-            let run = mutant.record(|| record(&fresh(folder)));
-            let outcome = explore(&run, folder, options);
-            let first = outcome.first.map_or("-".to_owned(), |first| first.to_string());
-            let counts = outcome.counts();
-            println!("| {} | {name} | {first} | {} | {counts} |", mutant.name(), outcome.images);
-            is_found |= outcome.first.is_some();
-        }
-        are_found &= is_found;
+    for (name, mutate) in MUTANTS {
+        let found = [first_start, busy_day].map(|record| {
+            let mut run = record(&fresh(folder));
+            mutate(&mut run);
+            explore(&run, folder, options).violations.len()
+        });
+        println!("| {name} | {} | {} |", found[0], found[1]);
+        are_found &= found != [0, 0];
     }
-    are_found
+    let run = first_start(&fresh(folder));
+    let missed = mutants::missed_tamperings(&run, &fresh(folder));
+    println!("\nchanged rows that are not noticed: {missed:?}");
+    are_found && missed.is_empty()
 }
 
-/// Checks that each change to the rows of a sound database is found, as the guarantee that it breaks.
-fn tamperings(folder: &Path) -> bool {
-    let run = workloads::first_start(&fresh(folder));
-    let replay = Replay::new(&run).to(run.events.len());
-    let image = replay.disk.image(&vec![Kept::All; replay.disk.pending().len()]);
-    let place = folder.join("tampered");
-    fs::create_dir_all(&place).unwrap();
-    let mut found = 0;
-    for (sql, broken) in TAMPERINGS {
-        recording::put(&place, &image);
-        let db = Connection::open(place.join(recording::DATABASE)).unwrap();
-        db.execute_batch(sql).unwrap();
-        drop(db);
-        match check::check(&run, &replay.expected, &place) {
-            Err(violation) if violation.guarantee == broken => found += 1,
-            other => println!("{sql}: {other:?}"),
-        }
+fn report(name: &str, outcome: &Outcome) -> bool {
+    let Outcome { events, possible, images, violations } = outcome;
+    println!("| {name} | {events} | {possible} | {images} | {} |", violations.len());
+    for ((at, nth), Violation(guarantee, what)) in violations.iter().take(3) {
+        println!("{guarantee:?}: {what}\n  --only '{name}' --at {at} {nth}");
     }
-    println!("\nchanges to the rows of a sound database: {found} of {} found", TAMPERINGS.len());
-    found == TAMPERINGS.len()
-}
-
-fn report(outcome: Option<&(&str, Outcome)>) {
-    let Some((name, outcome)) = outcome else { return };
-    let Outcome { events, possible, images, by_binary, .. } = outcome;
-    println!("| {name} | {events} | {possible} | {images} | {by_binary} | {} |", outcome.counts());
-    outcome.messages.iter().for_each(|message| println!("{message}"));
-}
-
-impl Outcome {
-    fn counts(&self) -> String {
-        Guarantee::ALL.map(|guarantee| self.count(guarantee).to_string()).join(" | ")
-    }
-
-    fn add(&mut self, other: Self) {
-        self.events += other.events;
-        self.possible += other.possible;
-        self.images += other.images;
-        self.by_binary += other.by_binary;
-        for (guarantee, count) in other.violations {
-            *self.violations.entry(guarantee).or_default() += count;
-        }
-        self.first = self.first.or(other.first);
-        self.messages.extend(other.messages);
-    }
+    violations.is_empty()
 }
 
 /// Creates an empty folder for a recording.

@@ -1,8 +1,11 @@
 //! The real service on a file, in this process and without sockets.
 
 use std::{
+    fmt::Debug,
     path::Path,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    pin::pin,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
 };
 
 use axum::{
@@ -10,43 +13,24 @@ use axum::{
     body::Body,
     http::{Request, header::CONTENT_TYPE},
 };
-use futures_util::future::join_all;
+use futures_util::future::{Either, join_all, select};
 use http_body_util::BodyExt as _;
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Actor, Allowance, AllowedHosts, Api, AttemptResult, CarrierScope, Clock as _, Countries,
-    DeliverySlots, EndpointAnswer, EndpointRequest, Ids, Kinds, LegacySchedule, Limits,
-    ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Site, Store, SystemClock,
-    router,
+    Actor, Allowance, AllowedHosts, Api, AttemptResult, Countries, DeliverySlots, EndpointAnswer,
+    EndpointRequest, Ids, Kinds, LegacySchedule, Limits, ManualClock, Millis, NewKeyRequest,
+    Secrets, Service, Settings, Site, Store, router,
 };
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
 
-/// The time at which each service starts. Ids derive from it, and with them the order of index entries, so a recording
-/// is the same only with the same start. The default is at most six hours ago: the binary has the machine's clock, and
-/// idempotency keys live for a day.
-static START: OnceLock<Millis> = OnceLock::new();
-const DEFAULT_START_EVERY: i64 = 6 * Millis::HOUR;
-
-/// Sets the start, or the default one, and returns it.
-pub fn set_start(given: Option<i64>) -> i64 {
-    let now = SystemClock.now().0;
-    START.get_or_init(|| Millis(given.unwrap_or(now - now % DEFAULT_START_EVERY))).0
-}
-
-fn start() -> Millis {
-    Millis(set_start(None))
-}
-
-/// Returns the moment this many milliseconds after the start, as the API writes it.
-pub fn time(after: i64) -> String {
-    start().plus(after).to_utc().to_rfc3339()
-}
+/// The time at which each service starts. Ids derive from it, and with them the order of index entries.
+const START: Millis = Millis(1_795_000_000_000);
 
 /// A service, with a runtime of one thread beside the store's own.
-pub struct EmbeddedServer {
-    pub runtime: Runtime,
-    pub service: Arc<Service>,
+pub struct Server {
+    runtime: Runtime,
+    service: Arc<Service>,
     clock: Arc<ManualClock>,
     routes: Router,
 }
@@ -58,35 +42,26 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// A request of the API that can be repeated.
-#[derive(Debug, Clone)]
-pub struct Post {
-    pub path: String,
-    /// The header with the kind of key that the request needs.
-    pub header: &'static str,
-    pub body: String,
-}
-
-/// The keys to the service.
-#[derive(Debug, Clone, Default)]
-pub struct Keys {
-    pub api: String,
-    pub carrier: String,
-}
-
-impl Keys {
-    pub fn for_header(&self, header: &str) -> &str {
-        if header == "x-api-key" { &self.api } else { &self.carrier }
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-impl EmbeddedServer {
+/// A request of the API.
+#[derive(Debug, Clone)]
+pub struct Post {
+    pub path: String,
+    pub body: String,
+}
+
+impl Server {
     /// Opens the service as a server does, with ids from a seed. A new database gets its secret from the seed too, so
     /// that a database which has lost its secret is noticed.
     pub fn open(file: &Path, seed: u64) -> Result<Self, String> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         let store = Store::open(file, [seed as u8; 32]).map_err(|error| error.to_string())?;
-        let (clock, ids) = (Arc::new(ManualClock::at(start())), Arc::new(Ids::seeded(seed)));
+        let (clock, ids) = (Arc::new(ManualClock::at(START)), Arc::new(Ids::seeded(seed)));
         let settings = settings(Secrets::derive(&store.secret()));
         let service = Arc::new(Service::new(store, Arc::clone(&clock) as _, ids, settings));
         let ready = Arc::new(AtomicBool::new(true));
@@ -105,99 +80,90 @@ impl EmbeddedServer {
     /// Finishes the work that an earlier server left incomplete.
     fn finish_previous(&self) -> Result<(), String> {
         self.runtime.block_on(async {
-            let ended = self.service.end_leases().await.map_err(|error| format!("{error:?}"));
-            let resumed = self.service.store().resume_resets().await;
-            ended.and(resumed.map_err(|error| error.to_string()))
+            let ended = self.service.end_leases().await.map_err(text);
+            ended.and(self.service.store().resume_resets().await.map_err(text))
         })
     }
 
-    pub fn set_clock(&self, after: i64) {
-        self.clock.set(start().plus(after));
-    }
-
-    /// Issues an API key and a carrier key, and sets up an endpoint for every kind of event.
-    pub fn set_up(&self) -> Result<Keys, String> {
+    /// Issues an API key, and sets up an endpoint for every kind of event.
+    pub fn set_up(&self) -> Result<String, String> {
+        let key = NewKeyRequest {
+            account: "default".to_owned(),
+            environment: Environment::Sandbox,
+            name: "Crashes".to_owned(),
+            countries: Countries::All,
+            ip_list: Vec::new(),
+            rate_limit: None,
+        };
         self.runtime.block_on(async {
             let now = self.service.now();
-            let (key, record) = self
-                .service
-                .issuer(Actor::Server)
-                .issue_api_key(new_key(), now)
-                .await
-                .map_err(|error| format!("{error:?}"))?;
-            let (carrier, _) = self
-                .service
-                .issuer(Actor::Server)
-                .issue::<CarrierScope>("Carrier".to_owned(), Environment::Sandbox, now)
-                .await
-                .map_err(|error| format!("{error:?}"))?;
-            let names = ["parcel.created", "parcel.voided", "manifest.submitted"];
-            let kinds = Kinds::from_codes(names).unwrap();
-            let url = "http://127.0.0.1:9/".to_owned();
-            let tenant = record.scope.tenant;
+            let issued = self.service.issuer(Actor::Server).issue_api_key(key, now).await;
+            let (key, record) = issued.map_err(text)?;
             let endpoint = EndpointRequest {
-                tenant,
-                url,
-                kinds,
+                tenant: record.scope.tenant,
+                url: "http://127.0.0.1:9/".to_owned(),
+                kinds: Kinds::from_codes(["parcel.created", "parcel.voided", "manifest.submitted"])
+                    .unwrap(),
                 allowed_hosts: AllowedHosts::PublicAndLoopback,
             };
-            let set = self.service.endpoints(Actor::Server).set(endpoint, now).await;
-            set.map_err(|error| format!("{error:?}"))?;
-            Ok(Keys { api: key.secret().to_owned(), carrier: carrier.secret().to_owned() })
+            self.service.endpoints(Actor::Server).set(endpoint, now).await.map_err(text)?;
+            Ok(key.secret().to_owned())
         })
-    }
-
-    pub fn send(&self, post: &Post, keys: &Keys) -> Answer {
-        self.runtime.block_on(ask(self.routes.clone(), post, keys.for_header(post.header)))
     }
 
     /// Sends requests together while the writer pauses, so that they share one commit.
-    pub fn send_together(&self, posts: &[Post], keys: &Keys) -> Vec<Answer> {
+    pub fn send(&self, posts: &[Post], key: &str) -> Vec<Answer> {
         self.runtime.block_on(async {
             let pause = self.service.store().pause_writes().await;
-            let requests = posts
-                .iter()
-                .map(|post| ask(self.routes.clone(), post, keys.for_header(post.header)));
-            let mut requests = std::pin::pin!(join_all(requests));
-            // After this many turns each request is in the writer's queue.
-            for _ in 0..posts.len() {
-                let turn = std::pin::pin!(tokio::task::yield_now());
-                let _ = futures_util::future::select(&mut requests, turn).await;
+            let mut answers = pin!(join_all(posts.iter().map(|post| self.ask(post, key))));
+            // After this many turns each request is in the writer's queue, or all have been answered without it.
+            for _ in posts {
+                let turn = pin!(tokio::task::yield_now());
+                if let Either::Left((answers, _)) = select(&mut answers, turn).await {
+                    return answers;
+                }
             }
             drop(pause);
-            requests.await
+            answers.await
         })
     }
 
-    /// Takes the steps that are due by then.
+    async fn ask(&self, post: &Post, key: &str) -> Answer {
+        let request = Request::post(&post.path).header("x-api-key", key);
+        let request = request.header(CONTENT_TYPE, "application/json");
+        let request = request.body(Body::from(post.body.clone())).unwrap();
+        let answer = self.routes.clone().oneshot(request).await.unwrap();
+        let status = answer.status().as_u16();
+        let body = answer.into_body().collect().await.unwrap().to_bytes().to_vec();
+        Answer { status, body }
+    }
+
+    /// Takes the steps that are due this many milliseconds after the start. A step that fails is taken the next time.
     pub fn take_steps(&self, after: i64) {
-        self.set_clock(after);
-        // A step that fails is taken the next time.
+        self.clock.set(START.plus(after));
         let _ = self.runtime.block_on(self.service.take_due_steps());
     }
 
     /// Leases the events that are due and settles the first of them as delivered.
     pub fn deliver(&self, limit: usize) {
         self.runtime.block_on(async {
-            let Ok(events) = self.service.lease_deliveries(&DeliverySlots::new(10)).await else {
-                return;
-            };
-            for event in events.into_iter().take(limit) {
+            let leased = self.service.lease_deliveries(&DeliverySlots::new(10)).await;
+            for event in leased.into_iter().flatten().take(limit) {
                 let Ok(Some(delivery)) = self.service.prepare_delivery(event).await else { return };
                 let answer =
                     EndpointAnswer { status: 204, retry_after: None, body_prefix: Vec::new() };
-                let outcome =
-                    AttemptResult { at: self.service.now(), millis: 1, answer: Ok(answer) };
-                let _ = self.service.settle_delivery(delivery, outcome).await;
+                let at = self.service.now();
+                let result = AttemptResult { at, millis: 1, answer: Ok(answer) };
+                let _ = self.service.settle_delivery(delivery, result).await;
             }
         });
     }
 
-    /// Waits until no reset is under way.
-    pub fn finish_resets(&self, is_finished: impl Fn() -> bool) {
+    /// Waits for what the store does in the background.
+    pub fn wait_until(&self, is_done: impl Fn() -> bool) {
         self.runtime.block_on(async {
-            while !is_finished() {
-                tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+            while !is_done() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
         });
     }
@@ -207,25 +173,8 @@ impl EmbeddedServer {
     }
 }
 
-async fn ask(routes: Router, post: &Post, key: &str) -> Answer {
-    let request = Request::post(&post.path).header(post.header, key);
-    let request = request.header(CONTENT_TYPE, "application/json");
-    let answer =
-        routes.oneshot(request.body(Body::from(post.body.clone())).unwrap()).await.unwrap();
-    let status = answer.status().as_u16();
-    let body = answer.into_body().collect().await.unwrap().to_bytes().to_vec();
-    Answer { status, body }
-}
-
-fn new_key() -> NewKeyRequest {
-    NewKeyRequest {
-        account: "default".to_owned(),
-        environment: Environment::Sandbox,
-        name: "Crashes".to_owned(),
-        countries: Countries::All,
-        ip_list: Vec::new(),
-        rate_limit: None,
-    }
+fn text(error: impl Debug) -> String {
+    format!("{error:?}")
 }
 
 fn settings(secrets: Secrets) -> Settings {

@@ -2,52 +2,38 @@
 
 use fastrand::Rng;
 
-use crate::disk::{Disk, Event, Kept, SECTOR};
+use crate::disk::{ALL, Disk, Event, Kept, NOTHING, SECTOR};
 
-/// The extent to which the subsets of a moment are examined.
-#[derive(Debug, Clone, Copy)]
-pub struct Depth {
-    /// Maximum number of pending events for which all subsets are examined.
-    pub exhaustive: usize,
-    /// Number of random subsets of more events.
-    pub samples: usize,
-    /// Interval, in sectors, at which the newest write is torn.
-    pub tear_every: u64,
-}
+/// Maximum number of pending events for which all subsets are examined.
+const EXHAUSTIVE: usize = 8;
+/// Number of random subsets of more events.
+const SAMPLES: usize = 24;
 
-/// A page of the database.
-const PAGE: u64 = 4_096;
-const IN_FULL: Depth = Depth { exhaustive: 8, samples: 24, tear_every: 1 };
-const IN_BRIEF: Depth = Depth { exhaustive: 6, samples: 4, tear_every: PAGE / SECTOR };
-
-impl Depth {
-    pub const fn new(is_full: bool) -> Self {
-        if is_full { IN_FULL } else { IN_BRIEF }
-    }
-
-    /// Returns the command-line argument that selects it.
-    pub const fn argument(self) -> &'static str {
-        if self.tear_every == IN_FULL.tear_every { "" } else { " --brief" }
-    }
-}
-
-/// Returns subsets of a moment, perhaps some more than once.
-pub fn subsets(disk: &Disk<'_>, depth: Depth, rng: &mut Rng) -> Vec<Vec<Kept>> {
+/// Returns subsets of a moment, perhaps some more than once. The first two have nothing and everything.
+pub fn subsets(disk: &Disk<'_>, rng: &mut Rng) -> Vec<Vec<Kept>> {
     let pending = disk.pending();
     let count = pending.len();
-    let mut all = vec![vec![Kept::No; count], vec![Kept::All; count]];
-    if count <= depth.exhaustive {
-        let subset = |mask: usize| (0..count).map(|at| kept(mask >> at & 1 == 1)).collect();
-        all.extend((0..1 << count).map(subset));
+    let choose = |is_kept: &dyn Fn(usize) -> bool| -> Vec<Kept> {
+        (0..count).map(|at| if is_kept(at) { ALL } else { NOTHING }).collect()
+    };
+    let mut all = vec![choose(&|_| false), choose(&|_| true)];
+    if count <= EXHAUSTIVE {
+        all.extend((0..1 << count).map(|mask: usize| choose(&|at| mask >> at & 1 == 1)));
     } else {
-        all.extend((0..count).map(|missing| (0..count).map(|at| kept(at != missing)).collect()));
-        all.extend((0..count).map(|alone| (0..count).map(|at| kept(at == alone)).collect()));
-        all.extend(by_file(&pending));
-        all.extend((0..depth.samples).map(|_| sample(&pending, rng)));
+        all.extend((0..count).map(|missing| choose(&|at| at != missing)));
+        all.extend((0..count).map(|alone| choose(&|at| at == alone)));
+        // All events of one file, and those of the others.
+        for file in files(&pending) {
+            all.push(choose(&|at| pending[at].file() == file));
+            all.push(choose(&|at| pending[at].file() != file));
+        }
+        all.extend((0..SAMPLES).map(|_| sample(&pending, rng)));
     }
+    // The newest write may be torn at any sector.
     if let Some(Event::Write { at, bytes, .. }) = pending.last() {
-        for torn in torn(*at, bytes.len() as u64, depth.tear_every) {
-            for others in [Kept::All, Kept::No] {
+        let sectors = (at + bytes.len()).div_ceil(SECTOR) - at / SECTOR;
+        for head in (1..sectors.min(64)).map(|cut| (1 << cut) - 1) {
+            for (others, torn) in [(ALL, head), (ALL, !head), (NOTHING, head), (NOTHING, !head)] {
                 let mut choice = vec![others; count];
                 choice[count - 1] = torn;
                 all.push(choice);
@@ -57,35 +43,20 @@ pub fn subsets(disk: &Disk<'_>, depth: Depth, rng: &mut Rng) -> Vec<Vec<Kept>> {
     all
 }
 
-const fn kept(is_kept: bool) -> Kept {
-    if is_kept { Kept::All } else { Kept::No }
-}
-
-/// Returns, for each file, all events of this file alone and all events of the others. Names count as a file.
-fn by_file(pending: &[&Event]) -> Vec<Vec<Kept>> {
+fn files(pending: &[&Event]) -> Vec<Option<u32>> {
     let mut files: Vec<_> = pending.iter().map(|event| event.file()).collect();
     files.sort_unstable();
     files.dedup();
-    let first = |file| pending.iter().map(move |event| kept(event.file() == file)).collect();
-    let last = |file| pending.iter().map(move |event| kept(event.file() != file)).collect();
-    files.iter().map(|file| first(*file)).chain(files.iter().map(|file| last(*file))).collect()
-}
-
-/// Returns the parts of a write that end or begin at a boundary of sectors.
-fn torn(at: u64, length: u64, every: u64) -> Vec<Kept> {
-    let step = SECTOR * every;
-    let first = (at / step + 1) * step;
-    let cuts = (first..at + length).step_by(step as usize).map(|cut| (cut - at) as u32);
-    cuts.flat_map(|cut| [Kept::Head(cut), Kept::Tail(cut)]).collect()
+    files
 }
 
 /// Draws a subset: each event has the same probability, which differs between samples, and one write in eight is torn.
 fn sample(pending: &[&Event], rng: &mut Rng) -> Vec<Kept> {
     let likely = rng.u32(1..8);
     let mut one = |event: &&Event| match event {
-        _ if rng.u32(..8) >= likely => Kept::No,
-        Event::Write { .. } if rng.u32(..8) == 0 => Kept::Sectors(rng.u64(..)),
-        _ => Kept::All,
+        _ if rng.u32(..8) >= likely => NOTHING,
+        Event::Write { .. } if rng.u32(..8) == 0 => rng.u64(..),
+        _ => ALL,
     };
     pending.iter().map(&mut one).collect()
 }

@@ -1,0 +1,78 @@
+//! Failures of system calls: each one that changes a file fails in turn, once or from then on. No acknowledged order is
+//! lost, and the other requests are answered with an error.
+
+use std::path::Path;
+
+use crate::{
+    check::check,
+    disk::{Disk, Expected, Image, NOTHING, Run},
+    facts::Violation,
+    recording::{Recording, put},
+    syscalls::{self, Fault},
+};
+
+/// The counts and findings of the failing runs.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub runs: usize,
+    pub acknowledged: usize,
+    pub refused: usize,
+    pub violations: Vec<(Fault, Violation)>,
+}
+
+/// Makes each `every`th call fail in turn, in each way.
+pub fn every_call_fails(folder: &Path, every: usize) -> Outcome {
+    // Each run begins with the same file, because the store never closes a file that it has opened.
+    let mut first = Recording::start(folder, None, Expected::default());
+    first.open();
+    first.finish();
+    let base = syscalls::read_folder(folder);
+    let mut outcome = Outcome::default();
+    for error in [libc::EIO, libc::ENOSPC] {
+        for lasts in [false, true] {
+            let mut fault = Fault { error, nth: 0, lasts };
+            // The last call is the first that no run reaches.
+            while run_with(folder, (&base, fault), &mut outcome).calls > fault.nth {
+                fault.nth += every;
+            }
+        }
+    }
+    outcome
+}
+
+fn run_with(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome) -> Run {
+    put(folder, base);
+    let run = record(folder, fault);
+    let disk = Disk::after(&run, run.events.len());
+    let answered = disk.expected().requests.values().filter(|answered| **answered).count();
+    outcome.runs += 1;
+    outcome.acknowledged += answered;
+    outcome.refused += disk.expected().requests.len() - answered;
+    let mut check = || {
+        let violation = check(&run, disk.expected(), folder).err();
+        outcome.violations.extend(violation.map(|violation| (fault, violation)));
+    };
+    // The files as the process left them, then after a power cut that takes everything no sync has made durable.
+    check();
+    put(folder, &disk.image(&vec![NOTHING; disk.pending().len()]));
+    check();
+    run
+}
+
+fn record(folder: &Path, fault: Fault) -> Run {
+    let mut run = Recording::start(folder, Some(fault), Expected::default());
+    // A server that refuses to start is started a second time.
+    if (run.open() || run.open()) && (run.set_up() || run.set_up()) {
+        for size in [1, 1, 6] {
+            run.create(size);
+        }
+        run.job(|server| server.deliver(2));
+        run.checkpoint("PASSIVE");
+        run.create(1);
+        run.close();
+        if run.open() || run.open() {
+            run.create(1);
+        }
+    }
+    run.finish()
+}
