@@ -108,8 +108,7 @@ impl Address {
         let (authority, name) = place.split_once('/').unwrap_or((place, ""));
         // The driver cannot remove a host from a configuration, so that the common part is read without the hosts.
         let mut common = read(&format!("{scheme}://{user}/{name}?{}", parameters.common))?;
-        let listed = read(&format!("{scheme}://{authority}/?{}", parameters.hosts))
-            .map_err(|_| AddressError::malformed())?;
+        let listed = read(&format!("{scheme}://{authority}/?{}", parameters.hosts))?;
         // An address without a host would only fail later, as an unreachable server. Without a name it would mean the
         // database that is named like the user.
         if listed.get_hosts().is_empty() {
@@ -166,7 +165,8 @@ impl Parameters {
         let (mut hosts, mut common) =
             (Serializer::new(String::new()), Serializer::new(String::new()));
         let refuse = |reason: &str| Err(AddressError::new(reason));
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        // A `+` means itself to `libpq`, and a space in forms.
+        for (name, value) in form_urlencoded::parse(query.replace('+', "%2B").as_bytes()) {
             match (&*name, &*value) {
                 ("sslmode", word) => tls = Some(Tls::from_str(word)?),
                 ("sslrootcert", file) => root = Some(file.to_owned()),
@@ -229,6 +229,7 @@ fn read(text: &str) -> Result<Config, AddressError> {
         let reason = error.source().map(ToString::to_string).unwrap_or_default();
         match reason.split_once(" `") {
             Some(("unknown option", _)) => AddressError::unescaped(),
+            Some(("invalid value for option", "host`" | "port`")) => AddressError::malformed(),
             Some(("invalid value for option", name)) => {
                 let name = name.trim_end_matches('`');
                 AddressError::new(format!("the parameter {name} has a wrong value"))
@@ -374,6 +375,12 @@ mod tests {
             let refused = Address::parse(&format!("postgres://u@h/d?{query}")).unwrap_err();
             assert!(refused.to_string().contains(advice), "{query}: {refused}");
         }
+    }
+
+    #[test]
+    fn a_plus_in_a_parameter_is_a_plus_as_in_libpq() {
+        let address = Address::parse("postgres://u@h/d?password=a+b%20c").unwrap();
+        assert_eq!(address.hosts[0].config.get_password(), Some(b"a+b c".as_slice()));
     }
 
     #[test]

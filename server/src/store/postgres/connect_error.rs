@@ -24,23 +24,21 @@ pub(super) fn not_opened(error: tokio_postgres::Error, password: PasswordSource)
         Some(&SqlState::PROTOCOL_VIOLATION) if reason.contains("startup parameter") => {
             return Failure::Unsuitable(POOLER.to_owned());
         }
-        Some(&SqlState::INVALID_PASSWORD) => wrong_password(password),
+        Some(&SqlState::INVALID_PASSWORD) => Some(wrong_password(password)),
         Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
             if reason.ends_with("does not exist") =>
         {
-            "create the role, or name another user in the address"
+            Some("create the role, or name another user in the address")
         }
-        Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
-            "let pg_hba.conf admit this user from here, and see whether it demands TLS (sslmode)"
-        }
-        Some(&SqlState::INVALID_CATALOG_NAME) => "create the database",
-        Some(_) => return Failure::Driver(error),
-        None => match advice_without_code(&error, &reason) {
-            Some(advice) => advice,
-            None => return Failure::Driver(error),
-        },
+        Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => Some(
+            "let pg_hba.conf admit this user from here, and see whether it demands TLS (sslmode)",
+        ),
+        Some(&SqlState::INVALID_CATALOG_NAME) => Some("create the database"),
+        Some(_) => None,
+        None => advice_without_code(&error, &reason),
     };
-    Failure::Unsuitable(format!("{reason}: {advice}"))
+    advice
+        .map_or(Failure::Driver(error), |advice| Failure::Unsuitable(format!("{reason}: {advice}")))
 }
 
 /// Returns the advice for a wrong password, by its source: first the address, then PGPASSWORD, then the file.

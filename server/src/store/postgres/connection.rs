@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    thread::{self, JoinHandle},
+    thread,
     time::Duration,
 };
 
@@ -22,13 +22,15 @@ use super::{
     address::{Address, UnsafeSettings},
     connect_error::{POOLER, STANDBY, not_opened},
     error::{DbResult, Failure},
-    hosts::{self, HostConfig},
+    hosts::HostConfig,
     silence::Silence,
     tls::Encryption,
 };
 
 /// Oldest version of PostgreSQL that is tested.
 const OLDEST_VERSION: i32 = 15_00_00;
+/// Maximum time for connecting to a host if there are other hosts to try.
+const HOST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Session settings. The statements are written for READ COMMITTED, but a role or a database may have another default.
 /// Statements and lock waits time out, so that no connection waits forever; a transaction that is left open (a stopped
@@ -49,15 +51,12 @@ pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
 const COPIED: &str = "it is being copied: start again when `parcelo-server copy` has ended";
 
 /// Runs a task on a thread of its own, where the tasks of its connections run too.
-pub(super) fn on_own_thread(
-    name: &str,
-    task: impl AsyncFnOnce() + Send + 'static,
-) -> DbResult<JoinHandle<()>> {
+pub(super) fn on_own_thread(name: &str, task: impl AsyncFnOnce() + Send + 'static) -> DbResult<()> {
     let failed = |error: std::io::Error| Failure::Unsuitable(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(failed)?;
     let run = move || LocalSet::new().block_on(&runtime, task());
-    thread::Builder::new().name(name.to_owned()).spawn(run).map_err(failed)
+    thread::Builder::new().name(name.to_owned()).spawn(run).map(drop).map_err(failed)
 }
 
 /// The values of a statement's parameters.
@@ -119,7 +118,8 @@ impl Connector {
     /// instance, a wrong password too.
     pub(super) async fn connect(&self) -> DbResult<Connection> {
         self.silence.question_sent();
-        let limit = hosts::time_for_each(self.hosts.len(), self.answer_timeout);
+        let limit = if self.hosts.len() > 1 { HOST_TIMEOUT } else { Duration::MAX };
+        let limit = limit.min(self.answer_timeout);
         let (mut reasons, mut are_standbys, mut have_answered) = (Vec::new(), true, true);
         for host in &self.hosts {
             let opened = timeout(limit, self.open(host)).await.unwrap_or_else(|_elapsed| {

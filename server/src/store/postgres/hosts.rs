@@ -2,8 +2,6 @@
 //! too, but it waits without limit for a host that accepts a connection and stays silent, as a frozen primary does
 //! before a failover, and its errors do not name the host.
 
-use std::time::Duration;
-
 use tokio_postgres::{
     Config,
     config::{Host, SslMode},
@@ -11,8 +9,6 @@ use tokio_postgres::{
 
 use super::password::{PasswordSource, Passwords};
 
-/// Maximum time for connecting to a host if there are other hosts to try.
-const HOST_TIMEOUT: Duration = Duration::from_secs(5);
 const DEFAULT_PORT: u16 = 5432;
 
 /// One host of an address.
@@ -60,11 +56,6 @@ pub(super) fn each(
         HostConfig { name: format!("{name}:{port}"), config, password_source }
     });
     Ok(each.collect())
-}
-
-/// Returns the maximum time for each host; no host may take longer than `max`.
-pub(super) fn time_for_each(hosts: usize, max: Duration) -> Duration {
-    if hosts > 1 { max.min(HOST_TIMEOUT) } else { max }
 }
 
 #[cfg(test)]

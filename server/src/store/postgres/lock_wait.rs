@@ -48,10 +48,10 @@ impl LockWaits {
 
     /// Records whether a group was completed after the first of its writes had waited alone.
     pub(super) const fn note(&mut self, is_whole: bool, first: LockWait, now: Instant) {
-        match (is_whole, first) {
-            (true, _) => self.short_since = None,
-            (false, LockWait::Long) => self.short_since = Some(now),
-            (false, LockWait::Short) => {}
+        if is_whole {
+            self.short_since = None;
+        } else if matches!(first, LockWait::Long) {
+            self.short_since = Some(now);
         }
     }
 }

@@ -48,9 +48,16 @@ const UPGRADE_PAUSE: Duration = Duration::from_secs(1);
 /// The lock under which schemas are changed: "parcelo" in ASCII.
 const LOCK: i64 = 0x0070_6172_6365_6C6F;
 
+/// Advice for the likeliest failure of a first start, and of the first command after an upgrade.
+const OWN: &str = "make its role the owner of the database, or GRANT CREATE ON SCHEMA public to it; after an upgrade, \
+     let the owner run a command of this program once";
+/// Advice for a role that is not the owner, which needs the rights that the manual lists.
+const GRANT_ALL: &str = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public and USAGE ON ALL SEQUENCES \
+     IN SCHEMA public to its role, or run as the owner";
+
 /// Name under which the database records that a copy into it is not finished.
 const UNFINISHED: &str = "unfinished copy";
-/// Checks that the schema exists.
+/// Checks that a first start has created the schema.
 const IS_OURS: &str =
     "SELECT to_regclass('schema_migrations') IS NOT NULL AND to_regclass('writers') IS NOT NULL";
 
@@ -90,7 +97,7 @@ const MEND_SEQUENCES: &str = "\
 pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
     loop {
         db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
-        let prepared = prepare_locked(db, fresh).await.map_err(lacks_rights);
+        let prepared = prepare_locked(db, fresh).await.map_err(advised(GRANT_ALL));
         let ended = db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
         match prepared {
             Err(failure) if failure.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
@@ -99,37 +106,19 @@ pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 3
                 );
                 tokio::time::sleep(UPGRADE_PAUSE).await;
             }
-            prepared => {
-                let secret = prepared?;
-                return ended.map(|()| secret);
-            }
+            prepared => return prepared.and_then(|secret| ended.map(|()| secret)),
         }
     }
 }
 
-/// Adds advice to the likeliest failure of a first start.
-fn cannot_change(failure: Failure) -> Failure {
-    advised(
-        failure,
-        "make its role the owner of the database, or GRANT CREATE ON SCHEMA public to it; after an upgrade, let the \
-         owner run a command of this program once",
-    )
-}
-
-/// Adds advice to a failure for lack of rights. A role that is not the owner needs the rights that the manual lists.
-pub(super) fn lacks_rights(failure: Failure) -> Failure {
-    advised(
-        failure,
-        "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public and USAGE ON ALL SEQUENCES IN SCHEMA \
-         public to its role, or run as the owner",
-    )
-}
-
-fn advised(failure: Failure, advice: &str) -> Failure {
-    if failure.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) {
-        return Failure::Unsuitable(format!("{failure}: {advice}"));
+/// Adds advice to a failure for lack of rights.
+fn advised(advice: &str) -> impl Fn(Failure) -> Failure {
+    move |failure| match failure.code() {
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            Failure::Unsuitable(format!("{failure}: {advice}"))
+        }
+        _ => failure,
     }
-    failure
 }
 
 async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
@@ -161,7 +150,7 @@ pub(super) async fn prepare_for_copy(db: &Connection) -> DbResult<()> {
         let mark = "INSERT INTO meta (name, value) VALUES ($1, '') ON CONFLICT DO NOTHING";
         db.execute(mark, &[&UNFINISHED]).await.map(drop)
     };
-    let prepared = prepared.await.map_err(lacks_rights);
+    let prepared = prepared.await.map_err(advised(GRANT_ALL));
     db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
     prepared
 }
@@ -177,7 +166,7 @@ async fn is_unfinished(db: &Connection) -> DbResult<bool> {
 
 /// Refuses a database whose schema is not this program's, because it is read as it is.
 pub(super) async fn check(db: &Connection) -> DbResult<()> {
-    if !has_schema(db).await? {
+    if !db.value::<bool>(IS_OURS, &[]).await? {
         let reason = "it is not a database of Parcelo's, or empty: name another with --from";
         return Err(Failure::Unsuitable(reason.to_owned()));
     }
@@ -210,14 +199,14 @@ async fn upgrade(db: &Connection) -> DbResult<()> {
     if !exists(db).await? {
         let table = "CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
              applied_at timestamptz NOT NULL DEFAULT now())";
-        db.run(table).await.map_err(cannot_change)?;
+        db.run(table).await.map_err(advised(OWN))?;
     }
     let done = version(db).await?;
     if done > MIGRATIONS.len() {
         return check_newer(db, done).await;
     }
     for (number, sql) in (1_i64..).zip(MIGRATIONS).skip(done) {
-        db.run(&Sql::Postgres(db).spelled(sql)).await.map_err(cannot_change)?;
+        db.run(&Sql::Postgres(db).spelled(sql)).await.map_err(advised(OWN))?;
         db.execute("INSERT INTO schema_migrations (version) VALUES ($1)", &[&number]).await?;
     }
     let note = "INSERT INTO meta AS m (name, value) VALUES ($1, $2) \
@@ -254,15 +243,10 @@ pub(super) fn is_outdated(oldest: &[u8]) -> bool {
     oldest.is_none_or(|oldest| oldest > MIGRATIONS.len())
 }
 
-/// Returns `true` if a first start has created the schema.
-async fn has_schema(db: &Connection) -> DbResult<bool> {
-    db.value(IS_OURS, &[]).await
-}
-
 /// Returns `true` if the schema exists. Fails in a database with another program's tables, because callers would
 /// otherwise create the schema there, or advise to.
 pub(super) async fn exists(db: &Connection) -> DbResult<bool> {
-    if has_schema(db).await? {
+    if db.value(IS_OURS, &[]).await? {
         return Ok(true);
     }
     if db.value(IS_FOREIGN, &[]).await? {

@@ -287,10 +287,7 @@ impl Store {
         let finish = async {
             // If it fails, the others forget this server in a few seconds anyway.
             let _ = self.leave_servers().await;
-            if let Some(thread) = self.0.writer.stop().await {
-                // Joining blocks until the thread ends, so it must not run on the runtime's own threads.
-                let _panicked = tokio::task::spawn_blocking(move || thread.join()).await;
-            }
+            self.0.writer.stop().await;
         };
         if tokio::time::timeout(CLOSE_TIMEOUT, finish).await.is_err() {
             tracing::warn!("the last writes were not finished: their callers were not answered");

@@ -4,7 +4,10 @@
 //! sent every second, for the clock and the number of servers.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -15,53 +18,42 @@ pub(super) const TOO_LONG: Duration = Duration::from_secs(3);
 
 /// The time since which PostgreSQL has answered nothing.
 #[derive(Debug, Default)]
-pub(super) struct Silence(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
+pub(super) struct Silence {
     /// Time of the first request after the last response.
-    since: Option<Instant>,
+    since: Mutex<Option<Instant>>,
     /// The state that was logged last.
-    is_logged: bool,
+    is_logged: AtomicBool,
 }
 
 impl Silence {
     pub(super) fn question_sent(&self) {
-        self.known().since.get_or_insert_with(stopwatch);
+        self.since().get_or_insert_with(stopwatch);
     }
 
     /// Records a response to any request.
     pub(super) fn answer_received(&self) {
-        self.known().since = None;
+        *self.since() = None;
     }
 
     pub(super) fn is_too_long(&self) -> bool {
-        self.known().is_too_long()
+        self.since().is_some_and(|since| has_elapsed(since, TOO_LONG))
     }
 
     /// Returns `true` if a request was sent since the last response.
     #[cfg(test)]
     pub(super) fn is_open(&self) -> bool {
-        self.known().since.is_some()
+        self.since().is_some()
     }
 
     /// Returns `true` once when the silence has become too long, and `false` once when it has ended.
     pub(super) fn news(&self) -> Option<bool> {
-        let mut known = self.known();
-        let is_too_long = known.is_too_long();
-        let has_changed = known.is_logged != is_too_long;
-        known.is_logged = is_too_long;
-        has_changed.then_some(is_too_long)
+        let is_too_long = self.is_too_long();
+        let was_logged = self.is_logged.swap(is_too_long, Ordering::Relaxed);
+        (was_logged != is_too_long).then_some(is_too_long)
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Known {
-    fn is_too_long(&self) -> bool {
-        self.since.is_some_and(|since| has_elapsed(since, TOO_LONG))
+    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -76,7 +68,7 @@ mod tests {
         assert!(!silence.is_too_long(), "nothing was asked");
         silence.question_sent();
         assert_eq!((silence.is_too_long(), silence.news()), (false, None));
-        silence.known().since = Some(ago(TOO_LONG * 2));
+        *silence.since() = Some(ago(TOO_LONG * 2));
         // Another request does not end the silence; a response to any request does.
         silence.question_sent();
         assert!(silence.is_too_long());

@@ -9,7 +9,6 @@ use std::{
     collections::HashMap,
     convert::identity,
     sync::{Arc, atomic::Ordering},
-    thread::JoinHandle,
     time::Duration,
 };
 
@@ -52,7 +51,6 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 pub(super) struct Writer {
     /// The queued writes; `None` stops the writer.
     queue: mpsc::Sender<Option<Write>>,
-    thread: std::sync::Mutex<Option<JoinHandle<()>>>,
 }
 
 /// A database that was prepared for this server.
@@ -72,7 +70,7 @@ impl Writer {
     ) -> DbResult<(Self, Prepared)> {
         let (queue, waiting) = mpsc::channel(MAX_QUEUED_WRITES);
         let (caller, prepared) = oneshot::channel();
-        let thread = on_own_thread("store-writer", async move || {
+        on_own_thread("store-writer", async move || {
             let connection = WriterConnection::new(connector, Arc::clone(&health));
             let mut session = Session { health, connection, lock_waits: LockWaits::default() };
             let prepared = session.prepare(fresh).await;
@@ -84,7 +82,7 @@ impl Writer {
             }
         })?;
         let prepared = prepared.await.unwrap_or(Err(Failure::Unanswered))?;
-        Ok((Self { queue, thread: std::sync::Mutex::new(Some(thread)) }, prepared))
+        Ok((Self { queue }, prepared))
     }
 
     /// Queues a write. Once queued it completes, even if its caller stops waiting.
@@ -100,11 +98,11 @@ impl Writer {
         self.queue.is_closed()
     }
 
-    /// Lets the writer finish the queued writes, and returns its thread, to be joined.
-    pub(super) async fn stop(&self) -> Option<JoinHandle<()>> {
+    /// Waits until the writer has finished the queued writes and ended.
+    pub(super) async fn stop(&self) {
         // If the writer has ended already, there is nothing to wait for.
         let _ended = self.queue.send(None).await;
-        self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+        self.queue.closed().await;
     }
 }
 

@@ -5,8 +5,10 @@ mod shared;
 
 pub(super) use shared::{Cluster, as_owner};
 
+use std::path::Path;
+
 use tokio::time::timeout;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, NoTls, config::Host};
 
 use super::upgrades;
 use crate::{
@@ -33,6 +35,13 @@ pub(in crate::store) fn database() -> Option<Address> {
 pub(in crate::store) fn empty_database() -> Option<Address> {
     let cluster = shared::shared()?;
     Some(Address::parse(&cluster.url(&cluster.create_database())).unwrap())
+}
+
+/// Returns the folder of the socket of a database's cluster, and the database's name.
+pub(super) fn place(address: &Address) -> (&Path, &str) {
+    let config = &address.hosts[0].config;
+    let [Host::Unix(folder)] = config.get_hosts() else { panic!("not a socket") };
+    (folder, config.get_dbname().unwrap())
 }
 
 /// Returns a connection beside those of the stores, on which a test acts as another server or an operator.
@@ -94,17 +103,17 @@ pub(super) async fn repeated(store: &crate::store::Store, changes: Changes) -> C
 
 /// Runs a statement as an operator does with `psql`. An error fails the test.
 pub(crate) fn run_sql(address: &Address, sql: &str) {
-    shared::shared().unwrap().run_sql(address.hosts[0].config.get_dbname().unwrap(), sql);
+    shared::shared().unwrap().run_sql(place(address).1, sql);
 }
 
 /// Returns the output of `psql` for a statement.
 pub(in crate::store) fn query(address: &Address, sql: &str) -> String {
-    shared::shared().unwrap().query(address.hosts[0].config.get_dbname().unwrap(), sql)
+    shared::shared().unwrap().query(place(address).1, sql)
 }
 
 /// Lets connections into a database, or lets none in and ends the present ones.
 pub(in crate::store) fn admit(address: &Address, anyone: bool) {
-    let name = address.hosts[0].config.get_dbname().unwrap();
+    let (_, name) = place(address);
     run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
     if !anyone {
         run_sql_at_postgres(&format!(

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::time::timeout;
 
 use super::{
-    cluster::{empty_database, query, run_sql},
+    cluster::{empty_database, place, query, run_sql},
     proxy::{FAULTS, Fault, Place, Proxy, Way},
 };
 use crate::{
@@ -250,7 +250,7 @@ async fn locks_of_a_failed_connection_are_free_at_once() {
         let again = create(sandbox(1), &format!("SB-LOCKED-{nth:04}"), nth);
         // Connections format times in different ways.
         let style = ["ISO", "SQL"][nth as usize % 2];
-        let database = address.hosts[0].config.get_dbname().unwrap();
+        let (_, database) = place(&address);
         run_sql(&address, &format!("ALTER DATABASE {database} SET datestyle = '{style}'"));
         // PostgreSQL does not notice it: the transaction stays open.
         proxy.arm(Place::Nth(Way::ToStore, nth as usize), Fault::Orphan);

@@ -7,7 +7,7 @@ use std::{
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
     sync::atomic::{AtomicU16, Ordering},
 };
 
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio::task::LocalSet;
 
 use super::cluster::{Cluster, as_owner};
-use crate::store::postgres::{Address, connection::Connector};
+use crate::store::postgres::{Address, connection::Connector, error::DbResult};
 
 /// Access rules: `parcelo` in any way, `secure` with TLS only, `shop` with a password; `ghost` is no role.
 const ACCESS: &str = "\
@@ -100,30 +100,22 @@ impl Guarded {
     }
 
     fn run_sql(&self, sql: &str) -> String {
-        let port = self.port.to_string();
-        let done = Command::new("psql")
-            .args(["-X", "-q", "-t", "-A", "-h", self.cluster.folder(), "-p", &port])
-            .args(["-U", "parcelo", "-d", "postgres", "-c", sql])
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{sql}");
-        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+        self.cluster.query(&format!("port={} dbname=postgres", self.port), sql)
     }
 
-    /// Returns true if a connection is encrypted, or the reason why it was refused. `{files}` in the query is the
-    /// folder's path.
+    /// Returns true if a connection is encrypted, or the reason why it was refused. In the query, `{files}`
+    /// is the folder's path, and `{root}` names a certificate in it.
     async fn connect(&self, who: &str, query: &str) -> Result<bool, String> {
         let folder = self.files.path().display();
+        let query = query.replace("{root}", "sslrootcert={files}");
         let query = query.replace("{files}", &folder.to_string());
         let url = format!("postgres://{who}:{}/postgres?{query}", self.port);
         let address = Address::parse(&url).unwrap();
-        let connect = async {
-            let connector = Connector::writing(&address).map_err(|failure| failure.to_string())?;
-            let db = connector.connect().await.map_err(|failure| failure.to_string())?;
-            let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-            db.value(sql, &[]).await.map_err(|failure| failure.to_string())
-        };
-        LocalSet::new().run_until(connect).await
+        let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let connect =
+            async { Connector::writing(&address)?.connect().await?.value(sql, &[]).await };
+        let connected: DbResult<bool> = LocalSet::new().run_until(connect).await;
+        connected.map_err(|failure| failure.to_string())
     }
 }
 
@@ -131,41 +123,28 @@ impl Guarded {
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn each_sslmode_checks_what_libpq_checks_and_says_what_to_do() {
     let Some(server) = Guarded::start() else { return };
-    let (right, wrong) = ("sslrootcert={files}/ca.pem", "sslrootcert={files}/stranger.pem");
     let table = [
-        ("parcelo@localhost", "sslmode=disable".to_owned(), Ok(false)),
-        ("parcelo@localhost", "sslmode=allow".to_owned(), Ok(true)),
-        ("parcelo@localhost", String::new(), Ok(true)),
-        ("parcelo@localhost", "sslmode=require".to_owned(), Ok(true)),
-        ("parcelo@localhost", format!("sslmode=require&{right}"), Ok(true)),
-        ("parcelo@localhost", format!("sslmode=require&{wrong}"), Err("sslrootcert=FILE")),
-        ("parcelo@localhost", format!("sslmode=verify-ca&{right}"), Ok(true)),
-        ("parcelo@127.0.0.1", format!("sslmode=verify-ca&{right}"), Ok(true)),
-        ("parcelo@localhost", format!("sslmode=verify-ca&{wrong}"), Err("sslrootcert=FILE")),
-        ("parcelo@localhost", format!("sslmode=verify-full&{right}"), Ok(true)),
-        ("parcelo@127.0.0.1", format!("sslmode=verify-full&{right}"), Err("host name")),
-        ("parcelo@localhost", format!("sslmode=verify-full&{wrong}"), Err("sslrootcert=FILE")),
-        ("parcelo@localhost", "sslmode=verify-full".to_owned(), Err("sslrootcert=FILE")),
-        (
-            "parcelo@localhost",
-            "sslmode=verify-full&sslrootcert={files}/false/ca.pem".to_owned(),
-            Err("sslrootcert=FILE"),
-        ),
-        (
-            "parcelo@localhost",
-            "sslmode=verify-full&sslrootcert={files}/none.pem".to_owned(),
-            Err("cannot be read"),
-        ),
-        (
-            "parcelo@localhost",
-            "sslmode=verify-full&sslrootcert={files}/empty.pem".to_owned(),
-            Err("there are none in it"),
-        ),
-        ("secure@localhost", "sslmode=require".to_owned(), Ok(true)),
-        ("secure@localhost", "sslmode=disable".to_owned(), Err("pg_hba.conf")),
+        ("parcelo@localhost", "sslmode=disable", Ok(false)),
+        ("parcelo@localhost", "sslmode=allow", Ok(true)),
+        ("parcelo@localhost", "", Ok(true)),
+        ("parcelo@localhost", "sslmode=require", Ok(true)),
+        ("parcelo@localhost", "sslmode=require&{root}/ca.pem", Ok(true)),
+        ("parcelo@localhost", "sslmode=require&{root}/stranger.pem", Err("sslrootcert=FILE")),
+        ("parcelo@localhost", "sslmode=verify-ca&{root}/ca.pem", Ok(true)),
+        ("parcelo@127.0.0.1", "sslmode=verify-ca&{root}/ca.pem", Ok(true)),
+        ("parcelo@localhost", "sslmode=verify-ca&{root}/stranger.pem", Err("sslrootcert=FILE")),
+        ("parcelo@localhost", "sslmode=verify-full&{root}/ca.pem", Ok(true)),
+        ("parcelo@127.0.0.1", "sslmode=verify-full&{root}/ca.pem", Err("host name")),
+        ("parcelo@localhost", "sslmode=verify-full&{root}/stranger.pem", Err("sslrootcert=FILE")),
+        ("parcelo@localhost", "sslmode=verify-full", Err("sslrootcert=FILE")),
+        ("parcelo@localhost", "sslmode=verify-full&{root}/false/ca.pem", Err("sslrootcert=FILE")),
+        ("parcelo@localhost", "sslmode=verify-full&{root}/none.pem", Err("cannot be read")),
+        ("parcelo@localhost", "sslmode=verify-full&{root}/empty.pem", Err("there are none in it")),
+        ("secure@localhost", "sslmode=require", Ok(true)),
+        ("secure@localhost", "sslmode=disable", Err("pg_hba.conf")),
     ];
     for (who, query, expected) in table {
-        let found = server.connect(who, &query).await;
+        let found = server.connect(who, query).await;
         match (&found, expected) {
             (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{who} {query}"),
             (Err(found), Err(advice)) => assert!(found.contains(advice), "{query}: {found}"),

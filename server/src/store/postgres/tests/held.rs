@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, future::join_all};
 use tokio::sync::{Barrier, Semaphore};
 use tokio_postgres::Client;
 
-use super::cluster::{beside, client, run_sql, run_sql_at_postgres, until_blocked, writer};
+use super::cluster::{beside, client, place, run_sql, run_sql_at_postgres, until_blocked, writer};
 use crate::{
     domain::{Changes, audit::BY, webhooks::RetryDecision},
     store::{
@@ -224,7 +224,7 @@ async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
     let Some((store, client, address)) = beside().await else { return };
     store.measure_clock().await.unwrap();
     assert!(store.is_readable());
-    let name = address.hosts[0].config.get_dbname().unwrap();
+    let (_, name) = place(&address);
     let admits =
         |anyone| run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
     admits(false);

@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use tokio::{net::TcpListener, task::LocalSet};
-use tokio_postgres::config::Host;
 
-use super::cluster::{Cluster, empty_database, repeated};
+use super::cluster::{Cluster, empty_database, place, repeated, run_sql};
 use crate::{
     store::{
         CommitOutcome, Store,
@@ -89,9 +88,8 @@ async fn of_several_hosts_the_first_that_takes_writes_is_used() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
     let Some(database) = empty_database() else { return };
-    let [Host::Unix(folder)] = database.hosts[0].config.get_hosts() else { panic!("not a socket") };
+    let (folder, name) = place(&database);
     let (_listener, silent) = silent().await;
-    let name = database.hosts[0].config.get_dbname().unwrap();
     let address = address(&[silent, (folder.to_str().unwrap(), 5432)], name, "");
     let store = Store::connect(address, SECRET).await.unwrap();
     assert_eq!(
@@ -102,15 +100,13 @@ async fn a_server_starts_though_the_first_host_of_its_list_is_frozen() {
 
 #[tokio::test]
 async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
-    let Some(address) = empty_database() else { return };
-    let [Host::Unix(folder)] = address.hosts[0].config.get_hosts() else { panic!("not a socket") };
-    let name = address.hosts[0].config.get_dbname().unwrap();
-    let url = format!("postgres://parcelo@/{name}?host={}&unsafe_settings=allow", folder.display());
+    let Some(database) = empty_database() else { return };
+    let (folder, name) = place(&database);
     let exists = async |more: &str| {
-        let address = Address::parse(&format!("{url}{more}")).unwrap();
+        let address = address(&[(folder.to_str().unwrap(), 5432)], name, more);
         Store::exists(address).await.map_err(|error| error.to_string())
     };
-    super::cluster::run_sql(&address, "CREATE SCHEMA theirs; CREATE TABLE theirs.orders (id int)");
+    run_sql(&database, "CREATE SCHEMA theirs; CREATE TABLE theirs.orders (id int)");
     assert_eq!(exists("").await, Ok(false), "its tables do not conflict with ours");
     // Each schema of the search path counts.
     for path in ["theirs", "theirs,public", "public,theirs"] {

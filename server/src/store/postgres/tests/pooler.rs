@@ -6,9 +6,7 @@ use std::{
     process::{Child, Stdio},
 };
 
-use tokio_postgres::config::Host;
-
-use super::cluster::{as_owner, empty_database};
+use super::cluster::{as_owner, empty_database, place};
 use crate::store::{Store, postgres::Address, tests::conformance::SECRET};
 
 const SCRIPT: &str = r#"
@@ -41,9 +39,7 @@ const PROGRAM: &str = "/usr/sbin/pgbouncer";
 /// Starts it in front of a database's cluster, with an additional setting. Returns it, whose standard input ends with
 /// this process, and the database's address through it.
 fn start(database: &Address, setting: &str) -> (Child, Address) {
-    let [Host::Unix(cluster)] = database.hosts[0].config.get_hosts() else {
-        panic!("not a socket")
-    };
+    let (cluster, name) = place(database);
     let mut command = as_owner("sh");
     command.args(["-c", SCRIPT, "sh", PROGRAM, cluster.to_str().unwrap(), setting]);
     let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -51,7 +47,6 @@ fn start(database: &Address, setting: &str) -> (Child, Address) {
     BufReader::new(script.stdout.take().unwrap()).read_line(&mut folder).unwrap();
     let folder = folder.trim();
     assert!(!folder.is_empty(), "PgBouncer could not be started");
-    let name = database.hosts[0].config.get_dbname().unwrap();
     let url = format!("postgres://parcelo@/{name}?host={folder}&port=6432&unsafe_settings=allow");
     (script, Address::parse(&url).unwrap())
 }

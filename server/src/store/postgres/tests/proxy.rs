@@ -11,9 +11,8 @@ use tokio::{
     sync::mpsc,
     task::JoinSet,
 };
-use tokio_postgres::config::Host;
 
-use super::cluster::empty_database;
+use super::cluster::{empty_database, place};
 use crate::store::{Store, postgres::Address, tests::conformance::SECRET};
 
 /// The direction of a message.
@@ -102,13 +101,10 @@ struct Side {
 impl Proxy {
     /// Starts the proxy in front of the database at a socket.
     pub(super) async fn before(database: &Address) -> Self {
-        let [Host::Unix(folder)] = database.hosts[0].config.get_hosts() else {
-            panic!("not a socket")
-        };
+        let (folder, name) = place(database);
         let socket = folder.join(".s.PGSQL.5432");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (port, name) =
-            (listener.local_addr().unwrap().port(), database.hosts[0].config.get_dbname().unwrap());
+        let port = listener.local_addr().unwrap().port();
         let url = format!("postgres://parcelo@127.0.0.1:{port}/{name}?unsafe_settings=allow");
         let plan = Arc::new(Plan::default());
         let (mut serving, shared) = (JoinSet::new(), Arc::clone(&plan));
