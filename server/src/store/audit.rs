@@ -2,7 +2,7 @@
 
 use super::{
     Store, StoreError, audit_entry,
-    calls::old_rows,
+    old_rows::old_rows,
     sql::{Row, Sql, SqlResult, given},
 };
 use crate::{

@@ -1,9 +1,11 @@
 //! Calls to either engine's database, with statements that both engines understand.
 
 #[cfg(feature = "postgres")]
-use super::postgres::connection::Connection;
+use super::postgres::{self, connection::Connection};
 use super::{
     Engine, Store, StoreError,
+    old_rows::OldRows,
+    pages::Budget,
     sql::{Sql, SqlError, SqlResult, at_once},
     sqlite,
 };
@@ -88,19 +90,48 @@ impl Store {
         }
     }
 
+    /// Writes everything or nothing like [`Store::write_without_timeout`]. On PostgreSQL the transaction is separate from
+    /// those of orders, which do not wait for it.
+    pub(super) async fn write_apart<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
+    {
+        match &self.0 {
+            Engine::Sqlite(_) => self.write_without_timeout(run).await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => {
+                engine.in_transaction(async move |db| Ok(run(Sql::Postgres(db)).await?)).await
+            }
+        }
+    }
+
     /// Writes one page of a mass write when its turn comes.
     pub(super) async fn page<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
     {
+        self.page_within(async move |db, _budget: &mut Budget| run(db).await).await
+    }
+
+    /// Writes one page of a mass write, which ends when its budget is spent.
+    pub(super) async fn page_within<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: AsyncFn(Sql<'_>, &mut Budget) -> SqlResult<T> + Send + 'static,
+    {
         match &self.0 {
             Engine::Sqlite(engine) => {
-                engine.page(move |db, _budget| at_once(run(Sql::Sqlite(db)))).await
+                engine.page(move |db, budget| at_once(run(Sql::Sqlite(db), budget))).await
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
-                engine.page(async move |db| Ok(run(Sql::Postgres(db)).await?)).await
+                let page = async move |db: &Connection| {
+                    let mut budget = Budget::for_rows(postgres::ROWS_PER_PAGE.unsigned_abs());
+                    Ok(run(Sql::Postgres(db), &mut budget).await?)
+                };
+                engine.page(page).await
             }
         }
     }
@@ -150,40 +181,3 @@ impl Store {
         }
     }
 }
-
-/// The statements that delete a page of a table's old rows.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct OldRows {
-    pub(super) sqlite: &'static str,
-    #[cfg(feature = "postgres")]
-    pub(super) postgres: &'static str,
-}
-
-/// Defines the old rows of a table by its key and its column with the time.
-macro_rules! old_rows {
-    ($table:literal, $key:literal, $time:literal) => {
-        $crate::store::calls::OldRows {
-            sqlite: concat!(
-                "DELETE FROM ",
-                $table,
-                " WHERE (",
-                $key,
-                ") IN (SELECT ",
-                $key,
-                " FROM ",
-                $table,
-                " WHERE ",
-                $time,
-                " <= ?1 LIMIT ?2)"
-            ),
-            #[cfg(feature = "postgres")]
-            postgres: $crate::store::postgres::delete_old!(
-                $table,
-                "ctid",
-                concat!($table, " WHERE "),
-                $time
-            ),
-        }
-    };
-}
-pub(super) use old_rows;

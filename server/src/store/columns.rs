@@ -80,12 +80,6 @@ macro_rules! integers {
 }
 integers!(i16, i32, u8, u16, u32, usize);
 
-impl Column for Value {
-    fn from_value(value: Value) -> Option<Self> {
-        Some(value)
-    }
-}
-
 impl Column for i64 {
     fn from_value(value: Value) -> Option<Self> {
         if let Value::Integer(number) = value { Some(number) } else { None }
@@ -113,6 +107,12 @@ impl Column for Vec<u8> {
 impl<const N: usize> Column for [u8; N] {
     fn from_value(value: Value) -> Option<Self> {
         Vec::from_value(value)?.try_into().ok()
+    }
+}
+
+impl Column for Value {
+    fn from_value(value: Value) -> Option<Self> {
+        Some(value)
     }
 }
 

@@ -1,9 +1,11 @@
-//! Reads the number of a tenant's parcels by day, state and country. Each engine maintains these counts in its own way,
-//! in the commit that changes them, so that a list knows its total without reading the parcels.
+//! The number of a tenant's parcels by day, state and country. Each engine maintains these counts in its own way, in the
+//! commit that changes them, so that a list knows its total without reading the parcels. Here they are read, and parcels
+//! are subtracted when they are erased.
 
 use parcelo::CountryCode;
 
 use super::{
+    columns::{is_among, joined},
     generations::current,
     sql::{Row, Sql, SqlResult, given},
 };
@@ -27,6 +29,18 @@ pub(super) struct TotalsQuery {
 
 /// The days of a list without dates, which contain all parcels.
 const ALL_DAYS: (i64, i64) = (epoch_day(Millis(i64::MIN)) + 1, epoch_day(Millis(i64::MAX)));
+
+/// The lock of PostgreSQL's only transaction that writes totals: "coun" in ASCII, twice.
+pub(super) const TOTALS: i64 = 0x636F_756E_636F_756E;
+
+/// Returns the day, since 1970 began, on which a row of `parcels` was created, as [`epoch_day`] computes it.
+macro_rules! day {
+    () => {
+        "(created_at / 86400000 \
+         - CASE WHEN created_at < 0 AND created_at % 86400000 <> 0 THEN 1 ELSE 0 END)"
+    };
+}
+pub(super) use day;
 
 /// Selects the wanted counts. On `SQLite` a filter is only in the text if it applies, because no index would be used
 /// for `$4 IS NULL OR …`. The index is named, because `SQLite` would otherwise scan all days with the primary key,
@@ -124,4 +138,51 @@ pub(super) async fn activity(
         })
     })
     .await
+}
+
+/// Subtracts parcels that are about to be deleted. A count may be 0 until [`sweep`].
+pub(super) async fn subtract(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> {
+    let sql = concat!(
+        "{INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
+         SELECT tenant, day, state, country, -parcels|\
+         UPDATE parcel_counts AS c SET total = c.total - gone.parcels} \
+         FROM (SELECT tenant, ",
+        day!(),
+        " AS day, state, country, count(*) AS parcels FROM parcels WHERE id ",
+        is_among!("$1"),
+        " GROUP BY 1, 2, 3, 4) AS gone{| WHERE c.tenant = gone.tenant AND c.day = gone.day \
+         AND c.state = gone.state AND c.country = gone.country}"
+    );
+    db.execute(sql, given![&joined(parcels)]).await.map(drop)
+}
+
+/// Deletes the counts of these tenants that have become 0.
+pub(super) async fn sweep(db: Sql<'_>, tenants: &[i64]) -> SqlResult<()> {
+    keep_folds_away(db).await?;
+    let sql = "DELETE FROM parcel_counts \
+         WHERE total = 0{ AND tenant = ANY (string_to_array($1, ',')::bigint[])|}";
+    db.execute(sql, given![&joined(tenants)]).await.map(drop)
+}
+
+/// Deletes the counts of a generation whose data is deleted.
+pub(super) async fn forget(db: Sql<'_>, number: i64) -> SqlResult<()> {
+    keep_folds_away(db).await?;
+    let others: &[&str] = if db.is_postgres() {
+        &["parcel_count_changes"]
+    } else {
+        &["parcel_totals", "outbox_counts"]
+    };
+    for table in ["parcel_counts"].iter().chain(others) {
+        let sql = format!("DELETE FROM {table} WHERE tenant = $1");
+        db.execute(&sql, given![number]).await?;
+    }
+    Ok(())
+}
+
+/// Waits for a running fold, and prevents others until the commit, because folds lock rows of totals in no fixed order.
+async fn keep_folds_away(db: Sql<'_>) -> SqlResult<()> {
+    if db.is_postgres() {
+        db.execute("SELECT pg_advisory_xact_lock($1)", given![TOTALS]).await?;
+    }
+    Ok(())
 }

@@ -14,9 +14,6 @@
 //! - `ended_generations` has the ended generations whose rows are not deleted yet. These rows no longer change. They
 //!   are counted for the reset's answer, and then deleted in pages; the generation's own row is deleted last.
 
-/// Difference between the numbers of a sandbox's successive generations.
-pub(super) const GENERATION: i64 = 1 << 32;
-
 /// Returns the number of a tenant's present generation, from the tenant's own number: SQL for both engines.
 macro_rules! current {
     ($tenant:literal) => {
@@ -37,6 +34,21 @@ macro_rules! is_current {
     };
 }
 
+/// Returns a condition like `is_current!`, for statements of PostgreSQL that delete: if it holds for a row, it holds until
+/// the commit. It compares by `>=`, since no number exceeds the present one: for `=` the planner would expect few rows.
+macro_rules! is_held {
+    ($tenant:literal) => {
+        concat!(
+            $tenant,
+            " >= coalesce((SELECT current FROM generations WHERE home = ",
+            $crate::store::generations::home!($tenant),
+            " FOR SHARE), ",
+            $crate::store::generations::home!($tenant),
+            ")"
+        )
+    };
+}
+
 /// Returns a tenant's own number, from the number of any of its generations.
 macro_rules! home {
     ($tenant:literal) => {
@@ -44,4 +56,4 @@ macro_rules! home {
     };
 }
 
-pub(super) use {current, home, is_current};
+pub(super) use {current, home, is_current, is_held};

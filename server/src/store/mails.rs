@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use super::{
     Store, StoreError, audit,
-    calls::old_rows,
     columns::{is_among, joined},
     endpoints::next_lease,
     generations::{current, is_current},
+    old_rows::old_rows,
     sql::{Row, Sql, SqlResult, given},
 };
 use crate::{

@@ -3,8 +3,6 @@
 //!
 //! The conformance suite, which runs on every engine, verifies the contracts. A missing method is a compile error here.
 
-use parcelo::model::Deleted;
-
 use super::{
     Backlog, CommitOutcome, Engine, EventsToReplay, LeasedBatch, Settled, Store, StoreError,
 };
@@ -87,9 +85,6 @@ methods! {
     /// endpoint is turned off.
     pub async fn replay(&self, tenant: Tenant, what: EventsToReplay, now: Millis) -> Result<usize, StoreError>;
 
-    /// Deletes the data from `before` and earlier of all sandboxes, page by page.
-    pub async fn purge(&self, before: Millis) -> Result<Deleted, StoreError>;
-
     /// Resolves when an event is enqueued, or at once if an event was enqueued since the last call.
     pub async fn outbox_changed(&self);
 
@@ -115,16 +110,6 @@ methods! {
     /// Deletes dead idempotency records, page by page, and returns their number.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError>;
 
-    /// Deletes all data that a sandbox has at the moment; its keys and settings stay. Once polled it completes, even if
-    /// this future is dropped.
-    pub async fn reset(&self, tenant: Tenant) -> Result<Deleted, StoreError>;
-
-    /// Resets every sandbox in one commit, for test servers.
-    pub async fn reset_all(&self) -> Result<Deleted, StoreError>;
-
-    /// Continues resets that an earlier server began.
-    pub async fn resume_resets(&self) -> Result<(), StoreError>;
-
     /// Reschedules deliveries whose last attempt lies in the future: each waits its usual pause from `now`. Returns
     /// their number.
     pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError>;
@@ -136,7 +121,4 @@ methods! {
     /// Commits like [`Store::commit`] and returns the stored body of the idempotency record. It differs from the body
     /// in `changes` if a generated tracking number was taken.
     pub async fn keep(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome>;
-
-    /// Truncates the log if it may contain erased data, nothing is being erased, and no reader is using it.
-    pub async fn truncate_log(&self);
 }

@@ -19,6 +19,7 @@ macro_rules! engine {
 }
 
 mod accounts;
+mod active_resets;
 mod audit;
 mod audit_entry;
 mod calls;
@@ -30,6 +31,7 @@ mod credentials;
 pub(crate) mod delays;
 mod deliveries;
 mod endpoints;
+mod erase;
 mod findings;
 mod generations;
 mod key_uses;
@@ -40,11 +42,15 @@ mod manifests;
 mod methods;
 mod new_mails;
 mod not_done;
+mod old_rows;
 mod outbox_outcomes;
+mod pages;
 mod parcels;
 mod payloads;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod reset_counts;
+mod resets;
 mod search;
 mod search_index;
 mod sessions;
@@ -198,6 +204,11 @@ impl Store {
     /// Locks a database file for rewriting. It is checked to be ours, and no server can use it while it is locked.
     pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
         sqlite::Store::to_vacuum(path, fresh_secret)
+    }
+
+    /// Returns the name of the database for errors.
+    fn name(&self) -> String {
+        engine!(self, engine => engine.name())
     }
 
     /// Returns the 32 bytes from which the database's keyed hashes and signatures derive.

@@ -118,10 +118,12 @@ async fn tend(db: Sql<'_>) -> SqlResult<bool> {
     Ok(is_more)
 }
 
-/// Locks the runs until the end of the transaction, so that no parcel is added to a run or moved between runs.
-#[cfg(feature = "postgres")]
+/// Locks PostgreSQL's runs until the end of the transaction, so that no parcel is added to a run or moved between runs.
 pub(super) async fn lock(db: Sql<'_>) -> SqlResult<()> {
-    db.execute("SELECT FROM term_sweep FOR UPDATE", &[]).await.map(drop)
+    if db.is_postgres() {
+        db.execute("SELECT FROM term_sweep FOR UPDATE", &[]).await?;
+    }
+    Ok(())
 }
 
 /// Returns the row of a file up to which parcels are in the runs, and the file's highest row.

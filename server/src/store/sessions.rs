@@ -1,6 +1,6 @@
 //! Passwords and sessions of the dashboard.
 
-use super::{Engine, Store, StoreError, audit, calls::old_rows, sql::given};
+use super::{Engine, Store, StoreError, audit, old_rows::old_rows, sql::given};
 use crate::{
     clock::Millis,
     domain::{

@@ -17,7 +17,6 @@ mod copy;
 mod counts;
 mod deliveries;
 mod endpoints;
-mod erase;
 pub(super) mod error;
 mod file_lock;
 mod group;
@@ -35,7 +34,6 @@ mod pause;
 mod pending;
 mod readers;
 mod records;
-mod resets;
 mod scans;
 mod single_server;
 #[cfg(feature = "postgres")]
@@ -87,7 +85,7 @@ pub(crate) use self::{
 pub(crate) use super::CommitOutcome;
 use crate::{
     domain::Changes,
-    store::{not_done::NotDone, turns::Turns},
+    store::{active_resets::ActiveResets, not_done::NotDone, turns::Turns},
 };
 
 /// Maximum time that a caller waits for a write. A keyed request is then answered `IDEMPOTENCY_IN_PROGRESS`, because
@@ -106,7 +104,7 @@ struct Inner {
     wake: Arc<Notify>,
     /// Held by the mass write that is running; tenants take turns.
     mass_writes: tokio::sync::Mutex<()>,
-    resets: Mutex<resets::ActiveResets>,
+    resets: Mutex<ActiveResets>,
     /// `true` if the write-ahead log may still hold erased data.
     log_holds_erased: AtomicBool,
     /// Number of writes of credentials through this store.
@@ -218,6 +216,15 @@ impl Store {
         self.0.secret
     }
 
+    /// Returns `true` if the database is in memory, or a file that a command has opened.
+    pub(super) fn is_inline(&self) -> bool {
+        matches!(self.0.mode, Mode::Inline(_))
+    }
+
+    pub(super) fn active_resets(&self) -> &Mutex<ActiveResets> {
+        &self.0.resets
+    }
+
     /// Returns the number of writes of credentials through this store.
     pub(super) fn credential_writes(&self) -> u64 {
         self.0.credential_writes.load(Ordering::Acquire)
@@ -272,7 +279,7 @@ impl Store {
     }
 
     /// Returns the name of the database for errors.
-    fn database(&self) -> String {
+    pub(super) fn name(&self) -> String {
         self.0.file.display().to_string()
     }
 
@@ -308,7 +315,7 @@ impl Store {
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let (job, answer) = PlainWrite::new(run);
-        let not_done = |reason: NotDone| reason.for_caller(self.database());
+        let not_done = |reason: NotDone| reason.for_caller(self.name());
         let result = self.send(job, answer, timeout).await.map_err(not_done)?.map_err(not_done)?;
         result.map_err(|error| StoreError::from_sqlite(&self.0.file, error))
     }

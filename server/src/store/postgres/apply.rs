@@ -10,7 +10,7 @@ use tokio_postgres::types::ToSql;
 use super::{
     connection::{Connection, get, number},
     counts::Counts,
-    creates, erase,
+    creates,
     error::DbResult,
     generations::Generations,
     locks::{self, Locked},
@@ -23,7 +23,7 @@ use crate::{
         Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, Step, Tenant,
         Version, create::redraw, mail::NewMail, webhooks,
     },
-    store::{CommitOutcome, carriers, manifests, new_mails, number_taken, sql::Sql},
+    store::{CommitOutcome, carriers, erase, manifests, new_mails, number_taken, sql::Sql},
 };
 
 /// The outcome of applying changes.
@@ -205,7 +205,7 @@ impl<'a> Application<'a> {
             return Ok(Some(id));
         }
         let number = (parcel.tenant.environment, &parcel.tracking_number);
-        erase::free_number(self.db, number).await?;
+        erase::free_number(Sql::Postgres(self.db), number).await?;
         // Tried in any case, because the parcel with the number may have been erased in between.
         creates::insert_one(self.db, &self.generations, parcel).await
     }

@@ -13,7 +13,7 @@ use super::{
     locks::Locked,
     pages::ROWS_PER_PAGE,
 };
-use crate::store::StoreError;
+use crate::store::{StoreError, counts::TOTALS};
 
 /// Inserts changes of counts.
 pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
@@ -28,8 +28,6 @@ const FOLD: &str = "\
         ON CONFLICT (tenant, day, state, country) DO UPDATE SET total = c.total + excluded.total) \
     SELECT count(*), coalesce(max(id), $1) FROM folded";
 
-/// The lock of the only transaction that writes totals: "coun" in ASCII, twice.
-const TOTALS: i64 = 0x636F_756E_636F_756E;
 /// Number of folds of which one begins with the first change, because ids are not committed in order. The others begin
 /// where the previous fold ended, because a long transaction elsewhere keeps all deleted changes in the index.
 const FOLDS_PER_FULL_FOLD: i64 = 60;
@@ -94,9 +92,4 @@ async fn fold(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
         return Ok((0, from));
     }
     db.only(FOLD, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
-}
-
-/// Waits for a running fold, and prevents others until the commit, because folds lock rows of totals in no fixed order.
-pub(super) async fn keep_folds_away(db: &Connection) -> DbResult<()> {
-    db.execute("SELECT pg_advisory_xact_lock($1)", &[&TOTALS]).await.map(drop)
 }

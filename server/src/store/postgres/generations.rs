@@ -9,6 +9,7 @@ use super::{
     connection::{Connection, get},
     error::DbResult,
 };
+pub(super) use crate::store::generations::is_held;
 use crate::{
     domain::Tenant,
     store::generations::{current, is_current},
@@ -41,22 +42,6 @@ const HOLD: &str = concat!(
     affected!(),
     ") ORDER BY home FOR SHARE"
 );
-
-/// Returns a condition like `is_current!`, for statements that delete: if it holds for a row, it holds until the
-/// commit. It compares by `>=`, since no number exceeds the present one: for `=` the planner would expect few rows.
-macro_rules! is_held {
-    ($tenant:literal) => {
-        concat!(
-            $tenant,
-            " >= coalesce((SELECT current FROM generations WHERE home = ",
-            $crate::store::generations::home!($tenant),
-            " FOR SHARE), ",
-            $crate::store::generations::home!($tenant),
-            ")"
-        )
-    };
-}
-pub(super) use is_held;
 
 /// The present generations of sandboxes, by the sandboxes' own numbers. None of them ends before the commit.
 #[derive(Debug, Default)]

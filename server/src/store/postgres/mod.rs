@@ -18,7 +18,6 @@ mod creates;
 mod deliveries;
 mod due_events;
 mod endpoints;
-mod erase;
 pub(super) mod error;
 mod generations;
 mod group;
@@ -34,7 +33,6 @@ mod password;
 mod readers;
 mod records;
 mod replays;
-mod resets;
 mod settle_deliveries;
 mod sign_in;
 mod silence;
@@ -60,7 +58,7 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 
 pub use self::address::Address;
-pub(super) use self::pages::{delete_old, in_page};
+pub(super) use self::pages::{ROWS_PER_PAGE, delete_old, in_page};
 use self::{
     connection::{Connection, Connector},
     error::Failure,
@@ -70,7 +68,9 @@ use self::{
     writer::{Prepared, Writer},
     writer_connection::Health,
 };
-use super::{CommitOutcome, Lost, Pause, Stats, StoreError, turns::Turns};
+use super::{
+    CommitOutcome, Lost, Pause, Stats, StoreError, active_resets::ActiveResets, turns::Turns,
+};
 use crate::{clock::shared::SharedClock, domain::Changes};
 
 /// Maximum time that a caller waits for a write, which may complete later.
@@ -114,8 +114,7 @@ struct Inner {
     wake: Arc<Notify>,
     /// Held by the mass write that is running; a server runs one at a time.
     mass_writes: tokio::sync::Mutex<()>,
-    /// The ended generations that this server is erasing.
-    erasing: Mutex<HashSet<i64>>,
+    resets: Mutex<ActiveResets>,
     /// The database's clock.
     clock: Arc<SharedClock>,
     /// The places at which searches for due events begin.
@@ -199,7 +198,7 @@ impl Store {
             is_outdated: AtomicBool::new(false),
             wake: Arc::default(),
             mass_writes: tokio::sync::Mutex::default(),
-            erasing: Mutex::default(),
+            resets: Mutex::default(),
             clock: Arc::default(),
             floors: due_events::Floors::default(),
             folds: counts::Folds::default(),
@@ -228,6 +227,10 @@ impl Store {
     /// Returns the name of the database for errors.
     pub(super) fn name(&self) -> String {
         self.0.name.clone()
+    }
+
+    pub(super) fn active_resets(&self) -> &Mutex<ActiveResets> {
+        &self.0.resets
     }
 
     pub(super) fn credential_writes(&self) -> u64 {
@@ -277,10 +280,6 @@ impl Store {
         has_begun.await.ok()?;
         Some(pause)
     }
-
-    /// Does nothing, because PostgreSQL keeps the log: the manual says what it retains of erased rows.
-    #[expect(clippy::unused_async, reason = "a file's log is waited for")]
-    pub(crate) async fn truncate_log(&self) {}
 
     /// Flushes queued writes, as far as PostgreSQL can be reached.
     pub(crate) async fn close(self) {

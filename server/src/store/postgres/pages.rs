@@ -17,7 +17,7 @@ use super::{
 use crate::store::StoreError;
 
 /// Maximum number of rows of a page's statement.
-pub(super) const ROWS_PER_PAGE: i64 = 500;
+pub(in crate::store) const ROWS_PER_PAGE: i64 = 500;
 /// Maximum number of retries of a page after lock conflicts, and the longest pause before a retry.
 const MAX_CONFLICTS: u32 = 20;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(20);
@@ -97,7 +97,7 @@ impl Store {
     }
 
     /// Writes in a separate transaction, on a connection other than the writer's.
-    pub(super) async fn in_transaction<T, F>(&self, write: F) -> Result<T, StoreError>
+    pub(in crate::store) async fn in_transaction<T, F>(&self, write: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,

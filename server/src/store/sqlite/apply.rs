@@ -12,7 +12,7 @@ use crate::{
         Version, create::redraw, idempotency::is_alive,
     },
     store::{
-        carriers, columns,
+        carriers, columns, erase,
         generations::is_current,
         manifests, new_mails, number_taken,
         sql::{Sql, at_once},
@@ -152,7 +152,12 @@ impl Application<'_> {
     /// parcel of an ended generation gives the number up.
     fn add_parcel(&self, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
         Ok(add_parcel(self.db, parcel, tenant)?
-            || free_number(self.db, parcel)? && add_parcel(self.db, parcel, tenant)?)
+            || self.free_number(parcel)? && add_parcel(self.db, parcel, tenant)?)
+    }
+
+    fn free_number(&self, new: &NewParcel) -> rusqlite::Result<bool> {
+        let number = (new.tenant.environment, &new.tracking_number);
+        at_once(erase::free_number(Sql::Sqlite(self.db), number))
     }
 
     fn move_to(&mut self, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
@@ -272,17 +277,4 @@ fn reprint(db: &Connection, parcel: ParcelRowId, at: Millis) -> rusqlite::Result
          reprinted_at = ?2 WHERE id = ?1",
     )?;
     Ok(update.execute(params![parcel.0, at.0])? == 1)
-}
-
-/// Takes the new parcel's number away from a parcel of an ended generation. Returns `true` if there was such a parcel.
-fn free_number(db: &Connection, new: &NewParcel) -> rusqlite::Result<bool> {
-    let mut free = db.prepare_cached(
-        "UPDATE parcels SET environment = -id WHERE environment = ?1 AND number = ?2 \
-         AND tenant IN (SELECT number FROM ended_generations)",
-    )?;
-    let freed = free.execute(params![
-        columns::environment(new.tenant.environment),
-        new.tracking_number.as_str()
-    ])?;
-    Ok(freed > 0)
 }

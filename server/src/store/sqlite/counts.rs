@@ -9,15 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     domain::{NewParcel, ParcelRowId, State, activity},
-    store::sql,
+    store::{counts::day, sql},
 };
-
-/// Returns the day, since 1970 began, on which a row of `parcels` was created, as [`activity::epoch_day`] computes it.
-macro_rules! day {
-    () => {
-        "(created_at / 86400000 - (created_at < 0 AND created_at % 86400000 <> 0))"
-    };
-}
 
 /// The key of the count that a parcel belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,27 +77,6 @@ fn decrease(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()>
          WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4 AND total = 0",
     )?;
     empty.execute(params![tenant, day, state, country.as_str()]).map(drop)
-}
-
-/// Subtracts a parcel that is about to be deleted. A count may be 0 until [`sweep`].
-pub(super) fn deletes(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<()> {
-    const LESS: &str = concat!(
-        "UPDATE parcel_counts SET total = total - 1 WHERE (tenant, day, state, country) = (SELECT tenant, ",
-        day!(),
-        ", state, country FROM parcels WHERE id = ?1)"
-    );
-    db.prepare_cached(LESS)?.execute([parcel.0]).map(drop)
-}
-
-/// Deletes the counts of a generation whose parcels are deleted.
-pub(super) fn forget(db: &Connection, number: i64) -> rusqlite::Result<()> {
-    db.prepare_cached("DELETE FROM parcel_counts WHERE tenant = ?1")?.execute([number])?;
-    db.prepare_cached("DELETE FROM parcel_totals WHERE tenant = ?1")?.execute([number]).map(drop)
-}
-
-/// Deletes the counts that have become 0.
-pub(super) fn sweep(db: &Connection) -> rusqlite::Result<()> {
-    db.prepare_cached("DELETE FROM parcel_counts WHERE total = 0")?.execute([]).map(drop)
 }
 
 /// Returns the key of the count that a parcel belongs to.

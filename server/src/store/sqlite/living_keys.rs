@@ -205,7 +205,7 @@ impl LivingKeys {
 
 impl Store {
     /// Forgets the keys of rows that are gone.
-    pub(super) async fn forget_dead_keys(&self) -> Result<(), StoreError> {
+    pub(in crate::store) async fn forget_dead_keys(&self) -> Result<(), StoreError> {
         self.in_pages(key_chunks::delete_dead).await?;
         self.in_pages(key_runs::delete_dead).await?;
         let store = self.clone();

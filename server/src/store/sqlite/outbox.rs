@@ -208,18 +208,6 @@ pub(super) fn release(db: &Connection, parcel: i64, now: Millis) -> rusqlite::Re
     update.execute(params![parcel, now.0, UNBLOCKED_AFTER_FAILURES]).map(drop)
 }
 
-/// Stops leases of a sandbox's events, because their generation has ended. A trigger sets `next_due` again for new
-/// events.
-pub(super) fn forget_due(db: &Connection, home: i64) -> rusqlite::Result<()> {
-    let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = ?1";
-    db.prepare_cached(none_due)?.execute([home]).map(drop)
-}
-
-/// Deletes the counts of a generation whose events are deleted.
-pub(super) fn forget_counts(db: &Connection, number: i64) -> rusqlite::Result<()> {
-    db.prepare_cached("DELETE FROM outbox_counts WHERE tenant = ?1")?.execute([number]).map(drop)
-}
-
 /// Issues the number of the next lease.
 pub(super) fn next_lease(db: &Connection) -> rusqlite::Result<i64> {
     let mut next = db.prepare_cached("UPDATE leases SET last = last + 1 RETURNING last")?;

@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Store, StoreError, key_runs::MAX_KEYS, living_keys::LivingKeys, pages::Budget};
+use super::{Store, StoreError, key_runs::MAX_KEYS, living_keys::LivingKeys};
 use crate::{
     clock::Millis,
     domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
-    store::generations::is_current,
+    store::{generations::is_current, pages::Budget},
 };
 
 /// Number of records that one statement of the purge checks.

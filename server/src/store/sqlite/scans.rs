@@ -33,7 +33,7 @@ impl Store {
         F: FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
     {
         let Mode::File { scans, .. } = &self.0.mode else { return read(self) };
-        let database = || self.database();
+        let database = || self.name();
         let turn =
             scans.turn(tenant).await.ok_or_else(|| StoreError::Crowded { database: database() })?;
         let store = self.clone();

@@ -5,7 +5,7 @@
 use std::{
     fmt, fs,
     path::{Path, PathBuf},
-    sync::atomic::Ordering,
+    sync::{PoisonError, atomic::Ordering},
 };
 
 use rusqlite::Connection;
@@ -64,17 +64,22 @@ impl Store {
 
     /// Truncates the log if it may hold erased data and nothing is being erased. If a reader uses the log, the next
     /// call tries again.
-    pub async fn truncate_log(&self) {
+    pub(in crate::store) async fn truncate_log(&self) {
         let Mode::File { writer, .. } = &self.0.mode else { return };
         let is_idle = self.0.mass_writes.try_lock().is_ok();
-        if is_idle && !self.is_erasing() && self.0.log_holds_erased.swap(false, Ordering::Relaxed) {
+        if is_idle && !self.are_erasing() && self.0.log_holds_erased.swap(false, Ordering::Relaxed)
+        {
             let is_done = writer.truncate_log().await;
             self.erased(!is_done);
         }
     }
 
+    fn are_erasing(&self) -> bool {
+        self.0.resets.lock().unwrap_or_else(PoisonError::into_inner).are_erasing()
+    }
+
     /// Remembers that the log may hold erased data.
-    pub(super) fn erased(&self, something: bool) {
+    pub(in crate::store) fn erased(&self, something: bool) {
         if something {
             self.0.log_holds_erased.store(true, Ordering::Relaxed);
         }

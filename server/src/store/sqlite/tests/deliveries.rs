@@ -1,8 +1,6 @@
 //! The outbox: values that are maintained beside its rows always equal those computed from all rows, and writes of many
 //! rows go in pages.
 
-use std::time::Duration;
-
 use super::conformance::{
     NOW, SECRET, sandbox,
     webhooks::{endpoint, enqueue, lease, outcome},
@@ -10,23 +8,15 @@ use super::conformance::{
 use crate::{
     clock::Millis,
     domain::{
-        Tenant,
         audit::BY,
         webhooks::{DisabledBy, Lease, RetryDecision},
     },
     store::{
         EventsToReplay, Settled, Store,
         generations::{current, is_current},
-        sqlite::{pages::Budget, resets, tests::begin_reset},
+        sqlite::tests::{begin_reset, erase_some},
     },
 };
-
-/// Erases up to `rows` rows of a reset, if one is under way.
-async fn erase_rows(store: &Store, tenant: Tenant, rows: u64) {
-    let budget = move || Budget::new(rows, Duration::from_secs(3600));
-    let sandbox = (tenant.number(), resets::ANY);
-    store.call(move |db| resets::page(db, sandbox, &mut budget())).await.unwrap();
-}
 
 /// Returns the values that triggers maintain, and the same computed from every row of a present generation.
 fn kept(store: &Store) -> [(String, String); 2] {
@@ -94,7 +84,7 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
                 14 if random.bool() => store.remove_endpoint(tenant, &BY).await.unwrap(),
                 14 => drop(store.reset(tenant).await.unwrap()),
                 15 => begin_reset(&store, tenant).await,
-                16 => erase_rows(&store, tenant, random.u64(1..4)).await,
+                16 => drop(erase_some(&store, tenant, random.u64(1..4)).await),
                 _ => now = now.plus(1),
             }
             for (kept, counted) in kept(&store) {
@@ -165,7 +155,7 @@ async fn a_reset_s_events_are_never_leased_settled_replayed_or_missed() {
     for _ in 0..9 {
         assert_eq!(store.tenants_with_due(day, 9).await.unwrap(), [tenant]);
         assert_eq!(store.backlogs().await.unwrap()[0].events, 1);
-        erase_rows(&store, tenant, 1).await;
+        erase_some(&store, tenant, 1).await;
     }
     let leased = lease(&store, tenant, 9, day).await;
     assert_eq!(leased.iter().map(|lease| lease.attempt.event.random()).collect::<Vec<_>>(), [9]);

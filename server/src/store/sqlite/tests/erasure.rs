@@ -7,13 +7,13 @@ use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     domain::{Changes, NewManifest, Op, ParcelRowId, Tenant},
     store::{
-        CommitOutcome, Store,
+        CommitOutcome, Store, erase,
         generations::{current, is_current},
         parcels::select_parcels,
         search,
         search_index::{self, pieces},
         sql::Sql,
-        sqlite::{connection, erase},
+        sqlite::connection,
     },
 };
 
@@ -82,8 +82,9 @@ fn every_read_and_every_deletion_has_its_index() {
         (with_nines(search::AWB_BEGINS), "manifests_awb (tenant=? AND awb>? AND awb<?)"),
         (with_nines(search::AWB_ENDS), "manifests_awb_end (tenant=? AND <expr>=?)"),
         (with_nines(search::AWB_ENDS), "manifest_parcels_manifest (manifest=?)"),
-        (with_nines(erase::OLD), "COVERING INDEX parcels_list"),
-        (with_nines(erase::OLD_RECORDS), "COVERING INDEX idempotency_sandbox"),
+        (with_nines(erase::TENANTS), "parcels_list"),
+        (with_nines(erase::OLD_PARCELS), "COVERING INDEX parcels_list"),
+        (with_nines(erase::OLD_RECORDS.sqlite), "COVERING INDEX idempotency_sandbox"),
         (format!("{due} due <= 9 ORDER BY due, id LIMIT 9"), "outbox_due"),
         (format!("{due} state < 2 ORDER BY created_at LIMIT 9"), "outbox_pending"),
         (format!("{due} id > 9 AND state > 2 ORDER BY id LIMIT 9"), "outbox_missed"),

@@ -16,10 +16,9 @@ use crate::{
     store::{
         CommitOutcome, counts,
         parcels::{self, by_number, select_parcels},
+        resets,
         sql::{Sql, at_once},
-        sqlite::{
-            connection, group, health::Health, identity::IfEmpty, living_keys::LivingKeys, resets,
-        },
+        sqlite::{connection, group, health::Health, identity::IfEmpty, living_keys::LivingKeys},
     },
 };
 
@@ -170,8 +169,7 @@ fn a_plain_call_finds_what_its_group_has_counted_before() {
 #[test]
 fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
     let db = memory();
-    let tenant = sandbox(1).number();
-    around(&db, move |db| resets::begin(db, tenant).map(|_ended| 0));
+    around(&db, |db| at_once(resets::begin(Sql::Sqlite(db), sandbox(1))).map(|_ended| 0));
     let days = at_once(counts::activity(Sql::Sqlite(&db), sandbox(1), 0)).unwrap();
     assert_eq!(days.iter().map(|day| day.parcels).sum::<u64>(), 1);
 }

@@ -12,14 +12,22 @@ pub(crate) mod reads;
 mod resets;
 mod terms;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use parcelo::model::Deleted;
 use rusqlite::Connection;
 
 use super::{StoreError, group, health::Health, living_keys::LivingKeys};
 use crate::{
     domain::{Changes, Tenant},
-    store::{CommitOutcome, Store, tests::conformance},
+    store::{
+        self, CommitOutcome, Store,
+        erase::Eraser,
+        generations::home,
+        pages::Budget,
+        sql::{Sql, given},
+        tests::conformance,
+    },
 };
 
 /// Internals that the tests of this engine use.
@@ -79,8 +87,30 @@ pub(crate) fn held(file: &std::path::Path) -> rusqlite::Connection {
 }
 
 /// Ends a sandbox's generation, as the first commit of a reset does, and erases nothing yet.
-pub(crate) async fn begin_reset(store: &Store, tenant: Tenant) {
-    store.call(move |db| super::resets::begin(db, tenant.number())).await.unwrap();
+pub(crate) async fn begin_reset(store: &Store, sandbox: Tenant) {
+    store.write(async move |db| store::resets::begin(db, sandbox).await).await.unwrap();
+}
+
+/// Erases a page of at most `rows` rows of the first of a sandbox's ended generations, if it has one.
+pub(super) async fn erase_some(store: &Store, sandbox: Tenant, rows: u64) -> Deleted {
+    let page = async move |db: Sql<'_>| {
+        let first = concat!(
+            "SELECT number FROM ended_generations WHERE ",
+            home!("number"),
+            " = $1 ORDER BY number LIMIT 1"
+        );
+        let first = db.first(first, given![sandbox.number()], |row| row.get::<i64>(0)).await?;
+        let Some(number) = first else { return Ok(Deleted::default()) };
+        let mut budget = Budget::new(rows, Duration::from_secs(3600));
+        let mut eraser = Eraser::new(db, &mut budget);
+        let next = eraser.generation(number, 0).await?;
+        let deleted = eraser.finish().await?;
+        if next.is_none() {
+            store::resets::end(db, number).await?;
+        }
+        Ok(deleted)
+    };
+    store.write(page).await.unwrap()
 }
 
 /// A row of a tenant that becomes unreadable.

@@ -1,7 +1,7 @@
 //! A reset begins a generation. The data of the previous one is counted, and erased page by page beside everyone's
 //! orders.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 use futures_util::future::join_all;
 use parcelo::{Awb, Environment, model::Deleted, rules::check_list};
@@ -21,9 +21,11 @@ use crate::{
     },
     store::{
         CommitOutcome, Store,
+        erase::sum,
         sqlite::{
-            connection, erase::sum, identity, migrations::MIGRATIONS, pages::Budget, resets,
-            tests::begin_reset,
+            connection, identity,
+            migrations::MIGRATIONS,
+            tests::{begin_reset, erase_some},
         },
     },
     waiting::until,
@@ -132,18 +134,13 @@ async fn furnished(store: &Store) -> ParcelRow {
 
 /// Returns the counts of the sandbox's first generation.
 async fn counted(store: &Store) -> Deleted {
-    store.sqlite().unwrap().count(sandbox(1).number()).await.unwrap()
+    store.counted(sandbox(1).number()).await.unwrap()
 }
 
 /// Erases a page of a reset's data, of at most `rows` rows. Returns what was erased, and whether there is more.
 async fn page(store: &Store, rows: u64) -> (Deleted, bool) {
-    let page = move |db: &Connection| {
-        let mut budget = Budget::new(rows, Duration::from_secs(3600));
-        let deleted = resets::page(db, (sandbox(1).number(), resets::ANY), &mut budget)?;
-        let is_more = "SELECT EXISTS (SELECT 1 FROM ended_generations)";
-        Ok((deleted.unwrap_or_default(), db.query_row(is_more, [], |row| row.get(0))?))
-    };
-    store.call(page).await.unwrap()
+    let deleted = erase_some(store, sandbox(1), rows).await;
+    (deleted, row_count(store, "ended_generations") > 0)
 }
 
 /// Counts the rows of the tables that a reset empties.
@@ -365,7 +362,7 @@ async fn counted_rows_are_erased_while_another_reset_still_counts() {
     let folder = TestFolder::new();
     let store = folder.open();
     // As a request that counts for ever.
-    let counting = store.sqlite().unwrap().active_resets().counted(sandbox(1).number());
+    let counting = store.active_resets().request(sandbox(1));
     fill(&store, sandbox(1), 0, 300).await;
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 300);
     fill(&store, sandbox(1), 300, 5).await;
@@ -376,6 +373,7 @@ async fn counted_rows_are_erased_while_another_reset_still_counts() {
     });
     until("the first is erased", async || row_count(&store, "parcels") == 5).await;
     drop(turn);
+    drop(counting);
     assert_eq!(other.await.unwrap(), 5);
     until_erased(&store).await;
     assert_eq!(rows(&store), []);

@@ -1,0 +1,345 @@
+//! Erases rows of sandboxes: which rows belong to a parcel, and in which order they are deleted. [`super::resets`] and
+//! [`Store::purge`] decide which parcels are erased, and when. Production's parcels are permanent, and nothing in this
+//! file touches them.
+
+use parcelo::{Environment, TrackingNumber, model::Deleted};
+
+use super::{
+    Engine, Store, StoreError,
+    columns::{self, is_among, joined},
+    counts,
+    generations::{is_current, is_held},
+    old_rows::{OldRows, old_rows},
+    pages::Budget,
+    search_index,
+    sql::{Sql, SqlResult, given},
+    values::Value,
+};
+use crate::clock::Millis;
+
+/// Maximum number of parcels that are erased together on PostgreSQL; each has some more rows. In a file it is one, because
+/// a page may end after each parcel.
+const PARCELS_PER_STEP: i64 = 200;
+
+/// Selects the sandboxes that have old parcels, with one index lookup for each tenant.
+pub(super) const TENANTS: &str = "WITH RECURSIVE tenants AS (SELECT min(tenant) AS tenant FROM parcels UNION ALL \
+     SELECT (SELECT min(p.tenant) FROM parcels AS p WHERE p.tenant > t.tenant) \
+     FROM tenants AS t WHERE t.tenant IS NOT NULL) \
+     SELECT tenant FROM tenants AS t WHERE tenant % 2 = 1 AND EXISTS \
+     (SELECT 1 FROM parcels AS p WHERE p.tenant = t.tenant AND p.created_at <= $1)";
+
+/// Returns a condition for rows of present generations of sandboxes. The counts have many rows for each sandbox, so the
+/// query jumps from one tenant to the next.
+macro_rules! counted_sandboxes {
+    () => {
+        concat!(
+            "tenant IN (WITH RECURSIVE counted (tenant) AS (SELECT min(tenant) FROM parcel_counts \
+             UNION ALL SELECT (SELECT min(p.tenant) FROM parcel_counts AS p WHERE p.tenant > counted.tenant) \
+             FROM counted WHERE counted.tenant IS NOT NULL) \
+             SELECT tenant FROM counted WHERE tenant % 2 = 1 AND ",
+            is_current!("tenant"),
+            ") AND tenant % 2 = 1 AND "
+        )
+    };
+}
+
+/// The sandboxes' old manifests.
+const OLD_MANIFESTS: OldRows = old_rows!(
+    "manifests",
+    "id",
+    "submitted_at",
+    concat!("tenant % 2 = 1 AND ", is_held!("tenant"), " AND "),
+    concat!("tenant % 2 = 1 AND ", is_current!("tenant"), " AND ")
+);
+/// The sandboxes' old idempotency records.
+pub(super) const OLD_RECORDS: OldRows = old_rows!(
+    "idempotency",
+    "id",
+    "first_seen",
+    concat!("tenant % 2 = 1 AND ", is_held!("tenant"), " AND "),
+    counted_sandboxes!()
+);
+
+/// Selects some of a sandbox's old parcels. PostgreSQL locks them in the order of their ids, as writers of orders do.
+pub(super) const OLD_PARCELS: &str = concat!(
+    "{SELECT id, created_at FROM parcels WHERE id = ANY (ARRAY (SELECT id|SELECT id, created_at} \
+     FROM parcels WHERE tenant = $1 AND created_at >= $2 AND created_at <= $3 AND {",
+    is_held!("$1"),
+    "|",
+    is_current!("$1"),
+    "} ORDER BY created_at, id LIMIT $4{)) ORDER BY id FOR UPDATE|}"
+);
+
+/// Returns a statement that deletes at most `$2` rows of a table, which a condition selects.
+macro_rules! delete_some {
+    ($table:literal, $key:literal, $($which:tt)+) => {
+        concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE {ctid = ANY (ARRAY (SELECT ctid|(",
+            $key,
+            ") IN (SELECT ",
+            $key,
+            "} FROM ",
+            $table,
+            " WHERE ",
+            $($which)+,
+            " LIMIT $2{))|)}"
+        )
+    };
+}
+
+/// Deletes some of the rows that belong to parcels (`$1`), except their events.
+const OF_PARCELS: [&str; 4] = [
+    delete_some!("mails", "id", "parcel ", is_among!("$1")),
+    delete_some!("manifest_parcels", "parcel", "parcel ", is_among!("$1")),
+    delete_some!("carrier_events", "carrier, event_id", "parcel ", is_among!("$1")),
+    delete_some!("carrier_exceptions", "id", "parcel ", is_among!("$1")),
+];
+
+impl Store {
+    /// Deletes the data from `before` and earlier of all sandboxes, page by page.
+    pub async fn purge(&self, before: Millis) -> Result<Deleted, StoreError> {
+        let tenants = async move |db: Sql<'_>| {
+            db.each(TENANTS, given![before], |row| row.get::<i64>(0)).await
+        };
+        let tenants = self.query(tenants).await?;
+        let mut all = Deleted::default();
+        for tenant in &tenants {
+            all = sum(all, self.purge_parcels(*tenant, before).await?);
+        }
+        let manifests = self.delete_old(OLD_MANIFESTS, before.0).await?;
+        let records = self.delete_old(OLD_RECORDS, before.0).await?;
+        // Not earlier, because in a file the counts say which tenants are sandboxes.
+        self.page(async move |db| counts::sweep(db, &tenants).await).await?;
+        self.erased(manifests + records > 0);
+        Ok(sum(all, Deleted::default().with_manifests(manifests).with_idempotency_keys(records)))
+    }
+
+    async fn purge_parcels(&self, tenant: i64, before: Millis) -> Result<Deleted, StoreError> {
+        // Each page begins where the previous one ended, because while a long transaction runs elsewhere, PostgreSQL's
+        // index still has all deleted rows.
+        let (mut all, mut from) = (Deleted::default(), Some(Millis(i64::MIN)));
+        while let Some(first) = from {
+            let page = async move |db: Sql<'_>, budget: &mut Budget| {
+                let mut eraser = Eraser::new(db, budget);
+                let next = eraser.old_parcels(tenant, (first, before)).await?;
+                Ok((eraser.finish().await?, next))
+            };
+            let (deleted, next) = self.page_within(page).await?;
+            self.erased(deleted != Deleted::default());
+            (all, from) = (sum(all, deleted), next);
+        }
+        Ok(all)
+    }
+
+    /// Remembers that a file's log may hold erased data.
+    pub(super) fn erased(&self, something: bool) {
+        match &self.0 {
+            Engine::Sqlite(engine) => engine.erased(something),
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(_) => {}
+        }
+    }
+}
+
+/// Deletes rows, and counts them for the answer.
+pub(super) struct Eraser<'a> {
+    db: Sql<'a>,
+    budget: &'a mut Budget,
+    deleted: Deleted,
+    /// The highest row of a deleted parcel.
+    highest: i64,
+}
+
+impl<'a> Eraser<'a> {
+    pub(super) fn new(db: Sql<'a>, budget: &'a mut Budget) -> Self {
+        Self { db, budget, deleted: Deleted::default(), highest: 0 }
+    }
+
+    /// Returns the counts of the deleted data. A file records the highest row of a deleted parcel.
+    pub(super) async fn finish(self) -> SqlResult<Deleted> {
+        if self.highest > 0 && !self.db.is_postgres() {
+            let sql = "UPDATE deleted_parcels SET highest = max(highest, $1)";
+            self.db.execute(sql, given![self.highest]).await?;
+        }
+        Ok(self.deleted)
+    }
+
+    /// Erases data of an ended generation, from the table at `stage` on. A parcel may lose its rows in several pages,
+    /// because no read finds it. Returns the stage of the next page, or `None` if nothing is left: no one adds rows.
+    pub(super) async fn generation(&mut self, number: i64, from: u8) -> SqlResult<Option<u8>> {
+        for stage in from..=3 {
+            let is_more = match stage {
+                0 => self.deliveries("tenant = $1 ORDER BY id", number.into()).await?,
+                1 => self.records(number).await?,
+                2 => self.manifests(number).await?,
+                _ => self.ended_parcels(number).await?,
+            };
+            if is_more {
+                return Ok(Some(stage));
+            }
+        }
+        Ok(None)
+    }
+
+    // The methods below return `true` if the page ended before everything was deleted.
+
+    async fn records(&mut self, number: i64) -> SqlResult<bool> {
+        // The second condition matches the condition of an index, and so does the order.
+        let sql =
+            delete_some!("idempotency", "id", "tenant = $1 AND tenant % 2 = 1{ ORDER BY key|}");
+        let (rows, is_more) = self.delete(sql, &number.into()).await?;
+        self.deleted.idempotency_keys += rows;
+        Ok(is_more)
+    }
+
+    async fn manifests(&mut self, number: i64) -> SqlResult<bool> {
+        let sql = delete_some!("manifests", "id", "tenant = $1 ORDER BY awb");
+        let (rows, is_more) = self.delete(sql, &number.into()).await?;
+        self.deleted.manifests += rows;
+        Ok(is_more)
+    }
+
+    async fn ended_parcels(&mut self, number: i64) -> SqlResult<bool> {
+        let sql = "{SELECT id FROM parcels WHERE id = ANY (ARRAY (|}SELECT id FROM parcels \
+             WHERE tenant = $1 ORDER BY created_at, id LIMIT $2{)) ORDER BY id FOR UPDATE|}";
+        loop {
+            if self.budget.is_spent() {
+                return Ok(true);
+            }
+            let given = given![number, self.parcels_per_step()];
+            let parcels = self.db.each(sql, given, |row| row.get(0)).await?;
+            if parcels.is_empty() {
+                return Ok(false);
+            }
+            if self.parcels(&parcels).await? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Erases a sandbox's parcels that were created from `from` to `before`, each in one page, because callers can see a
+    /// parcel until it is gone. Returns the time from which the next page goes on, or `None` if nothing is left.
+    async fn old_parcels(
+        &mut self,
+        tenant: i64,
+        (mut from, before): (Millis, Millis),
+    ) -> SqlResult<Option<Millis>> {
+        while !self.budget.is_spent() {
+            let given = given![tenant, from, before, self.parcels_per_step()];
+            let read = |row: &super::sql::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let old: Vec<(i64, Millis)> = self.db.each(OLD_PARCELS, given, read).await?;
+            let Some(last) = old.iter().map(|(_, created_at)| *created_at).max() else {
+                return Ok(None);
+            };
+            from = last;
+            let ids: Vec<i64> = old.into_iter().map(|(id, _)| id).collect();
+            counts::subtract(self.db, &ids).await?;
+            let mut whole = Budget::unlimited();
+            let mut eraser = Eraser::new(self.db, &mut whole);
+            let of_parcels = concat!("parcel ", is_among!("$1"));
+            eraser.deliveries(of_parcels, Value::from(&joined(&ids))).await?;
+            eraser.parcels(&ids).await?;
+            let Eraser { deleted, highest, .. } = eraser;
+            self.highest = self.highest.max(highest);
+            let spent = deleted.parcels + deleted.tracking_events + deleted.webhook_deliveries;
+            self.budget.spend(spent);
+            self.deleted = sum(self.deleted, deleted);
+        }
+        Ok(Some(from))
+    }
+
+    /// Erases parcels with their rows, except their webhook events. The parcels are locked first, because moving one adds
+    /// an event.
+    async fn parcels(&mut self, parcels: &[i64]) -> SqlResult<bool> {
+        let ids = Value::from(&joined(parcels));
+        let events = delete_some!("events", "parcel, sequence", "parcel ", is_among!("$1"));
+        let (events, is_more) = self.delete(events, &ids).await?;
+        self.deleted.tracking_events += events;
+        if is_more {
+            return Ok(true);
+        }
+        for sql in OF_PARCELS {
+            if self.delete(sql, &ids).await?.1 {
+                return Ok(true);
+            }
+        }
+        search_index::lock(self.db).await?;
+        let pieces = search_index::remove(self.db, parcels).await?;
+        let given = &[ids];
+        if self.db.is_postgres() {
+            let sql = concat!("DELETE FROM orders WHERE parcel ", is_among!("$1"));
+            self.db.execute(sql, given).await?;
+        }
+        let sql = concat!("DELETE FROM parcels WHERE id ", is_among!("$1"));
+        let rows = self.db.execute(sql, given).await?;
+        self.budget.spend(pieces + rows);
+        // Each parcel has a label, and two events that its row implies.
+        self.deleted.parcels += rows;
+        self.deleted.labels += rows;
+        self.deleted.tracking_events += 2 * rows;
+        self.highest = parcels.iter().copied().fold(self.highest, i64::max);
+        Ok(false)
+    }
+
+    /// Erases the events of the outbox that a condition selects, with their attempts. The events are locked first, because
+    /// settling one logs an attempt.
+    async fn deliveries(&mut self, which: &str, given: Value) -> SqlResult<bool> {
+        let select = format!("SELECT id FROM outbox WHERE {which} LIMIT $2{{ FOR UPDATE|}}");
+        loop {
+            if self.budget.is_spent() {
+                return Ok(true);
+            }
+            let given = &[given.clone(), self.budget.next_rows().into()];
+            let events = self.db.each(&select, given, |row| row.get::<i64>(0)).await?;
+            if events.is_empty() {
+                return Ok(false);
+            }
+            let ids = Value::from(&joined(&events));
+            let attempts = delete_some!("webhook_attempts", "id", "outbox ", is_among!("$1"));
+            if self.delete(attempts, &ids).await?.1 {
+                return Ok(true);
+            }
+            let sql = concat!("DELETE FROM outbox WHERE id ", is_among!("$1"));
+            let rows = self.db.execute(sql, &[ids]).await?;
+            self.budget.spend(rows);
+            self.deleted.webhook_deliveries += rows;
+        }
+    }
+
+    async fn delete(&mut self, sql: &str, given: &Value) -> SqlResult<(u64, bool)> {
+        let db = self.db;
+        let statement = async |max: i64| db.execute(sql, &[given.clone(), max.into()]).await;
+        self.budget.repeat(statement).await
+    }
+
+    const fn parcels_per_step(&self) -> i64 {
+        if self.db.is_postgres() { PARCELS_PER_STEP } else { 1 }
+    }
+}
+
+/// Frees the number of a parcel of an ended generation. The parcel stays, so that it is counted and erased with the
+/// others. Returns `true` if there was such a parcel.
+pub(super) async fn free_number(
+    db: Sql<'_>,
+    (environment, number): (Environment, &TrackingNumber),
+) -> SqlResult<bool> {
+    // Several parcels may have had the number, one after another.
+    let sql = "UPDATE parcels SET environment = {coalesce((SELECT min(p.environment) FROM parcels AS p \
+         WHERE p.environment < 0 AND upper(p.number) = $2), 0) - 1|-id} \
+         WHERE environment = $1 AND {upper(number)|number} = $2 \
+         AND tenant IN (SELECT e.number FROM ended_generations AS e)";
+    let number = number.as_str().to_ascii_uppercase();
+    Ok(db.execute(sql, given![columns::environment(environment), &number]).await? > 0)
+}
+
+pub(super) fn sum(one: Deleted, other: Deleted) -> Deleted {
+    Deleted::default()
+        .with_parcels(one.parcels + other.parcels)
+        .with_labels(one.labels + other.labels)
+        .with_manifests(one.manifests + other.manifests)
+        .with_tracking_events(one.tracking_events + other.tracking_events)
+        .with_idempotency_keys(one.idempotency_keys + other.idempotency_keys)
+        .with_webhook_deliveries(one.webhook_deliveries + other.webhook_deliveries)
+}
