@@ -5,7 +5,7 @@
 //! the source's rows. `tables.rs` has the differences between the two schemas; `transfer.rs` in each engine's folder
 //! opens and completes that engine's database. A few rows are in memory at a time.
 
-mod tables;
+pub(super) mod tables;
 
 use std::{mem, path::Path, slice};
 
@@ -13,9 +13,7 @@ use futures_util::{TryStreamExt as _, pin_mut};
 use sha2::{Digest as _, Sha256};
 use tokio::task::LocalSet;
 
-#[cfg(test)]
-pub(super) use self::tables::columns;
-pub(super) use self::tables::{Table, tables};
+use self::tables::{Table, tables};
 use super::{
     StoreError,
     postgres::{Address, error::Failure, transfer::Database},

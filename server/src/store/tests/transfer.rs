@@ -22,7 +22,11 @@ use crate::{
         },
         sql::Sql,
         sqlite::tests::begin_reset,
-        transfer::{columns, from_file, tables, to_file},
+        transfer::{
+            from_file,
+            tables::{columns, tables},
+            to_file,
+        },
     },
 };
 
