@@ -172,9 +172,15 @@ impl Store {
         match &self.0 {
             Engine::Sqlite(engine) => {
                 let page = move |db: &rusqlite::Connection, max: i64| {
-                    db.prepare_cached(old.sqlite)?.execute([before, max])
+                    let mut rows = 0;
+                    for sql in old.sqlite {
+                        rows = db.prepare_cached(sql)?.execute([before, max])?;
+                    }
+                    Ok(rows)
                 };
-                engine.in_pages(page).await
+                let deleted = engine.in_pages(page).await?;
+                engine.erased(deleted > 0);
+                Ok(deleted)
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.delete_old(old.postgres, before).await,

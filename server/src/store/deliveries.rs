@@ -1,20 +1,63 @@
-//! Reads of the delivery log.
+//! The log of deliveries: reading, counting, and deleting old entries.
 
 use std::collections::HashMap;
 
 use ulid::Ulid;
 
 use super::{
-    Store, StoreError,
-    generations::current,
-    sql::{Row, SqlResult, given},
+    Backlog, Engine, Store, StoreError,
+    generations::{current, is_current, is_held},
+    old_rows::OldRows,
+    sql::{Row, Sql, SqlResult, given},
 };
-use crate::domain::{
-    Tenant,
-    webhooks::{DeliveryStatus, Kind, LoggedAttempt, LoggedDelivery},
+use crate::{
+    clock::Millis,
+    domain::{
+        Tenant,
+        webhooks::{DeliveryStatus, Kind, LoggedAttempt, LoggedDelivery},
+    },
 };
 
+/// A file's oldest events. Rows are appended in order of time, so if the first rows are young, all are.
+macro_rules! first_rows {
+    () => {
+        concat!(
+            "(SELECT id FROM (SELECT id, created_at FROM outbox WHERE ",
+            is_current!("tenant"),
+            " ORDER BY id LIMIT ?2) WHERE created_at <= ?1)"
+        )
+    };
+}
+
 impl Store {
+    /// Returns the number of undelivered events of each tenant.
+    pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
+        let count = self.long_query(None, async |db| backlogs(db).await);
+        match &self.0 {
+            Engine::Sqlite(_) => count.await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.counted_backlogs(count).await,
+        }
+    }
+
+    /// Deletes events from `before` or earlier with their logs, page by page.
+    pub async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError> {
+        let old = OldRows {
+            sqlite: &[
+                concat!("DELETE FROM webhook_attempts WHERE outbox IN ", first_rows!()),
+                concat!("DELETE FROM outbox WHERE id IN ", first_rows!()),
+            ],
+            #[cfg(feature = "postgres")]
+            postgres: super::postgres::delete_events!(super::postgres::in_page!(
+                "id",
+                "outbox WHERE ",
+                is_held!("tenant"),
+                " AND created_at >= $2 AND created_at <= $1 ORDER BY created_at LIMIT $3"
+            )),
+        };
+        Ok(usize::try_from(self.delete_old(old, before.0).await?).unwrap_or(usize::MAX))
+    }
+
     /// Returns the tenant's latest events and their attempts, newest first.
     pub async fn deliveries(
         &self,
@@ -95,6 +138,38 @@ impl Store {
         })
         .await
     }
+}
+
+/// Counts the undelivered events of each tenant. Triggers count a file's events; on PostgreSQL the partition and the
+/// index that this reads contain neither delivered nor failed events.
+async fn backlogs(db: Sql<'_>) -> SqlResult<Vec<Backlog>> {
+    let sql = if db.is_postgres() {
+        concat!(
+            "SELECT tenant, false, count(*), min(created_at) FROM outbox WHERE state IN (0, 1) AND ",
+            is_current!("tenant"),
+            " GROUP BY tenant UNION ALL \
+             SELECT tenant, true, count(*), min(created_at) FROM outbox WHERE state = 4 AND ",
+            is_current!("tenant"),
+            " GROUP BY tenant ORDER BY 1, 2"
+        )
+    } else {
+        concat!(
+            "SELECT tenant, held, events, iif(held, \
+             (SELECT min(created_at) FROM outbox WHERE tenant = c.tenant AND state = 4), \
+             (SELECT min(created_at) FROM outbox WHERE tenant = c.tenant AND state < 2)) \
+             FROM outbox_counts AS c WHERE events > 0 AND ",
+            is_current!("tenant")
+        )
+    };
+    db.each(sql, &[], |row| {
+        Ok(Backlog {
+            tenant: Tenant::from_number(row.get(0)?),
+            held: row.get(1)?,
+            events: row.get(2)?,
+            since: row.get(3)?,
+        })
+    })
+    .await
 }
 
 /// Returns `None` for a row of the log that cannot be read, so that it does not hide others.

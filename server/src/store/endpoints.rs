@@ -1,12 +1,15 @@
-//! Webhook endpoints: setting them up, turning them on and off. Each engine has a separate file that reads endpoints
-//! for its deliveries and holds their events.
+//! Webhook endpoints: setting them up, turning them on and off, and holding the events of those that are off.
+
+use std::collections::HashMap;
 
 use parcelo::webhook::Secret;
 use ulid::Ulid;
 
 use super::{
-    Engine, Store, StoreError, audit,
+    Store, StoreError, audit,
     generations::current,
+    outbox::{self, HELD},
+    row_sets::column,
     sql::{Row, Sql, SqlResult, given},
 };
 use crate::{
@@ -21,14 +24,8 @@ use crate::{
 /// Maximum number of held events that are counted if each must be visited. A page shows the number, and needs no exact
 /// number beyond this.
 const MAX_HELD_COUNTED: i64 = 100_000;
-
-/// The columns that [`read`] reads.
-macro_rules! endpoint_columns {
-    () => {
-        "url, kinds, secret, disabled_why, created_at"
-    };
-}
-pub(super) use endpoint_columns;
+/// Maximum number of events that one commit holds, without the events that wait behind them: other writes wait for it.
+const MAX_EVENTS_PER_COMMIT: u64 = 250;
 
 impl Store {
     /// Returns the tenant's endpoint.
@@ -182,30 +179,70 @@ impl Store {
         .await
     }
 
-    async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
-        match &self.0 {
-            Engine::Sqlite(engine) => engine.hold(tenant).await,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => engine.hold(tenant).await,
-        }
+    /// Holds the unsent events of an endpoint that is off, page by page, while nothing is sent to it. It stops when the
+    /// endpoint is turned on again.
+    pub(super) async fn hold(&self, tenant: Tenant) -> Result<(), StoreError> {
+        while self.hold_page(tenant).await? >= MAX_EVENTS_PER_COMMIT {}
+        Ok(())
+    }
+
+    /// Holds a page of the unsent events of an endpoint that is off, and returns their number. Events that wait behind
+    /// an event of the page are held too: nothing would release them if the endpoint were turned on before the next
+    /// page.
+    pub(super) async fn hold_page(&self, tenant: Tenant) -> Result<u64, StoreError> {
+        self.write(async move |db| {
+            let sql = concat!(
+                "WITH page AS (SELECT id, parcel FROM outbox WHERE tenant = ",
+                current!("$1"),
+                " AND state < 2 ORDER BY {id|created_at} LIMIT 250) \
+                 UPDATE outbox SET state = $2, due = NULL WHERE id IN (SELECT id FROM page UNION \
+                 SELECT o.id FROM page JOIN outbox AS o ON o.parcel = page.parcel AND o.state = 0) \
+                 AND state < 2 AND NOT EXISTS \
+                 (SELECT 1 FROM webhook_endpoints WHERE tenant = $1 AND enabled = TRUE)"
+            );
+            db.execute(sql, given![tenant.number(), HELD]).await
+        })
+        .await
     }
 }
 
 /// Returns the tenant's endpoint.
 pub(super) async fn find(db: Sql<'_>, tenant: Tenant) -> SqlResult<Option<Endpoint>> {
-    let given = given![tenant.number()];
-    let sql = concat!("SELECT ", endpoint_columns!(), " FROM webhook_endpoints WHERE tenant = $1");
-    let found = db.first(sql, given, |row| read(row, tenant)).await?;
-    let Some(mut endpoint) = found else { return Ok(None) };
-    let sql = "SELECT secret, until FROM webhook_old_secrets WHERE tenant = $1 ORDER BY id DESC";
+    find_all(db, &[tenant]).await?.pop().map(|(_, found)| found).transpose()
+}
+
+/// Returns the endpoints of these tenants; an unreadable endpoint is returned as an error.
+pub(super) async fn find_all(
+    db: Sql<'_>,
+    tenants: &[Tenant],
+) -> SqlResult<Vec<(Tenant, SqlResult<Endpoint>)>> {
+    let tenants: Vec<i64> = tenants.iter().map(|tenant| tenant.number()).collect();
+    let tenants = column(&tenants);
+    let sql = "SELECT url, kinds, secret, disabled_why, created_at, tenant FROM webhook_endpoints \
+         WHERE tenant {= ANY($1)|= $1}";
+    let read = |row: &Row<'_>| {
+        let tenant = Tenant::from_number(row.get(5)?);
+        Ok((tenant, read(row, tenant)))
+    };
+    let mut found = db.each_of_rows(sql, &tenants, &[], read).await?;
+    let sql = "SELECT tenant, secret, until FROM webhook_old_secrets WHERE tenant {= ANY($1)|= $1} \
+         ORDER BY id DESC";
     // An unreadable old secret signs nothing; the others still do.
-    let old = db.each(sql, given, |row| Ok(secret(row, 0).ok().zip(row.get(1)?)));
-    endpoint.old = old.await?.into_iter().flatten().collect();
-    Ok(Some(endpoint))
+    let old = |row: &Row<'_>| Ok((row.get::<i64>(0)?, secret(row, 1).ok().zip(row.get(2)?)));
+    let mut all = HashMap::<i64, Vec<_>>::new();
+    for (tenant, old) in db.each_of_rows(sql, &tenants, &[], old).await? {
+        all.entry(tenant).or_default().extend(old);
+    }
+    for (tenant, endpoint) in &mut found {
+        if let (Ok(endpoint), Some(old)) = (endpoint, all.remove(&tenant.number())) {
+            endpoint.old = old;
+        }
+    }
+    Ok(found)
 }
 
 /// Reads an endpoint without its old secrets.
-pub(super) fn read(row: &Row<'_>, tenant: Tenant) -> SqlResult<Endpoint> {
+fn read(row: &Row<'_>, tenant: Tenant) -> SqlResult<Endpoint> {
     Ok(Endpoint {
         tenant,
         url: row.get(0)?,
@@ -222,7 +259,7 @@ fn disabled_by(row: &Row<'_>, column: usize) -> SqlResult<Option<DisabledBy>> {
     Ok(why.map(|why| DisabledBy::from_code(&why).unwrap_or(DisabledBy::Operator)))
 }
 
-pub(super) fn secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
+fn secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
     row.bytes(column, Secret::from_bytes)
 }
 
@@ -294,20 +331,14 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
 /// Ends the leases of an endpoint that is removed or replaced, so that the answers of attempts in progress do not
 /// count. Leased events become due at `due`, or lose their due time if it is `None`.
 async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlResult<()> {
-    let lease = next_lease(db).await?;
+    let lease = outbox::next_lease(db).await?;
     let sql = concat!(
         "UPDATE outbox SET {lease_until = NULL, |}leased = FALSE, lease = $3, \
          due = CASE WHEN state = 1 THEN $2 ELSE due END WHERE tenant = ",
         current!("$1"),
-        " AND leased = TRUE"
+        " AND leased = {TRUE|1}"
     );
     db.execute(sql, given![tenant.number(), due, lease]).await.map(drop)
-}
-
-/// Issues the number of the next lease.
-pub(super) async fn next_lease(db: Sql<'_>) -> SqlResult<i64> {
-    let next = "{SELECT nextval('lease_numbers')|UPDATE leases SET last = last + 1 RETURNING last}";
-    db.value(next, &[]).await
 }
 
 /// Turns an endpoint off. Returns `true` if it was on. Events in transit stay leased: they may still arrive.

@@ -6,9 +6,9 @@ use std::collections::HashSet;
 use super::{
     Store, StoreError, audit,
     columns::{is_among, joined},
-    endpoints::next_lease,
     generations::{current, is_current},
     old_rows::old_rows,
+    outbox::next_lease,
     sql::{Row, Sql, SqlResult, given},
 };
 use crate::{

@@ -3,17 +3,14 @@
 //!
 //! The conformance suite, which runs on every engine, verifies the contracts. A missing method is a compile error here.
 
-use super::{
-    Backlog, CommitOutcome, Engine, EventsToReplay, LeasedBatch, Settled, Store, StoreError,
-};
+use super::{CommitOutcome, Engine, Store, StoreError};
 #[cfg(feature = "server")]
 use crate::domain::login_throttle::{LoginAttempt, PendingLogin};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, IdempotencyRecord, RecordKey, Tenant,
+        Changes, IdempotencyRecord, RecordKey,
         shared_limit::{Claim, Grant, ServerCount},
-        webhooks::{AttemptResult, Lease, OutboxEvent, RetryDecision},
     },
 };
 
@@ -41,23 +38,9 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Returns the number of undelivered events of each tenant.
-    pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError>;
-
-    /// Records an attempt and its effect on the event, its successors and the endpoint. If the event was replayed or
-    /// its endpoint replaced since it was leased, the attempt is logged without effect. If the event is deleted,
-    /// nothing is logged.
-    pub async fn settle(&self, lease: Lease, outcome: AttemptResult, decision: RetryDecision) -> Result<Settled, StoreError>;
-
     /// Releases events that wait for an earlier event that does not exist, and returns their number: a safety net below
     /// the locks of several servers. Each call scans a part of the waiting events.
     pub async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError>;
-
-    /// Deletes a leased event whose content no longer exists, with its log.
-    pub async fn forget(&self, lease: Lease) -> Result<(), StoreError>;
-
-    /// Deletes events from `before` or earlier with their logs, page by page.
-    pub async fn purge_outbox(&self, before: Millis) -> Result<usize, StoreError>;
 
     /// Claims requests from the limits that servers share. Returns a grant for each claim, in order.
     pub async fn claim_requests(&self, claims: Vec<Claim>) -> Result<Vec<Grant>, StoreError>;
@@ -78,28 +61,6 @@ methods! {
     #[cfg(feature = "server")]
     pub async fn remember_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<(), StoreError>;
 
-    /// Enqueues an event that is not caused by a change (a test) for the tenant's endpoint.
-    pub async fn enqueue(&self, tenant: Tenant, event: OutboxEvent) -> Result<(), StoreError>;
-
-    /// Sends events again, the earliest first and at most 250 in a commit, and returns their number. It stops when the
-    /// endpoint is turned off.
-    pub async fn replay(&self, tenant: Tenant, what: EventsToReplay, now: Millis) -> Result<usize, StoreError>;
-
-    /// Resolves when an event is enqueued, or at once if an event was enqueued since the last call.
-    pub async fn outbox_changed(&self);
-
-    /// Returns up to `max` tenants with due events for their endpoints, the longest waiting first.
-    pub async fn tenants_with_due(&self, now: Millis, max: usize) -> Result<Vec<Tenant>, StoreError>;
-
-    /// Returns the time at which the next delivery is due.
-    pub async fn next_delivery(&self) -> Result<Option<Millis>, StoreError>;
-
-    /// Leases due events in one commit, for each tenant up to the number in `shares`. No other sender gets them until
-    /// the lease ends. Unreadable rows are set aside, so that they do not delay others.
-    pub async fn lease(&self, shares: Vec<(Tenant, usize)>, now: Millis) -> Result<LeasedBatch, StoreError>;
-
-    /// Ends every lease. A server calls this when it starts, because no other server can hold a lease then.
-    pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError>;
 
     /// Adds pending changes to the counts, unless the writes have already done so. Reads include pending changes.
     pub async fn fold_counts(&self) -> Result<(), StoreError>;
@@ -110,9 +71,6 @@ methods! {
     /// Deletes dead idempotency records, page by page, and returns their number.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError>;
 
-    /// Reschedules deliveries whose last attempt lies in the future: each waits its usual pause from `now`. Returns
-    /// their number.
-    pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError>;
 
     /// Commits all changes or none, with the e-mails that they cause if this process sends e-mails. Once polled they
     /// complete, even if this future is dropped.

@@ -1,9 +1,10 @@
 //! The old rows of a table, which are deleted page by page.
 
-/// The statements that delete a page of a table's old rows.
+/// The statements that delete a page of a table's old rows. `SQLite` needs others before it to delete what belongs to
+/// the rows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OldRows {
-    pub(super) sqlite: &'static str,
+    pub(super) sqlite: &'static [&'static str],
     #[cfg(feature = "postgres")]
     pub(super) postgres: &'static str,
 }
@@ -16,7 +17,7 @@ macro_rules! old_rows {
     };
     ($table:literal, $key:literal, $time:literal, $postgres:expr, $sqlite:expr) => {
         $crate::store::old_rows::OldRows {
-            sqlite: concat!(
+            sqlite: &[concat!(
                 "DELETE FROM ",
                 $table,
                 " WHERE (",
@@ -29,7 +30,7 @@ macro_rules! old_rows {
                 $sqlite,
                 $time,
                 " <= ?1 LIMIT ?2)"
-            ),
+            )],
             #[cfg(feature = "postgres")]
             postgres: $crate::store::postgres::delete_old!(
                 $table,

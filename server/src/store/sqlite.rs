@@ -11,12 +11,9 @@ mod apply;
 #[cfg(feature = "server")]
 mod backup;
 mod checkpoints;
-mod clock_set_back;
 mod connection;
 mod copy;
 mod counts;
-mod deliveries;
-mod endpoints;
 pub(super) mod error;
 mod file_lock;
 mod group;
@@ -25,7 +22,6 @@ mod identity;
 mod key_chunks;
 mod key_map;
 mod key_runs;
-mod leases;
 mod living_keys;
 mod migrations;
 mod outbox;
@@ -223,6 +219,10 @@ impl Store {
 
     pub(super) fn active_resets(&self) -> &Mutex<ActiveResets> {
         &self.0.resets
+    }
+
+    pub(super) fn wake(&self) -> &Notify {
+        &self.0.wake
     }
 
     /// Returns the number of writes of credentials through this store.

@@ -14,7 +14,7 @@ use super::{
     error::DbResult,
     generations::Generations,
     locks::{self, Locked},
-    outbox::{NewEvents, Subject, Subscriptions},
+    outbox::Subscriptions,
     records,
 };
 use crate::{
@@ -23,7 +23,11 @@ use crate::{
         Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, Step, Tenant,
         Version, create::redraw, mail::NewMail, webhooks,
     },
-    store::{CommitOutcome, carriers, erase, manifests, new_mails, number_taken, sql::Sql},
+    store::{
+        CommitOutcome, carriers, erase, manifests, new_mails, number_taken,
+        outbox::{self, NewEvent, Subject},
+        sql::Sql,
+    },
 };
 
 /// The outcome of applying changes.
@@ -47,7 +51,7 @@ pub(super) struct Application<'a> {
     /// Events of histories that are not written yet, each with the position of its write.
     histories: Vec<(usize, ParcelRowId, Event)>,
     /// Events of webhooks that are not written yet.
-    events: NewEvents,
+    events: Vec<NewEvent>,
     /// E-mails that are not written yet.
     mails: Vec<NewMail>,
 }
@@ -78,7 +82,7 @@ impl<'a> Application<'a> {
             counts: Counts::default(),
             changed: BTreeSet::new(),
             histories: Vec::new(),
-            events: NewEvents::default(),
+            events: Vec::new(),
             mails: Vec::new(),
         }
     }
@@ -115,10 +119,11 @@ impl<'a> Application<'a> {
             (std::mem::take(&mut self.changed), std::mem::take(&mut self.histories));
         let changed: Vec<_> =
             changed.iter().filter_map(|parcel| Some((*parcel, self.locked.get(parcel)?))).collect();
+        let events = std::mem::take(&mut self.events);
         let ((), refused, (), ()) = futures_util::future::try_join4(
             locks::write(self.db, &changed),
             insert_events(self.db, &histories),
-            self.events.insert(self.db),
+            async { Ok(outbox::insert(Sql::Postgres(self.db), &events).await?) },
             insert_mails(self.db, &std::mem::take(&mut self.mails)),
         )
         .await?;
@@ -234,7 +239,7 @@ impl<'a> Application<'a> {
         let mut has_enqueued = false;
         for event in events(subscription.kinds) {
             let tenant = self.generations.number(tenant);
-            self.events.add((tenant, subscription), (subject, event), now);
+            self.events.push(NewEvent { tenant, subscription, subject, event, now });
             has_enqueued = true;
         }
         has_enqueued

@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Store, connection::get, generations::IS_CURRENT};
+use super::{Store, connection::get};
 use crate::{
     clock::Millis,
     domain::Tenant,
@@ -22,15 +22,6 @@ use crate::{
 const MARGIN: i64 = Millis::SECOND;
 /// Interval of searches from the beginning. If a server has ended, its events are sent again at most this much later.
 const FULL_LOOK: i64 = 15 * Millis::SECOND;
-
-/// Returns the condition that no lease holds an event. `$1` is the time, or NULL for the database's clock.
-macro_rules! unleased {
-    () => {
-        "(lease_until IS NULL OR lease_until <= coalesce($1::bigint, \
-         (extract(epoch FROM now()) * 1000)::bigint))"
-    };
-}
-pub(super) use unleased;
 
 /// The floors, below which nothing was due at the last search.
 #[derive(Debug, Default)]
@@ -56,13 +47,12 @@ impl Floors {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the floors of these tenants.
-    pub(super) fn for_tenants(&self, tenants: &[i64]) -> Vec<i64> {
+    /// Adds its floor to each tenant's share of a lease.
+    pub(super) fn add_to(&self, shares: Vec<(Tenant, usize)>) -> Vec<(Tenant, usize, i64)> {
         let state = self.state();
-        tenants
-            .iter()
-            .map(|tenant| state.of_tenants.get(tenant).copied().unwrap_or(state.rest))
-            .collect()
+        let floor = |tenant: Tenant| state.of_tenants.get(&tenant.number()).copied();
+        let with_floor = |(tenant, max)| (tenant, max, floor(tenant).unwrap_or(state.rest));
+        shares.into_iter().map(with_floor).collect()
     }
 
     /// Returns the floors for a search at `now`: the floor of each tenant, and of all others. They are reset
@@ -90,7 +80,7 @@ impl Floors {
 }
 
 impl Store {
-    pub(crate) async fn tenants_with_due(
+    pub(in crate::store) async fn tenants_with_due(
         &self,
         now: Millis,
         max: usize,
@@ -106,9 +96,9 @@ impl Store {
                      ON f.tenant = e.tenant CROSS JOIN LATERAL \
                      (SELECT due FROM outbox WHERE tenant = ",
                     current!("e.tenant"),
-                    " AND state = 1 AND due >= coalesce(f.floor, $4) AND due <= $5 AND ",
-                    unleased!(),
-                    " ORDER BY due LIMIT 1) AS first \
+                    " AND state = 1 AND due >= coalesce(f.floor, $4) AND due <= $5 \
+                     AND (lease_until IS NULL OR lease_until <= coalesce($1::bigint, \
+                     (extract(epoch FROM now()) * 1000)::bigint)) ORDER BY due LIMIT 1) AS first \
                      WHERE e.enabled ORDER BY first.due LIMIT $6"
                 );
                 db.each(sql, &[&clock, &tenants, &floors, &rest, &now.0, &limit], |row| {
@@ -119,19 +109,6 @@ impl Store {
             .await?;
         self.0.floors.found(&found, found.len() < max, now);
         Ok(found.into_iter().map(|(tenant, _)| Tenant::from_number(tenant)).collect())
-    }
-
-    /// Returns the time at which the next delivery is due. It reads all unsent events, so a running server searches for
-    /// due events periodically instead.
-    pub(crate) async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
-        self.read(async |db| {
-            let sql = format!(
-                "SELECT min(greatest(due, lease_until)) FROM outbox WHERE state = 1 AND {IS_CURRENT} \
-                 AND tenant & 4294967295 IN (SELECT tenant FROM webhook_endpoints WHERE enabled)"
-            );
-            Ok(db.value::<Option<i64>>(&sql, &[]).await?.map(Millis))
-        })
-        .await
     }
 
     /// Returns the time at which leases begin and end: `None` means the database's clock when the statement runs. So a
@@ -160,6 +137,12 @@ impl Store {
 mod tests {
     use super::*;
 
+    /// Returns the floors of the tenants 2 and 4.
+    fn of_both(floors: &Floors) -> Vec<i64> {
+        let shares = [2, 4].map(|tenant| (Tenant::from_number(tenant), 1)).to_vec();
+        floors.add_to(shares).into_iter().map(|(_, _, floor)| floor).collect()
+    }
+
     #[test]
     fn a_look_begins_shortly_before_what_was_due_first() {
         let floors = Floors::default();
@@ -167,13 +150,9 @@ mod tests {
         assert_eq!(floors.at(now), (vec![], vec![], i64::MIN), "the first looks at all");
         floors.found(&[(2, 900_000)], true, now);
         assert_eq!(floors.at(now.plus(1)), (vec![2], vec![899_000], 999_000));
-        assert_eq!(floors.for_tenants(&[2, 4]), [899_000, 999_000]);
+        assert_eq!(of_both(&floors), [899_000, 999_000]);
         floors.found(&[(2, 950_000)], false, now.plus(2));
-        assert_eq!(
-            floors.for_tenants(&[2, 4]),
-            [949_000, 999_000],
-            "nothing is known of the others"
-        );
+        assert_eq!(of_both(&floors), [949_000, 999_000], "nothing is known of the others");
     }
 
     #[test]

@@ -9,14 +9,8 @@ use super::{
     connection::{Connection, get},
     error::DbResult,
 };
-pub(super) use crate::store::generations::is_held;
-use crate::{
-    domain::Tenant,
-    store::generations::{current, is_current},
-};
+use crate::{domain::Tenant, store::generations::is_current};
 
-/// Selects the number of the present generation of the tenant `$1`.
-pub(super) const CURRENT: &str = current!("$1");
 /// Condition that a row is of a present generation.
 pub(super) const IS_CURRENT: &str = is_current!("tenant");
 
@@ -45,11 +39,11 @@ const HOLD: &str = concat!(
 
 /// The present generations of sandboxes, by the sandboxes' own numbers. None of them ends before the commit.
 #[derive(Debug, Default)]
-pub(super) struct Generations(HashMap<i64, i64>);
+pub(in crate::store) struct Generations(HashMap<i64, i64>);
 
 impl Generations {
     /// Reads and locks the generations of the sandboxes among these tenants and among the owners of these parcels.
-    pub(super) async fn hold(
+    pub(in crate::store) async fn hold(
         db: &Connection,
         tenants: impl IntoIterator<Item = Tenant>,
         parcels: &[i64],
@@ -68,7 +62,7 @@ impl Generations {
     }
 
     /// Returns the number under which a tenant's rows are written. Production has no generations.
-    pub(super) fn number(&self, tenant: Tenant) -> i64 {
+    pub(in crate::store) fn number(&self, tenant: Tenant) -> i64 {
         let home = tenant.number();
         self.0.get(&home).copied().unwrap_or(home)
     }

@@ -19,12 +19,12 @@ use super::{
     lock_wait::LockWait,
     locks,
     outbox::Subscriptions,
-    records, settle_deliveries,
+    records,
     write_queue::{Mutation, Stopped, Write, WriteOutcome},
 };
 use crate::{
     domain::{Changes, IdempotencyRecord, Op, ParcelRowId, RecordKey, Tenant},
-    store::CommitOutcome,
+    store::{CommitOutcome, settlements, sql::Sql},
 };
 
 /// Writes a whole group in a transaction that it leaves open, for the caller to commit or roll back. Returns `Ok` only
@@ -244,7 +244,7 @@ impl<'a> Group<'a> {
         let mut settlements = Vec::new();
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Settle(one) = write else { continue };
-            settlements.push(&mut **one);
+            settlements.push(&mut one.settlement);
             self.decide(at, WriteOutcome::Done);
         }
         if settlements.is_empty() {
@@ -252,7 +252,8 @@ impl<'a> Group<'a> {
         }
         // Events that wait behind the settled ones must be written first, so that they are released.
         stop_at(self.application.flush().await?)?;
-        settle_deliveries::write(self.db, &mut settlements).await.map_err(Stopped::Failed)
+        let settled = settlements::settle(Sql::Postgres(self.db), &mut settlements).await;
+        settled.map_err(|error| Stopped::Failed(error.into()))
     }
 
     async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {

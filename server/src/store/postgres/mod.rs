@@ -7,19 +7,17 @@
 
 mod address;
 mod apply;
+mod backlogs;
 mod call;
 mod call_timeout;
 mod clock;
-mod clock_set_back;
 mod connect_error;
 pub(super) mod connection;
 mod counts;
 mod creates;
-mod deliveries;
 mod due_events;
-mod endpoints;
 pub(super) mod error;
-mod generations;
+pub(super) mod generations;
 mod group;
 mod hosts;
 mod leases;
@@ -32,8 +30,7 @@ mod pages;
 mod password;
 mod readers;
 mod records;
-mod replays;
-mod settle_deliveries;
+mod settlements;
 mod sign_in;
 mod silence;
 mod tls;
@@ -58,18 +55,20 @@ use std::{
 use tokio::sync::{Notify, oneshot};
 
 pub use self::address::Address;
-pub(super) use self::pages::{ROWS_PER_PAGE, delete_old, in_page};
+pub(super) use self::pages::{ROWS_PER_PAGE, delete_events, delete_old, in_page};
 use self::{
     connection::{Connection, Connector},
     error::Failure,
     readers::{Connections, Readers},
+    settlements::QueuedSettlement,
     silence::{Silence, TOO_LONG},
     write_queue::{Mutation, Write},
     writer::{Prepared, Writer},
     writer_connection::Health,
 };
 use super::{
-    CommitOutcome, Lost, Pause, Stats, StoreError, active_resets::ActiveResets, turns::Turns,
+    CommitOutcome, Lost, Pause, Settled, Stats, StoreError, active_resets::ActiveResets,
+    settlements::Settlement, turns::Turns,
 };
 use crate::{clock::shared::SharedClock, domain::Changes};
 
@@ -122,7 +121,7 @@ struct Inner {
     /// The place where the next fold of counts begins.
     folds: counts::Folds,
     /// The undelivered events at the last count.
-    backlogs: tokio::sync::Mutex<Option<deliveries::Counted>>,
+    backlogs: tokio::sync::Mutex<Option<backlogs::Counted>>,
     /// The row up to which stranded events were searched for.
     swept_to: AtomicI64,
     /// `true` if leases begin and end by the database's clock, as always outside tests.
@@ -233,6 +232,15 @@ impl Store {
         &self.0.resets
     }
 
+    pub(super) fn wake(&self) -> &Notify {
+        &self.0.wake
+    }
+
+    /// Returns this process's server id.
+    pub(super) fn server(&self) -> i64 {
+        self.0.server
+    }
+
     pub(super) fn credential_writes(&self) -> u64 {
         self.0.credential_writes.load(Ordering::Acquire)
     }
@@ -259,6 +267,11 @@ impl Store {
             Ok(answer) => answer.unwrap_or(Err(CommitOutcome::Broken)),
             Err(_elapsed) => Err(CommitOutcome::Busy),
         }
+    }
+
+    pub(super) async fn settle(&self, settlement: Settlement) -> Result<Settled, StoreError> {
+        let (queued, answer) = QueuedSettlement::new(settlement);
+        self.write(Write::Settle(queued), answer).await
     }
 
     pub(crate) async fn pause_writes(&self) -> Option<Pause> {

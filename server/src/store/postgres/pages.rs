@@ -62,6 +62,19 @@ macro_rules! delete_old {
 }
 pub(in crate::store) use delete_old;
 
+/// Deletes events with the log of their attempts. Returns their number and the time of the last one.
+macro_rules! delete_events {
+    ($($which:tt)+) => {
+        concat!(
+            "WITH old AS (DELETE FROM outbox WHERE ",
+            $($which)+,
+            " RETURNING id, created_at), attempts AS (DELETE FROM webhook_attempts \
+             WHERE outbox IN (SELECT id FROM old)) SELECT count(*), max(created_at) FROM old"
+        )
+    };
+}
+pub(in crate::store) use delete_events;
+
 impl Store {
     /// Deletes rows as old as `before`, page by page, with a statement like [`delete_old!`], and returns their number.
     /// Each page begins where the previous one ended, because while a long transaction runs elsewhere, the index still

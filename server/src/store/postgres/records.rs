@@ -14,13 +14,13 @@ use super::{
     call::Call,
     connection::{Connection, bytes, get},
     error::{DbResult, Failure},
-    generations::{Generations, IS_CURRENT, is_held},
+    generations::{Generations, IS_CURRENT},
     pages::delete_old,
 };
 use crate::{
     clock::Millis,
     domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
-    store::StoreError,
+    store::{StoreError, generations::is_held},
 };
 
 /// Inserts records whose key has no living record yet. Returns the keys of the inserted records.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, oneshot};
 
-use super::{call::Call, error::Failure, settle_deliveries::Settlement};
+use super::{call::Call, error::Failure, settlements::QueuedSettlement};
 use crate::{
     domain::{Changes, NewParcel, Op, Tenant},
     store::{CommitOutcome, Kept},
@@ -15,7 +15,7 @@ pub(super) enum Write {
     /// Changes that the domain decided.
     Changes(Box<Mutation>),
     /// The settlement of a delivery.
-    Settle(Box<Settlement>),
+    Settle(Box<QueuedSettlement>),
     /// Any other write.
     Call(Box<dyn Call>),
 }

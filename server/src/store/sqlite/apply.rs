@@ -142,8 +142,8 @@ impl Application<'_> {
         let row = self.db.last_insert_rowid();
         self.pending.counts.created(parcel, tenant);
         if let Some(subscription) = self.pending.subscription(self.db, parcel.tenant)? {
-            let parcel = (&*parcel, row);
-            self.enqueued |= outbox::enqueue_creation(self.db, subscription, parcel, self.now)?;
+            let (owner, parcel) = ((tenant, subscription), (&*parcel, row));
+            self.enqueued |= outbox::enqueue_creation(self.db, owner, parcel, self.now)?;
         }
         Ok(None)
     }
@@ -188,8 +188,8 @@ impl Application<'_> {
         let insert = manifests::insert(Sql::Sqlite(self.db), (number, manifest), &labels);
         let Some(row) = at_once(insert)? else { return Ok(false) };
         if let Some(subscription) = self.pending.subscription(self.db, manifest.tenant)? {
-            let manifest = (manifest, row);
-            self.enqueued |= outbox::enqueue_manifest(self.db, subscription, manifest, self.now)?;
+            let (owner, manifest) = ((number, subscription), (manifest, row));
+            self.enqueued |= outbox::enqueue_manifest(self.db, owner, manifest, self.now)?;
         }
         Ok(true)
     }

@@ -32,7 +32,7 @@ impl Store {
         other.read(|other| copy_pages(other, &mut db))?;
         // Events that are being delivered belong to the state that is replaced.
         outbox::skip_leases_to(&db, last).map_err(failed)?;
-        self.notify_outbox();
+        self.0.wake.notify_one();
         Ok(())
     }
 }

@@ -7,11 +7,15 @@ use std::collections::HashMap;
 use parcelo::Environment;
 use rusqlite::Connection;
 
-use super::{
-    counts::PendingCounts,
-    outbox::{self, Subscription},
+use super::counts::PendingCounts;
+use crate::{
+    domain::Tenant,
+    store::{
+        generations::current,
+        outbox::{self, Subscription},
+        sql::{Sql, at_once},
+    },
 };
-use crate::{domain::Tenant, store::generations::current};
 
 #[derive(Default)]
 pub(super) struct Pending {
@@ -30,7 +34,8 @@ impl Pending {
         if let Some(known) = self.subscriptions.get(&tenant.number()) {
             return Ok(*known);
         }
-        let found = outbox::subscription(db, tenant)?;
+        let found = at_once(outbox::subscriptions(Sql::Sqlite(db), &[tenant.number()], ""))?;
+        let found = found.first().map(|(_, subscription)| *subscription);
         self.subscriptions.insert(tenant.number(), found);
         Ok(found)
     }

@@ -97,21 +97,6 @@ async fn an_event_that_waits_for_nothing_is_found_and_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn turning_an_endpoint_on_amid_holding_strands_no_event() {
-    let Some(address) = database() else { return };
-    let store = postgres::Store::connect(address.clone(), SECRET).await.unwrap();
-    let of = "INSERT INTO outbox (tenant, event_id, parcel, sequence, happened_at, created_at, due, \
-         after_lease, kind, state) SELECT 3, decode(md5(STATE || ' ' || g), 'hex'), g, 4 - STATE, 0, 0, \
-         CASE STATE WHEN 1 THEN 0 END, 0, 1, STATE FROM generate_series(1, 200) AS g";
-    let [ready, waiting] = ["1", "0"].map(|state| of.replace("STATE", state));
-    run_sql(&address, &format!("{ready}; {waiting}"));
-    // A page of an endpoint that is off. If it is on again before the next page, nothing more is held.
-    let held = store.call(async |db| postgres::endpoints::hold(db, sandbox(1).number()).await);
-    assert!(held.await.unwrap() >= 250);
-    assert_eq!(Store::from(store).release_stranded(NOW).await.unwrap(), 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_lease_is_written_without_touching_an_index() {
     let Some(address) = database() else { return };
     let [store] = servers(&address, 1).await.try_into().unwrap();

@@ -84,7 +84,7 @@ fn every_read_and_every_deletion_has_its_index() {
         (with_nines(search::AWB_ENDS), "manifest_parcels_manifest (manifest=?)"),
         (with_nines(erase::TENANTS), "parcels_list"),
         (with_nines(erase::OLD_PARCELS), "COVERING INDEX parcels_list"),
-        (with_nines(erase::OLD_RECORDS.sqlite), "COVERING INDEX idempotency_sandbox"),
+        (with_nines(erase::OLD_RECORDS.sqlite[0]), "COVERING INDEX idempotency_sandbox"),
         (format!("{due} due <= 9 ORDER BY due, id LIMIT 9"), "outbox_due"),
         (format!("{due} state < 2 ORDER BY created_at LIMIT 9"), "outbox_pending"),
         (format!("{due} id > 9 AND state > 2 ORDER BY id LIMIT 9"), "outbox_missed"),

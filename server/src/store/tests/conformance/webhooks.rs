@@ -15,7 +15,7 @@ use crate::{
             Kind, Kinds, LEASE, Lease, OutboxEvent, RetryDecision,
         },
     },
-    store::{CommitOutcome, EventsToReplay, Settled, Store},
+    store::{CommitOutcome, EventsToReplay, Settled, Store, endpoints::give_up, sql::Sql},
 };
 
 promises!(
@@ -32,6 +32,7 @@ promises!(
     the_log_of_an_event_without_content_goes_with_it,
     what_is_missed_is_counted_and_replayed,
     many_events_are_held_and_replayed_in_pages_and_in_order,
+    turning_an_endpoint_on_amid_holding_strands_no_event,
     nothing_is_replayed_to_an_endpoint_that_is_off,
     what_a_fast_clock_put_off_is_brought_forward,
     old_events_are_purged,
@@ -314,6 +315,26 @@ async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
     let events = lease(&store, tenant, 1_000, NOW).await;
     let order = events.iter().map(|lease| lease.attempt.event.random());
     assert!(order.eq(0..600), "first the first");
+}
+
+async fn turning_an_endpoint_on_amid_holding_strands_no_event(store: Store) {
+    let tenant = subscribed(&store, 0).await;
+    let mut parcels = Vec::new();
+    for number in 0..130 {
+        parcels.push(made(&store, tenant, &format!("SB-HOLDING-{number:04}")).await);
+    }
+    for parcel in &parcels {
+        let change = on(parcel, vec![moved(parcel, State::InTransit, 5)]);
+        assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    }
+    let off = async move |db: Sql<'_>| give_up(db, tenant, DisabledBy::Operator, NOW).await;
+    assert!(store.write(off).await.unwrap());
+    assert!(store.hold_page(tenant).await.unwrap() >= 250);
+    // If the endpoint is on again before the next page, nothing more is held.
+    store.enable_endpoint(tenant, &BY).await.unwrap();
+    let log = store.deliveries(tenant, 1_000).await.unwrap();
+    let waiting = log.iter().filter(|one| one.delivery_status == DeliveryStatus::Waiting);
+    assert_eq!((log.len(), waiting.count()), (260, 0), "behind a held event");
 }
 
 async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {

@@ -1,0 +1,87 @@
+//! Statements that are given several rows, whose columns are their first parameters. PostgreSQL, where each statement is a
+//! round trip, runs one for all rows, and gets each column as an array. `SQLite` knows no arrays and runs it for each row.
+
+use super::{
+    sql::{Row, Sql, SqlResult},
+    values::Value,
+};
+
+/// Returns rows of one column.
+pub(super) fn column(numbers: &[i64]) -> Vec<Vec<Value>> {
+    numbers.iter().map(|number| vec![Value::Integer(*number)]).collect()
+}
+
+impl Sql<'_> {
+    /// Runs a statement for these rows, and returns the number of rows written. `given` are the parameters after the
+    /// rows' columns.
+    pub(super) async fn execute_rows(
+        self,
+        sql: &str,
+        rows: &[Vec<Value>],
+        given: &[Value],
+    ) -> SqlResult<u64> {
+        let mut written = 0;
+        match self {
+            Self::Sqlite(_) => {
+                let sql = self.spelled(sql);
+                for row in rows {
+                    written += self.execute(&sql, &[row.as_slice(), given].concat()).await?;
+                }
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) if rows.is_empty() => {}
+            #[cfg(feature = "postgres")]
+            Self::Postgres(db) => {
+                let columns = columns(rows);
+                written = db.execute(&self.spelled(sql), &parameters(&columns, given)).await?;
+            }
+        }
+        Ok(written)
+    }
+
+    /// Runs a statement for these rows like [`Sql::execute_rows`], and returns its rows, each read by `read`.
+    pub(super) async fn each_of_rows<T>(
+        self,
+        sql: &str,
+        rows: &[Vec<Value>],
+        given: &[Value],
+        mut read: impl FnMut(&Row<'_>) -> SqlResult<T>,
+    ) -> SqlResult<Vec<T>> {
+        let mut found = Vec::new();
+        match self {
+            Self::Sqlite(_) => {
+                let sql = self.spelled(sql);
+                for row in rows {
+                    let given = [row.as_slice(), given].concat();
+                    found.extend(self.each(&sql, &given, &mut read).await?);
+                }
+            }
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) if rows.is_empty() => {}
+            #[cfg(feature = "postgres")]
+            Self::Postgres(db) => {
+                let columns = columns(rows);
+                for row in &db.all(&self.spelled(sql), &parameters(&columns, given)).await? {
+                    found.push(read(&Row::Postgres(row))?);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Returns the columns of rows.
+#[cfg(feature = "postgres")]
+fn columns(rows: &[Vec<Value>]) -> Vec<Vec<&Value>> {
+    let width = rows.first().map_or(0, Vec::len);
+    (0..width).map(|column| rows.iter().filter_map(|row| row.get(column)).collect()).collect()
+}
+
+#[cfg(feature = "postgres")]
+fn parameters<'p>(
+    columns: &'p [Vec<&Value>],
+    given: &'p [Value],
+) -> Vec<&'p (dyn tokio_postgres::types::ToSql + Sync)> {
+    let columns = columns.iter().map(|column| column as _);
+    columns.chain(given.iter().map(|value| value as _)).collect()
+}
