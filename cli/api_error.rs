@@ -1,4 +1,4 @@
-//! A failed call as a failure of the command, with the exit code, the parcels concerned and the remedy.
+//! Failed calls as failures of the command: the exit code, the parcels concerned and the remedy.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Failure {
-    /// Returns the failure of a call; `resume` has the hint if its outcome is unknown.
+    /// Returns the failure of a call; `resume` gives the hint if the outcome is unknown.
     pub(crate) fn for_call(error: Error, resume: ResumeHint<'_>) -> Self {
         let conflict = resume.order().and_then(|order| conflict_message(&error, order));
         let failure = Self::from(error);
@@ -36,7 +36,7 @@ impl From<Error> for Failure {
         let message = error_message(&error);
         let failure = Self::new(exit_code(&error), code, message).with(|details| {
             details.items = error.body().map(failed_items).unwrap_or_default();
-            // Otherwise a fault of a parcel would be shown twice, by its tracking number and by its index.
+            // Without this, a fault of a parcel would be shown twice: by its tracking number and by its index.
             if details.items.is_empty() {
                 details.fields = error.field_faults().to_vec();
             }
@@ -53,7 +53,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Returns the SDK's message. For errors of files and the network it includes the cause, because that has the reason.
+/// Returns the SDK's message. For file and network errors it includes the cause, which has the actual reason.
 fn error_message(error: &Error) -> Message {
     let text = |language| error.message(language);
     if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
@@ -62,7 +62,7 @@ fn error_message(error: &Error) -> Message {
     }
     let cause = match error.kind() {
         ErrorKind::File => std::error::Error::source(error),
-        // The causes in between say how the request was sent; the last one says what is wrong with the connection.
+        // The intermediate causes say how the request was sent; the last one says what is wrong with the connection.
         ErrorKind::Network => {
             std::iter::successors(std::error::Error::source(error), |cause| cause.source()).last()
         }
@@ -77,7 +77,7 @@ fn error_message(error: &Error) -> Message {
     }
 }
 
-/// Returns the message about an order whose key belongs to an order with different content.
+/// Returns the message for an order whose idempotency key was used for an order with different content.
 fn conflict_message(error: &Error, order: &OrderRequest) -> Option<Message> {
     let is_conflict = error.known_code() == Some(ErrorCode::IdempotencyConflict);
     let number = existing_order(error).filter(|_| is_conflict)?;
@@ -89,13 +89,13 @@ fn conflict_message(error: &Error, order: &OrderRequest) -> Option<Message> {
     Some(text.with(&[("number", number.as_str()), ("reference", reference)]))
 }
 
-/// Returns a wait in whole seconds, rounded up: an attempt before its end would be refused again.
+/// Rounds a wait up to whole seconds, because an earlier attempt would be refused again.
 fn whole_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
 fn exit_code(error: &Error) -> Exit {
-    // It was executed, but its response could not be read.
+    // The request was executed, but its response could not be read.
     if error.kind() == ErrorKind::Executed {
         return Exit::Partly;
     }
@@ -114,12 +114,12 @@ fn exit_code(error: &Error) -> Exit {
         ErrorKind::Conflict | ErrorKind::KeyReused => Exit::Conflict,
         ErrorKind::RateLimited => Exit::RateLimit,
         ErrorKind::Config | ErrorKind::File => Exit::Usage,
-        // Network, Timeout, Server, Unexpected, Decode, KeyExpired; the SDK may add kinds.
+        // Network, Timeout, Server, Unexpected, Decode, KeyExpired, and kinds that a later SDK adds.
         _ => Exit::NotExecuted,
     }
 }
 
-/// Returns the code of an error that does not come from the service.
+/// Returns the code of an error that the service did not report.
 fn error_code(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Validation => ErrorCode::ValidationFailed.code(),
@@ -164,17 +164,17 @@ fn find_hint(error: &Error, failure: &Failure) -> Option<Message> {
     Some(text.into())
 }
 
-/// Returns the remedy if nothing was executed and neither the request nor the key is the reason.
+/// Returns the remedy if nothing was executed and the cause is neither the request nor the key.
 fn hint_if_not_executed(error: &Error) -> Option<Message> {
     let text = match error.kind() {
-        // The only permanent failure to connect is a certificate that is not trusted.
+        // A failure to connect is permanent only if the certificate is not trusted.
         ErrorKind::Network if error.stop_reason() == Some(StopReason::Permanent) => {
             texts::CHECK_CERTIFICATE
         }
         ErrorKind::Network | ErrorKind::Timeout => texts::TRY_AGAIN,
         ErrorKind::Server => texts::SERVICE_FAILED,
         ErrorKind::Unexpected | ErrorKind::Decode => texts::CHECK_SERVICE_ADDRESS,
-        // An expired key's message has the advice; the SDK may add kinds.
+        // The message about an expired key contains the advice; a later SDK may add kinds.
         _ => return None,
     };
     Some(text.into())
@@ -201,7 +201,7 @@ fn other_manifest(error: &Error) -> Option<Message> {
     Some(texts::OTHER_MANIFEST.with(&[("id", &plain(id))]))
 }
 
-/// Returns the tracking number of the existing order whose idempotency key a refused order used.
+/// Returns the tracking number of the existing order with the idempotency key of a refused one.
 pub(crate) fn existing_order(error: &Error) -> Option<TrackingNumber> {
     let number = error.body()?.details.as_ref()?.get("trackingNumber")?;
     TrackingNumber::parse(number.as_str()?).ok()

@@ -1,4 +1,4 @@
-//! The command line as it is typed. Its help is in `texts`; `resolve` turns it into a job.
+//! The command line as typed. `texts` has its help, and `resolve` turns it into a job.
 
 mod preferences;
 mod suggested;
@@ -20,7 +20,7 @@ use crate::{
 };
 
 pub(crate) use preferences::Preferences;
-use suggested::{Suggested, countries, statuses};
+use suggested::{SuggestedValues, countries, statuses};
 pub(crate) use tools::{Api, Completions, Config, Init, Listen, Man, Shell, Webhook};
 
 /// The whole command line.
@@ -184,7 +184,7 @@ pub(crate) struct Validate {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Template {
-    #[arg(long, value_name = "CODE", default_value = "EC", value_parser = Suggested(countries))]
+    #[arg(long, value_name = "CODE", default_value = "EC", value_parser = SuggestedValues(countries))]
     pub(crate) country: String,
     #[arg(long)]
     pub(crate) csv: bool,
@@ -232,9 +232,9 @@ pub(crate) struct ListParcels {
     pub(crate) search: Option<String>,
     #[arg(id = "listed_reference", long = "reference", value_name = "REFERENCE")]
     pub(crate) reference: Option<String>,
-    #[arg(long, value_name = "STATUS", value_parser = Suggested(statuses))]
+    #[arg(long, value_name = "STATUS", value_parser = SuggestedValues(statuses))]
     pub(crate) status: Option<String>,
-    #[arg(id = "destination", long = "country", value_name = "CODE", value_parser = Suggested(countries))]
+    #[arg(id = "destination", long = "country", value_name = "CODE", value_parser = SuggestedValues(countries))]
     pub(crate) country: Option<String>,
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=100))]
     pub(crate) limit: Option<u32>,
@@ -294,8 +294,8 @@ pub(crate) struct Reset {
     pub(crate) yes: bool,
 }
 
-/// The options of every command. `output`, `lang`, `profile` and `color` take effect by way of
-/// `Preferences`, before parsing; here they are only checked.
+/// Options of every command. `output`, `lang`, `profile` and `color` take effect through `Preferences`, before parsing;
+/// here they are only validated.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Global {
     #[arg(long, short, global = true, value_name = "FORMAT")]
@@ -320,7 +320,7 @@ pub(crate) struct Global {
     version: Option<bool>,
 }
 
-/// A label file's format, in lower case or upper.
+/// A label format, in lower or upper case.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 #[value(rename_all = "lower")]
 pub(crate) enum LabelFileFormat {
@@ -364,8 +364,8 @@ pub(crate) fn parse(arguments: &[OsString], language: Language) -> Result<Args, 
         .and_then(|matches| Args::from_arg_matches(&matches))
 }
 
-/// Reads `help order create` and `order help` as `--help`, and `version` as `--version`: many programs accept these
-/// words.
+/// Turns `help order create` and `order help` into `--help`, and `version` into `--version`, because many programs
+/// accept these words.
 fn with_options(arguments: &[OsString]) -> Vec<OsString> {
     let mut arguments = arguments.to_vec();
     let word = |at: usize| arguments.get(at).and_then(|word| word.to_str());

@@ -1,4 +1,4 @@
-//! The only place of the command that reads the wall clock.
+//! The only place where the command reads the wall clock.
 
 use chrono::{DateTime, Utc};
 

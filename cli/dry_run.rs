@@ -46,7 +46,7 @@ impl Transport for DryRun {
             body: (!body.is_empty()).then(|| String::from_utf8_lossy(body).into_owned()),
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(unsent);
-        // With a body of the service: without it the 404 would look like another server's.
+        // It has an error body like the service's; without one, the 404 would look like another server's.
         let code = ErrorCode::ParcelNotFound.code();
         let error = serde_json::json!({"success": false, "error": {"code": code, "message": ""}});
         let body = Bytes::from(error.to_string());

@@ -1,5 +1,5 @@
-//! The encodings of text files from Windows programs and of CSV files from spreadsheets, detected and converted to
-//! UTF-8: UTF-16 ("Unicode text") by its byte order mark, and windows-1252 ("CSV") by bytes that are not UTF-8.
+//! Encodings of text files from Windows and of CSV files from spreadsheets. They are detected and converted to UTF-8:
+//! UTF-16 ("Unicode text") by its byte order mark, and windows-1252 ("CSV") by bytes that are not UTF-8.
 
 use std::io::{self, BufReader, Read, Write};
 
@@ -32,7 +32,7 @@ impl Encoding {
         }
     }
 
-    /// Returns a note about a file with this encoding. A byte order mark is certain, other bytes are not.
+    /// Returns a note about a file in this encoding, which is certain with a byte order mark and a guess otherwise.
     pub(crate) fn note(self) -> Option<Message> {
         let text = match self {
             Self::Utf8 => return None,
@@ -42,8 +42,8 @@ impl Encoding {
         Some(text.with(&[("encoding", self.name())]))
     }
 
-    /// Detects the encoding of a file. If only some characters are UTF-8 it counts as UTF-8, and the damaged cells are
-    /// refused.
+    /// Detects the encoding of a file. A file in which only some characters are UTF-8 counts as UTF-8, and the damaged
+    /// cells are refused.
     pub(crate) fn detect(mut file: impl Read) -> io::Result<Self> {
         let (mut waiting, mut is_first) = (Vec::new(), true);
         let (mut has_utf8, mut has_other) = (false, false);
@@ -78,7 +78,7 @@ impl Encoding {
         }
     }
 
-    /// Writes a file as UTF-8, without a byte order mark.
+    /// Copies a file in this encoding as UTF-8, without a byte order mark.
     pub(crate) fn to_utf8(self, mut from: impl Read, to: &mut impl Write) -> io::Result<()> {
         match self {
             Self::Utf8 => io::copy(&mut from, to).map(drop),
@@ -90,8 +90,8 @@ impl Encoding {
     }
 }
 
-/// Returns a text without its byte order mark. It must be UTF-8, or UTF-16 with that mark: without one the meaning of
-/// other bytes is unknown.
+/// Decodes a text and removes its byte order mark. The text must be UTF-8, or UTF-16 with the mark; the meaning of
+/// other bytes would be a guess.
 pub(crate) fn decode(bytes: &[u8]) -> io::Result<String> {
     let mut text = Vec::new();
     let encoding = match Encoding::detect(bytes)? {
@@ -106,7 +106,7 @@ pub(crate) fn decode(bytes: &[u8]) -> io::Result<String> {
 
 const CHUNK_BYTES: u64 = 1 << 16;
 
-/// Returns whether bytes can be the beginning of a character in UTF-8.
+/// Returns `true` if the bytes can be the start of a UTF-8 character.
 fn is_beginning(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes)
         .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
@@ -116,8 +116,8 @@ fn write_char(to: &mut impl Write, character: char) -> io::Result<()> {
     to.write_all(character.encode_utf8(&mut [0; 4]).as_bytes())
 }
 
-/// The characters of 0x80 to 0x9F; the five that have none stay control characters, as browsers read them
-/// (<https://encoding.spec.whatwg.org/#windows-1252>). All others are those of Unicode.
+/// The characters of 0x80 to 0x9F. Five of them are undefined and stay control characters, as in browsers
+/// (<https://encoding.spec.whatwg.org/#windows-1252>). All other bytes have the same code in Unicode.
 const WINDOWS_1252: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
 
 fn from_windows_1252(byte: u8) -> char {
@@ -125,7 +125,7 @@ fn from_windows_1252(byte: u8) -> char {
     special.unwrap_or_else(|| char::from(byte))
 }
 
-/// Returns the byte of a character, if windows-1252 has it.
+/// Returns the byte of a character in windows-1252, if it has one.
 pub(crate) fn to_windows_1252(character: char) -> Option<u8> {
     match WINDOWS_1252.chars().position(|known| known == character) {
         Some(place) => u8::try_from(0x80 + place).ok(),

@@ -1,4 +1,4 @@
-//! Failures: the message, the remedy and the exit code of a run that failed, wholly or partly.
+//! Failures: message, remedy and exit code of a run that failed completely or in part.
 
 use std::{fmt::Display, io, process::ExitCode};
 
@@ -18,7 +18,7 @@ use crate::{
 #[repr(u8)]
 pub(crate) enum Exit {
     Done = 0,
-    /// A bug, results that could not be written, or a system that lacks something every run needs.
+    /// A bug, results that could not be written, or a system without something that every run needs.
     Internal = 1,
     Usage = 2,
     Validation = 3,
@@ -29,7 +29,7 @@ pub(crate) enum Exit {
     NotExecuted = 8,
     OutcomeUnknown = 9,
     Partly = 10,
-    /// One parcel was requested, and several were found.
+    /// One parcel was requested, and several match.
     Several = 11,
     Interrupted = 130,
 }
@@ -40,7 +40,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure; boxed, because it is the error of most functions and would make their results large.
+/// A failure. It is boxed, because it is the error type of most functions and would make their results large.
 #[derive(Debug)]
 pub(crate) struct Failure(Box<FailureDetails>);
 
@@ -55,7 +55,7 @@ pub(crate) struct FailureDetails {
     pub(crate) warnings: Vec<Warning>,
     pub(crate) status: Option<u16>,
     pub(crate) request_id: Option<RequestId>,
-    /// The wait in seconds.
+    /// Seconds to wait before trying again.
     pub(crate) retry_after: Option<u64>,
     pub(crate) idempotency_key: Option<IdempotencyKey>,
     pub(crate) may_have_executed: bool,
@@ -98,7 +98,7 @@ impl Failure {
         self.with(|details| details.hint = Some(hint.into()))
     }
 
-    /// Returns the failure for an invalid command line, or an invalid file that it names.
+    /// Returns the failure for an invalid command line, or for an invalid file that it names.
     pub(crate) fn usage(message: impl Into<Message>, hint: impl Into<Message>) -> Self {
         Self::new(Exit::Usage, "USAGE", message).hint(hint)
     }
@@ -126,7 +126,7 @@ impl Failure {
         Self::new(Exit::Usage, "FILE", message).hint(hint)
     }
 
-    /// Returns the failure for a part of the service's response that this version cannot read, shown unchanged.
+    /// Returns the failure for a part of the response that this version cannot read; the message shows it unchanged.
     pub(crate) fn for_unreadable_row(exit: Exit, row: &Unreadable) -> Self {
         let json = row.json().to_string();
         Self::new(exit, "UNREADABLE_ANSWER", texts::UNREADABLE_ROW.with(&[("json", &json)]))
@@ -155,7 +155,7 @@ impl Failure {
             .with(|details| details.fields = fields)
     }
 
-    /// Adds warnings: one about a misspelt field explains why another field is missing.
+    /// Adds warnings; one about a misspelt field, for instance, explains why another field is missing.
     pub(crate) fn with_warnings(self, warnings: Vec<Warning>) -> Self {
         self.with(|details| details.warnings = warnings)
     }
@@ -169,7 +169,7 @@ impl Failure {
         })
     }
 
-    /// Names the service's address if the service could not be reached.
+    /// Adds the service's address to the message if the service could not be reached.
     pub(crate) fn at_address(self, address: &str) -> Self {
         if address.is_empty() || !["NETWORK", "TIMEOUT"].contains(&&*self.code) {
             return self;
@@ -181,19 +181,19 @@ impl Failure {
         self.with(|details| details.message = Message { en, es })
     }
 
-    /// Returns the failure when the user did not confirm.
+    /// Returns the failure for a confirmation that was declined.
     pub(crate) fn for_declined_prompt(message: texts::Text) -> Self {
         Self::new(Exit::Interrupted, "DECLINED", message)
     }
 
-    /// Returns the failure when the order exists but its label could not be saved.
+    /// Returns the failure for an order that exists, but whose label could not be saved.
     pub(crate) fn for_unsaved_label(number: &TrackingNumber, why: &Self) -> Self {
-        // A void label cannot be saved later either.
+        // The label of a void order cannot be saved later either.
         let is_void = why.code == ErrorCode::LabelVoided.code();
         let message = if is_void {
             texts::LABEL_VOIDED.into()
         } else {
-            texts::LABEL_UNSAVED.around("why", &why.message)
+            texts::LABEL_UNSAVED.with_message("why", &why.message)
         };
         let get = || texts::GET_LABEL.with(&[("number", number.as_str())]);
         let hint = why.hint.clone().filter(|_| is_void).unwrap_or_else(get);
@@ -204,9 +204,9 @@ impl Failure {
         })
     }
 
-    /// Returns the failure for `all` parcels of which `done` succeeded and `items` failed; the rest was not tried.
+    /// Returns the failure for `all` parcels, of which `done` succeeded and `items` failed; any others were not tried.
     ///
-    /// The exit code is that of the items if none succeeded and all failed alike.
+    /// The exit code is that of the items if none succeeded and all failed for the same reason.
     pub(crate) fn for_items(done: usize, all: usize, items: Vec<(String, Self)>) -> Self {
         let failed = all.saturating_sub(done).to_string();
         let (done_text, all_text) = (done.to_string(), all.to_string());
@@ -229,18 +229,18 @@ impl Failure {
         failure.with(|details| (details.items, details.hint) = (items, hint))
     }
 
-    /// Returns the failure for files with invalid orders; the verdicts have the reasons.
-    pub(crate) fn bad_orders(bad: usize, all: usize) -> Self {
+    /// Returns the failure for files with invalid orders; the verdicts contain the reasons.
+    pub(crate) fn for_invalid_orders(bad: usize, all: usize) -> Self {
         let values = [("bad", &*bad.to_string()), ("all", &*all.to_string())];
         Self::invalid(texts::INVALID_ORDERS.with(&values), Vec::new())
     }
 
-    /// Returns the failure when the results could not be written to standard output.
+    /// Returns the failure for results that could not be written to standard output.
     pub(crate) fn for_lost_output(why: &impl Display) -> Self {
         Self::new(Exit::Internal, "OUTPUT", texts::OUTPUT_LOST.with(&[("why", &why.to_string())]))
     }
 
-    /// Returns the failure when the system lacks something every call needs, such as open files.
+    /// Returns the failure for a system without something that every call needs, such as file descriptors.
     pub(crate) fn for_failed_start(why: &impl Display) -> Self {
         Self::new(
             Exit::Internal,
@@ -249,7 +249,7 @@ impl Failure {
         )
     }
 
-    /// Returns whether calls for other parcels may still succeed.
+    /// Returns `true` if calls for other parcels may still succeed.
     pub(crate) fn is_of_one_parcel(&self) -> bool {
         matches!(self.exit, Exit::Validation | Exit::NotFound | Exit::Conflict)
     }

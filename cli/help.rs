@@ -1,4 +1,4 @@
-//! The help in the user's language: the parser's commands and arguments with texts from the tables.
+//! The help in the user's language: the commands and arguments of the parser, with texts from the tables.
 
 use clap::{
     Arg, Command,
@@ -51,7 +51,7 @@ fn localize_command(command: Command, parent: &str, language: Language) -> Comma
     }
 }
 
-/// Returns the command's examples; a command that only groups others has none.
+/// Returns the examples of a command; a group of commands has none.
 pub(crate) fn examples(path: &str, language: Language) -> Option<&'static str> {
     let found = EXAMPLES.iter().find(|(known, _)| *known == path);
     found.map(|(_, lines)| lines.pick(language))
@@ -78,7 +78,7 @@ fn localize_argument(argument: Arg, language: Language) -> Arg {
         .value_names(names)
 }
 
-/// Returns the parser's usage line, with its one fixed English word replaced.
+/// Returns the parser's usage line, with its one English word translated.
 fn usage(command: &Command, path: &str, language: Language) -> String {
     let options = texts::OPTIONS.pick(language).to_uppercase();
     let command = command.clone().bin_name(path);
@@ -86,7 +86,7 @@ fn usage(command: &Command, path: &str, language: Language) -> String {
     usage.trim_start_matches("Usage:").trim().replace("[OPTIONS]", &format!("[{options}]"))
 }
 
-/// Returns the text of a name; a test checks that every name has one.
+/// Returns the text for a name; a test checks that every name has one.
 fn find(table: Table, name: &str) -> Text {
     table
         .iter()

@@ -1,4 +1,4 @@
-//! Files and standard input, and the orders and numbers in them.
+//! Files and standard input, and the orders and tracking numbers in them.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Returns the source of an argument; `-` is standard input.
+    /// Returns the source that an argument names; `-` is standard input.
     pub(crate) fn from_argument(argument: &Path) -> Self {
         if argument.as_os_str() == "-" { Self::Stdin } else { Self::File(argument.to_owned()) }
     }
@@ -30,14 +30,14 @@ impl Source {
         *self == Self::Stdin
     }
 
-    /// Returns whether the file's name is that of a table.
+    /// Returns `true` if the file's extension is that of a table.
     pub(crate) fn is_sheet(&self) -> bool {
         let Self::File(path) = self else { return false };
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         ["csv", "tsv", "xls", "xlsx", "ods"].iter().any(|sheet| ending == *sheet)
     }
 
-    /// Returns the source's name in messages.
+    /// Returns the name of the source, for messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File(path) => path.to_string_lossy().into_owned(),
@@ -45,8 +45,8 @@ impl Source {
         }
     }
 
-    /// Returns the whole text, without the byte order mark that editors on Windows put at its start. PowerShell writes
-    /// UTF-16 with `>`.
+    /// Reads the whole text, without the byte order mark that editors on Windows write. It may be UTF-16, which
+    /// PowerShell writes with `>`.
     pub(crate) fn read(&self) -> Result<String, Failure> {
         let mut bytes = Vec::new();
         let read = match self {
@@ -68,7 +68,7 @@ fn first_line(mut input: impl BufRead) -> io::Result<String> {
     let mut line = Vec::new();
     input.read_until(b'\n', &mut line)?;
     if line.starts_with(&LITTLE_ENDIAN_MARK) && line.len() % 2 == 1 {
-        // The other half of the line break.
+        // A line break in UTF-16 has a second byte.
         line.push(0);
     }
     encoding::decode(&line)
@@ -90,7 +90,7 @@ pub(crate) fn is_table(text: &str) -> bool {
     first.contains([',', ';', '\t', '|']) && !first.contains(['{', '[', ':'])
 }
 
-/// Returns the text of each order: one order, an array of them, or one on each line.
+/// Returns the text of each order: a single order, the elements of an array, or one order per line.
 pub(crate) fn orders(content: &str) -> Vec<&str> {
     if content.trim_start().starts_with('[')
         && let Ok(array) = serde_json::from_str::<Vec<&RawValue>>(content)
@@ -102,7 +102,7 @@ pub(crate) fn orders(content: &str) -> Vec<&str> {
     match serde_json::from_str::<&RawValue>(first) {
         Ok(_) => lines().filter(|line| !line.is_empty()).collect(),
         Err(_) if content.trim().is_empty() => Vec::new(),
-        // It keeps the blanks before it, so that line numbers in faults match the file.
+        // Leading spaces are kept, so that line numbers in faults match the file.
         Err(_) => vec![content.trim_end()],
     }
 }

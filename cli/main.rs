@@ -64,7 +64,7 @@ fn run(arguments: &[OsString], settings: Settings) -> CommandOutcome {
     if args.global.verbose {
         output::log_attempts(settings.output.language);
     }
-    if let Some(warning) = settings.exposure() {
+    if let Some(warning) = settings.exposure_warning() {
         output::warn(&warning, settings.output);
     }
     match resolve::resolve(args, settings) {

@@ -8,7 +8,7 @@ use parcelo::{
 };
 
 use crate::{
-    import::{lost_characters, misread},
+    import::{find_lost_characters, find_misread_text},
     texts,
 };
 
@@ -25,9 +25,9 @@ pub(crate) fn check(
         Ok(accepted) => (Some(accepted.value), Vec::new(), accepted.warnings),
         Err(rejected) => (None, rejected.faults, rejected.warnings),
     };
-    let lost = lost_characters(&body).into_iter().map(FieldFault::from);
+    let lost = find_lost_characters(&body).into_iter().map(FieldFault::from);
     let faults: Vec<_> = lost.chain(faults).collect();
-    let warnings = [misread(&body), warnings].concat();
+    let warnings = [find_misread_text(&body), warnings].concat();
     match order {
         Some(order) if faults.is_empty() => Ok(Accepted::new(order, warnings)),
         Some(_) | None => {

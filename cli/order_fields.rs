@@ -1,4 +1,4 @@
-//! `--set receiver.address.city=Quito`: fields that are set in the orders of files or in an empty order. The rules
+//! `--set receiver.address.city=Quito`: fields that are set in the orders of files, or in an empty order. The rules
 //! decide whether they exist and are valid.
 
 use parcelo::{
@@ -15,7 +15,7 @@ use crate::{
     texts,
 };
 
-/// Orders as files, as fields, or both.
+/// Orders from files, from fields, or from both.
 #[derive(Debug)]
 pub(crate) struct OrderInput {
     pub(crate) sources: Vec<Source>,
@@ -35,7 +35,7 @@ enum PathSegment {
     Item(usize),
 }
 
-/// Fields whose values are numbers; postal codes, phones and IDs are text even if they look like numbers.
+/// Fields whose values are numbers. Postal codes, telephone numbers and IDs are text even if they look like numbers.
 const NUMBERS: [&str; 9] = [
     "weightKg",
     "weightLbs",
@@ -48,7 +48,7 @@ const NUMBERS: [&str; 9] = [
     "unitNetWeightKg",
 ];
 
-/// Maximum index, more than any array of an order needs; a larger one would only allocate memory.
+/// Maximum index, larger than in any valid order: a huge index would only allocate memory.
 const MAX_ITEMS: usize = 1000;
 
 impl OrderInput {
@@ -61,24 +61,24 @@ impl OrderInput {
         }
     }
 
-    /// Reads the JSON of every order, by the name of its file. A file without orders has an empty text.
+    /// Reads the JSON of every order, grouped by file. A file without orders yields an empty text.
     pub(crate) fn all(&self) -> Result<Vec<(String, Vec<String>)>, Failure> {
         if self.sources.is_empty() {
-            return Ok(vec![("--set".to_owned(), vec![self.filled("{}")])]);
+            return Ok(vec![("--set".to_owned(), vec![self.with_fields_set("{}")])]);
         }
         let read = |source: &Source| {
-            let content = content(source)?;
+            let content = read_orders(source)?;
             let orders = match &*input::orders(&content) {
                 [] => vec![String::new()],
-                orders => orders.iter().map(|order| self.filled(order)).collect(),
+                orders => orders.iter().map(|order| self.with_fields_set(order)).collect(),
             };
             Ok((source.name(), orders))
         };
         self.sources.iter().map(read).collect()
     }
 
-    /// Returns the order with the fields; text that is not JSON is left to the rules, which report it.
-    fn filled(&self, order: &str) -> String {
+    /// Returns the order with the fields set. Text that is not JSON is returned unchanged, for the rules to report.
+    fn with_fields_set(&self, order: &str) -> String {
         match serde_json::from_str(order) {
             Ok(mut order) if !self.fields.is_empty() => {
                 self.fields.iter().for_each(|field| field.set_value(&mut order));
@@ -89,9 +89,9 @@ impl OrderInput {
     }
 }
 
-/// Reads a file of orders. The error is a table, for which there is another command.
-fn content(source: &Source) -> Result<String, Failure> {
-    // The name is checked first: spreadsheets save tables in encodings that an order never has.
+/// Reads a file of orders. A table is an error, because another command imports it.
+fn read_orders(source: &Source) -> Result<String, Failure> {
+    // The name is checked before the text, because spreadsheets save tables in encodings that an order never has.
     let content = if source.is_sheet() { None } else { Some(source.read()?) };
     content.filter(|content| !input::is_table(content)).ok_or_else(|| {
         let message = texts::TABLE_OF_ORDERS.with(&[("file", &source.name())]);
@@ -112,7 +112,7 @@ impl FieldAssignment {
             Failure::usage(texts::INVALID_VALUE.with(&values), texts::FIELD_FORM)
         };
         let (path, value) = text.split_once('=').ok_or_else(wrong)?;
-        let path = segments(path).ok_or_else(wrong)?;
+        let path = parse_path(path).ok_or_else(wrong)?;
         let is_number =
             matches!(path.last(), Some(PathSegment::Member(name)) if NUMBERS.contains(&&**name));
         let number = serde_json::from_str::<Number>(value).ok().filter(|_| is_number);
@@ -120,9 +120,9 @@ impl FieldAssignment {
         if field.is_unknown() { Err(unknown_field(text)) } else { Ok(field) }
     }
 
-    /// Returns whether the rules do not know the field: it would be left out of the request with only a warning.
+    /// Returns `true` if the rules do not know the field. It would be left out of the request with only a warning.
     fn is_unknown(&self) -> bool {
-        // Mexico has states, which elsewhere are not a field.
+        // The check uses Mexico, where `state` is a field; elsewhere it is not.
         let mut order = json!({"receiver": {"address": {"country": "MX"}}});
         self.set_value(&mut order);
         let checked = check_order(&order, &OrderContext::new(&Destinations::All));
@@ -151,7 +151,7 @@ fn unknown_field(text: &str) -> Failure {
     }
 }
 
-/// Returns a member of the target, which becomes an object if it is not one.
+/// Returns a member of the target, which is replaced by an object if it is not one.
 fn member<'a>(target: &'a mut Value, name: &str) -> &'a mut Value {
     if !target.is_object() {
         *target = Value::Object(Map::new());
@@ -159,7 +159,7 @@ fn member<'a>(target: &'a mut Value, name: &str) -> &'a mut Value {
     &mut target[name]
 }
 
-/// Returns an item of the target, which becomes an array of sufficient length if it is not one.
+/// Returns an element of the target, which is replaced by an array if it is not one, and extended if necessary.
 fn item(target: &mut Value, index: usize) -> &mut Value {
     if !target.is_array() {
         *target = json!([]);
@@ -172,8 +172,8 @@ fn item(target: &mut Value, index: usize) -> &mut Value {
     &mut target[index]
 }
 
-/// Parses the segments of `products[0].description`.
-fn segments(path: &str) -> Option<Vec<PathSegment>> {
+/// Parses a path such as `products[0].description`.
+fn parse_path(path: &str) -> Option<Vec<PathSegment>> {
     let mut segments = Vec::new();
     for part in path.split('.') {
         let (name, items) =

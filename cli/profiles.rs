@@ -1,4 +1,4 @@
-//! The file of profiles, `config.toml`: its path and contents, and writing it so that only its owner can read it.
+//! The profiles file, `config.toml`: its path and contents, and how it is written so that only its owner can read it.
 //! `settings` decides which profile applies.
 
 use std::{
@@ -22,12 +22,12 @@ use crate::{
     toml_file,
 };
 
-/// The file of profiles. Its document is edited in place, so that the user's comments stay.
+/// The profiles file. Its document is edited in place, so that the user's comments are kept.
 #[derive(Debug)]
 pub(crate) struct Profiles {
     pub(crate) file: PathBuf,
     document: DocumentMut,
-    /// The profile that applies unless another one is named.
+    /// The profile that applies unless another one is requested.
     pub(crate) current: Option<String>,
     pub(crate) all: BTreeMap<String, Profile>,
     /// Set if other users can read the file.
@@ -41,11 +41,11 @@ pub(crate) struct Profile {
     pub(crate) api_key: Option<Secret>,
     pub(crate) language: Option<Language>,
     pub(crate) output: Option<Format>,
-    /// The file with the sender of imported orders that have none.
+    /// The file with the sender for imported orders without one.
     pub(crate) sender: Option<PathBuf>,
 }
 
-/// A text that `Debug` does not show.
+/// A text that `Debug` hides.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Secret(pub(crate) String);
 
@@ -91,7 +91,7 @@ impl Profiles {
             .map_err(|line| config_error(&file, texts::INVALID_TOML, &line.to_string()))?;
         let (current, mut all) = parse_settings(&document)
             .map_err(|setting| config_error(&file, texts::INVALID_SETTING, &setting))?;
-        // A relative path starts at the file's folder, wherever the command is run.
+        // Relative paths are resolved against the file's folder, wherever the command is run.
         let folder = file.parent().unwrap_or(Path::new("."));
         for sender in all.values_mut().filter_map(|profile| profile.sender.as_mut()) {
             *sender = folder.join(&*sender);
@@ -135,9 +135,9 @@ impl Profiles {
         self.current = Some(name.to_owned());
     }
 
-    /// Writes the file whole or not at all, readable by its owner only.
+    /// Writes the file atomically, readable only by its owner.
     pub(crate) fn write(&self) -> io::Result<()> {
-        // Renaming would replace a link by a file, so a link is resolved first.
+        // A symbolic link is resolved first, because renaming would replace it with a file.
         let file = self.file.canonicalize().unwrap_or_else(|_| self.file.clone());
         let folder = file.parent().unwrap_or(Path::new("."));
         make_private(folder)?;
@@ -145,7 +145,7 @@ impl Profiles {
         let written = write_private(&temporary, self.document.to_string().as_bytes())
             .and_then(|()| fs::rename(&temporary, &file));
         if written.is_err() {
-            // The temporary file contains a key. If removing it fails too, nothing more can be done.
+            // The temporary file contains a key. If removing it fails as well, nothing more can be done.
             let _ = fs::remove_file(&temporary);
         }
         written
@@ -159,7 +159,7 @@ fn config_error(file: &Path, text: texts::Text, what: &str) -> ConfigError {
 
 type FileSettings = (Option<String>, BTreeMap<String, Profile>);
 
-/// Returns the file's settings, or the name of one that is unknown or has an invalid value.
+/// Returns the file's settings. The error is the name of a setting that is unknown or has an invalid value.
 fn parse_settings(document: &DocumentMut) -> Result<FileSettings, String> {
     let mut all = BTreeMap::new();
     let mut current = None;

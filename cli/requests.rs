@@ -1,4 +1,4 @@
-//! Tracking numbers, and the requests to void, to submit a manifest and to reprint a label, checked by the service's
+//! Tracking numbers, and requests to void orders, submit a manifest or reprint a label, validated with the service's
 //! rules before anything is sent.
 
 use parcelo::{
@@ -16,14 +16,14 @@ use crate::{
     texts::{self, Message},
 };
 
-/// A name of a manifest.
+/// The ID or the air waybill of a manifest.
 #[derive(Debug)]
 pub(crate) enum ManifestName {
     Id(ManifestId),
     Awb(Awb),
 }
 
-/// Returns the tracking numbers as they were typed; a `-` is replaced by those on standard input.
+/// Returns the tracking numbers as typed; `-` is replaced by those on standard input.
 pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure> {
     let mut typed = Vec::new();
     for argument in arguments {
@@ -40,7 +40,7 @@ pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure>
     Ok(typed)
 }
 
-/// Removes the heading and the quotation marks that lines from spreadsheets and CSV files have.
+/// Removes a heading line, and the quotation marks that lines from CSV files have.
 fn strip_lines(lines: Vec<String>) -> impl Iterator<Item = String> {
     let unquoted = lines.into_iter().map(|line| line.trim_matches('"').to_owned());
     unquoted.enumerate().filter(|(at, line)| *at > 0 || !is_heading(line)).map(|(_, line)| line)
@@ -54,14 +54,14 @@ fn is_heading(line: &str) -> bool {
     names.map(str::to_lowercase).any(|name| name == folded)
 }
 
-/// Parses all numbers, or fails with all that are invalid.
-pub(crate) fn numbers(typed: &[String]) -> Result<Vec<TrackingNumber>, Failure> {
+/// Parses all numbers. The failure names all that are invalid.
+pub(crate) fn parse_numbers(typed: &[String]) -> Result<Vec<TrackingNumber>, Failure> {
     let numbers = typed.iter().filter_map(|text| TrackingNumber::parse(text).ok()).collect();
-    unless_faulty(numbers, faults(typed), texts::INVALID_NUMBERS)
+    ensure_no_faults(numbers, faults(typed), texts::INVALID_NUMBERS)
 }
 
 /// Parses one number.
-pub(crate) fn number(typed: &str) -> Result<TrackingNumber, Failure> {
+pub(crate) fn parse_number(typed: &str) -> Result<TrackingNumber, Failure> {
     TrackingNumber::parse(typed).map_err(|_| {
         Failure::invalid(
             texts::INVALID_NUMBERS,
@@ -71,8 +71,8 @@ pub(crate) fn number(typed: &str) -> Result<TrackingNumber, Failure> {
 }
 
 /// Parses the ID or the air waybill of a manifest.
-pub(crate) fn manifest_name(typed: &str) -> Result<ManifestName, Failure> {
-    // The rest of an ID's form is not specified, so the service decides.
+pub(crate) fn parse_manifest_name(typed: &str) -> Result<ManifestName, Failure> {
+    // The format of an ID is not specified beyond its prefix, so the service decides.
     if typed.starts_with("man_") {
         return Ok(ManifestName::Id(ManifestId::unchecked(typed)));
     }
@@ -84,18 +84,21 @@ pub(crate) fn manifest_name(typed: &str) -> Result<ManifestName, Failure> {
     Err(Failure::invalid(texts::INVALID_MANIFEST_ID, vec![fault]))
 }
 
-pub(crate) fn void(numbers: &[String], write: &Write) -> Result<VoidRequest, Failure> {
+pub(crate) fn void_request(numbers: &[String], write: &Write) -> Result<VoidRequest, Failure> {
     let body = json!({"trackingNumbers": numbers, "reason": write.reason,
         "idempotencyKey": key(write)});
     checked(check_void(&body, None), faults(numbers))
 }
 
-pub(crate) fn reprint(write: &Write) -> Result<ReprintRequest, Failure> {
+pub(crate) fn reprint_request(write: &Write) -> Result<ReprintRequest, Failure> {
     let body = json!({"reason": write.reason, "idempotencyKey": key(write)});
     checked(check_reprint(&body, None), Vec::new())
 }
 
-pub(crate) fn manifest(numbers: &[String], submit: &Submit) -> Result<ManifestRequest, Failure> {
+pub(crate) fn manifest_request(
+    numbers: &[String],
+    submit: &Submit,
+) -> Result<ManifestRequest, Failure> {
     let Submit { numbers: _, awb, flight, departure, from, to, reference } = submit;
     let key = IdempotencyKey::random();
     let body = json!({"idempotencyKey": key, "awbNumber": awb, "trackingNumbers": numbers, "flightNumber": flight,
@@ -104,7 +107,7 @@ pub(crate) fn manifest(numbers: &[String], submit: &Submit) -> Result<ManifestRe
     checked(check_manifest(&body, None), faults(numbers))
 }
 
-/// Returns the idempotency key that was passed, else a new one.
+/// Returns the idempotency key from the option, or a new one.
 fn key(write: &Write) -> Value {
     match &write.idempotency_key {
         Some(key) => json!(key),
@@ -112,11 +115,11 @@ fn key(write: &Write) -> Value {
     }
 }
 
-/// Returns the request, if it is valid. The faults of its numbers replace those of the rules, which would show only
-/// their index.
+/// Returns the request, if it is valid. Faults of its numbers replace those of the rules, which would show only the
+/// index.
 fn checked<T>(request: Result<T, Rejected>, faults: Vec<FieldFault>) -> Result<T, Failure> {
     match request {
-        Ok(request) => unless_faulty(request, faults, texts::INVALID_NUMBERS),
+        Ok(request) => ensure_no_faults(request, faults, texts::INVALID_NUMBERS),
         Err(rejected) => {
             let known: Vec<_> = faults.iter().map(|fault| fault.field.clone()).collect();
             let others = rejected.faults.into_iter().filter(|fault| !known.contains(&fault.field));
@@ -126,7 +129,11 @@ fn checked<T>(request: Result<T, Rejected>, faults: Vec<FieldFault>) -> Result<T
     }
 }
 
-fn unless_faulty<T>(value: T, faults: Vec<FieldFault>, message: texts::Text) -> Result<T, Failure> {
+fn ensure_no_faults<T>(
+    value: T,
+    faults: Vec<FieldFault>,
+    message: texts::Text,
+) -> Result<T, Failure> {
     if faults.is_empty() { Ok(value) } else { Err(Failure::invalid(message, faults)) }
 }
 

@@ -1,4 +1,4 @@
-//! Arguments and settings as a job whose values are all valid.
+//! Turns arguments and settings into a job whose values are all valid.
 
 mod client;
 mod import;
@@ -35,7 +35,7 @@ use crate::{
 /// Interval in seconds between two rounds of `track --watch`.
 const DEFAULT_WATCH_SECONDS: u32 = 15;
 
-/// Returns the job, and the service's address for messages; it is empty if there is none.
+/// Returns the job, and the service's address for messages, which is empty if there is none.
 pub(crate) fn resolve(args: Args, settings: Settings) -> Result<(Job, String), Failure> {
     settings::check_variables(|name| env::var(name).ok())?;
     let dry_run = args.global.dry_run.then(DryRun::default);
@@ -49,11 +49,11 @@ pub(crate) fn resolve(args: Args, settings: Settings) -> Result<(Job, String), F
     Ok((job, address))
 }
 
-/// Turns commands into jobs, by the global options and the settings.
+/// Turns commands into jobs, using the global options and the settings.
 struct Resolver {
     global: Global,
     settings: Settings,
-    /// Records the requests instead of sending them.
+    /// Set if requests are recorded instead of sent.
     dry_run: Option<DryRun>,
 }
 
@@ -64,7 +64,7 @@ impl Resolver {
             Command::Manifest(manifest) => self.manifest(manifest),
             Command::Track(track) => self.track(track),
             Command::Parcel(Parcel::List(list)) => {
-                let (filter, pages) = (filter(&list)?, pages(&list));
+                let (filter, pages) = (parse_filter(&list)?, select_pages(&list));
                 Ok(Job::ListParcels(self.client()?, filter, pages))
             }
             Command::Parcel(Parcel::Show(show)) => Ok(Job::ShowParcel(self.client()?, show.wanted)),
@@ -96,7 +96,7 @@ impl Resolver {
             }
             Order::Import(import) => self.import(import),
             Order::Template(template) if template.csv => Ok(Job::CsvTemplate),
-            Order::Template(template) => Ok(Job::Template(country(&template.country)?)),
+            Order::Template(template) => Ok(Job::Template(parse_country(&template.country)?)),
         }
     }
 
@@ -111,20 +111,20 @@ impl Resolver {
         match manifest {
             Manifest::Submit(mut submit) => {
                 let numbers = self.numbers(std::mem::take(&mut submit.numbers))?;
-                let request = requests::manifest(&numbers, &submit)?;
+                let request = requests::manifest_request(&numbers, &submit)?;
                 Ok(Job::Submit(self.client()?, request))
             }
             Manifest::Show(show) => {
-                let name = requests::manifest_name(&show.manifest_id)?;
+                let name = requests::parse_manifest_name(&show.manifest_id)?;
                 Ok(Job::ShowManifest(self.client()?, name))
             }
         }
     }
 
     fn track(&self, track: Track) -> Result<Job, Failure> {
-        let numbers = requests::numbers(&self.numbers(track.numbers)?)?;
+        let numbers = requests::parse_numbers(&self.numbers(track.numbers)?)?;
         let (client, history) = (self.client()?, track.history);
-        // With --dry-run no parcel is ever delivered, so a watch would never end.
+        // In a dry run no parcel is ever delivered, so a watch would never end.
         if !track.watch || self.dry_run.is_some() {
             return Ok(Job::Track { client, numbers, history });
         }
@@ -133,9 +133,9 @@ impl Resolver {
         Ok(Job::Watch(client, options))
     }
 
-    /// Resolves `label show`: the label's text is for people; programs get its details.
+    /// Resolves `label show`. The label's text is for people; programs get the details.
     fn show_label(&self, number: TrackingNumber, open: bool) -> Result<Job, Failure> {
-        // A pipe or a CI job has no display for a person.
+        // A pipe or a CI job has no display.
         let is_attended = output::is_terminal() && env::var_os("CI").is_none();
         if open && !is_attended {
             return Err(Failure::usage(texts::NOT_ATTENDED, texts::SAVE_LABEL));
@@ -152,8 +152,8 @@ impl Resolver {
         match label {
             Label::Get(get) => {
                 let wanted = match get.manifest {
-                    Some(name) => WantedLabels::OfManifest(requests::manifest_name(&name)?),
-                    None => WantedLabels::Of(requests::numbers(&self.numbers(get.numbers)?)?),
+                    Some(name) => WantedLabels::OfManifest(requests::parse_manifest_name(&name)?),
+                    None => WantedLabels::Of(requests::parse_numbers(&self.numbers(get.numbers)?)?),
                 };
                 let format = match (get.format, get.merge.as_deref()) {
                     (Some(format), _) => format.into(),
@@ -172,19 +172,19 @@ impl Resolver {
                 Ok(Job::GetLabels(self.client()?, wanted, format, target))
             }
             Label::Show(show) => {
-                let number = requests::number(&show.number)?;
+                let number = requests::parse_number(&show.number)?;
                 self.show_label(number, show.open)
             }
             Label::Reprint(reprint) => {
-                let number = requests::number(&reprint.number)?;
-                let request = requests::reprint(&reprint.write)?;
+                let number = requests::parse_number(&reprint.number)?;
+                let request = requests::reprint_request(&reprint.write)?;
                 Ok(Job::Reprint(self.client()?, number, request))
             }
         }
     }
 
     fn invoices(&self, get: GetInvoice) -> Result<Job, Failure> {
-        let numbers = requests::numbers(&self.numbers(get.numbers)?)?;
+        let numbers = requests::parse_numbers(&self.numbers(get.numbers)?)?;
         let target = match self.dry_run {
             Some(_) => LabelTarget::Stdout,
             None => invoice_target(get.dir, numbers.len())?,
@@ -192,10 +192,10 @@ impl Resolver {
         Ok(Job::GetInvoices(self.client()?, numbers, target))
     }
 
-    /// Asks for confirmation if a user can be asked. A script's intention is clear.
+    /// Asks for confirmation if the user can be prompted. A script is assumed to mean what it says.
     fn void(&self, void: Void) -> Result<Job, Failure> {
         let is_sure = void.yes || self.dry_run.is_some() || !self.can_ask();
-        let request = requests::void(&self.numbers(void.numbers)?, &void.write)?;
+        let request = requests::void_request(&self.numbers(void.numbers)?, &void.write)?;
         let client = self.client()?;
         let count = request.tracking_numbers.len().to_string();
         if is_sure || self.confirms(texts::ASK_VOID.with(&[("n", &count)]))? {
@@ -213,7 +213,7 @@ impl Resolver {
         Ok(is_yes(&input::line()?))
     }
 
-    /// Asks for confirmation, unless there is --yes.
+    /// Asks for confirmation, unless --yes is given.
     fn reset(&self, reset: &Reset) -> Result<Job, Failure> {
         let is_sure = reset.yes || self.dry_run.is_some();
         if !is_sure && !self.can_ask() {
@@ -226,13 +226,13 @@ impl Resolver {
         Err(Failure::for_declined_prompt(texts::DECLINED))
     }
 
-    /// Returns the tracking numbers; a `-` is replaced by those on standard input.
+    /// Returns the tracking numbers; `-` is replaced by those on standard input.
     fn numbers(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
         self.stdin_once(arguments.iter().filter(|argument| *argument == "-").count())?;
         requests::with_stdin(arguments)
     }
 
-    /// Fails if standard input would be read more than once, for the key or for another purpose.
+    /// Fails if standard input would be read more than once, for the key and for other input.
     fn stdin_once(&self, others: usize) -> Result<(), Failure> {
         let has_key = self.global.api_key_stdin;
         if others + usize::from(has_key) <= 1 {
@@ -243,7 +243,7 @@ impl Resolver {
     }
 }
 
-fn country(code: &str) -> Result<CountryCode, Failure> {
+fn parse_country(code: &str) -> Result<CountryCode, Failure> {
     CountryCode::parse(&code.to_ascii_uppercase()).map_err(|_| {
         let values = [("value", &*without_keys(code))];
         let hint = match meant_country(code) {
@@ -254,17 +254,17 @@ fn country(code: &str) -> Result<CountryCode, Failure> {
     })
 }
 
-fn filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
+fn parse_filter(list: &ListParcels) -> Result<ParcelFilter, Failure> {
     Ok(ParcelFilter {
-        status: list.status.as_deref().map(status).transpose()?,
-        country: list.country.as_deref().map(country).transpose()?,
+        status: list.status.as_deref().map(parse_status).transpose()?,
+        country: list.country.as_deref().map(parse_country).transpose()?,
         search: list.search.clone(),
         reference: list.reference.clone(),
     })
 }
 
-/// Parses a status by its name in any case, with spaces, hyphens or underscores.
-fn status(name: &str) -> Result<ParcelStatus, Failure> {
+/// Parses the name of a status in any case, with spaces, hyphens or underscores.
+fn parse_status(name: &str) -> Result<ParcelStatus, Failure> {
     let code = name.to_ascii_uppercase().replace([' ', '-'], "_");
     ParcelStatus::KNOWN.iter().find(|known| known.code() == code).cloned().ok_or_else(|| {
         let known: Vec<_> = ParcelStatus::KNOWN.iter().map(ParcelStatus::code).collect();
@@ -274,7 +274,7 @@ fn status(name: &str) -> Result<ParcelStatus, Failure> {
     })
 }
 
-fn pages(list: &ListParcels) -> PageSelection {
+fn select_pages(list: &ListParcels) -> PageSelection {
     if list.all {
         PageSelection::All { limit: list.limit.unwrap_or(MAX_PAGE_SIZE) }
     } else {
@@ -282,12 +282,12 @@ fn pages(list: &ListParcels) -> PageSelection {
     }
 }
 
-/// Returns whether the answer is yes in either language.
+/// Returns `true` if the answer is yes in either language.
 fn is_yes(answer: &str) -> bool {
     ["yes", "y", "sí", "si", "s"].contains(&&*answer.trim().to_lowercase())
 }
 
-/// Returns the label's file. Its directory is checked before the order is created, not after.
+/// Returns the label's file. Its directory is checked now, before the order is created.
 fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     let Some(path) = create.label else { return Ok(None) };
     if path.as_os_str() == "-" {
@@ -309,7 +309,7 @@ fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     }
 }
 
-/// Returns the format that the file's ending names; the default for a name without one.
+/// Returns the format that the file's extension names, or the default for a name without one.
 pub(super) fn format_from_name(path: &Path) -> Result<LabelFormat, Failure> {
     let Some(ending) = path.extension() else { return Ok(LabelFormat::default()) };
     ending.to_str().and_then(|ending| LabelFormat::parse(ending).ok()).ok_or_else(|| {
@@ -319,7 +319,7 @@ pub(super) fn format_from_name(path: &Path) -> Result<LabelFormat, Failure> {
     })
 }
 
-/// Returns the file of many labels.
+/// Returns the file for many labels.
 pub(super) fn merged_file(path: PathBuf, format: LabelFormat) -> Result<MergedFile, Failure> {
     if format == LabelFormat::Png {
         return Err(Failure::usage(texts::MERGED_PNG, texts::MERGE_AS_PDF));
@@ -376,13 +376,13 @@ mod tests {
     #[test]
     fn a_status_is_found_by_its_name_in_any_spelling() {
         for name in ["IN_TRANSIT", "in_transit", "in-transit", "In transit"] {
-            assert_eq!(status(name).unwrap(), ParcelStatus::InTransit, "{name}");
+            assert_eq!(parse_status(name).unwrap(), ParcelStatus::InTransit, "{name}");
         }
         for known in ParcelStatus::KNOWN {
-            assert_eq!(&status(known.code()).unwrap(), known);
+            assert_eq!(&parse_status(known.code()).unwrap(), known);
         }
         for unknown in ["", "transit", "IN  TRANSIT", "LOST_AT_SEA"] {
-            assert!(status(unknown).is_err(), "{unknown}");
+            assert!(parse_status(unknown).is_err(), "{unknown}");
         }
     }
 }

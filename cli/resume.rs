@@ -1,10 +1,10 @@
-//! Resuming after a write with an unknown outcome: without a response, and after Ctrl-C.
+//! How to resume a write with an unknown outcome, after a missing response or Ctrl-C.
 
 use parcelo::{IdempotencyKey, OrderRequest};
 
 use crate::texts::{self, Message};
 
-/// The means that prevents a call from being executed twice.
+/// The reason why a repeated call is not executed twice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ResumeHint<'a> {
     /// It only reads.
@@ -15,14 +15,14 @@ pub(crate) enum ResumeHint<'a> {
     WithKey(&'a IdempotencyKey),
     /// The idempotency key in the request's body, if there is one.
     SameRequest,
-    /// The service recognizes the same manifest without a key.
+    /// The service recognizes the same manifest even without a key.
     SameManifest,
-    /// Nothing: the user has to check first.
+    /// Nothing does: the user has to check first.
     CheckFirst,
 }
 
 impl<'a> ResumeHint<'a> {
-    /// Returns whether the call may change something.
+    /// Returns `true` if the call may change something.
     pub(crate) fn writes(self) -> bool {
         !matches!(self, Self::ReadOnly)
     }

@@ -1,27 +1,27 @@
-//! Text that may be printed: without characters that control a terminal, and without API keys.
+//! Makes text safe to print: without terminal control characters, and without API keys.
 
 use parcelo::Environment;
 
-/// Returns a text without the characters that control a terminal.
+/// Returns a text without terminal control characters.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if is_terminal_control(c) { ' ' } else { c }).collect()
 }
 
-/// Returns whether a character controls a terminal, or reorders or breaks the line (`Bidi_Control` of Unicode; U+2028,
-/// U+2029): a name could otherwise make a line appear to say something else.
+/// Returns `true` if a character controls a terminal, or reorders or breaks the line (`Bidi_Control` of Unicode;
+/// U+2028, U+2029). With such a character a name could make a line seem to say something else.
 pub(crate) fn is_terminal_control(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Maximum number of characters in a quotation: a cell may hold a page.
+/// Maximum number of quoted characters, since a cell may contain a page of text.
 const MAX_QUOTED_CHARS: usize = 60;
 
-/// Returns a text in quotation marks, shortened, on one line, with its control characters visible; without API keys.
-/// The marks also keep a spreadsheet from taking it for a formula.
+/// Returns a text in quotation marks, shortened, on one line, with visible control characters and without API keys. The
+/// quotation marks also keep a spreadsheet from treating it as a formula.
 pub(crate) fn quoted(text: &str) -> String {
     let masked = without_keys(text);
-    // A mask contains no characters of the text, so it has none to make visible.
+    // A mask has no characters of the text, and so no control characters.
     let text = if masked.ends_with("***") { &masked } else { text };
     let mut quoted = String::from("\"");
     for c in text.chars().take(MAX_QUOTED_CHARS) {
@@ -36,7 +36,7 @@ pub(crate) fn quoted(text: &str) -> String {
     quoted + "\""
 }
 
-/// Returns a text as typed, or a mask if it contains an API key.
+/// Returns a text unchanged, or a mask if it contains an API key.
 pub(crate) fn without_keys(text: &str) -> String {
     let mut prefixes = Environment::ALL.into_iter().map(Environment::key_prefix);
     match prefixes.find(|prefix| text.contains(prefix)) {
@@ -45,7 +45,7 @@ pub(crate) fn without_keys(text: &str) -> String {
     }
 }
 
-/// Returns an address without the user name and password that it may contain.
+/// Returns a URL without its user name and password.
 pub(crate) fn without_credentials(address: &str) -> String {
     let host = address.rsplit('@').next().unwrap_or_default();
     let address =
@@ -53,7 +53,7 @@ pub(crate) fn without_credentials(address: &str) -> String {
     without_keys(&address)
 }
 
-/// Returns an API key reduced to the prefix that names its environment.
+/// Masks an API key except for the prefix, which shows its environment.
 pub(crate) fn mask_key(key: &str) -> String {
     let mut prefixes = Environment::ALL.into_iter().map(Environment::key_prefix);
     let prefix = prefixes.find(|prefix| key.starts_with(prefix)).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The profile, format and language that apply: from the option, otherwise the variable, otherwise the profile,
-//! otherwise the default. They are known before the command line is parsed, so that a wrong one is answered in the
-//! right language. Address and key follow the same order in `resolve::client`.
+//! The profile, format and language that apply: from the option, else the variable, else the profile, else the default.
+//! They are known before the command line is parsed, so that errors in it are reported in the right language. Address
+//! and key follow the same order in `resolve::client`.
 
 use clap::ValueEnum;
 use parcelo::Language;
@@ -14,7 +14,7 @@ use crate::{
     texts::{self, Message},
 };
 
-/// The file of profiles, and the settings from options and variables.
+/// The profiles file, and the settings from options and variables.
 #[derive(Debug)]
 pub(crate) struct Settings {
     /// The profiles; `None` if the user has no home directory.
@@ -24,7 +24,7 @@ pub(crate) struct Settings {
     pub(crate) output: OutputOptions,
 }
 
-/// The profile that applies if none is named.
+/// The profile that applies if none is requested.
 pub(crate) const DEFAULT_PROFILE: &str = "default";
 
 /// The variables that name the user's language, in order of precedence (POSIX: Locale).
@@ -47,7 +47,7 @@ impl Settings {
         settings
     }
 
-    /// Returns the profile that applies; an empty one if there is none and none was named.
+    /// Returns the profile that applies, or an empty one if none exists and none was requested.
     pub(crate) fn profile(&self) -> Result<Profile, Failure> {
         let name = self.name()?;
         let found = self.profiles()?.and_then(|profiles| profiles.all.get(&name));
@@ -73,18 +73,18 @@ impl Settings {
         Ok(self.requested.is_some() || current.is_some())
     }
 
-    /// Returns the file's profiles; none if there is no home directory for the file.
+    /// Returns the profiles in the file; `None` if there is no home directory for it.
     pub(crate) fn profiles(&self) -> Result<Option<&Profiles>, Failure> {
         self.file.as_ref().map(Result::as_ref).transpose().map_err(Failure::from)
     }
 
-    /// Returns whether other users can read the keys in the file.
-    pub(crate) fn are_exposed(&self) -> bool {
-        self.exposure().is_some()
+    /// Returns `true` if other users can read the keys in the file.
+    pub(crate) fn has_exposed_keys(&self) -> bool {
+        self.exposure_warning().is_some()
     }
 
     /// Returns a warning if other users can read the keys in the file.
-    pub(crate) fn exposure(&self) -> Option<Message> {
+    pub(crate) fn exposure_warning(&self) -> Option<Message> {
         let profiles = self.file.as_ref()?.as_ref().ok().filter(|profiles| profiles.exposed)?;
         Some(texts::EXPOSED.with(&[("file", &*profiles.file.to_string_lossy())]))
     }
@@ -110,7 +110,7 @@ fn output_options(
     OutputOptions { format: format.or(profile.output).unwrap_or(Format::Table), language }
 }
 
-/// Returns Spanish for `es`, `es_EC.UTF-8`, `es-MX`; English for everything else.
+/// Returns Spanish for `es`, `es_EC.UTF-8` and `es-MX`, and English for everything else.
 fn language_from_locale(locale: &str) -> Language {
     match locale.split(['_', '-', '.', '@']).next() {
         Some("es") => Language::Es,
@@ -118,7 +118,7 @@ fn language_from_locale(locale: &str) -> Language {
     }
 }
 
-/// Rejects invalid values of variables that the parser does not read.
+/// Fails if a variable that the parser does not read has an invalid value.
 pub(crate) fn check_variables(variable: impl Fn(&str) -> Option<String>) -> Result<(), Failure> {
     let given = |name: &str| variable(name).filter(|text| !text.is_empty());
     check_variable::<Format>("PARCELO_OUTPUT", given("PARCELO_OUTPUT").as_deref())?;

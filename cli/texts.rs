@@ -1,4 +1,5 @@
-//! The CLI's texts, English and Spanish side by side. Texts of the service and of the rules come from the SDK.
+//! The texts of the command, in English and Spanish side by side. Those of the service and of the rules come from the
+//! SDK.
 
 /// Texts by name, and all of them for the tests.
 macro_rules! texts {
@@ -48,8 +49,8 @@ impl Text {
         Message { en: filled(self.en), es: filled(self.es) }
     }
 
-    /// Returns the text with a message in the place of a name, each in its language.
-    pub(crate) fn around(self, name: &str, message: &Message) -> Message {
+    /// Returns the text with a placeholder replaced by a message, each in its own language.
+    pub(crate) fn with_message(self, name: &str, message: &Message) -> Message {
         let in_both = [&message.en, &message.es].map(|value| self.with(&[(name, value)]));
         let [Message { en, .. }, Message { es, .. }] = in_both;
         Message { en, es }

@@ -1,4 +1,4 @@
-//! Parser errors in the user's language: the requested help, or the mistake.
+//! Errors of the parser in the user's language; requested help is one of them.
 
 use clap::{
     CommandFactory,
@@ -75,12 +75,12 @@ fn failure_for(kind: ErrorKind, error: &clap::Error) -> Failure {
     }
 }
 
-/// Describes an invalid value, with the valid range if the parser names one.
+/// Describes an invalid value, with the valid range if the parser reports one.
 fn invalid_value(value: &str, option: &str, error: &clap::Error) -> Message {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     let range = why.split_once(" is not in ").and_then(|(_, range)| range.split_once(".."));
     let (min, max) = range.unwrap_or_default();
-    // The largest u32 is not a limit of ours, only of the type.
+    // The largest u32 is only a limit of the type, not one of ours.
     let max = Some(max.trim_start_matches('=')).filter(|max| *max != u32::MAX.to_string());
     let max = max.unwrap_or_default();
     let values = [("value", value), ("option", option), ("min", min), ("max", max)];
@@ -91,8 +91,8 @@ fn invalid_value(value: &str, option: &str, error: &clap::Error) -> Message {
     }
 }
 
-/// Returns the commands of the group that an unknown command belongs to. The parser's error names the group only in its
-/// usage line.
+/// Returns the commands in the group to which an unknown command belongs. The error of the parser names the group only
+/// in its usage line.
 fn subcommands(rendered: &str) -> Option<String> {
     let usage = rendered.lines().find_map(|line| line.split_once("Usage: parcelo "))?.1;
     let group = usage.split(' ').next()?;
@@ -109,7 +109,7 @@ fn suggest(suggestion: &str) -> Message {
     }
 }
 
-/// Returns a part of the parser's error as text; empty if it has none.
+/// Returns a part of the parser's error as text, empty if it is absent.
 fn context(error: &clap::Error, kind: ContextKind) -> String {
     match error.get(kind) {
         Some(ContextValue::String(text)) => text.clone(),
@@ -118,7 +118,7 @@ fn context(error: &clap::Error, kind: ContextKind) -> String {
     }
 }
 
-/// Returns whether the argument that the parser rejects is an API key.
+/// Returns `true` if the argument that the parser rejects is an API key.
 fn contains_key(error: &clap::Error) -> bool {
     let prefixes = Environment::ALL.map(Environment::key_prefix);
     [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand]

@@ -21,29 +21,29 @@ struct Event(String, WebhookEvent);
 impl FromRequest<Arc<Webhook>> for Event {
     type Rejection = StatusCode;
 
-    async fn from_request(request: Request, on: &Arc<Webhook>) -> Result<Self, StatusCode> {
+    async fn from_request(request: Request, webhook: &Arc<Webhook>) -> Result<Self, StatusCode> {
         let (head, body) = request.into_parts();
         let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
         if !kind.trim().eq_ignore_ascii_case("application/json") {
             return Err(StatusCode::UNSUPPORTED_MEDIA_TYPE);
         }
-        let body = timeout(MAX_READ_TIME, whole(body)).await;
+        let body = timeout(MAX_READ_TIME, read_body(body)).await;
         let body = body.unwrap_or(Err(StatusCode::REQUEST_TIMEOUT))?;
-        let message = on.verify(&head.headers, &body);
+        let message = webhook.verify(&head.headers, &body);
         let event = message.and_then(|message| Ok(Self(message.id().to_owned(), message.event()?)));
         event.map_err(|_| StatusCode::BAD_REQUEST)
     }
 }
 
-/// Reads the body byte for byte, as it was signed. Its chunks are copied, because each keeps a whole read buffer alive,
-/// and a body in tiny packets would fill the memory.
-async fn whole(body: Body) -> Result<Vec<u8>, StatusCode> {
-    let (least, mut whole) = (body.size_hint().lower(), Vec::new());
+/// Reads the body unchanged, because the signature covers its bytes. Its chunks are copied: each would keep a whole
+/// read buffer alive, and a body in tiny packets would fill the memory.
+async fn read_body(body: Body) -> Result<Vec<u8>, StatusCode> {
+    let (min_size, mut bytes) = (body.size_hint().lower(), Vec::new());
     let mut pieces = body.into_data_stream();
-    while least <= MAX_BODY_BYTES as u64 && whole.len() <= MAX_BODY_BYTES {
-        let Some(piece) = pieces.next().await else { return Ok(whole) };
-        whole.extend_from_slice(&piece.map_err(|_| StatusCode::BAD_REQUEST)?);
+    while min_size <= MAX_BODY_BYTES as u64 && bytes.len() <= MAX_BODY_BYTES {
+        let Some(piece) = pieces.next().await else { return Ok(bytes) };
+        bytes.extend_from_slice(&piece.map_err(|_| StatusCode::BAD_REQUEST)?);
     }
     Err(StatusCode::PAYLOAD_TOO_LARGE)
 }

@@ -1,6 +1,6 @@
-//! The options that affect even the answer to a wrong command line: format, language, profile, colours. They are read
-//! before the command line is parsed. The parser cannot do that itself: it stops at the first error, and an option may
-//! come after it (`parcelo trak --lang es`).
+//! The options that affect even error messages about the command line: format, language, profile, colours. They are
+//! read before the command line is parsed, because the parser stops at the first error, and such an option may follow
+//! it (`parcelo trak --lang es`).
 
 use std::ffi::OsString;
 
@@ -25,7 +25,7 @@ impl Preferences {
     }
 }
 
-/// Returns the value of an option, in every spelling that the parser accepts.
+/// Returns the value of an option, in any spelling that the parser accepts.
 fn option_value<'a>(arguments: &'a [OsString], long: &str, short: Option<char>) -> Option<&'a str> {
     let mut arguments = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
     while let Some(argument) = arguments.next().filter(|argument| *argument != "--") {
@@ -43,7 +43,7 @@ fn option_value<'a>(arguments: &'a [OsString], long: &str, short: Option<char>) 
     None
 }
 
-/// The short options without a value, of all commands. `-h` and `-V` are missing: nothing runs after them.
+/// The short options without a value, of all commands; `-h` and `-V` are missing because nothing runs after them.
 const SHORT_FLAGS: [char; 2] = ['q', 'v'];
 
 /// Returns the text after a short option in `-ojson`, `-o=json` or `-vo`.

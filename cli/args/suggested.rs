@@ -1,4 +1,4 @@
-//! Values that the shell completes and the parser leaves to `resolve`, which accepts other spellings too.
+//! Values that the shell completes, but that are validated by `resolve`, which accepts other spellings too.
 
 use std::ffi::OsStr;
 
@@ -8,11 +8,11 @@ use clap::{
 };
 use parcelo::{CountryCode, ParcelStatus};
 
-/// Any text; the shell suggests these.
+/// A parser that accepts any text, with values for the shell to suggest.
 #[derive(Clone)]
-pub(super) struct Suggested(pub(super) fn() -> Vec<&'static str>);
+pub(super) struct SuggestedValues(pub(super) fn() -> Vec<&'static str>);
 
-impl TypedValueParser for Suggested {
+impl TypedValueParser for SuggestedValues {
     type Value = String;
 
     fn parse_ref(

@@ -1,5 +1,5 @@
-//! The commands that ship nothing, as they are typed: profiles, raw calls, a webhook receiver,
-//! completions and manual pages.
+//! Arguments of the commands that do not handle parcels: profiles, raw calls, the webhook listener, shell completions
+//! and manual pages.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) enum Webhook {
     Listen(Listen),
 }
 
-/// Address, language and format come from the options of every command.
+/// Address, language and format of the new profile come from the options of every command.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Init {
     #[arg(id = "new_profile", value_name = "NAME")]

@@ -1,4 +1,4 @@
-//! Calls to the service, one at a time, until it answers or Ctrl-C is pressed.
+//! Calls to the service, one at a time, which end with the response or with Ctrl-C.
 
 use std::future::IntoFuture;
 
@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 
 use crate::{failure::Failure, resume::ResumeHint};
 
-/// Returns the answer to a call that only reads.
+/// Makes a call that only reads.
 pub(super) async fn read<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
 ) -> Result<T, Failure> {
     execute(call, ResumeHint::ReadOnly).await
 }
 
-/// Returns the answer to a call; `resume` says how to resume if its outcome is unknown.
+/// Makes a call; `resume` says how to resume if its outcome is unknown.
 pub(super) async fn execute<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
     resume: ResumeHint<'_>,
@@ -23,7 +23,7 @@ pub(super) async fn execute<T>(
     unless_interrupted(answer, resume).await
 }
 
-/// Returns the result of some work, unless Ctrl-C ends it.
+/// Runs a future to its end, unless Ctrl-C is pressed first.
 pub(super) async fn unless_interrupted<T>(
     work: impl Future<Output = Result<T, Failure>>,
     resume: ResumeHint<'_>,
@@ -32,13 +32,13 @@ pub(super) async fn unless_interrupted<T>(
         result = work => result,
         pressed = tokio::signal::ctrl_c() => match pressed {
             Ok(()) => Err(Failure::for_interrupt(resume)),
-            // Without a handler Ctrl-C ends the process directly.
+            // Without a signal handler, Ctrl-C ends the process directly.
             Err(_) => std::future::pending().await,
         },
     }
 }
 
-/// Returns a message for each Ctrl-C.
+/// Returns a channel that gets a message for each Ctrl-C.
 pub(super) fn interrupts() -> mpsc::UnboundedReceiver<()> {
     let (sender, receiver) = mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -47,8 +47,8 @@ pub(super) fn interrupts() -> mpsc::UnboundedReceiver<()> {
     receiver
 }
 
-/// Calls for one parcel after the other; a failure that concerns only one parcel does not stop the others. Returns the
-/// results, and a failure that names the other parcels.
+/// Makes a call for each parcel, one after the other. A failure that concerns only one parcel does not stop the others.
+/// Returns the results, and a failure that names the failed parcels.
 pub(super) async fn for_each<T>(
     numbers: &[TrackingNumber],
     mut call: impl AsyncFnMut(&TrackingNumber) -> Result<T, Failure>,

@@ -13,7 +13,7 @@ use crate::{
 /// The actions of `config`.
 #[derive(Debug)]
 pub(crate) enum ConfigAction {
-    /// Saves a profile; its client exists only if address and key are valid.
+    /// Saves a profile, whose address and key have been accepted by a client.
     Init {
         profiles: Profiles,
         name: String,

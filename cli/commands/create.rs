@@ -57,7 +57,7 @@ pub(super) async fn create(
     })
 }
 
-/// Returns the order, if it is valid.
+/// Validates the order.
 fn check_order(client: &Client, order: &str) -> Result<Accepted<OrderRequest>, Failure> {
     let context = OrderContext::new(&Destinations::All).with_environment(client.environment());
     order_check::check(order, &context).map_err(|rejected| {
@@ -65,8 +65,7 @@ fn check_order(client: &Client, order: &str) -> Result<Accepted<OrderRequest>, F
     })
 }
 
-/// Adds the warnings that only the check before sending can give, such as those about unknown fields,
-/// which are not sent.
+/// Adds the warnings that only the local check gives, such as those about unknown fields, which are not sent.
 fn add_new(warnings: &mut Vec<Warning>, local: Vec<Warning>) {
     for warning in local {
         let same = |other: &Warning| (&other.code, &other.field) == (&warning.code, &warning.field);

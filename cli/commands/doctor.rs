@@ -1,5 +1,5 @@
-//! `doctor`: checks everything that a call needs, each check after those it depends on, with a hint for each failure.
-//! Checks that depend on a failed one are skipped.
+//! `doctor`: checks everything that a call needs, each check after those that it depends on, with a hint for each
+//! failure. Checks that depend on a failed one are skipped.
 
 use std::time::Duration;
 
@@ -26,13 +26,13 @@ pub(crate) struct Preflight {
 
 /// Maximum duration of the DNS lookup.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum clock skew without a warning, well before webhooks are rejected at 300 s.
+/// Maximum clock skew without a warning, far below the 300 s at which webhooks are rejected.
 const MAX_CLOCK_SKEW_SECONDS: i64 = 30;
 
 pub(super) async fn examine(preflight: Preflight) -> Result<CommandOutcome, Failure> {
     let Preflight { mut checks, client } = preflight;
     match client {
-        Some(client) => checks.extend(network(&client).await?),
+        Some(client) => checks.extend(check_network(&client).await?),
         None => checks.extend(skip_checks(&[DNS, SERVICE, CLOCK, LIMITS])),
     }
     let failed = checks.iter().filter(|check| matches!(check.state, CheckState::Failed(_))).count();
@@ -61,12 +61,12 @@ fn skip_checks(names: &[Name]) -> Vec<Check> {
         .collect()
 }
 
-async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
+async fn check_network(client: &Client) -> Result<Vec<Check>, Failure> {
     let url = client.base_url();
     let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default());
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let found = call::unless_interrupted(
-        addresses(host, port.unwrap_or(0)),
+        resolve_host(host, port.unwrap_or(0)),
         crate::resume::ResumeHint::ReadOnly,
     );
     let dns = match found.await {
@@ -82,7 +82,7 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     let mut checks = vec![dns];
     match call::read(once.health()).await {
         Ok(health) => {
-            let seen = [service_check(client, &health), skew(&health), limits(&health)];
+            let seen = [service_check(client, &health), check_skew(&health), check_limits(&health)];
             checks.extend(seen);
         }
         Err(failure) if failure.exit == Exit::Interrupted => return Err(failure),
@@ -94,8 +94,8 @@ async fn network(client: &Client) -> Result<Vec<Check>, Failure> {
     Ok(checks)
 }
 
-/// Returns the addresses of a host.
-async fn addresses(host: &str, port: u16) -> Result<String, Failure> {
+/// Resolves a host name. Returns the addresses as text.
+async fn resolve_host(host: &str, port: u16) -> Result<String, Failure> {
     let unknown = |why: &str| {
         let values = [("host", host), ("why", why)];
         Failure::new(Exit::NotExecuted, "DNS", texts::NO_SUCH_HOST.with(&values))
@@ -120,7 +120,7 @@ fn service_check(client: &Client, health: &Reply<Health>) -> Check {
     Check::passed(SERVICE.0, SERVICE.1, text.with(&values))
 }
 
-fn skew(health: &Reply<Health>) -> Check {
+fn check_skew(health: &Reply<Health>) -> Check {
     match health.meta().date {
         Some(date) => skew_check(date, clock::now()),
         None => Check::skipped(CLOCK.0, CLOCK.1, texts::NO_DATE),
@@ -134,13 +134,13 @@ fn skew_check(service: DateTime<Utc>, here: DateTime<Utc>) -> Check {
         1.. => texts::CLOCK_FAST,
         ..0 => texts::CLOCK_SLOW,
     };
-    let time = duration(seconds.unsigned_abs());
-    let check = Check::passed(CLOCK.0, CLOCK.1, text.around("time", &time));
+    let time = format_duration(seconds.unsigned_abs());
+    let check = Check::passed(CLOCK.0, CLOCK.1, text.with_message("time", &time));
     if seconds.abs() > MAX_CLOCK_SKEW_SECONDS { check.warning(texts::SET_CLOCK) } else { check }
 }
 
-/// Formats a time in the largest unit that gives at least two.
-fn duration(seconds: u64) -> Message {
+/// Formats a duration in the largest unit of which it has at least two.
+fn format_duration(seconds: u64) -> Message {
     let units =
         [(24 * 60 * 60, texts::IN_DAYS), (60 * 60, texts::IN_HOURS), (60, texts::IN_MINUTES)];
     let unit = units.into_iter().find(|(length, _)| seconds >= 2 * length);
@@ -148,7 +148,7 @@ fn duration(seconds: u64) -> Message {
     text.with(&[("n", &(seconds / length).to_string())])
 }
 
-fn limits(health: &Reply<Health>) -> Check {
+fn check_limits(health: &Reply<Health>) -> Check {
     match health.meta().rate_limit {
         Some(limit) => {
             let [most, left] = [limit.limit, limit.remaining].map(|number| number.to_string());
@@ -173,7 +173,7 @@ mod tests {
             (27_938_385, "323 days", "323 días"),
         ];
         for (seconds, en, es) in table {
-            let shown = duration(seconds);
+            let shown = format_duration(seconds);
             assert_eq!((&*shown.en, &*shown.es), (en, es));
         }
     }

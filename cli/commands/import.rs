@@ -1,5 +1,5 @@
-//! `order import`: creates the orders of a file, each with its label, as fast as the key's rate limit allows. Whatever
-//! interrupts it, `--resume` continues, and no row becomes two parcels.
+//! `order import`: creates the orders of a file, each with its label, as fast as the key's rate limit permits. After
+//! any interruption `--resume` continues, and no row becomes two parcels.
 
 use std::{collections::BTreeMap, io, path::Path, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
     texts::{self as general, Message, Text, import as texts},
 };
 
-/// Returns a column map for a file, or a preset's.
+/// Returns a column map: a preset, or a template for a file.
 pub(super) fn map_template(
     source: &Source,
     encoding: Option<Encoding>,
@@ -37,7 +37,7 @@ pub(super) fn map_template(
     Ok(CommandOutcome::with(Results::Raw(text.into_bytes())))
 }
 
-/// Checks the rows and sends nothing. Without a key the environment is unknown.
+/// Checks the rows without sending anything. Without a key the environment is unknown.
 pub(super) fn check(
     environment: Option<Environment>,
     plan: &ImportPlan,
@@ -48,18 +48,18 @@ pub(super) fn check(
     let reports = unsent(rows()?, &prescan, RowOutcome::Valid)?;
     let results = reports.finish(None).map_err(|why| temp_file_failure(&why))?;
     let failure = (prescan.invalid > 0).then(|| invalid_rows(&prescan));
-    let notes = read_as(&file, plan).into_iter().collect();
+    let notes = encoding_note(&file, plan).into_iter().collect();
     Ok(CommandOutcome { notes, ..outcome(results).failing(failure) })
 }
 
-/// Returns a note about the encoding of a file that is not UTF-8, unless the user named it.
-fn read_as(file: &ImportFile, plan: &ImportPlan) -> Option<Message> {
+/// Returns a note about the encoding of a file, unless it is UTF-8 or the user named the encoding.
+fn encoding_note(file: &ImportFile, plan: &ImportPlan) -> Option<Message> {
     file.encoding().note().filter(|_| plan.encoding.is_none())
 }
 
-/// Imports the orders. It reads the file twice: first to find duplicate references and whether anything can be sent,
-/// then row by row to send. Keeping the orders of the first pass would need memory or disk for the whole file, and save
-/// only seconds: 100,000 rows take half an hour, at 100 requests per second and two requests per row.
+/// Imports the orders. The file is read twice: first to find duplicate references and whether anything can be sent,
+/// then to send the rows. Keeping the orders of the first pass would need memory or disk for the whole file, and save
+/// only seconds: sending 100,000 rows takes half an hour, at 100 requests per second and two requests per row.
 pub(super) async fn import(
     client: &Client,
     plan: &ImportPlan,
@@ -74,7 +74,7 @@ pub(super) async fn import(
     let is_refused = plan.mode == ImportMode::AllOrNothing && prescan.invalid > 0;
     if is_refused || prescan.invalid == prescan.rows {
         let results = save(unsent(rows, &prescan, RowOutcome::NotSent)?, plan)?;
-        let notes = read_as(&file, plan).into_iter().collect();
+        let notes = encoding_note(&file, plan).into_iter().collect();
         let failure = Some(invalid_rows(&prescan));
         return Ok(CommandOutcome { notes, ..outcome(results).failing(failure) });
     }
@@ -82,7 +82,7 @@ pub(super) async fn import(
     check_parcels_exist(client, plan, known.ends.as_ref()).await?;
     let importer = RowImporter::new(client, plan, journal, known.orders);
     let mut notes: Vec<_> =
-        read_as(&file, plan).into_iter().chain(importer.notes(&prescan)).collect();
+        encoding_note(&file, plan).into_iter().chain(importer.notes(&prescan)).collect();
     let reports = ReportSpool::new().map_err(|why| temp_file_failure(&why))?;
     let progress = Progress::new(prescan.rows, plan.quiet, options);
     let in_flight = BTreeMap::new();
@@ -95,10 +95,10 @@ pub(super) async fn import(
         let existing = texts::EXISTING_ORDERS.with(&[("n", &counts.existing().to_string())]);
         stopped_failure(&counts, &why, &done.and(&existing))
     })?;
-    // An interrupted import is resumed, and that run merges the labels of both.
+    // If the import was interrupted, the run that resumes it merges all labels.
     let merged = match (&plan.merge, &stop) {
         (Some((file, format)), None) => merge(client, &results, (file, *format)).await?,
-        _ => Merged::default(),
+        _ => MergeOutcome::default(),
     };
     let file = texts::RESULTS_IN.with(&[("file", &*plan.results().to_string_lossy())]);
     let failure = failure_for(&counts, stop, &done.and(&file)).or(merged.failure);
@@ -106,18 +106,18 @@ pub(super) async fn import(
     Ok(CommandOutcome { notes, failure, ..outcome(results) })
 }
 
-/// Fails if parcels of the journal are gone: the sandbox was reset since, and their rows would count as done. The first
-/// and the last parcel are enough, because a reset deletes everything before it.
+/// Fails if parcels in the journal no longer exist: the sandbox was reset since, and their rows would count as done.
+/// Checking the first and the last parcel is enough, because a reset deletes everything before it.
 async fn check_parcels_exist(
     client: &Client,
     plan: &ImportPlan,
     ends: Option<&[TrackingNumber; 2]>,
 ) -> Result<(), Failure> {
-    // In production no parcel is ever deleted while its journal may be resumed.
+    // In production, no parcel is deleted while its journal can be resumed.
     let ends = ends.filter(|_| client.environment() == Environment::Sandbox);
     for number in ends.into_iter().flatten() {
         let found = client.tracking().get(number).await;
-        // Any other failure is for the rows to report.
+        // Any other failure will be reported by the rows.
         if found.is_err_and(|error| error.known_code() == Some(ErrorCode::ParcelNotFound)) {
             let journal = plan.journal();
             let values = [("file", &*journal.to_string_lossy()), ("number", number.as_str())];
@@ -129,19 +129,19 @@ async fn check_parcels_exist(
     Ok(())
 }
 
-/// The outcome of saving all labels in a file.
+/// The outcome of merging all labels into one file.
 #[derive(Default)]
-struct Merged {
+struct MergeOutcome {
     notes: Vec<Message>,
     failure: Option<Failure>,
 }
 
-/// Saves the labels of all rows that have an order, including earlier runs, in the order of the rows.
+/// Saves the labels of all rows that have an order, including those of earlier runs, in the order of the rows.
 async fn merge(
     client: &Client,
     results: &ImportResults,
     file: (&Path, LabelFormat),
-) -> Result<Merged, Failure> {
+) -> Result<MergeOutcome, Failure> {
     let numbers = results.tracking_numbers().map_err(|why| temp_file_failure(&why))?;
     let (saved, failure) = super::merge::save(client, &numbers, file).await;
     let note = |saved: SavedLabels| {
@@ -150,7 +150,7 @@ async fn merge(
     };
     let mut notes: Vec<_> = saved.into_iter().map(note).collect();
     notes.extend(failure.as_ref().map(|why| Message::from(texts::NOT_MERGED).and(&why.message)));
-    Ok(Merged { notes, failure })
+    Ok(MergeOutcome { notes, failure })
 }
 
 fn outcome(results: ImportResults) -> CommandOutcome {
@@ -165,7 +165,7 @@ fn prescan(rows: RowReader<'_>) -> Result<Prescan, Failure> {
     Ok(prescan)
 }
 
-/// Reports the rows when none is sent.
+/// Reports all rows of a file of which none is sent.
 fn unsent(
     mut rows: RowReader<'_>,
     prescan: &Prescan,
@@ -180,7 +180,7 @@ fn unsent(
     Ok(reports)
 }
 
-/// Returns the report of a row that must not be sent: it is invalid, or another row has its reference.
+/// Returns the report of a row that must not be sent, because it is invalid or another row has its reference.
 fn rejection(row: &Row, rows: &RowReader<'_>, prescan: &Prescan) -> Option<RowReport> {
     let about = |text: Text, number: u64| text.with(&[("row", &number.to_string())]);
     let duplicate = prescan.duplicate(row);
@@ -215,7 +215,7 @@ fn temp_file_failure(why: &io::Error) -> Failure {
     Failure::for_unwritable_file(&std::env::temp_dir().to_string_lossy(), why)
 }
 
-/// The reason why no further row is sent.
+/// The reason why no more rows are sent.
 enum ImportStop {
     Interrupted,
     /// Further rows would fail for the same reason.
@@ -227,19 +227,19 @@ struct ImportRun<'a> {
     importer: &'a RowImporter<'a>,
     prescan: &'a Prescan,
     reports: ReportSpool,
-    /// The rows being sent, by position, with the report that they get if a second Ctrl-C abandons them.
+    /// The rows being sent, by position, with the reports that they get if a second Ctrl-C abandons them.
     in_flight: BTreeMap<u64, RowReport>,
     progress: Progress,
 }
 
-/// `TICKS_PER_LINE` of the progress counts on it.
+/// Interval between two updates of the progress; `TICKS_PER_LINE` depends on it.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
-/// Number of consecutive rows without an answer after which the service counts as unreachable. Fewer could be chance,
-/// and more would take long, because each row costs all attempts of a call.
+/// Number of consecutive rows without a response after which the service counts as unreachable. A lower number could be
+/// exceeded by chance; a higher one would take long, because each row uses up all attempts of a call.
 const MAX_CONSECUTIVE_FAILURES: usize = 10;
 
 impl ImportRun<'_> {
-    /// Sends all rows, several at a time; rows not sent when it stops are reported too.
+    /// Sends all rows, several at a time. Rows that were not sent when it stops are reported too.
     async fn all(
         mut self,
         mut rows: RowReader<'_>,
@@ -249,7 +249,7 @@ impl ImportRun<'_> {
         let (mut sending, mut positions, mut unreachable) =
             (FuturesUnordered::new(), 0.., Vec::new());
         let (mut stop, mut has_more) = (None, true);
-        // The first row goes alone, so that a problem of all rows is reported once.
+        // The first row is sent alone, so that a problem of all rows is reported once.
         let mut at_once = 1;
         let (mut interrupts, mut ticks) =
             (call::interrupts(), tokio::time::interval(PROGRESS_INTERVAL));
@@ -342,8 +342,8 @@ fn stop_reason(next: AfterRow, unreachable: &mut Vec<Failure>) -> Option<ImportS
     None
 }
 
-/// Returns the failure of an import in which all rows failed, and the last because the service was unreachable: a file
-/// may have fewer rows than `MAX_CONSECUTIVE_FAILURES`.
+/// Returns the failure of an import in which all rows failed, the last one because the service was unreachable. Such a
+/// file may have fewer rows than `MAX_CONSECUTIVE_FAILURES`.
 fn all_failed(counts: &RowCounts, mut unreachable: Vec<Failure>) -> Option<ImportStop> {
     let all_failed = counts.get(RowOutcome::Failed) == counts.all();
     if all_failed { unreachable.pop().map(ImportStop::Failing) } else { None }
@@ -370,7 +370,7 @@ fn failure_for(counts: &RowCounts, stop: Option<ImportStop>, done: &Message) -> 
     Some(failure.with(|details| details.may_have_executed = unknown > 0))
 }
 
-/// Counts the rows of the file; an interrupted run has reports of only some.
+/// Returns a message with the number of successful rows of the file; an interrupted run has reports of only some.
 fn done_rows(counts: &RowCounts, rows: u64) -> Message {
     let values = [("done", &*counts.good().to_string()), ("all", &*rows.to_string())];
     texts::DONE_ROWS.with(&values)
@@ -385,7 +385,7 @@ fn stopped_failure(counts: &RowCounts, why: &Failure, done: &Message) -> Failure
     };
     let again = Message::from(texts::RESUME_IMPORT);
     let hint = match &why.hint {
-        // The failure's own hint is about one request, and a run without --resume.
+        // The failure's own hint is about a single request, and about a run without --resume.
         _ if why.code == "UNEXPECTED_ANSWER" => Message::from(general::CHECK_ADDRESS).and(&again),
         _ if why.exit == Exit::NotExecuted && why.status.is_some() => again,
         _ if why.exit == Exit::NotExecuted => Message::from(texts::CHECK_NETWORK).and(&again),

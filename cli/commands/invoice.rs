@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    results::{CommandOutcome, Found, Results, SavedLabel},
+    results::{CommandOutcome, FoundItems, Results, SavedLabel},
 };
 
 pub(super) async fn get(
@@ -25,7 +25,7 @@ pub(super) async fn get(
                 Ok(SavedLabel { tracking_number, format, file, bytes })
             });
             let (found, failure) = in_directory(directory, Box::pin(saved)).await?;
-            let invoices = Found { asked: numbers.len(), found };
+            let invoices = FoundItems { asked: numbers.len(), found };
             Ok(CommandOutcome::report(invoices).failing(failure))
         }
         LabelTarget::Stdout => {

@@ -15,7 +15,7 @@ use super::{call, label_text, manifest, opener};
 use crate::{
     failure::Failure,
     requests::{self, ManifestName},
-    results::{CommandOutcome, Found, Results, SavedLabel, ShownLabel, Written},
+    results::{CommandOutcome, FoundItems, Results, SavedLabel, ShownLabel, WriteResult},
     resume::ResumeHint,
     texts,
 };
@@ -35,7 +35,7 @@ pub(crate) enum WantedLabels {
 }
 
 impl WantedLabels {
-    /// Returns whether it is certain without a call that this is at most one label.
+    /// Returns `true` if this is known to be at most one label, without asking the service.
     pub(crate) fn is_one(&self) -> bool {
         matches!(self, Self::Of(numbers) if numbers.len() <= 1)
     }
@@ -50,7 +50,7 @@ impl WantedLabels {
             Self::OfManifest(name) => {
                 let manifest = manifest::find(client, name).await?;
                 let numbers = manifest.tracking_numbers.iter();
-                numbers.map(|number| requests::number(number.as_str())).collect()
+                numbers.map(|number| requests::parse_number(number.as_str())).collect()
             }
         }
     }
@@ -70,14 +70,15 @@ pub(crate) enum LabelView {
 /// Creates the directory for saved files, unless it exists.
 pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
     fs::create_dir_all(directory).map_err(|why| {
-        // The path exists, but as a file.
+        // A file is in the place of the directory.
         let is_file = why.kind() == io::ErrorKind::AlreadyExists;
         let why = if is_file { io::ErrorKind::NotADirectory.into() } else { why };
         Failure::for_unwritable_file(&directory.to_string_lossy(), &why)
     })
 }
 
-/// Runs work that saves files in a directory. The directory is created for it, and removed again if no file was saved.
+/// Runs a future that saves files in a directory. The directory is created first, and removed again if no file was
+/// saved.
 pub(super) async fn in_directory<T>(
     directory: &Path,
     work: impl Future<Output = Result<T, Failure>>,
@@ -87,7 +88,7 @@ pub(super) async fn in_directory<T>(
     make_directory(directory)?;
     let done = work.await;
     for path in new {
-        // A directory with a file in it stays.
+        // Removing fails if the directory has a file, so it stays.
         let _ = fs::remove_dir(path);
     }
     done
@@ -106,7 +107,7 @@ pub(super) async fn get(
                 save(client, number, format, &directory.join(file_name(number, format))).await
             });
             let (found, failure) = in_directory(directory, Box::pin(saved)).await?;
-            let labels = Found { asked: numbers.len(), found };
+            let labels = FoundItems { asked: numbers.len(), found };
             Ok(CommandOutcome::report(labels).failing(failure))
         }
         LabelTarget::Stdout => {
@@ -160,7 +161,7 @@ pub(super) async fn show(
     view: LabelView,
 ) -> Result<CommandOutcome, Failure> {
     let label = call::read(client.labels().metadata(number)).await?.into_inner();
-    // The service no longer hands out a void label's file.
+    // The service does not serve the file of a void label.
     let is_void = label.status == LabelStatus::Voided;
     let download = |format| client.labels().download(number, format).bytes();
     match view {
@@ -188,7 +189,7 @@ pub(super) async fn reprint(
 ) -> Result<CommandOutcome, Failure> {
     let resume = ResumeHint::WithKey(&request.idempotency_key);
     let reply = call::execute(client.labels().reprint(number, request), resume).await?;
-    let reprinted = Written::from(reply);
+    let reprinted = WriteResult::from(reply);
     let replayed = reprinted.outcome == Outcome::Replayed;
     let done = CommandOutcome::report(reprinted);
     let done = if replayed { done.note(texts::REPLAYED_LABEL) } else { done };

@@ -1,5 +1,5 @@
-//! The text of a label, read from its ZPL file: the only format that contains it as plain text. A line in a script that
-//! printers have no font for is a picture there, and missing here.
+//! The text of a label, read from its ZPL file, the only format that contains it as plain text. Lines in scripts for
+//! which printers have no font are images in it, and missing here.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! `webhook listen`: a receiver on this machine. It verifies each webhook, prints it, forwards it if requested, and
-//! returns the response of the program that got it.
+//! `webhook listen`: a webhook receiver on this machine. It verifies each webhook, prints it, forwards it to another
+//! program on request, and passes on the response of that program.
 
 use std::{
     convert::Infallible,
@@ -45,7 +45,7 @@ pub(crate) struct WebhookListener {
     pub(crate) events: EventPrinter,
 }
 
-/// Maximum size of a body: more than any webhook of the service, and too little for a stranger to fill the memory.
+/// Maximum size of a body: larger than any webhook of the service, and too small for a stranger to fill the memory.
 const MAX_BODY_BYTES: usize = 1 << 20;
 /// Maximum time that the service waits for a response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
@@ -66,7 +66,7 @@ pub(super) async fn listen(config: WebhookListener) -> Result<CommandOutcome, Fa
     let state = Arc::new(ListenState { client: client()?, config, closed, lost });
     let shown = state.config.events.listening(&format!("http://{address}/"));
     let is_heard = shown.is_ok();
-    state.shown(shown);
+    state.record_write(shown);
     if is_heard {
         serve(listener, &state).await;
     }
@@ -80,7 +80,7 @@ fn client() -> Result<reqwest::Client, Failure> {
             .redirect(reqwest::redirect::Policy::none())
             .timeout(REQUEST_TIMEOUT)
     };
-    // Without root certificates the client cannot be built, even if it only forwards over http.
+    // Without root certificates the client cannot be built, even if it forwards only over http.
     let client = builder().build().or_else(|_| builder().tls_certs_only([]).build());
     client.map_err(|why| Failure::for_failed_start(&why))
 }
@@ -91,7 +91,7 @@ struct ListenState {
     client: reqwest::Client,
     /// Notified when standard output can no longer be written to.
     closed: Notify,
-    /// The reason why an event could not be written, other than a closed pipe.
+    /// The reason why an event could not be written, unless it was a closed pipe.
     lost: OnceLock<String>,
 }
 
@@ -101,8 +101,8 @@ async fn serve(listener: TcpListener, state: &Arc<ListenState>) {
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => take(stream, state, &graceful),
-                // The process may be out of file descriptors. Wait instead of failing in a busy loop.
+                Ok((stream, _)) => serve_connection(stream, state, &graceful),
+                // The process may be out of file descriptors; waiting avoids a busy loop.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
             () = state.closed.notified() => break,
@@ -110,15 +110,15 @@ async fn serve(listener: TcpListener, state: &Arc<ListenState>) {
         }
     }
     drop(listener);
-    // Connections that are still open then are closed.
+    // After that, connections that are still open are closed.
     let _ = tokio::time::timeout(SHUTDOWN_GRACE, graceful.shutdown()).await;
 }
 
-fn take(stream: TcpStream, state: &Arc<ListenState>, graceful: &GracefulShutdown) {
+fn serve_connection(stream: TcpStream, state: &Arc<ListenState>, graceful: &GracefulShutdown) {
     let state = Arc::clone(state);
     let service = service_fn(move |request: Request<Incoming>| {
         let state = Arc::clone(&state);
-        async move { Ok::<_, Infallible>(answer(state.message(request).await)) }
+        async move { Ok::<_, Infallible>(empty_response(state.handle_request(request).await)) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -131,20 +131,20 @@ fn take(stream: TcpStream, state: &Arc<ListenState>, graceful: &GracefulShutdown
     });
 }
 
-fn answer(status: u16) -> Response<Full<Bytes>> {
+fn empty_response(status: u16) -> Response<Full<Bytes>> {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
     answer
 }
 
 impl ListenState {
-    /// Handles a request. From the returned status the sender decides whether to send it again.
-    async fn message(&self, request: Request<Incoming>) -> u16 {
+    /// Handles a request. The sender decides by the returned status whether to send it again.
+    async fn handle_request(&self, request: Request<Incoming>) -> u16 {
         if request.method() != Method::POST {
             return ErrorCode::MethodNotAllowed.status();
         }
         let (head, body) = request.into_parts();
-        let body = match timeout(REQUEST_TIMEOUT, read(body)).await {
+        let body = match timeout(REQUEST_TIMEOUT, read_body(body)).await {
             Ok(Some(body)) => body,
             Ok(None) => return ErrorCode::PayloadTooLarge.status(),
             Err(_) => return ErrorCode::RequestTimeout.status(),
@@ -157,7 +157,7 @@ impl ListenState {
         {
             Ok((id, event)) => self.accept(id, event, (&head, body)).await,
             Err(why) => {
-                self.shown(self.config.events.rejected(why, clock::now()));
+                self.record_write(self.config.events.rejected(why, clock::now()));
                 rejection_status(why)
             }
         }
@@ -175,7 +175,7 @@ impl ListenState {
             Some(Ok(status)) => *status,
             Some(Err(_)) => ErrorCode::ServiceUnavailable.status(),
         };
-        self.shown(self.config.events.accepted(&ReceivedEvent {
+        self.record_write(self.config.events.accepted(&ReceivedEvent {
             id,
             event,
             body: document,
@@ -198,8 +198,8 @@ impl ListenState {
         })
     }
 
-    fn shown(&self, shown: std::io::Result<()>) {
-        let Err(fault) = shown else { return };
+    fn record_write(&self, result: std::io::Result<()>) {
+        let Err(fault) = result else { return };
         if !output::is_closed_pipe(&fault) {
             self.lost.get_or_init(|| fault.to_string());
         }
@@ -207,9 +207,9 @@ impl ListenState {
     }
 }
 
-/// Reads the whole body; returns `None` if it is too large or incomplete. Frames are copied, because each of them keeps
-/// the connection's whole read buffer in memory.
-async fn read(mut body: Incoming) -> Option<Bytes> {
+/// Reads the whole body; returns `None` if it is too large or incomplete. Frames are copied, because each keeps a whole
+/// read buffer of the connection alive.
+async fn read_body(mut body: Incoming) -> Option<Bytes> {
     let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.ok()?.into_data() else { continue };

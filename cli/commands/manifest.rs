@@ -9,7 +9,7 @@ use super::{MAX_PAGE_SIZE, call};
 use crate::{
     failure::{Exit, Failure},
     requests::ManifestName,
-    results::{CommandOutcome, Written},
+    results::{CommandOutcome, WriteResult},
     resume::ResumeHint,
     texts,
 };
@@ -19,7 +19,7 @@ pub(super) async fn submit(
     request: &ManifestRequest,
 ) -> Result<CommandOutcome, Failure> {
     let reply = call::execute(client.manifests().submit(request), ResumeHint::SameManifest).await?;
-    let submitted = Written::from(reply);
+    let submitted = WriteResult::from(reply);
     let replayed = submitted.outcome == Outcome::Replayed;
     let done = CommandOutcome::report(submitted);
     Ok(if replayed { done.note(texts::REPLAYED_MANIFEST) } else { done })
@@ -38,7 +38,7 @@ pub(super) async fn find(client: &Client, name: &ManifestName) -> Result<Manifes
     Ok(call::read(client.manifests().get(&id)).await?.into_inner())
 }
 
-/// Returns the ID of the manifest with an air waybill, which the service returns with each of its parcels.
+/// Returns the ID of the manifest with an air waybill, which the service reports with each parcel in it.
 async fn find_id(client: &Client, awb: &Awb) -> Result<ManifestId, Failure> {
     let search = client.parcels().list().search(format!("\"{awb}\"")).limit(MAX_PAGE_SIZE);
     let page = call::read(search).await?.into_inner();

@@ -7,15 +7,14 @@ use parcelo::{Client, LabelFormat, TrackingNumber};
 use super::{call, label, label::WantedLabels};
 use crate::{
     failure::Failure,
-    results::{CommandOutcome, Found, Results, SavedLabels},
+    results::{CommandOutcome, FoundItems, Results, SavedLabels},
     texts,
 };
 
-/// Maximum number of labels in a request, and so in a PDF: joining PDFs would need a library that this program does
-/// without.
+/// Maximum number of labels in a request, and so in a PDF, because joining PDFs would need another library.
 const MAX_MERGED: usize = 100;
 
-/// The file of all labels; without a path, standard output.
+/// The file for all labels; standard output if `path` is `None`.
 #[derive(Debug)]
 pub(crate) struct MergedFile {
     pub(crate) path: Option<PathBuf>,
@@ -46,12 +45,12 @@ pub(super) async fn get(
         return Err(failure);
     }
     let asked = numbers.len().div_ceil(MAX_MERGED);
-    let done = CommandOutcome::report(Found { asked, found }).failing(failure);
+    let done = CommandOutcome::report(FoundItems { asked, found }).failing(failure);
     Ok(if asked > 1 { done.note(texts::SEVERAL_FILES) } else { done })
 }
 
-/// Saves labels as one file, or as numbered files if there are too many. The failure is that of the first file that
-/// could not be saved.
+/// Saves labels as one file, or as numbered files if there are too many for one. If a file cannot be saved, the failure
+/// is that of the first such file.
 pub(super) async fn save(
     client: &Client,
     numbers: &[TrackingNumber],

@@ -1,4 +1,4 @@
-//! Running a job: each command has a module, except `health`, which is one call.
+//! Runs a job: each command has a module, except `health`, which is a single call.
 
 mod api;
 mod call;
@@ -53,10 +53,10 @@ use crate::{
     results::{CommandOutcome, UnsentRequests},
 };
 
-/// The largest page that the service returns; with it a list needs the fewest requests.
+/// The largest page of a list; with it, a list needs the fewest requests.
 pub(crate) const MAX_PAGE_SIZE: u32 = 100;
 
-/// A command with values that are all valid.
+/// A command whose values are all valid.
 #[derive(Debug)]
 pub(crate) enum Job {
     Create(Client, OrderInput, Option<LabelFile>),
@@ -142,12 +142,12 @@ pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
         Job::Config(action) => config::run(*action),
         Job::Doctor(preflight) => block_on(doctor::examine(*preflight)),
         Job::Completions(shell, language) => Ok(shell::completions(shell, language)),
-        Job::Man(command, language) => shell::page(&command, language),
-        Job::ManPages(folder, language) => shell::pages(&folder, language),
+        Job::Man(command, language) => shell::print_page(&command, language),
+        Job::ManPages(folder, language) => shell::write_pages(&folder, language),
         Job::DryRun(job, dry_run) => {
             let done = run(*job);
-            // Every recorded request got "not found" as answer, so a failure after one says nothing. A failure without
-            // a request is the command's, such as an invalid order.
+            // The recorded requests were answered "not found", so a failure after one of them means nothing. A failure
+            // before any request comes from the command itself, for instance because an order is invalid.
             let requests = dry_run.requests();
             if requests.is_empty() {
                 return done;

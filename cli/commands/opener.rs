@@ -1,4 +1,4 @@
-//! Opening a file in the user's program for it.
+//! Opens a file with the program that the user has chosen for it.
 
 use std::{
     fs, io,
@@ -18,8 +18,7 @@ const OPENER: &str = "explorer";
 #[cfg(not(any(target_os = "macos", windows)))]
 const OPENER: &str = "xdg-open";
 
-/// Writes the content to a new file and opens it. The file stays: the program may read it at any time after this
-/// returns.
+/// Writes the content to a new file and opens it. The file is kept, because the program may read it at any time.
 pub(super) fn open(name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
     let file = write_private(name, content).map_err(|why| {
         Failure::for_unwritable_file(&std::env::temp_dir().to_string_lossy(), &why)
@@ -27,19 +26,19 @@ pub(super) fn open(name: &str, content: &[u8]) -> Result<PathBuf, Failure> {
     let mut opener = Command::new(OPENER);
     let opener = opener.arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match opener.status() {
-        // Windows' opener returns 1 even if it opened the file.
+        // The opener of Windows returns 1 even after success.
         Ok(status) if status.success() || cfg!(windows) => Ok(file),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Err(failure(texts::NO_OPENER)),
         Ok(_) | Err(_) => Err(failure(texts::NOT_OPENED)),
     }
 }
 
-/// Writes a file in a directory that only the user can read: a label shows a name and an address.
+/// Writes a file that only the user can read, since a label contains a name and an address.
 fn write_private(name: &str, content: &[u8]) -> io::Result<PathBuf> {
     let directory = tempfile::Builder::new().prefix("parcelo-").tempdir()?;
     let file = directory.path().join(name);
     fs::write(&file, content)?;
-    // From here on the directory is kept.
+    // From here on the directory is not deleted.
     let _ = directory.keep();
     Ok(file)
 }

@@ -16,7 +16,7 @@ use crate::{
     texts::{self, Message},
 };
 
-/// Maximum number of parcels among which one is searched for.
+/// Maximum number of matches among which one parcel is chosen.
 const MAX_MATCHES: u32 = 100;
 
 /// The filter of a list.
@@ -28,7 +28,7 @@ pub(crate) struct ParcelFilter {
     pub(crate) reference: Option<String>,
 }
 
-/// The pages of a list; without a limit the service's default applies.
+/// The pages of a list. Without a limit, the service's default page size applies.
 #[derive(Debug)]
 pub(crate) enum PageSelection {
     One { page: u32, limit: Option<u32> },
@@ -47,9 +47,9 @@ pub(super) async fn list(
                 Some(limit) => request.limit(limit),
                 None => request,
             };
-            Ok(one_of_many(call::read(request).await?.into_inner()))
+            Ok(page_outcome(call::read(request).await?.into_inner()))
         }
-        PageSelection::All { limit } => all(client, filter, limit).await,
+        PageSelection::All { limit } => list_all(client, filter, limit).await,
     }
 }
 
@@ -61,18 +61,18 @@ fn apply_filter(client: &Client, filter: &ParcelFilter) -> ListParcels {
     filter.reference.iter().fold(list, ListParcels::reference)
 }
 
-fn one_of_many(Page { parcels, meta, .. }: Page) -> CommandOutcome {
-    let notes = [note(&parcels, &meta), partial(meta.is_partial)];
+fn page_outcome(Page { parcels, meta, .. }: Page) -> CommandOutcome {
+    let notes = [page_note(&parcels, &meta), partial_search_warning(meta.is_partial)];
     let done = list_outcome(Listing { parcels, meta: Some(meta) });
     notes.into_iter().flatten().fold(done, CommandOutcome::note)
 }
 
 /// Returns the warning that a search may not have found everything.
-fn partial(is_partial: bool) -> Option<Message> {
+fn partial_search_warning(is_partial: bool) -> Option<Message> {
     is_partial.then(|| texts::PARTIAL_SEARCH.into())
 }
 
-/// Returns the outcome of a list; rows that cannot be read make it a partial failure.
+/// Returns the outcome of a list, which is a partial failure if some rows cannot be read.
 fn list_outcome(listing: Listing) -> CommandOutcome {
     let (all, rows) = (listing.parcels.len(), listing.parcels.iter());
     let unreadable = rows.filter_map(|row| row.as_ref().err());
@@ -82,8 +82,8 @@ fn list_outcome(listing: Listing) -> CommandOutcome {
     CommandOutcome::report(listing).failing(failure)
 }
 
-/// Returns a note about the page's part of the list.
-fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message> {
+/// Returns a note about the page's position in the list.
+fn page_note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message> {
     if meta.total == 0 {
         return Some(texts::NO_PARCELS.into());
     }
@@ -93,9 +93,9 @@ fn note(parcels: &[Row<ParcelSummary>], meta: &PageMeta) -> Option<Message> {
     (meta.total > parcels.len() as u64).then(|| texts::PAGE_OF.with(&places))
 }
 
-/// Fetches all pages, one after the other. A new order moves the others down the list meanwhile, so that a parcel may
-/// be on two pages. It is listed once.
-async fn all(
+/// Fetches all pages, one after the other. New orders move the others down in the meantime, so that a parcel may be on
+/// two pages; it is listed once.
+async fn list_all(
     client: &Client,
     filter: &ParcelFilter,
     limit: u32,
@@ -114,19 +114,20 @@ async fn all(
             break;
         }
     }
-    let notes = [parcels.is_empty().then(|| texts::NO_PARCELS.into()), partial(is_partial)];
+    let notes =
+        [parcels.is_empty().then(|| texts::NO_PARCELS.into()), partial_search_warning(is_partial)];
     let done = list_outcome(Listing { parcels, meta: None });
     Ok(notes.into_iter().flatten().fold(done, CommandOutcome::note))
 }
 
-/// Shows the parcel that has a text as its number, reference or name, otherwise the only one that the text finds.
+/// Shows the parcel whose number, reference or name is the given text; otherwise the only parcel that the search finds.
 pub(super) async fn show(client: &Client, wanted: &str) -> Result<CommandOutcome, Failure> {
     let quoted = match ListQuery::quoted(wanted) {
         Some(_) => wanted.to_owned(),
         None => format!("\"{}\"", wanted.trim()),
     };
-    let Page { mut parcels, mut meta, .. } = found(client, &quoted).await?;
-    // A tracking number belongs to one parcel, even if a reference or a name has the same text.
+    let Page { mut parcels, mut meta, .. } = search(client, &quoted).await?;
+    // A tracking number identifies one parcel, even if the same text is a reference or a name elsewhere.
     if let Ok(number) = TrackingNumber::parse(wanted) {
         let has_it = |parcel: &&ParcelSummary| parcel.tracking_number == number;
         if let Some(parcel) = parcels.iter().flatten().find(has_it) {
@@ -134,7 +135,7 @@ pub(super) async fn show(client: &Client, wanted: &str) -> Result<CommandOutcome
         }
     }
     if parcels.is_empty() {
-        Page { parcels, meta, .. } = found(client, wanted).await?;
+        Page { parcels, meta, .. } = search(client, wanted).await?;
     }
     match &*parcels {
         [] if !meta.is_partial => {
@@ -152,11 +153,11 @@ async fn show_outcome(client: &Client, parcel: &ParcelSummary) -> Result<Command
     Ok(CommandOutcome::report(ShownParcel { parcel: parcel.clone(), tracking }))
 }
 
-async fn found(client: &Client, text: &str) -> Result<Page, Failure> {
+async fn search(client: &Client, text: &str) -> Result<Page, Failure> {
     Ok(call::read(client.parcels().list().search(text).limit(MAX_MATCHES)).await?.into_inner())
 }
 
-/// Returns the candidates, or the newest of them.
+/// Returns the matching parcels as the outcome, at most the newest ones.
 fn several_matches(parcels: Vec<Row<ParcelSummary>>, meta: PageMeta) -> CommandOutcome {
     let (text, hint) = match meta {
         PageMeta { is_partial: true, total: 0, .. } => {

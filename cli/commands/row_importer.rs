@@ -1,4 +1,4 @@
-//! Importing one row: its order, its label, and the journal entries before and after each step.
+//! Imports a row: its order, its label, and the journal entries before and after each step.
 
 use std::{fs, path::PathBuf};
 
@@ -14,7 +14,7 @@ use crate::{
     clock,
     failure::Failure,
     import::{
-        ImportPlan, Journal, JournalEntry, Prescan, Recorded, RecordedOrders, ResumeMode, Row,
+        ImportPlan, Journal, JournalEntry, Prescan, RecordedOrder, RecordedOrders, ResumeMode, Row,
         RowFault, RowOutcome, RowReport,
     },
     texts::{Message, import as texts},
@@ -28,13 +28,13 @@ pub(super) struct RowImporter<'a> {
     recorded: RecordedOrders,
 }
 
-/// The effect of a row on the rows after it.
+/// The consequence of a row for the rows after it.
 pub(super) enum AfterRow {
     Succeeded,
     /// It failed for a reason that concerns only this row.
     RowFailed,
-    /// The service did not answer, failed, or limited the rate. Other rows are sent, unless too many in
-    /// succession end like this.
+    /// The service did not respond, failed, or limited the rate. Other rows are sent, unless too many in succession end
+    /// like this.
     Transient(Failure),
     /// Every other row would fail for the same reason.
     Stop(Failure),
@@ -62,32 +62,33 @@ impl<'a> RowImporter<'a> {
         importer
     }
 
-    /// Returns notes about the journal of an earlier run.
+    /// Returns notes about an earlier run's journal.
     pub(super) fn notes(&self, prescan: &Prescan) -> Vec<Message> {
         if self.plan.resume == ResumeMode::Fresh {
             return Vec::new();
         }
-        let done = self.recorded.values().filter(|order| matches!(order, Recorded::Created { .. }));
+        let done =
+            self.recorded.values().filter(|order| matches!(order, RecordedOrder::Created { .. }));
         let gone = self.recorded.keys().filter(|key| !prescan.contains_key(key)).count();
         let done = texts::RESUMED.with(&[("done", &done.count().to_string())]);
         let gone = (gone > 0).then(|| texts::ROWS_GONE.with(&[("n", &gone.to_string())]));
         [done].into_iter().chain(gone).collect()
     }
 
-    /// Removes the temporary files of label downloads during which an earlier run was killed.
+    /// Removes the temporary files of label downloads that were in progress when an earlier run was killed.
     fn remove_partial_labels(&self) {
         let numbers: std::collections::HashSet<_> = self
             .recorded
             .values()
             .filter_map(|order| match order {
-                Recorded::Created { tracking_number, .. } => Some(tracking_number.as_str()),
-                Recorded::Sent { .. } | Recorded::NotCreated => None,
+                RecordedOrder::Created { tracking_number, .. } => Some(tracking_number.as_str()),
+                RecordedOrder::Sent { .. } | RecordedOrder::NotCreated => None,
             })
             .collect();
         if numbers.is_empty() {
             return;
         }
-        // Failures are ignored, because a temporary file that stays does no harm.
+        // Failures are ignored, because a leftover temporary file does no harm.
         for entry in fs::read_dir(&self.plan.labels).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             // The SDK's `TempFile::path_beside` gives them these names.
@@ -124,10 +125,10 @@ impl<'a> RowImporter<'a> {
         }
     }
 
-    /// Returns the row's order: from the journal, otherwise created.
+    /// Returns the row's order: the one in the journal, or a new one.
     async fn find_or_create_order(&self, row: &Row) -> Result<ImportedOrder, Box<RowResult>> {
         let before = match self.recorded.get(row.key.as_str()) {
-            Some(Recorded::Created { tracking_number, digest }) if *digest == row.digest => {
+            Some(RecordedOrder::Created { tracking_number, digest }) if *digest == row.digest => {
                 let number = tracking_number.clone();
                 return Ok(ImportedOrder {
                     number,
@@ -135,18 +136,18 @@ impl<'a> RowImporter<'a> {
                     warnings: Vec::new(),
                 });
             }
-            Some(Recorded::Created { tracking_number, .. }) => {
+            Some(RecordedOrder::Created { tracking_number, .. }) => {
                 let message = texts::ROW_CHANGED.with(&[("number", tracking_number.as_str())]);
                 let report =
                     RowReport::new(row, RowOutcome::Invalid).with_message("ROW_CHANGED", message);
                 return Err(Box::new((report, AfterRow::RowFailed)));
             }
-            Some(Recorded::Sent { key, .. }) => Some(key.state()),
-            Some(Recorded::NotCreated) | None => None,
+            Some(RecordedOrder::Sent { key, .. }) => Some(key.state()),
+            Some(RecordedOrder::NotCreated) | None => None,
         };
         match self.create(row, before.as_ref()).await? {
             Some(imported) => Ok(imported),
-            // The key has expired and the service has no order with this reference: send it as new.
+            // The key has expired, and the service has no order with this reference, so it is sent as new.
             None => match self.create(row, None).await? {
                 Some(imported) => Ok(imported),
                 None => Err(Box::new(unknown_outcome(row))),
@@ -154,9 +155,9 @@ impl<'a> RowImporter<'a> {
         }
     }
 
-    /// Sends the order; `before` is the key's history if an earlier run sent it without getting an answer.
+    /// Sends the order. `before` is the state of the key if an earlier run sent it without getting a response.
     ///
-    /// Returns `None` if the key has expired since and the order does not exist.
+    /// Returns `None` if the key has expired since then and the order does not exist.
     async fn create(
         &self,
         row: &Row,
@@ -248,7 +249,7 @@ impl<'a> RowImporter<'a> {
         Box::new((report, after_failure(kind, why)))
     }
 
-    /// Looks for an order that was sent so long ago that its key has expired.
+    /// Searches for an order that was sent so long ago that its key has expired.
     async fn find_by_reference(
         &self,
         row: &Row,
@@ -267,7 +268,7 @@ impl<'a> RowImporter<'a> {
             self.record_not_created(row).await?;
             return Ok(None);
         }
-        // An unreadable parcel may be the one that is searched for, so it counts.
+        // An unreadable parcel counts, because it may be the one that is searched for.
         let is_candidate = |row: &ParcelRow| {
             row.as_ref().map_or(true, |parcel| parcel.created_at >= first_sent_at - MAX_CLOCK_SKEW)
         };
@@ -286,7 +287,7 @@ impl<'a> RowImporter<'a> {
         }
     }
 
-    /// Waits until the entry is on disk: only then may the next step be taken.
+    /// Writes the entry to the journal, and returns once it is on disk: the next step must not be taken before.
     async fn record(&self, row: &Row, entry: &JournalEntry) -> Result<(), Box<RowResult>> {
         self.journal.write(entry).await.map_err(|why| {
             let failure =
@@ -313,8 +314,8 @@ impl<'a> RowImporter<'a> {
     }
 }
 
-/// Returns the key with its history, by which the client refuses an expired key. The key is parsed again, because
-/// clones share their history and a row that is sent as new must not have the old one.
+/// Returns the row's key with its history, by which the client refuses an expired key. The key is parsed again, because
+/// clones share their history, and a row that is sent as new must not have the old one.
 fn key(row: &Row, before: Option<&KeyState>) -> IdempotencyKey {
     let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
     fresh.with_state(before.unwrap_or(&KeyState::default()))
@@ -343,7 +344,7 @@ fn created_entry(row: &Row, number: &TrackingNumber) -> JournalEntry {
 }
 
 /// Maximum difference between the service's clock, which dates the parcel, and this machine's, which dates the journal:
-/// an order that looks slightly older than its row can still belong to it.
+/// a parcel that seems slightly older than its row can still belong to it.
 const MAX_CLOCK_SKEW: TimeDelta = TimeDelta::hours(1);
 
 fn merge_warnings(mut warnings: Vec<Warning>, more: Vec<Warning>) -> Vec<Warning> {
@@ -363,10 +364,10 @@ fn with_failure(report: RowReport, why: &Failure) -> RowReport {
     faults.fold(report, RowReport::with_fault)
 }
 
-/// Returns the effect of a failed call on other rows.
+/// Returns the consequence of a failed call for other rows.
 fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
     match kind {
-        // An unknown endpoint means that the answer does not come from the service's API.
+        // An unknown endpoint means that the response does not come from the service's API.
         ErrorKind::NotFound if why.code == ErrorCode::NotFound.code() => AfterRow::Stop(why),
         ErrorKind::Validation
         | ErrorKind::NotFound
@@ -380,7 +381,7 @@ fn after_failure(kind: ErrorKind, why: Failure) -> AfterRow {
         | ErrorKind::Config
         | ErrorKind::File
         | ErrorKind::Unexpected => AfterRow::Stop(why),
-        // Network, Timeout, RateLimited, Server, Decode; the SDK may add kinds.
+        // Network, Timeout, RateLimited, Server, Decode, and kinds that a later SDK adds.
         _ => AfterRow::Transient(why),
     }
 }

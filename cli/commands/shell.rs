@@ -1,4 +1,4 @@
-//! `completions` and `man`: generated from the same definition as the parser and the help.
+//! `completions` and `man`: generated from the definition that the parser and the help use.
 
 use std::{fs, io, path::Path};
 
@@ -35,10 +35,10 @@ pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
     CommandOutcome::with(Results::Raw(script.into_bytes()))
 }
 
-/// Prints the names of the profiles. They need no quotes in a shell.
+/// A shell command that prints the names of the profiles, which need no quotes.
 const LIST_PROFILES: &str = "parcelo config list -o csv 2>/dev/null | tail -n +2 | cut -d, -f1";
 
-/// Replaces the profiles in a completion script: the generator knows only fixed values, and profiles are the user's.
+/// Makes a completion script list the profiles when it runs: the generator knows only fixed values.
 fn with_profiles(script: String, shell: Shell) -> String {
     match shell {
         Shell::Bash => {
@@ -77,8 +77,8 @@ fn command(language: Language) -> Command {
     help::localize(Args::command(), language)
 }
 
-/// Writes the page of one command.
-pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome, Failure> {
+/// Prints the manual page of one command.
+pub(super) fn print_page(path: &[String], language: Language) -> Result<CommandOutcome, Failure> {
     let name = [&[NAME.to_owned()], path].concat().join("-");
     let found = commands(language).into_iter().find(|(known, _)| *known == name);
     let (name, command) = found.ok_or_else(|| {
@@ -88,8 +88,8 @@ pub(super) fn page(path: &[String], language: Language) -> Result<CommandOutcome
     Ok(CommandOutcome::with(Results::Raw(render_page(&name, command, language)?)))
 }
 
-/// Writes every command's page to a file.
-pub(super) fn pages(folder: &Path, language: Language) -> Result<CommandOutcome, Failure> {
+/// Writes each command's manual page to a file.
+pub(super) fn write_pages(folder: &Path, language: Language) -> Result<CommandOutcome, Failure> {
     let unwritable =
         |why: std::io::Error| Failure::for_unwritable_file(&folder.to_string_lossy(), &why);
     label::make_directory(folder)?;
@@ -105,7 +105,7 @@ pub(super) fn pages(folder: &Path, language: Language) -> Result<CommandOutcome,
 /// Returns the command and all its subcommands, each with the name of its page.
 fn commands(language: Language) -> Vec<(String, Command)> {
     let mut whole = command(language);
-    // Building it adds the global options to each command.
+    // Building the command adds the global options to each subcommand.
     whole.build();
     let mut all = Vec::new();
     flatten(&whole, NAME, &mut all);
@@ -126,19 +126,21 @@ fn render_page(name: &str, command: Command, language: Language) -> Result<Vec<u
     let page = Man::new(command).title(name.to_uppercase()).source(source);
     let mut text = Vec::new();
     page.render_title(&mut text)
-        .and_then(|()| section(texts::MAN_NAME, language, &format!("{name} - {about}"), &mut text))
+        .and_then(|()| {
+            write_section(texts::MAN_NAME, language, &format!("{name} - {about}"), &mut text)
+        })
         .and_then(|()| page.render_synopsis_section(&mut text))
         .and_then(|()| page.render_options_section(&mut text))
         .and_then(
             |()| if has_commands { page.render_subcommands_section(&mut text) } else { Ok(()) },
         )
         .and_then(|()| match help::examples(&name.replace('-', " "), language) {
-            Some(lines) => section(texts::EXAMPLES, language, lines, &mut text),
+            Some(lines) => write_section(texts::EXAMPLES, language, lines, &mut text),
             None => Ok(()),
         })
-        .and_then(|()| exits(language, &mut text))
+        .and_then(|()| write_exit_codes(language, &mut text))
         .and_then(|()| {
-            section(
+            write_section(
                 texts::MAN_ENVIRONMENT,
                 language,
                 texts::MAN_VARIABLES.pick(language),
@@ -146,13 +148,13 @@ fn render_page(name: &str, command: Command, language: Language) -> Result<Vec<u
             )
         })
         .and_then(|()| {
-            section(texts::MAN_FILES, language, texts::MAN_CONFIG.pick(language), &mut text)
+            write_section(texts::MAN_FILES, language, texts::MAN_CONFIG.pick(language), &mut text)
         })
         .map_err(|why| Failure::for_lost_output(&why))?;
     Ok(capitalize_headings(&String::from_utf8_lossy(&text), language).into_bytes())
 }
 
-/// Puts headings in capitals, as in manuals; the generator has one of them in English only.
+/// Capitalizes the headings, as is usual in manuals. One of them exists only in English in the generator.
 fn capitalize_headings(page: &str, language: Language) -> String {
     let line = |line: &str| match line.strip_prefix(".SH ") {
         Some("SYNOPSIS") => format!(".SH {}\n", texts::MAN_SYNOPSIS.pick(language)),
@@ -162,7 +164,12 @@ fn capitalize_headings(page: &str, language: Language) -> String {
     page.lines().map(line).collect()
 }
 
-fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_section(
+    heading: Text,
+    language: Language,
+    content: &str,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
     let mut roff = Roff::new();
     roff.control("SH", [heading.pick(language)]);
     for line in content.lines() {
@@ -172,8 +179,8 @@ fn section(heading: Text, language: Language, content: &str, out: &mut Vec<u8>) 
     roff.to_writer(out)
 }
 
-/// Writes the exit codes, from the help's text.
-fn exits(language: Language, out: &mut Vec<u8>) -> io::Result<()> {
+/// Writes the section about exit codes, with the help's text.
+fn write_exit_codes(language: Language, out: &mut Vec<u8>) -> io::Result<()> {
     let mut roff = Roff::new();
     roff.control("SH", [texts::MAN_EXITS.pick(language)]);
     for line in EXIT_CODES.pick(language).lines().skip(1) {

@@ -12,11 +12,11 @@ use crate::{
     texts::{self, Message},
 };
 
-/// A receiver in one country.
+/// A sample receiver in one country.
 struct Sample {
     country: &'static str,
     name: &'static str,
-    /// The number without the calling code.
+    /// The telephone number without the calling code.
     phone: &'static str,
     national_id: Option<(&'static str, IdType)>,
     line1: &'static str,
@@ -41,8 +41,8 @@ const SAMPLES: &[Sample] = &[
     Sample { country: "BR", name: "Marina Souza", phone: "11912345678", national_id: None, line1: "Av. Paulista 1578", city: "São Paulo", province: Some("SP"), zip_code: Some("01310-200") },
 ];
 
-/// A receiver for countries without a specific sample.
-const ELSEWHERE: Sample = Sample {
+/// The receiver for countries without a sample of their own.
+const DEFAULT_SAMPLE: Sample = Sample {
     country: "",
     name: "Alex Moreno",
     phone: "2025550123",
@@ -53,8 +53,8 @@ const ELSEWHERE: Sample = Sample {
     zip_code: None,
 };
 
-/// Towns in countries that have no sample but require a postal code: country, town, state or province if that is
-/// required too, and postal code.
+/// Towns in countries that have no sample but require a postal code: country, town, state or province if required,
+/// postal code.
 #[rustfmt::skip]
 const TOWNS: &[[&str; 4]] = &[
     ["AS", "Pago Pago", "", "96799"],
@@ -129,7 +129,7 @@ pub(super) fn show(country: CountryCode) -> CommandOutcome {
         .note(texts::SAMPLE_FIELDS)
 }
 
-/// Writes a CSV file for `order import`: every column, and one order.
+/// Returns a CSV file for `order import` with every column and one order.
 pub(super) fn csv() -> Result<CommandOutcome, Failure> {
     let lost = |why: csv::Error| Failure::for_lost_output(&why);
     let columns = import::sample();
@@ -162,7 +162,7 @@ fn sender() -> Sender {
 
 fn receiver(country: CountryCode) -> Receiver {
     let sample = SAMPLES.iter().find(|sample| sample.country == country.as_str());
-    let sample = sample.unwrap_or(&ELSEWHERE);
+    let sample = sample.unwrap_or(&DEFAULT_SAMPLE);
     let mut address = ReceiverAddress::new(sample.line1, sample.city, country);
     address.province = sample.province.map(str::to_owned);
     address.zip_code = sample.zip_code.map(str::to_owned);
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_country_s_sample_is_valid_without_a_warning() {
+    fn every_country_has_a_valid_sample_without_warnings() {
         for country in CountryCode::all() {
             let order = order(country, IdempotencyKey::derive("sample", country.as_str()));
             let body = parse_body(&serde_json::to_vec(&order).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! `track`: the status of parcels; one number is one call, several are a batch.
+//! `track`: the status of parcels. One number is a single call, several are a batch.
 
 use parcelo::{
     Client, TrackingNumber,
@@ -8,7 +8,7 @@ use parcelo::{
 use super::call;
 use crate::{
     failure::{Exit, Failure},
-    results::{CommandOutcome, Found},
+    results::{CommandOutcome, FoundItems},
 };
 
 pub(super) async fn track(
@@ -25,11 +25,11 @@ pub(super) async fn records(
     client: &Client,
     numbers: &[TrackingNumber],
     history: bool,
-) -> Result<(Found<TrackingRecord>, Option<Failure>), Failure> {
+) -> Result<(FoundItems<TrackingRecord>, Option<Failure>), Failure> {
     if let [number] = numbers {
         let request = client.tracking().get(number).history(history);
         let record = call::read(request).await?.into_inner();
-        return Ok((Found { asked: 1, found: vec![record] }, None));
+        return Ok((FoundItems { asked: 1, found: vec![record] }, None));
     }
     let results = call::read(client.tracking().batch(numbers).history(history)).await?;
     let (mut found, mut failed) = (Vec::new(), Vec::new());
@@ -47,5 +47,5 @@ pub(super) async fn records(
     }
     let asked = numbers.len();
     let failure = (!failed.is_empty()).then(|| Failure::for_items(found.len(), asked, failed));
-    Ok((Found { asked, found }, failure))
+    Ok((FoundItems { asked, found }, failure))
 }

@@ -16,7 +16,7 @@ pub(super) fn validate(orders: &OrderInput) -> Result<CommandOutcome, Failure> {
         verdicts.extend(orders.map(|(index, order)| verdict(&file, index, order)));
     }
     let bad = verdicts.iter().filter(|verdict| !verdict.valid).count();
-    let failure = (bad > 0).then(|| Failure::bad_orders(bad, verdicts.len()));
+    let failure = (bad > 0).then(|| Failure::for_invalid_orders(bad, verdicts.len()));
     Ok(CommandOutcome::report(Verdicts(verdicts)).failing(failure))
 }
 

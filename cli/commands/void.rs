@@ -6,7 +6,7 @@ use super::call;
 use crate::{
     api_error,
     failure::Failure,
-    results::{CommandOutcome, Written},
+    results::{CommandOutcome, WriteResult},
     resume::ResumeHint,
     texts,
 };
@@ -17,7 +17,7 @@ pub(super) async fn void(
 ) -> Result<CommandOutcome, Failure> {
     let resume = ResumeHint::WithKey(&request.idempotency_key);
     let reply = call::execute(client.orders().void(request), resume).await?;
-    let voided = Written::from(reply);
+    let voided = WriteResult::from(reply);
     let failed = api_error::unvoided_orders(&voided.value.results);
     let all = voided.value.results.len();
     let failure = (!failed.is_empty())

@@ -1,5 +1,5 @@
-//! `track --watch`: shows the parcels' statuses until each is delivered, returning or void, or its delivery
-//! has failed.
+//! `track --watch`: shows the status of parcels until each is delivered, being returned or void, or its delivery has
+//! failed.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -9,7 +9,7 @@ use super::{call, track};
 use crate::{
     failure::{Exit, Failure},
     output::{self, Screen, format::OutputOptions},
-    results::{CommandOutcome, Found},
+    results::{CommandOutcome, FoundItems},
     resume::ResumeHint,
 };
 
@@ -22,7 +22,7 @@ pub(crate) struct WatchOptions {
     pub(crate) output: OutputOptions,
 }
 
-/// Maximum number of consecutive failed rounds; the next failure ends the watch.
+/// Maximum number of consecutive rounds that may fail before the watch ends.
 const MAX_FAILED_ROUNDS: u32 = 5;
 
 pub(super) async fn watch(
@@ -34,7 +34,7 @@ pub(super) async fn watch(
     let mut failures = 0;
     loop {
         match track::records(client, &options.numbers, options.history).await {
-            Ok((Found { found: records, .. }, missing)) => {
+            Ok((FoundItems { found: records, .. }, missing)) => {
                 failures = 0;
                 let changed = seen.changes(&records);
                 match screen.show(&records, &changed) {
@@ -52,7 +52,7 @@ pub(super) async fn watch(
                     return Ok(CommandOutcome::default().failing(missing));
                 }
             }
-            Err(failure) if failures < MAX_FAILED_ROUNDS && may_pass(&failure) => {
+            Err(failure) if failures < MAX_FAILED_ROUNDS && is_transient(&failure) => {
                 failures += 1;
                 screen.show_failure(&failure);
             }
@@ -62,8 +62,8 @@ pub(super) async fn watch(
     }
 }
 
-/// Returns whether the next round may succeed.
-fn may_pass(failure: &Failure) -> bool {
+/// Returns `true` if the next round may succeed.
+fn is_transient(failure: &Failure) -> bool {
     matches!(failure.exit, Exit::NotExecuted | Exit::RateLimit)
 }
 
@@ -94,8 +94,8 @@ impl LastStatuses {
     }
 }
 
-/// Returns whether the parcel's status is final, or a person has to act first. A carrier may try again after a failed
-/// delivery, but a watch that waited for that would seldom end.
+/// Returns `true` if the parcel's status is final or requires a person to act. A carrier may try again after a failed
+/// delivery, but a watch that waited for that would rarely end.
 fn is_over(status: &ParcelStatus) -> bool {
     status.is_final() || matches!(status, ParcelStatus::DeliveryFailed)
 }

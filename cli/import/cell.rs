@@ -1,15 +1,15 @@
-//! The value of a cell in an order: a text, or a number if it is unambiguous.
+//! The value of a cell in an order: text, or a number if it is unambiguous.
 
 use parcelo::Decimal;
 use serde_json::{Map, Value};
 
 use super::columns::{CellType, Column};
 
-/// Sets the field that a column fills.
+/// Sets the field of a column to the value of a cell.
 pub(super) fn set(order: &mut Value, column: &Column, cell: &str) {
     let value = match column.kind {
         CellType::Text => Value::from(cell),
-        CellType::Number => number(cell).unwrap_or_else(|| Value::from(cell)),
+        CellType::Number => parse_number(cell).unwrap_or_else(|| Value::from(cell)),
     };
     let mut target = order;
     for name in column.path.split('.') {
@@ -21,8 +21,8 @@ pub(super) fn set(order: &mut Value, column: &Column, cell: &str) {
     *target = value;
 }
 
-/// Returns the two numbers that a cell such as `1,250` may stand for.
-pub(super) fn readings(cell: &str) -> Option<[String; 2]> {
+/// Returns the two numbers that a cell such as `1,250` may mean.
+pub(super) fn possible_numbers(cell: &str) -> Option<[String; 2]> {
     let (whole, rest) = cell.split_once(',')?;
     let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let is_either = (1..=3).contains(&whole.len()) && rest.len() == 3;
@@ -30,11 +30,11 @@ pub(super) fn readings(cell: &str) -> Option<[String; 2]> {
         .then(|| [format!("{whole}{rest}"), format!("{whole}.{rest}")])
 }
 
-/// Parses a number with a decimal point, or with a decimal comma and one or two digits after it. `1,250` is ambiguous,
+/// Parses a number with a decimal point, or with a decimal comma followed by one or two digits. `1,250` is ambiguous,
 /// so it stays text, which the rules reject.
-fn number(cell: &str) -> Option<Value> {
+fn parse_number(cell: &str) -> Option<Value> {
     let text = match cell.split_once(',') {
-        // A zero is never followed by a separator of thousands.
+        // A thousands separator never follows a single zero.
         Some((whole, rest)) if whole == "0" || (1..=2).contains(&rest.len()) => {
             format!("{whole}.{rest}")
         }
@@ -72,12 +72,12 @@ mod tests {
             ("kg", None),
         ];
         for (cell, expected) in table {
-            assert_eq!(number(cell), expected, "{cell}");
+            assert_eq!(parse_number(cell), expected, "{cell}");
         }
         for (cell, is_either) in
             [("1,250", true), ("1,250.00", false), ("1,25", false), ("1,2a0", false)]
         {
-            assert_eq!(readings(cell).is_some(), is_either, "{cell}");
+            assert_eq!(possible_numbers(cell).is_some(), is_either, "{cell}");
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Column maps in TOML: which columns of a CSV file fill which fields, if the headings are not ours. The presets for
-//! the exports of shops are such files too. `header` applies a map to a file's headings.
+//! Column maps in TOML: they say which columns of a CSV file fill which fields if the headings are not the import's
+//! own. The presets for exports of shop systems are such maps too. `header` applies a map to the headings of a file.
 
 use parcelo::model::{FaultCode, FieldFault};
 use toml_edit::{DocumentMut, Item, TableLike};
 
-use super::columns::{Heading, most_similar, nearest, normalize, parse_heading};
+use super::columns::{Heading, most_similar, nearest_column, normalize, parse_heading};
 use crate::{
     texts::{Message, import as texts},
     toml_file,
 };
 
-/// The columns for the fields of a file's orders.
+/// A mapping from columns of a file to fields of its orders.
 #[derive(Debug, Default)]
 pub(crate) struct ColumnMap {
     pub(super) columns: Vec<MappedColumn>,
-    /// The values of fields that an order does not have.
+    /// Values for fields that an order lacks.
     pub(super) defaults: Vec<(Heading, String)>,
     /// Headings of columns that are not read.
     ignored: Vec<String>,
@@ -28,17 +28,17 @@ pub(crate) struct ColumnMap {
 #[derive(Debug)]
 pub(super) struct MappedColumn {
     pub(super) heading: Heading,
-    /// Each is a heading, or a text with several: `{First name} {Last name}`.
+    /// Each source is a heading, or a text with several: `{First name} {Last name}`.
     pub(super) sources: Vec<String>,
-    /// The sources are alternatives, which the file may lack.
+    /// Set if the sources are alternatives, any of which the file may lack.
     pub(super) is_list: bool,
 }
 
-/// The meaning of a row.
+/// The object that a row of the file represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OneRowPer {
     Order,
-    /// Consecutive rows with the same reference are one order.
+    /// Consecutive rows with the same reference form one order.
     Product,
 }
 
@@ -58,7 +58,7 @@ pub(crate) enum Preset {
 }
 
 impl Preset {
-    /// Its column map.
+    /// Returns its column map, as TOML.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Shopify => include_str!("presets/shopify.toml"),
@@ -67,14 +67,14 @@ impl Preset {
     }
 }
 
-/// The computed default of `declared_value`.
+/// The default of `declared_value` that means its computation from the products.
 pub(super) const SUM_OF_PRODUCTS: &str = "sum of products";
 
 const SETTINGS: [&str; 6] =
     ["one_row_per", "other_columns", "ignore", "must_be_empty", "columns", "defaults"];
 
 impl ColumnMap {
-    /// Parses a map. The errors are all faults of the file.
+    /// Parses a map. The error contains all faults of the file.
     pub(crate) fn parse(text: &str) -> Result<Self, Vec<FieldFault>> {
         let document = toml_file::parse(text).map_err(|line| {
             let place = texts::MAP_LINE.with(&[("line", &line.to_string())]);
@@ -106,7 +106,7 @@ impl ColumnMap {
         self
     }
 
-    /// Returns whether the map changes nothing.
+    /// Returns `true` if the map changes nothing.
     pub(crate) fn is_empty(&self) -> bool {
         self.columns.is_empty() && self.defaults.is_empty() && self.one_row_per.is_none()
     }
@@ -120,14 +120,14 @@ impl ColumnMap {
     }
 }
 
-/// Returns whether two headings are the same. Case, blanks and punctuation are ignored, unless a heading has only
-/// these.
+/// Returns `true` if two headings are the same. Case, spaces and punctuation are ignored, unless a heading has nothing
+/// else.
 pub(super) fn is_same_heading(one: &str, other: &str) -> bool {
     let (short, long) = (normalize(one), normalize(other));
     if short.is_empty() { one.trim() == other.trim() } else { short == long }
 }
 
-/// A map that is being read, with the faults found so far.
+/// Reads a map, and collects its faults.
 #[derive(Default)]
 struct MapReader {
     map: ColumnMap,
@@ -202,7 +202,7 @@ impl MapReader {
             match parse_heading(name) {
                 None | Some(Heading::Note) => {
                     let mut unknown = fault(&location, "UNKNOWN_FIELD", texts::UNKNOWN_FIELD);
-                    unknown.suggestion = nearest(name);
+                    unknown.suggestion = nearest_column(name);
                     self.faults.push(unknown);
                 }
                 Some(heading) if seen.iter().any(|one| one.is_same(heading)) => {
@@ -240,7 +240,7 @@ impl MapReader {
     }
 }
 
-/// Returns the texts of a text or a list, and whether it is a list.
+/// Returns the strings of a string or an array, and `true` for an array.
 fn strings(item: &Item) -> Option<(Vec<String>, bool)> {
     if let Some(text) = item.as_str() {
         return Some((vec![text.to_owned()], false));
@@ -266,7 +266,7 @@ mod tests {
             for name in ["reference", "receiver_name", "receiver_line1", "product_value"] {
                 assert!(map.columns.iter().any(|one| one.heading.name() == name), "{name}");
             }
-            // A shop may leave columns out of its export.
+            // A shop may omit columns from its export.
             assert!(map.columns.iter().all(|column| column.is_list), "{preset:?}");
         }
     }

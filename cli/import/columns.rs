@@ -1,14 +1,14 @@
-//! The columns of a CSV file of orders: their names, and the field of an order that each fills. A test compares the
-//! table with docs/importing.md.
+//! The columns of a CSV file of orders: their names, and the field that each fills. A test compares the table with
+//! docs/importing.md.
 
 /// A column and the field that it fills.
 #[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// The field's path within an order, or for a product's column within a product.
+    /// The path of the field within an order or, for a column of a product, within that product.
     pub(crate) path: &'static str,
     pub(crate) kind: CellType,
-    /// Set if no order of the file can be valid without this column.
+    /// Set if no order can be valid without this column.
     pub(super) is_required: bool,
     pub(super) sample: &'static str,
 }
@@ -31,7 +31,7 @@ const fn number(name: &'static str, path: &'static str, sample: &'static str) ->
     Column { name, path, kind: CellType::Number, is_required: false, sample }
 }
 
-/// The column with the caller's number of the order.
+/// The column with the caller's reference for the order.
 pub(crate) const REFERENCE: &str = "reference";
 
 #[rustfmt::skip]
@@ -75,7 +75,7 @@ pub(super) const COLUMNS: &[Column] = &[
     text("incoterm", "customsInfo.incoterm", "DAP"),
 ];
 
-/// A product's columns: `product_sku` and `product_1_sku` belong to the first, `product_2_sku` to the second.
+/// The columns of a product: `product_sku` and `product_1_sku` belong to the first one, `product_2_sku` to the second.
 pub(super) const PRODUCT_COLUMNS: &[Column] = &[
     text("description", "description", "Cotton shirt"),
     number("quantity", "quantity", "2"),
@@ -95,7 +95,7 @@ pub(crate) enum Heading {
     Field(&'static Column),
     /// A column of the product with this number, from 1.
     Product(usize, &'static Column),
-    /// A note by the user: the heading starts with `#` or is blank.
+    /// A note for the user's own use: the heading starts with `#` or is blank.
     Note,
 }
 
@@ -108,7 +108,7 @@ impl Heading {
         }
     }
 
-    pub(super) fn is(self, column: &Column) -> bool {
+    pub(super) fn is_column(self, column: &Column) -> bool {
         matches!(self, Self::Field(own) if own.name == column.name)
     }
 
@@ -122,7 +122,8 @@ impl Heading {
     }
 }
 
-/// Parses a heading: a column's name or the API's path of its field; case, blanks and punctuation are ignored.
+/// Parses a heading: the name of a column, or the path of its field in the API. Case, spaces and punctuation are
+/// ignored.
 pub(super) fn parse_heading(heading: &str) -> Option<Heading> {
     let heading = heading.trim();
     if heading.is_empty() || heading.starts_with('#') {
@@ -153,12 +154,12 @@ pub(super) fn normalize(name: &str) -> String {
 const MIN_SIMILARITY: f64 = 0.8;
 
 /// Returns the column whose name is most similar.
-pub(super) fn nearest(heading: &str) -> Option<String> {
+pub(super) fn nearest_column(heading: &str) -> Option<String> {
     let names = COLUMNS.iter().map(|column| column.name.to_owned()).chain(product_names(1));
     most_similar(heading, names)
 }
 
-/// Returns the field with the most similar path, for the product that the path names.
+/// Returns the field with the most similar path; in the product, if the path is that of one.
 pub(crate) fn nearest_field(path: &str) -> Option<String> {
     let product = path.split_once("].").map_or("products[0]", |(product, _)| product);
     let product = product.trim_end_matches(']');
@@ -167,7 +168,7 @@ pub(crate) fn nearest_field(path: &str) -> Option<String> {
     most_similar(path, own.chain(["idempotencyKey".to_owned()]).chain(products))
 }
 
-/// Returns the most similar of these names. Case, blanks and punctuation are ignored.
+/// Returns the most similar of these names. Case, spaces and punctuation are ignored.
 pub(super) fn most_similar(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
     let name = normalize(name);
     known

@@ -1,5 +1,5 @@
-//! Rows of a CSV file as JSON orders, spelled as in the API; detection of the separator, and of cells that are not
-//! text.
+//! Reads the rows of a CSV file as JSON orders with the field names of the API. It detects the separator, and cells
+//! that are not text.
 
 use std::{
     fs::File,
@@ -29,15 +29,15 @@ pub(super) struct CsvRows {
     header: Header,
     separator: u8,
     record: ByteRecord,
-    /// The number of line breaks inside cells so far. They are subtracted from the parser's line number, because a
-    /// spreadsheet counts rows, not lines.
+    /// The number of line breaks inside cells so far. It is subtracted from the parser's line number, because a
+    /// spreadsheet counts rows and not lines.
     breaks: u64,
-    /// The length of the file and of the line breaks that are appended.
+    /// The length of the file including the two line breaks that are appended.
     length: u64,
 }
 
-/// The file with two line breaks appended. The parser then stops before the end of the input after every complete row,
-/// and reads up to the end only if a quote is never closed.
+/// The file with two line breaks appended. Thus the parser stops before the end of the input after every complete row,
+/// and reaches the end only if a quote is never closed.
 type Reader = csv::Reader<Chain<File, &'static [u8]>>;
 
 const END: &[u8] = b"\n\n";
@@ -71,7 +71,7 @@ impl CsvRows {
             let inside = breaks(&self.record);
             let is_open = self.reader.position().byte() == self.length;
             let own = inside + u64::from(!is_open);
-            // Blank lines before the row count as well.
+            // Blank lines before the row are counted too.
             let start = self.reader.position().line().saturating_sub(own);
             let number = start.saturating_sub(self.breaks);
             self.breaks += inside;
@@ -86,18 +86,18 @@ impl CsvRows {
             };
             let products =
                 products.into_iter().map(|product| ProductOrigin { row: number, number: product });
-            // The text after an open quote is the rest of the file, not the row's cells.
+            // What follows an open quote is the rest of the file, not cells of the row.
             let reference =
                 if is_open { String::new() } else { self.header.reference(&self.record) };
             let products = products.collect();
-            let has_swallowed = !is_open && self.record.iter().any(|cell| self.holds_rows(cell));
-            return Ok(Some(RawRow { number, reference, body, products, has_swallowed }));
+            let may_contain_rows = !is_open && self.record.iter().any(|cell| self.spans_rows(cell));
+            return Ok(Some(RawRow { number, reference, body, products, may_contain_rows }));
         }
     }
 
-    /// Returns true for a cell with line breaks and about as many separators as a row has. An unclosed quote extends to
-    /// a quote of a later row and so contains rows, while an address of several lines has few separators.
-    fn holds_rows(&self, cell: &[u8]) -> bool {
+    /// Returns `true` for a cell with line breaks and about as many separators as a row has. An unclosed quote extends
+    /// to a quote in a later row and so contains rows; an address of several lines has few separators.
+    fn spans_rows(&self, cell: &[u8]) -> bool {
         let parts = cell.split(|byte| *byte == self.separator).count();
         cell.contains(&b'\n') && parts * 2 > self.header.len()
     }
@@ -142,15 +142,15 @@ impl CsvRows {
     }
 }
 
-/// Returns a reader. A row ends at its LF, with or without a CR before it, which is trimmed from the last cell: a file
-/// may have both, and each LF is counted with its row.
+/// Returns a CSV reader. A row ends at LF; a CR before it is trimmed from the last cell. A file may have both kinds of
+/// line breaks, and the LF is counted with its row.
 fn reader(separator: u8, file: File) -> Reader {
     let mut builder = ReaderBuilder::new();
     let builder = builder.delimiter(separator).has_headers(false).flexible(true);
     builder.terminator(Terminator::Any(b'\n')).from_reader(file.chain(END))
 }
 
-/// Returns the header row, split at the separator that gives the most known columns, and that separator.
+/// Returns the header row, split at the separator that yields the most known columns, and that separator.
 pub(super) fn headings(file: &ImportFile, map: &ColumnMap) -> Result<(u8, Vec<String>), Failure> {
     let mut best = ((0, 0), SEPARATORS[0], Vec::new());
     for separator in SEPARATORS {
@@ -159,7 +159,7 @@ pub(super) fn headings(file: &ImportFile, map: &ColumnMap) -> Result<(u8, Vec<St
         reader.read_byte_record(&mut record).map_err(|why| file.unreadable(&why.into()))?;
         let cells: Vec<_> =
             record.iter().map(|cell| String::from_utf8_lossy(cell).into_owned()).collect();
-        // In a file without a known heading, the separator is probably the character that splits it the most.
+        // Without a known heading, the separator is probably the character that splits the line into the most cells.
         let rank = (Header::count_known(&cells, map), cells.len());
         if rank > best.0 || best.2.is_empty() {
             best = (rank, separator, cells);

@@ -1,5 +1,5 @@
-//! Text that was damaged on its way into the file: lost characters, and UTF-8 that was read as windows-1252. Labels
-//! would be printed with it, and no other check would notice.
+//! Text that was damaged before it came into the file: lost characters, and UTF-8 that was read as windows-1252. It
+//! would be printed on labels, and no other check would notice.
 
 use parcelo::model::{Warning, WarningCode};
 use serde_json::Value;
@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::row::RowFault;
 use crate::{encoding, texts::import as texts};
 
-/// Returns a fault for each field that lost a character: the file no longer contains it.
-pub(crate) fn lost_characters(order: &Value) -> Vec<RowFault> {
-    let lost = beyond_ascii(order).into_iter();
+/// Returns a fault for each field in which characters were lost; they cannot be recovered from the file.
+pub(crate) fn find_lost_characters(order: &Value) -> Vec<RowFault> {
+    let lost = non_ascii_texts(order).into_iter();
     let lost = lost.filter(|(_, text)| text.contains(char::REPLACEMENT_CHARACTER));
     lost.map(|(field, _)| RowFault {
         field: Some(field),
@@ -18,10 +18,10 @@ pub(crate) fn lost_characters(order: &Value) -> Vec<RowFault> {
     .collect()
 }
 
-/// Returns a warning for each field that looks like UTF-8 read as windows-1252. It is not corrected here: the text may
-/// be intended.
-pub(crate) fn misread(order: &Value) -> Vec<Warning> {
-    let misread = beyond_ascii(order).into_iter();
+/// Returns a warning for each field that looks like UTF-8 read as windows-1252. It is not corrected, because the text
+/// may be intended.
+pub(crate) fn find_misread_text(order: &Value) -> Vec<Warning> {
+    let misread = non_ascii_texts(order).into_iter();
     let misread = misread.filter_map(|(field, text)| Some((field, restore_text(text)?)));
     misread
         .map(|(field, meant)| {
@@ -31,8 +31,8 @@ pub(crate) fn misread(order: &Value) -> Vec<Warning> {
         .collect()
 }
 
-/// Returns the paths and texts with characters beyond ASCII.
-fn beyond_ascii(value: &Value) -> Vec<(String, &str)> {
+/// Returns the texts that have non-ASCII characters, with their paths.
+fn non_ascii_texts(value: &Value) -> Vec<(String, &str)> {
     match value {
         Value::String(text) if !text.is_ascii() => vec![(String::new(), text)],
         Value::Array(all) => all
@@ -52,10 +52,10 @@ fn below<'v>(step: &str, value: &'v Value) -> Vec<(String, &'v str)> {
         None | Some('[') => format!("{step}{rest}"),
         Some(_) => format!("{step}.{rest}"),
     };
-    beyond_ascii(value).into_iter().map(|(rest, text)| (path(&rest), text)).collect()
+    non_ascii_texts(value).into_iter().map(|(rest, text)| (path(&rest), text)).collect()
 }
 
-/// Returns the original of a text with parts that are UTF-8 read as windows-1252: `José` becomes `JosÃ©` in this way.
+/// Returns the original of a text in which UTF-8 was read as windows-1252, as in `JosÃ©` for `José`.
 fn restore_text(text: &str) -> Option<String> {
     let mut whole = String::with_capacity(text.len());
     let mut rest = text;
@@ -68,13 +68,13 @@ fn restore_text(text: &str) -> Option<String> {
         rest = after;
     }
     whole.push_str(rest);
-    // A text with a lost character has a fault of its own already.
+    // A text with lost characters has a fault of its own already.
     let is_lost = whole.contains(char::REPLACEMENT_CHARACTER);
     (whole != text && !is_lost).then_some(whole)
 }
 
-/// Decodes letters and punctuation of western languages. Other characters would come from pairs that people do write,
-/// such as a capital letter and a closing quotation mark.
+/// Decodes letters and punctuation of western languages only. Other characters would come from pairs that people really
+/// write, such as a capital letter and a closing quotation mark.
 fn decode_part(part: &str) -> Option<String> {
     let bytes: Vec<u8> = part.chars().map(encoding::to_windows_1252).collect::<Option<_>>()?;
     let text = String::from_utf8(bytes).ok()?;
@@ -120,10 +120,10 @@ mod tests {
             "products": [{ "description": "plain" }, { "description": "CafÃ©", "quantity": 1 }],
         });
         let lost: Vec<_> =
-            lost_characters(&order).into_iter().filter_map(|fault| fault.field).collect();
+            find_lost_characters(&order).into_iter().filter_map(|fault| fault.field).collect();
         assert_eq!(lost, ["receiver.fullName"]);
         let mut misread: Vec<_> =
-            misread(&order).into_iter().map(|warning| warning.field).collect();
+            find_misread_text(&order).into_iter().map(|warning| warning.field).collect();
         misread.sort();
         assert_eq!(misread, ["products[1].description", "receiver.address.city"]);
     }

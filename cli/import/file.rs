@@ -1,4 +1,4 @@
-//! The file to import, which is read twice. Standard input and pipes are copied to a temporary file.
+//! The file to import, which is read twice. Standard input and pipes are first copied to a temporary file.
 
 use std::{
     ffi::OsString,
@@ -21,7 +21,7 @@ pub(crate) struct ImportFile {
     file: File,
     name: String,
     format: RowFormat,
-    /// The offset of the data: after the byte order mark and a `sep=` line.
+    /// The offset of the data, after the byte order mark and a `sep=` line.
     data_start: u64,
     encoding: Encoding,
 }
@@ -31,19 +31,19 @@ pub(crate) struct ImportFile {
 pub(crate) enum RowFormat {
     /// A header row, then one order per row.
     Csv,
-    /// One JSON order per line. A document over several lines is detected and converted.
+    /// One JSON order per line. A JSON document over several lines is detected and converted to this.
     Ndjson,
 }
 
 const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
-/// The first bytes of workbooks: zip archives, and files of Excel before 2007. They contain the rows, but are not CSV.
+/// The first bytes of workbooks: zip archives, and Excel files before 2007. They contain the rows, but not as CSV.
 const WORKBOOKS: [&[u8]; 2] = [b"PK\x03\x04", b"\xd0\xcf\x11\xe0"];
 
-/// Number of bytes that show the encoding, the format and the kind of line break.
+/// Number of bytes from which the encoding, the format and the kind of line break are detected.
 const MAX_SNIFFED_BYTES: u64 = 1 << 16;
 
 impl ImportFile {
-    /// Opens a file in the given encoding, or in the one that its bytes show.
+    /// Opens a file in the given encoding, otherwise in the detected one.
     pub(crate) fn open_source(source: &Source, given: Option<Encoding>) -> Result<Self, Failure> {
         let name = source.name();
         let unreadable = |why: io::Error| Failure::for_unreadable_file(&name, &why);
@@ -114,7 +114,7 @@ impl ImportFile {
     }
 
     fn rewind(&self) -> io::Result<File> {
-        // Clones of a handle share one position, so only one reader may be in use at a time.
+        // All clones of a handle share one position, so only one reader may be in use at a time.
         let mut file = self.file.try_clone()?;
         file.seek(SeekFrom::Start(self.data_start))?;
         Ok(file)
@@ -125,7 +125,7 @@ impl ImportFile {
     }
 }
 
-/// Reads the beginning of the file; the next read starts there again.
+/// Reads the beginning of the file; the next read starts at the beginning again.
 fn sniff(file: &mut File) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     file.rewind()?;
@@ -141,18 +141,18 @@ fn copy_to_temp_file(mut from: impl Read) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes each order of a JSON document on a line. The error is the place where it is not JSON.
+/// Converts a JSON document to one order per line. The error is the place where it is not JSON.
 fn one_per_line(document: &str) -> Result<String, Failure> {
     let orders = input::orders(document);
     if let [only] = &*orders {
         let invalid = |fault| Failure::invalid(general::INVALID_ORDER, vec![fault]);
         parse_body(only.as_bytes()).map_err(invalid)?;
     }
-    // JSON has line breaks only between values: in a text they are written as \n.
+    // Line breaks occur only between JSON values: inside a string they are written as \n.
     Ok(orders.into_iter().map(|order| order.replace(['\r', '\n'], " ") + "\n").collect())
 }
 
-/// The end of a line.
+/// The kind of line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineBreak {
     /// CR alone, as spreadsheets on a Mac may write it.
@@ -170,7 +170,7 @@ fn first_line(start: &[u8]) -> (&[u8], Option<LineBreak>) {
     (line, Some(if is_return { LineBreak::Return } else { LineBreak::Feed }))
 }
 
-/// Replaces CR by LF.
+/// A file whose CRs are read as LFs.
 struct CrToLf(File);
 
 impl Read for CrToLf {
@@ -182,7 +182,7 @@ impl Read for CrToLf {
 }
 
 /// Returns the number of bytes before the rows: a byte order mark, and the line `sep=;`, which sets the separator in
-/// Excel. Spreadsheets show neither, so they do not count as rows.
+/// Excel. Spreadsheets hide both, so they do not count as rows.
 fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
     let text = start.strip_prefix(UTF8_MARK).unwrap_or(start);
     let mark = start.len() - text.len();
@@ -196,13 +196,13 @@ fn skip_preamble(format: RowFormat, start: &[u8]) -> usize {
     mark + line.len() + if is_pair { 2 } else { 1 }
 }
 
-/// Returns whether the text is an array, or an object that spans several lines.
+/// Returns `true` if the text is a JSON array, or an object over several lines.
 fn is_document(start: &[u8]) -> bool {
     let text = start.strip_prefix(UTF8_MARK).unwrap_or(start).trim_ascii_start();
     text.starts_with(b"[") || first_line(text).0.trim_ascii_end() == b"{"
 }
 
-/// Returns the format by the file's extension, otherwise by its first character.
+/// Returns the format by the file's extension, or if that is unknown by the first character.
 fn detect_format(source: &Source, start: &[u8]) -> RowFormat {
     let ending = match source {
         Source::File(path) => path.extension().unwrap_or_default().to_ascii_lowercase(),

@@ -1,4 +1,4 @@
-//! The headings of a file: they assign the cells of a row to fields, by their names or by a column map.
+//! The headings of a file. They assign the cells of a row to fields, by name or through a column map.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use parcelo::rules::spreadsheet::from_cell;
 use super::{
     column_map::{ColumnMap, MappedColumn, OtherColumns, is_same_heading},
     columns::{
-        COLUMNS, CellType, Column, Heading, PRODUCT_COLUMNS, REFERENCE, most_similar, nearest,
-        parse_heading,
+        COLUMNS, CellType, Column, Heading, PRODUCT_COLUMNS, REFERENCE, most_similar,
+        nearest_column, parse_heading,
     },
     row::RowFault,
     row_settings::RowSettings,
@@ -19,7 +19,7 @@ use crate::texts::{Text, import as texts};
 /// The headings of a file, and the fields that its columns fill.
 #[derive(Debug)]
 pub(crate) struct Header {
-    /// The headings as the file spells them.
+    /// The headings, spelled as in the file.
     cells: Vec<String>,
     columns: Vec<FilledColumn>,
     /// The cells that must be empty in the row of an order that may be sent.
@@ -30,7 +30,7 @@ pub(crate) struct Header {
 #[derive(Debug)]
 pub(super) struct FilledColumn {
     pub(super) heading: Heading,
-    /// The first that is not empty fills the field.
+    /// The first alternative that is not empty fills the field.
     alternatives: Vec<Vec<Part>>,
 }
 
@@ -42,7 +42,7 @@ enum Part {
 }
 
 impl Header {
-    /// Parses the first row. The errors are all its faults.
+    /// Parses the header row. The error contains all of its faults.
     pub(crate) fn read(cells: &[String], settings: &RowSettings) -> Result<Self, Vec<RowFault>> {
         let cells: Vec<_> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
         let map = &settings.columns;
@@ -67,7 +67,7 @@ impl Header {
                 Err(fault) => faults.push(*fault),
             }
         }
-        faults.extend(missing(&columns, settings));
+        faults.extend(missing_fields(&columns, settings));
         let must_be_empty = cells.iter().enumerate().filter(|(_, cell)| {
             map.must_be_empty.iter().any(|heading| is_same_heading(heading, cell))
         });
@@ -95,12 +95,12 @@ impl Header {
         self.cells.len()
     }
 
-    /// Returns the heading above a cell, as the file spells it.
+    /// Returns the heading of a cell, spelled as in the file.
     pub(crate) fn spelling(&self, cell: usize) -> Option<&str> {
         self.cells.get(cell).map(String::as_str)
     }
 
-    /// Returns the heading of a cell that is filled but must be empty, and the cell.
+    /// Returns the heading and the content of a cell that must be empty and is not.
     pub(super) fn find_forbidden_cell(&self, record: &ByteRecord) -> Option<(&str, String)> {
         self.must_be_empty.iter().find_map(|cell| {
             let text = record.get(*cell)?.trim_ascii();
@@ -109,7 +109,7 @@ impl Header {
         })
     }
 
-    /// Returns the row's reference, whatever else is in the row.
+    /// Returns the row's reference, even if other cells cannot be read.
     pub(super) fn reference(&self, record: &ByteRecord) -> String {
         let column = self.columns.iter().find(|column| column.heading.name() == REFERENCE);
         let text = column.and_then(|column| column.text(record).ok()).unwrap_or_default();
@@ -139,7 +139,7 @@ impl Header {
         spelled.collect::<Vec<_>>().join(" + ")
     }
 
-    /// Returns whether this field's column must be a number.
+    /// Returns `true` if this field's column must be a number.
     pub(super) fn is_number(path: &str) -> bool {
         let is_number = |column: &Column| column.kind == CellType::Number;
         match path.strip_prefix("products[").and_then(|rest| rest.split_once("].")) {
@@ -159,7 +159,7 @@ impl FilledColumn {
         })
     }
 
-    /// Returns the row's text for the field. The error is the cell that is not text.
+    /// Returns the row's text for the field. The error is the index of a cell that is not text.
     pub(super) fn text<'r>(&self, record: &'r ByteRecord) -> Result<Cow<'r, str>, usize> {
         for parts in &self.alternatives {
             let text = join_cells(parts, record)?;
@@ -190,11 +190,11 @@ fn join_cells<'r>(parts: &[Part], record: &'r ByteRecord) -> Result<Cow<'r, str>
             }
         }
     }
-    // The text between the cells is dropped if all of them are empty.
+    // If all cells are empty, the text between them is dropped.
     Ok(if is_empty { Cow::Borrowed("") } else { Cow::Owned(text.trim().to_owned()) })
 }
 
-/// Returns a cell's text without the marks that keep a spreadsheet from changing it: `="170515"`, or an apostrophe.
+/// Removes the marks that keep a spreadsheet from changing a cell: `="170515"`, or an apostrophe.
 fn strip_text_marks(cell: &str) -> &str {
     let quoted = cell.strip_prefix("=\"").and_then(|rest| rest.strip_suffix('"'));
     quoted.filter(|text| !text.contains('"')).unwrap_or_else(|| from_cell(cell)).trim()
@@ -204,7 +204,7 @@ fn strip_text_marks(cell: &str) -> &str {
 fn map_column(column: &MappedColumn, cells: &[String]) -> Result<Vec<Vec<Part>>, Box<RowFault>> {
     let mut found = Vec::new();
     for source in &column.sources {
-        match parts(source, cells) {
+        match parse_source(source, cells) {
             Ok(parts) => found.push(parts),
             Err(_) if column.is_list => {}
             Err(heading) => {
@@ -220,8 +220,8 @@ fn map_column(column: &MappedColumn, cells: &[String]) -> Result<Vec<Vec<Part>>,
 }
 
 /// Returns the cells of a heading, or of the headings in `{First name} {Last name}`. The error is a heading that the
-/// file does not have.
-fn parts(source: &str, cells: &[String]) -> Result<Vec<Part>, String> {
+/// file lacks.
+fn parse_source(source: &str, cells: &[String]) -> Result<Vec<Part>, String> {
     let cell = |heading: &str| {
         let exact = cells.iter().position(|cell| cell == heading.trim());
         exact.or_else(|| cells.iter().position(|cell| is_same_heading(cell, heading)))
@@ -261,7 +261,7 @@ fn find_field(
         Some(heading) => Ok(Some(heading)),
         None if map.other_columns == Some(OtherColumns::Ignore) => Ok(None),
         None => {
-            let suggestion = nearest(cell);
+            let suggestion = nearest_column(cell);
             let unknown = fault(cell, "UNKNOWN_COLUMN", texts::COLUMN_UNKNOWN);
             Err(Box::new(RowFault { suggestion, ..unknown }))
         }
@@ -271,13 +271,13 @@ fn find_field(
 /// The columns for weights, one of which is required.
 const WEIGHTS: [&str; 2] = ["weight_kg", "weight_lbs"];
 
-/// Returns the required fields that neither the file nor the settings have.
-fn missing<'a>(
+/// Returns a fault for each required field that neither the file nor the settings provide.
+fn missing_fields<'a>(
     columns: &'a [FilledColumn],
     settings: &'a RowSettings,
 ) -> impl Iterator<Item = RowFault> + 'a {
     let has = move |column: &Column| {
-        settings.provides(column) || columns.iter().any(|one| one.heading.is(column))
+        settings.provides(column) || columns.iter().any(|one| one.heading.is_column(column))
     };
     let mut weights = COLUMNS.iter().filter(|column| WEIGHTS.contains(&column.name));
     let has_weight = weights.any(has);

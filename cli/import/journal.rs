@@ -1,8 +1,8 @@
-//! The journal of an import, on disk, so that `--resume` continues after any interruption: each row is recorded before
-//! it is sent, and again when its order exists or certainly does not.
+//! The journal of an import on disk, with which `--resume` continues after any interruption. Each row is recorded
+//! before it is sent, and again once its order is known to exist or not to exist.
 //!
-//! It is a file with one JSON object per line, and only grows. A line counts once its line break is written, and
-//! nothing that follows from a line is done before the line is on disk.
+//! The journal is an append-only file with one JSON object per line. A line counts once its line break is written, and
+//! nothing that depends on a line is done before it is on disk.
 
 use std::{
     collections::HashMap,
@@ -26,7 +26,8 @@ use crate::{failure::Failure, texts::import as texts};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub(crate) enum JournalEntry {
-    /// The destination of the orders: the first line, and another one for each API key that continues the import.
+    /// The destination of the orders. It is the first line; each further API key that continues the import adds another
+    /// one.
     Begun {
         version: u32,
         #[serde(flatten)]
@@ -39,24 +40,24 @@ pub(crate) enum JournalEntry {
         key: IdempotencyKey,
         digest: String,
         at: DateTime<Utc>,
-        /// The key's complete state. Older journals lack it and have only `at`.
+        /// The complete state of the key. Journals of older versions have only `at`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<KeyState>,
     },
     /// Its order exists.
     Created { key: String, tracking_number: TrackingNumber },
-    /// Its order does not exist, and no request is under way that could create it.
+    /// Its order does not exist, and no request in progress can create it.
     NotCreated { key: String },
 }
 
-/// The service and account of the orders. Another one would not know the idempotency keys, so that every order would be
-/// created a second time.
+/// The service and account that the orders are sent to. Any other one does not know the idempotency keys, so that it
+/// would create every order again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Origin {
     service: String,
     environment: Environment,
-    /// A digest of the API key; journals of version 0.1 have none.
+    /// A digest of the API key; `None` in journals of version 0.1.
     #[serde(default)]
     api_key: Option<String>,
 }
@@ -64,17 +65,17 @@ pub(crate) struct Origin {
 impl Origin {
     pub(crate) fn new(client: &Client, key: &ApiKey) -> Self {
         let service = client.base_url().to_string();
-        // The service is part of the digest, so that it cannot be compared with one made for another purpose. A key has
-        // 190 random bits, so no search leads from the digest back to it.
+        // The digest includes the service, so that it cannot be compared with one made for another purpose. A key has
+        // 190 random bits, so it cannot be found from its digest.
         let digest = short_digest(&Value::from(key.secret()), &service);
         Self { service, environment: client.environment(), api_key: Some(digest) }
     }
 }
 
-/// The journal's knowledge of an order.
+/// The state of an order according to the journal.
 #[derive(Debug, Clone)]
-pub(crate) enum Recorded {
-    /// It was sent and may exist; the key remembers since when.
+pub(crate) enum RecordedOrder {
+    /// It was sent and may exist. The key knows when it was first sent.
     Sent {
         key: IdempotencyKey,
         digest: String,
@@ -86,17 +87,17 @@ pub(crate) enum Recorded {
     NotCreated,
 }
 
-/// The journal's knowledge at the start of an import, by idempotency key.
-pub(crate) type RecordedOrders = HashMap<String, Recorded>;
+/// The states of orders at the start of an import, by idempotency key.
+pub(crate) type RecordedOrders = HashMap<String, RecordedOrder>;
 
-/// The treatment of an earlier run's journal.
+/// The handling of an earlier run's journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResumeMode {
-    /// There must not be one: an import is never continued by accident.
+    /// No journal may exist, so that an import is never continued by accident.
     Fresh,
-    /// It is continued by the API key that began it.
+    /// The journal is continued with the API key that began it.
     Resume,
-    /// It is continued, and the API key has been given a new secret since.
+    /// The journal is continued with the same API key, whose secret was rotated since.
     ResumeWithNewSecret,
 }
 
@@ -133,9 +134,9 @@ impl Journal {
             |why: io::Error| Failure::for_unwritable_file(&path.to_string_lossy(), &why);
         let mut file = open_locked(path, mode)?;
         let contents = read(&mut file).map_err(|error| error.failure(path))?;
-        // If no order can exist, for example because the address was wrong, none can be created a second time.
+        // If no order can exist, for instance because the address was wrong, no order can be created a second time.
         let has_orders =
-            contents.orders.values().any(|order| !matches!(order, Recorded::NotCreated));
+            contents.orders.values().any(|order| !matches!(order, RecordedOrder::NotCreated));
         if let Some(recorded) = contents.origin.as_ref().filter(|_| has_orders) {
             check_origin(path, recorded, &origin, mode)?;
         }
@@ -143,7 +144,7 @@ impl Journal {
             let is_new = contents.origin.is_none();
             write_origin(&mut file, path, origin).map_err(|why| {
                 if is_new {
-                    // Nothing was sent, and an empty journal would look like an import that had begun.
+                    // Nothing was sent, and an empty journal would look like an import in progress.
                     let _ = fs::remove_file(path);
                 }
                 unwritable(why)
@@ -157,7 +158,7 @@ impl Journal {
         Ok((Self(lines), contents))
     }
 
-    /// Writes a line; once this returns, the line is on disk.
+    /// Writes a line. When this returns, the line is on disk.
     pub(crate) async fn write(&self, entry: &JournalEntry) -> io::Result<()> {
         let (written, done) = oneshot::channel();
         let text = format!("{}\n", serde_json::to_string(entry)?);
@@ -212,7 +213,7 @@ fn check_origin(
     Ok(())
 }
 
-/// Writes all waiting lines at once: syncing takes the time, and one sync covers them all.
+/// Writes all queued lines together: most of the time is spent on syncing, and one sync covers all of them.
 fn write_lines(file: &mut File, lines: &mpsc::Receiver<Line>) {
     while let Ok(first) = lines.recv() {
         let group: Vec<_> = std::iter::once(first).chain(lines.try_iter()).collect();
@@ -220,10 +221,10 @@ fn write_lines(file: &mut File, lines: &mpsc::Receiver<Line>) {
         let result = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
         for line in group {
             let result = result.as_ref().copied().map_err(|why| io::Error::from(why.kind()));
-            // The row that waited for it may have been abandoned by a second Ctrl-C.
+            // A second Ctrl-C may have abandoned the row that waited for it.
             let _ = line.written.send(result);
         }
-        // After a failed write or sync it is unknown which lines are on disk, so none follow.
+        // After a failed write or sync it is unknown which lines are on disk, so no more are written.
         if result.is_err() {
             return;
         }
@@ -234,7 +235,7 @@ fn write_origin(file: &mut File, path: &Path, origin: Origin) -> io::Result<()> 
     let entry = JournalEntry::Begun { version: VERSION, origin };
     writeln!(file, "{}", serde_json::to_string(&entry)?)?;
     file.sync_all()?;
-    // A new file's name must be on disk too. If a directory cannot be synced, that is not needed.
+    // The name of a new file must be on disk too. Where a directory cannot be synced, this is not needed.
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     if let Ok(directory) = File::open(directory.unwrap_or(Path::new("."))) {
         let _ = directory.sync_all();
@@ -268,8 +269,8 @@ impl JournalError {
     }
 }
 
-/// Reads the journal, and cuts off a last line without a line break: it was being written when the process was killed,
-/// and nothing is done before a line is complete.
+/// Reads the journal, and truncates a last line without a line break. That line was being written when the process was
+/// killed, and nothing is done before a line is complete.
 fn read(file: &mut File) -> Result<JournalContents, JournalError> {
     file.seek(SeekFrom::Start(0))?;
     let (mut contents, mut length, mut number) = (JournalContents::default(), 0, 0);
@@ -307,20 +308,22 @@ fn apply(orders: &mut RecordedOrders, entry: JournalEntry) {
             let text = key.to_string();
             let key = match (state, orders.remove(&text)) {
                 (Some(state), _) => key.with_state(&state),
-                (None, Some(Recorded::Sent { key, .. })) => key.first_sent_at(at),
+                (None, Some(RecordedOrder::Sent { key, .. })) => key.first_sent_at(at),
                 (None, _) => key.first_sent_at(at),
             };
-            orders.insert(text, Recorded::Sent { key, digest });
+            orders.insert(text, RecordedOrder::Sent { key, digest });
         }
         JournalEntry::Created { key, tracking_number } => {
             let digest = match orders.remove(&key) {
-                Some(Recorded::Sent { digest, .. } | Recorded::Created { digest, .. }) => digest,
-                Some(Recorded::NotCreated) | None => String::new(),
+                Some(
+                    RecordedOrder::Sent { digest, .. } | RecordedOrder::Created { digest, .. },
+                ) => digest,
+                Some(RecordedOrder::NotCreated) | None => String::new(),
             };
-            orders.insert(key, Recorded::Created { tracking_number, digest });
+            orders.insert(key, RecordedOrder::Created { tracking_number, digest });
         }
         JournalEntry::NotCreated { key } => {
-            orders.insert(key, Recorded::NotCreated);
+            orders.insert(key, RecordedOrder::NotCreated);
         }
     }
 }
@@ -376,12 +379,12 @@ mod tests {
         let (_journal, known) = reopened(&path, &here);
         assert_eq!(known.ends, Some([number.clone(), number.clone()]));
         let orders = known.orders;
-        assert!(matches!(&orders["order-one"], Recorded::Created { tracking_number, digest }
+        assert!(matches!(&orders["order-one"], RecordedOrder::Created { tracking_number, digest }
             if *tracking_number == number && digest == "d"));
         let early = EARLY.parse::<DateTime<Utc>>().unwrap();
-        assert!(matches!(&orders["order-two"], Recorded::Sent { key, .. }
+        assert!(matches!(&orders["order-two"], RecordedOrder::Sent { key, .. }
             if key.state() == KeyState::sent_at(early)));
-        assert!(matches!(&orders["order-three"], Recorded::NotCreated));
+        assert!(matches!(&orders["order-three"], RecordedOrder::NotCreated));
         assert_eq!(std::fs::read(&path).unwrap(), whole, "the torn line is gone");
     }
 
@@ -403,14 +406,14 @@ mod tests {
         ] {
             std::fs::write(&path, format!("{begun}\n{}\n", lines.join("\n"))).unwrap();
             let (_journal, contents) = reopened(&path, &origin("http://127.0.0.1:1", 7));
-            let Recorded::Sent { key, .. } = &contents.orders["key-0001"] else {
+            let RecordedOrder::Sent { key, .. } = &contents.orders["key-0001"] else {
                 panic!("{lines:?}")
             };
             assert_eq!(key.state(), expected, "{lines:?}");
         }
     }
 
-    /// Opens the journal again. The lock is released when the writer thread ends, shortly after its journal is dropped.
+    /// Reopens the journal. The lock is released when the writer thread ends, shortly after the journal is dropped.
     fn reopened(path: &Path, origin: &Origin) -> (Journal, JournalContents) {
         loop {
             match Journal::open(path, ResumeMode::Resume, origin.clone()) {

@@ -4,7 +4,7 @@ use parcelo::Language;
 
 use super::{
     column_map::ColumnMap,
-    columns::{COLUMNS, Column, Heading, nearest, parse_heading},
+    columns::{COLUMNS, Column, Heading, nearest_column, parse_heading},
     csv_rows,
     file::{ImportFile, RowFormat},
 };
@@ -13,7 +13,7 @@ use crate::{
     texts::{Text, import as texts},
 };
 
-/// Returns the map of a file with every heading: the known ones, and suggestions for the others.
+/// Returns a map with every heading of a file: known columns, and suggestions for the others.
 pub(crate) fn map_template(file: &ImportFile, language: Language) -> Result<String, Failure> {
     if file.format() == RowFormat::Ndjson {
         return Err(Failure::usage(texts::MAP_OF_LINES, texts::ONLY_SENDER_OF_LINES));
@@ -29,11 +29,14 @@ fn template(cells: &[String], language: Language) -> String {
         if let Some(heading) = parse_heading(cell) {
             return format!("{} = {}", heading.name(), quote_toml(cell));
         }
-        let field = nearest(cell).unwrap_or_else(|| texts::MAP_FIELD.pick(language).to_owned());
+        let field =
+            nearest_column(cell).unwrap_or_else(|| texts::MAP_FIELD.pick(language).to_owned());
         format!("# {field} = {}", quote_toml(cell))
     });
     let has = |column: &Column| {
-        cells.iter().any(|cell| parse_heading(cell).is_some_and(|heading| heading.is(column)))
+        cells
+            .iter()
+            .any(|cell| parse_heading(cell).is_some_and(|heading| heading.is_column(column)))
     };
     let is_needed = |column: &&Column| column.is_required || column.name == "weight_kg";
     let missing = COLUMNS.iter().filter(is_needed).filter(|column| !has(column));

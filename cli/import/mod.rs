@@ -1,5 +1,4 @@
-//! Importing orders from a file: columns, rows, duplicates, the journal, and reports.
-//! `commands::import` sends the orders.
+//! Importing orders from a file: columns, rows, duplicates, journal and reports. `commands::import` sends the orders.
 
 mod cell;
 mod column_map;
@@ -23,9 +22,11 @@ mod tests;
 
 pub(crate) use column_map::{ColumnMap, Preset};
 pub(crate) use columns::{nearest_field, sample};
-pub(crate) use damaged_text::{lost_characters, misread};
+pub(crate) use damaged_text::{find_lost_characters, find_misread_text};
 pub(crate) use file::ImportFile;
-pub(crate) use journal::{Journal, JournalEntry, Origin, Recorded, RecordedOrders, ResumeMode};
+pub(crate) use journal::{
+    Journal, JournalEntry, Origin, RecordedOrder, RecordedOrders, ResumeMode,
+};
 pub(crate) use map_template::map_template;
 pub(crate) use prescan::{Duplicate, Prescan};
 pub(crate) use reports::{ImportResults, ReportSpool, RowCounts, RowOutcome, RowReport};
@@ -59,7 +60,7 @@ pub(crate) struct ImportPlan {
     pub(crate) quiet: bool,
 }
 
-/// The extent of an import.
+/// The set of rows for which an import creates orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ImportMode {
     /// Valid rows are created even if others are invalid.
@@ -71,7 +72,7 @@ pub(crate) enum ImportMode {
 }
 
 impl ImportPlan {
-    /// Returns the common start of the names of journal and results.
+    /// Returns the common stem of the file names of journal and results.
     fn name(&self) -> String {
         match &self.source {
             Source::File(path) => path.file_name().unwrap_or_default().to_string_lossy().into(),
@@ -90,7 +91,7 @@ impl ImportPlan {
     }
 }
 
-/// Returns half of a fingerprint, in hexadecimal: 128 bits are enough to tell the rows of a file apart.
+/// Returns half of a fingerprint in hexadecimal; 128 bits are enough to distinguish the rows of a file.
 fn short_digest(value: &Value, subject: &str) -> String {
     let half = fingerprint(value, subject).first_chunk().copied().unwrap_or_default();
     format!("{:032x}", u128::from_be_bytes(half))

@@ -1,4 +1,4 @@
-//! The orders of a CSV file: each row is one, or consecutive rows with the same reference are the products of one.
+//! The orders of a CSV file: each row is an order, or consecutive rows with the same reference are the products of one.
 
 use std::io;
 
@@ -16,7 +16,7 @@ use crate::texts::import as texts;
 pub(super) struct OrderRows {
     rows: CsvRows,
     one_row_per: OneRowPer,
-    /// The first row of the next order.
+    /// The first row of the next order, which was read ahead.
     ahead: Option<RawRow>,
 }
 
@@ -46,10 +46,10 @@ impl OrderRows {
         Ok(Some(order))
     }
 
-    /// Adds a further row of an order. A fault of the row is a fault of the order: without that row it would be sent
-    /// with a product too few.
+    /// Adds a further row to an order. A fault in it is a fault of the order, which would otherwise be sent without a
+    /// product.
     fn add(&self, order: &mut RawRow, row: RawRow) {
-        order.has_swallowed |= row.has_swallowed;
+        order.may_contain_rows |= row.may_contain_rows;
         let Ok(body) = &mut order.body else { return };
         let mut more = match row.body {
             Ok(more) => more,
@@ -77,13 +77,13 @@ impl OrderRows {
     }
 }
 
-/// Returns whether the row belongs to the order. A row whose reference cannot be read may.
+/// Returns `true` if the row may belong to the order; a row without a readable reference may.
 fn continues(order: &RawRow, row: &RawRow) -> bool {
     let is_same = !row.reference.is_empty() && row.reference == order.reference;
     is_same || (row.reference.is_empty() && row.body.is_err())
 }
 
-/// Returns the path of a field that a further row of an order has and the first does not, or has differently.
+/// Returns the path of a field in which a further row contradicts the first one, or which the first one lacks.
 fn difference(first: &Value, more: &Value, path: &str) -> Option<String> {
     match more {
         Value::Object(members) => members.iter().find_map(|(name, value)| {

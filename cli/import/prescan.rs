@@ -1,11 +1,11 @@
-//! The first pass over a file: it counts rows and invalid ones, and finds rows with the same reference.
+//! The first pass over a file: it counts all rows and the invalid ones, and finds rows with the same reference.
 
 use std::collections::HashMap;
 
 use super::{row::Row, row_reader::RowReader};
 use crate::failure::Failure;
 
-/// The findings of the first pass. A row takes about a hundred bytes of memory here, whatever its length.
+/// The findings of the first pass. They take about a hundred bytes per row, whatever its length.
 #[derive(Debug, Default)]
 pub(crate) struct Prescan {
     pub(crate) rows: u64,
@@ -23,7 +23,7 @@ struct FirstRow {
     conflict: Option<u64>,
 }
 
-/// The other rows with the same reference.
+/// The relation of a row to other rows with the same reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicate {
     None,
@@ -74,7 +74,7 @@ impl Prescan {
         }
     }
 
-    /// Returns whether the file has an order with this idempotency key.
+    /// Returns `true` if the file has an order with this idempotency key.
     pub(crate) fn contains_key(&self, key: &str) -> bool {
         self.orders.contains_key(key)
     }

@@ -1,5 +1,5 @@
-//! The outcome of each row, in the order of the file although rows are sent concurrently, and the number of rows with
-//! each outcome.
+//! The outcome of each row, in the order of the file even though rows are sent concurrently, and the number of rows
+//! with each outcome.
 
 use std::{
     borrow::Cow,
@@ -17,17 +17,17 @@ use serde::{Deserialize, Serialize};
 use super::row::{Row, RowFault};
 use crate::texts::Message;
 
-/// The outcome of a row; scripts rely on the names.
+/// The outcome of a row. Scripts rely on the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RowOutcome {
-    /// Its order was created now.
+    /// Its order was created in this run.
     Created,
-    /// Its order existed already under its idempotency key.
+    /// Its order had been created before under the same idempotency key.
     Replayed,
     /// An earlier run completed it.
     DoneBefore,
-    /// An earlier row is the same.
+    /// An earlier row has the same content.
     Repeated,
     /// It was only checked, and is valid.
     Valid,
@@ -73,7 +73,7 @@ impl RowOutcome {
         }
     }
 
-    /// Returns whether the row is finished.
+    /// Returns `true` if nothing is left to do for the row.
     pub(crate) fn is_good(self) -> bool {
         match self {
             Self::Created | Self::Replayed | Self::DoneBefore | Self::Repeated | Self::Valid => {
@@ -150,7 +150,7 @@ impl RowCounts {
         self.outcomes.iter().sum()
     }
 
-    /// Counts the orders that are known to exist, also those without a label yet.
+    /// Returns the number of orders that are known to exist, including those whose label is missing.
     pub(crate) fn existing(&self) -> u64 {
         use RowOutcome::{Created, DoneBefore, LabelMissing, Replayed};
         [Created, Replayed, DoneBefore, LabelMissing].map(|outcome| self.get(outcome)).iter().sum()
@@ -165,12 +165,12 @@ impl RowCounts {
     }
 }
 
-/// The reports of a run, in temporary files, because a file may have any number of rows.
+/// The reports of a run. They are in temporary files, because a file may have any number of rows.
 #[derive(Debug)]
 pub(crate) struct ReportSpool {
     lines: BufWriter<File>,
     rows: csv::Writer<File>,
-    /// Reports that wait for that of an earlier row.
+    /// Reports that wait for the report of an earlier row.
     early: BTreeMap<u64, RowReport>,
     next: u64,
     counts: RowCounts,
@@ -229,9 +229,9 @@ impl ReportSpool {
         self.counts
     }
 
-    /// Ends the spool, and saves the reports as CSV at `results`.
+    /// Completes the spool, and saves the reports as CSV at `results`.
     pub(crate) fn finish(mut self, results: Option<&Path>) -> io::Result<ImportResults> {
-        // After a second Ctrl-C or a failed write, rows in between may have no report.
+        // After a second Ctrl-C or a failed write, the reports of earlier rows may be missing.
         for (_, report) in std::mem::take(&mut self.early) {
             serde_json::to_writer(&mut self.lines, &report)?;
             self.lines.write_all(b"\n")?;
@@ -258,7 +258,7 @@ impl ImportResults {
         rewind(&self.lines)
     }
 
-    /// Returns the orders of the rows, in their order, each once: a row of an earlier run may be repeated.
+    /// Returns the tracking numbers of the rows in their order, each once: rows of earlier runs may occur twice.
     pub(crate) fn tracking_numbers(&self) -> io::Result<Vec<TrackingNumber>> {
         let (mut numbers, mut seen) = (Vec::new(), HashSet::new());
         for line in BufReader::new(self.lines()?).lines() {
@@ -281,7 +281,7 @@ fn rewind(file: &File) -> io::Result<File> {
     Ok(file)
 }
 
-/// Writes a row for each fault, or one row without faults; the first has all warnings.
+/// Writes a line for each fault, or one line if there are none. The first line has all warnings.
 fn write_rows(rows: &mut csv::Writer<File>, report: &RowReport) -> io::Result<()> {
     let label = report.label_file.as_ref().map(|file| file.to_string_lossy());
     let row = report.row.to_string();

@@ -1,4 +1,4 @@
-//! A row of an import file, before and after it is validated, and its faults.
+//! A row of an import file, before and after validation, and its faults.
 
 use parcelo::{
     IdempotencyKey, OrderRequest,
@@ -25,7 +25,7 @@ pub(crate) struct RowFault {
     #[serde(rename = "message_es")]
     pub(crate) message_es: String,
     pub(crate) suggestion: Option<String>,
-    /// The row's value, as it may be shown.
+    /// The cell's value, in a form that may be shown.
     #[serde(default)]
     pub(crate) value: Option<String>,
 }
@@ -33,9 +33,9 @@ pub(crate) struct RowFault {
 /// A row of the file.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// The number as a spreadsheet or an editor counts, from 1.
+    /// The number of the row in a spreadsheet, or of the line in an editor, from 1.
     pub(crate) number: u64,
-    /// The caller's number of the order; empty if it is missing.
+    /// The caller's reference for the order; empty if it is missing.
     pub(crate) reference: String,
     /// A digest that is equal for rows with the same content.
     pub(crate) digest: String,
@@ -71,12 +71,12 @@ impl RowFault {
         }
     }
 
-    /// Adds the wrong cell.
+    /// Adds the content of the faulty cell.
     pub(super) fn with_cell(self, text: &str) -> Self {
         Self { value: Some(sanitize::quoted(text)), ..self }
     }
 
-    /// Adds the number of a further row of the order that has the fault.
+    /// Adds the number of the order's further row that has the fault.
     pub(super) fn in_row(self, row: u64) -> Self {
         let with =
             |message: &str| texts::IN_ROW.with(&[("row", &row.to_string()), ("message", message)]);
@@ -104,18 +104,18 @@ impl From<RowFault> for FieldFault {
     }
 }
 
-/// A row before it is validated.
+/// A row before validation.
 pub(super) struct RawRow {
     pub(super) number: u64,
     /// The reference, even if the rest of the row cannot be read.
     pub(super) reference: String,
     pub(super) body: Result<Value, Box<RowFault>>,
     pub(super) products: Vec<ProductOrigin>,
-    /// Set if a cell seems to contain further rows.
-    pub(super) has_swallowed: bool,
+    /// Set if a cell seems to contain further rows, after an open quote.
+    pub(super) may_contain_rows: bool,
 }
 
-/// The position of a product of an order.
+/// The place in the file from which a product of an order comes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProductOrigin {
     pub(super) row: u64,

@@ -1,5 +1,5 @@
-//! Rows as orders, checked by the service's rules. The idempotency key is derived from the row's reference, so that the
-//! same row never becomes two parcels, however often it is imported.
+//! Reads rows as orders, validated with the service's rules. The idempotency key is derived from the row's reference,
+//! so that a row never becomes two parcels, however often it is imported.
 
 use std::{
     fs::File,
@@ -43,7 +43,7 @@ enum Reader {
 }
 
 impl<'a> RowReader<'a> {
-    /// Starts at the first row. The error is a fault of the file as a whole.
+    /// Starts at the first row. The error is a fault of the whole file.
     pub(crate) fn new(
         file: &'a ImportFile,
         settings: &'a RowSettings,
@@ -62,7 +62,7 @@ impl<'a> RowReader<'a> {
         Ok(Self { file, settings, environment, reader })
     }
 
-    /// Returns the next row; none at the end.
+    /// Returns the next row; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Row>, Failure> {
         let raw = match &mut self.reader {
             Reader::Csv(rows) => rows.next(),
@@ -72,7 +72,7 @@ impl<'a> RowReader<'a> {
         Ok(raw.map(|raw| self.validate(raw)))
     }
 
-    /// Returns the column of the reference, as the file spells it; lines have none.
+    /// Returns the heading of the reference column; NDJSON has none.
     pub(crate) fn reference_column(&self) -> Option<String> {
         match &self.reader {
             Reader::Csv(rows) => rows.header().column_of(REFERENCE, &[]),
@@ -81,12 +81,12 @@ impl<'a> RowReader<'a> {
     }
 
     fn validate(&self, raw: RawRow) -> Row {
-        let RawRow { number, reference, body, products, has_swallowed } = raw;
-        let hint = open_quote_hint(has_swallowed);
+        let RawRow { number, reference, body, products, may_contain_rows } = raw;
+        let hint = open_quote_hint(may_contain_rows);
         let mut body = match body {
             Ok(body) => body,
             Err(fault) => {
-                // A cancelled order was read correctly, so it needs no hint about quotes.
+                // A cancelled order was read correctly, so a hint about quotes would be wrong.
                 let hint = hint.filter(|_| fault.code != "MUST_BE_EMPTY");
                 let faults = [*fault].into_iter().chain(hint).collect();
                 return Row::unreadable(number, reference, faults);
@@ -94,14 +94,14 @@ impl<'a> RowReader<'a> {
         };
         self.settings.complete(&mut body);
         let (mut warnings, mut faults) = (Vec::new(), Vec::new());
-        // Orders as lines come from programs, which spell telephone numbers correctly.
+        // NDJSON comes from programs, which write telephone numbers correctly.
         if matches!(self.reader, Reader::Csv(_)) {
             spreadsheet_damage::drop_apostrophes(&mut body);
             warnings = spreadsheet_damage::repair_phones(&mut body);
             faults.extend(spreadsheet_damage::find_shortened_numbers(&body));
         }
-        faults.extend(damaged_text::lost_characters(&body));
-        warnings.extend(damaged_text::misread(&body));
+        faults.extend(damaged_text::find_lost_characters(&body));
+        warnings.extend(damaged_text::find_misread_text(&body));
         let (reference, key) = reference_and_key(&mut body);
         let digest = short_digest(&body, "");
         let mut context = OrderContext::new(&Destinations::All);
@@ -109,7 +109,7 @@ impl<'a> RowReader<'a> {
         let (checked, more) = match check_order(&body, &context) {
             Ok(Accepted { value, warnings, .. }) => (Some(value), warnings),
             Err(rejected) => {
-                // The fault about a shortened number explains more than the rules' fault.
+                // The fault about a shortened number explains more than that of the rules.
                 let is_new = |fault: &FieldFault| {
                     !faults.iter().any(|known| known.field.as_ref() == Some(&fault.field))
                 };
@@ -134,7 +134,7 @@ impl<'a> RowReader<'a> {
         Row { number, reference, digest, order, warnings, key }
     }
 
-    /// Names the column of a fault, its cell, and the row if it is a further one of the order.
+    /// Adds to a fault its column, its cell and, in a further row of the order, the row.
     fn locate(
         &self,
         fault: RowFault,
@@ -150,7 +150,7 @@ impl<'a> RowReader<'a> {
         let Reader::Csv(rows) = &self.reader else { return fault };
         let numbers: Vec<_> = products.iter().map(|product| product.number).collect();
         let fault = RowFault { column: rows.header().column_of(&path, &numbers), ..fault };
-        // The rules' message is about JSON types, which a spreadsheet does not have.
+        // The message of the rules is about JSON types, which a spreadsheet does not have.
         let misread = value.and_then(Value::as_str).filter(|_| Header::is_number(&path));
         let fault = match misread {
             Some(cell) if fault.code == FaultCode::InvalidFormat.code() => {
@@ -167,7 +167,7 @@ impl<'a> RowReader<'a> {
 }
 
 fn not_a_number(cell: &str) -> Message {
-    match cell::readings(cell) {
+    match cell::possible_numbers(cell) {
         Some([whole, decimal]) => {
             texts::AMBIGUOUS_NUMBER.with(&[("whole", &whole), ("decimal", &decimal)])
         }
@@ -175,12 +175,12 @@ fn not_a_number(cell: &str) -> Message {
     }
 }
 
-/// Suggests values that the rules do not know: a telephone number with its country code, if a cell has it as people
-/// dial it at home, and the code of a currency by its sign.
+/// Adds suggestions that the rules cannot make: a telephone number with its country code, if the cell has it as dialled
+/// within the country, and the code of a currency for its sign.
 fn with_suggestion(fault: RowFault, body: &Value) -> RowFault {
     let meant = |field| {
-        spreadsheet_damage::international(body, field)
-            .or_else(|| spreadsheet_damage::currency(body, field))
+        spreadsheet_damage::suggest_international(body, field)
+            .or_else(|| spreadsheet_damage::suggest_currency(body, field))
     };
     match fault.field.as_deref().filter(|_| fault.suggestion.is_none()).and_then(meant) {
         Some(meant) => RowFault { suggestion: Some(meant), ..fault },
@@ -197,7 +197,7 @@ fn product_index(path: &str) -> Option<usize> {
     path.strip_prefix("products[")?.split_once(']')?.0.parse().ok()
 }
 
-/// Returns a cell's text; objects and lists are not cells.
+/// Returns the text of a cell; objects and arrays have none.
 fn cell_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -206,13 +206,13 @@ fn cell_text(value: &Value) -> Option<String> {
     }
 }
 
-/// The field with the caller's number of the order.
+/// The field with the caller's reference for the order.
 const REFERENCE: &str = "externalOrderId";
 const KEY: &str = "idempotencyKey";
 /// Namespace of the derived keys. Changing it would create every order a second time.
 const NAMESPACE: &str = "parcelo order import";
 
-/// Returns the order's reference and its idempotency key: the given one, otherwise one derived from the reference.
+/// Returns the order's reference, and its idempotency key: the given one, or one derived from the reference.
 fn reference_and_key(body: &mut Value) -> (String, Option<IdempotencyKey>) {
     let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default().trim();
     let (reference, own) = (text(REFERENCE).to_owned(), text(KEY).to_owned());
@@ -221,7 +221,7 @@ fn reference_and_key(body: &mut Value) -> (String, Option<IdempotencyKey>) {
         return (if reference.is_empty() { own } else { reference }, Some(key));
     }
     let key = IdempotencyKey::derive(NAMESPACE, &reference);
-    // An invalid given key stays in the body, for the rules to report.
+    // An invalid key stays in the body, so that the rules report it.
     if !has_own && let Value::Object(order) = body {
         order.insert(KEY.to_owned(), json!(key));
     }
@@ -229,7 +229,7 @@ fn reference_and_key(body: &mut Value) -> (String, Option<IdempotencyKey>) {
     (reference, key)
 }
 
-/// Returns the key of a row that is not sent because it has no reference.
+/// Returns a key for a row that is not sent, because it has no reference.
 fn unused_key() -> IdempotencyKey {
     IdempotencyKey::derive(NAMESPACE, "")
 }
@@ -246,9 +246,9 @@ fn without_reference(
     [fault].into_iter().chain(order.err().into_iter().flatten()).collect()
 }
 
-/// Returns the hint for an invalid row that seems to contain others.
-fn open_quote_hint(has_swallowed: bool) -> Option<RowFault> {
-    has_swallowed.then(|| RowFault::new("CELL_OF_SEVERAL_LINES", texts::MULTILINE_CELL))
+/// Returns a hint for an invalid row that seems to contain other rows.
+fn open_quote_hint(may_contain_rows: bool) -> Option<RowFault> {
+    may_contain_rows.then(|| RowFault::new("CELL_OF_SEVERAL_LINES", texts::MULTILINE_CELL))
 }
 
 impl Row {
@@ -293,7 +293,7 @@ fn next_line(lines: &mut BufReader<File>, number: &mut u64) -> std::io::Result<O
             reference,
             body,
             products,
-            has_swallowed: false,
+            may_contain_rows: false,
         }));
     }
 }

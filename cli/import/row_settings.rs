@@ -1,4 +1,4 @@
-//! Values for fields that a row does not have: the defaults of a column map, and the sender.
+//! Values for fields that a row lacks: the defaults of a column map, and the sender.
 
 use parcelo::Decimal;
 use serde_json::Value;
@@ -9,25 +9,26 @@ use super::{
     columns::{Column, Heading},
 };
 
-/// The settings that turn rows into orders.
+/// Settings that complete rows to orders.
 #[derive(Debug, Default)]
 pub(crate) struct RowSettings {
     pub(crate) columns: ColumnMap,
-    /// The sender of orders that have none.
+    /// The sender of orders without one.
     pub(crate) sender: Option<Value>,
 }
 
 impl RowSettings {
-    /// Returns whether orders have this field even if the file does not.
+    /// Returns `true` if orders have this field even if the file does not.
     pub(super) fn provides(&self, column: &Column) -> bool {
         let is_of_sender = column.path.starts_with("sender.");
-        let has_default = self.columns.defaults.iter().any(|(heading, _)| heading.is(column));
+        let has_default =
+            self.columns.defaults.iter().any(|(heading, _)| heading.is_column(column));
         has_default || (is_of_sender && self.sender.is_some())
     }
 
-    /// Adds the fields that the order lacks.
+    /// Sets the fields that the order lacks.
     pub(super) fn complete(&self, order: &mut Value) {
-        // A sender is never merged, because parts of two senders would be a person who does not exist.
+        // Senders are never merged: parts of two senders would be a person who does not exist.
         if let (Some(sender), Value::Object(members)) = (&self.sender, &mut *order)
             && members.get("sender").is_none_or(is_blank)
         {
@@ -38,7 +39,7 @@ impl RowSettings {
                 Heading::Field(column) => set_missing(order, column, text),
                 Heading::Product(number, column) => {
                     let products = order.get_mut("products").and_then(Value::as_array_mut);
-                    // The first product's columns have no number, and stand for every product.
+                    // The first product's columns have no number, and their defaults apply to every product.
                     let index = number.saturating_sub(1);
                     let is_meant = |at: usize| *number == 1 || at == index;
                     let products = products.into_iter().flatten().enumerate();
@@ -52,7 +53,7 @@ impl RowSettings {
     }
 }
 
-/// Returns whether the value is empty.
+/// Returns `true` if the value is empty.
 fn is_blank(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -75,7 +76,7 @@ fn set_missing(target: &mut Value, column: &Column, text: &str) {
     set(target, column, text);
 }
 
-/// Returns the value of all products; `None` if one of them has no value.
+/// Returns the total value of the products; `None` if one of them has no value.
 fn sum_of_products(order: &Value) -> Option<Decimal> {
     let products = order.get("products")?.as_array()?;
     let number = |product: &Value, name: &str| {
@@ -115,7 +116,7 @@ mod tests {
             ],
         });
         assert_eq!(completed(map, None, order), expected);
-        // A product without a value has no sum, and the rules name the field.
+        // A product without a value has no sum; the rules then report the field.
         let order = json!({"products": [{"quantity": 2, "unitFobValue": "much"}]});
         assert!(completed(map, None, order)["parcelDetails"].get("declaredValue").is_none());
     }

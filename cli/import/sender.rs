@@ -1,4 +1,4 @@
-//! `--sender FILE`: the sender of the orders that have none, as JSON or TOML with the API's names of the fields.
+//! `--sender FILE`: the sender of orders without one, as JSON or TOML with the field names of the API.
 
 use parcelo::{
     model::{FaultCode, FieldFault, Warning, WarningCode},
@@ -9,7 +9,7 @@ use toml_edit::{Item, TableLike};
 
 use crate::{failure::Failure, input::Source, texts::import as texts, toml_file};
 
-/// Reads a sender and checks it by the rules, so that its faults are not repeated for every row.
+/// Reads a sender and checks it with the rules once, so that its faults are not repeated for every row.
 pub(crate) fn read(source: &Source) -> Result<Value, Failure> {
     let text = source.read()?;
     let sender = if text.trim_start().starts_with('{') {
@@ -30,7 +30,7 @@ pub(crate) fn read(source: &Source) -> Result<Value, Failure> {
     Err(Failure::usage(message, texts::SENDER_FORM).with(|details| details.fields = faults))
 }
 
-/// Returns the rules' faults of the sender alone. A misspelt field is a fault here, because it would be lost in every
+/// Returns the faults of the sender. A misspelt field is a fault here, because its value would be missing in every
 /// order.
 fn find_faults(sender: &Value) -> Vec<FieldFault> {
     let order = json!({ "sender": sender });
@@ -53,7 +53,7 @@ fn from_table(table: &dyn TableLike) -> Value {
     Value::Object(members.collect::<Map<_, _>>())
 }
 
-/// Converts TOML. A sender has only texts; the rules reject any other value, whatever it becomes here.
+/// Converts TOML to JSON. All fields of a sender are texts; the rules reject any other value, whatever it becomes here.
 fn from_item(item: &Item) -> Value {
     match (item.as_table_like(), item.as_str()) {
         (Some(table), _) => from_table(table),

@@ -1,5 +1,5 @@
-//! Damage by spreadsheets, which take numbers for quantities: telephone numbers without their `+`, and long numbers
-//! shortened to `5.93E+11`. Also signs and names that people write in place of a code.
+//! Damage by spreadsheets, which treat telephone numbers and IDs as quantities: telephone numbers without their `+`,
+//! and long numbers shortened to `5.93E+11`. Also currency signs and country names that people write instead of a code.
 
 use parcelo::{
     CountryCode,
@@ -15,7 +15,8 @@ const PHONES: [(&str, &str); 2] = [
     ("/receiver/phone", "/receiver/address/country"),
 ];
 
-/// Other cells that may consist of digits only. Two references that were shortened to the same text would be one order.
+/// Further fields whose cells may consist of digits. Two references that are shortened to the same text would be one
+/// order.
 const DIGITS: [&str; 6] = [
     "/externalOrderId",
     "/customerReference",
@@ -25,9 +26,8 @@ const DIGITS: [&str; 6] = [
     "/receiver/address/zipCode",
 ];
 
-/// National plans (ITU-T E.164): the calling code; the prefix that is dialled within the country but not from abroad;
-/// and the number of digits without both. Only if all numbers of a country are shorter without its code is it certain
-/// that the code was meant.
+/// National numbering plans (ITU-T E.164): the calling code, the trunk prefix that is dialled only within the country,
+/// and the number of digits without both. A code is certain only if all numbers of the country are shorter without it.
 const NATIONAL_PLANS: [(&str, &str, std::ops::RangeInclusive<usize>); 22] = [
     ("1", "", 10..=10),
     ("34", "", 9..=9),
@@ -53,8 +53,8 @@ const NATIONAL_PLANS: [(&str, &str, std::ops::RangeInclusive<usize>); 22] = [
     ("598", "", 8..=8),
 ];
 
-/// Cells that are written with an apostrophe in front, so that a spreadsheet keeps their zeros or their `+`: Shopify's
-/// exports have it. Other cells may begin with one.
+/// Fields whose cells are written with a leading apostrophe, so that a spreadsheet keeps their zeros or their `+`; the
+/// exports of Shopify have it. In other fields an apostrophe is part of the text.
 const MARKED_AS_TEXT: [&str; 6] = [
     "/sender/phone",
     "/sender/address/zipCode",
@@ -74,7 +74,7 @@ pub(super) fn drop_apostrophes(order: &mut Value) {
     }
 }
 
-/// Restores the `+` of telephone numbers if it is certain, and warns of each.
+/// Restores the `+` of telephone numbers where it is certain. Returns a warning for each.
 pub(super) fn repair_phones(order: &mut Value) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (phone, country) in PHONES {
@@ -83,7 +83,7 @@ pub(super) fn repair_phones(order: &mut Value) -> Vec<Warning> {
             continue;
         };
         let Some(written) = order.pointer_mut(phone) else { continue };
-        let Some(whole) = written.as_str().and_then(|text| with_plus(text, country)) else {
+        let Some(whole) = written.as_str().and_then(|text| restore_plus(text, country)) else {
             continue;
         };
         let message = texts::PLUS_ADDED.with(&[("phone", &whole)]);
@@ -95,8 +95,8 @@ pub(super) fn repair_phones(order: &mut Value) -> Vec<Warning> {
     warnings
 }
 
-/// Returns the number with its `+` if it lacks only that.
-fn with_plus(text: &str, country: CountryCode) -> Option<String> {
+/// Returns the number with its `+`, if that is all it lacks.
+fn restore_plus(text: &str, country: CountryCode) -> Option<String> {
     let code = country.calling_code();
     let digits = digits(text)?;
     let rest = digits.strip_prefix(code)?;
@@ -104,16 +104,16 @@ fn with_plus(text: &str, country: CountryCode) -> Option<String> {
     national.contains(&rest.len()).then(|| format!("+{}", text.trim_start()))
 }
 
-/// Suggests the international form of a telephone number that is written as it is dialled at home. It is not set: the
-/// number might be another country's.
-pub(super) fn international(order: &Value, field: &str) -> Option<String> {
+/// Suggests the international form of a telephone number written as it is dialled within the country. It is only a
+/// suggestion, because the number may belong to another country.
+pub(super) fn suggest_international(order: &Value, field: &str) -> Option<String> {
     let path = format!("/{}", field.replace('.', "/"));
     let (phone, country) = PHONES.iter().find(|(phone, _)| *phone == path)?;
     let country = CountryCode::parse(order.pointer(country)?.as_str()?).ok()?;
-    with_code(order.pointer(phone)?.as_str()?, country)
+    add_calling_code(order.pointer(phone)?.as_str()?, country)
 }
 
-fn with_code(text: &str, country: CountryCode) -> Option<String> {
+fn add_calling_code(text: &str, country: CountryCode) -> Option<String> {
     let code = country.calling_code();
     let (_, trunk, national) = NATIONAL_PLANS.iter().find(|(known, ..)| *known == code)?;
     let digits = digits(text)?;
@@ -122,12 +122,12 @@ fn with_code(text: &str, country: CountryCode) -> Option<String> {
     fits.then(|| format!("+{code}{number}"))
 }
 
-/// Signs of a single currency; `$` alone is the sign of a dozen.
+/// Signs that belong to a single currency; `$` is used for a dozen.
 const CURRENCY_SIGNS: [(&str, &str); 5] =
     [("US$", "USD"), ("U$S", "USD"), ("€", "EUR"), ("R$", "BRL"), ("S/", "PEN")];
 
-/// Returns the code of the currency whose sign the order has in its place.
-pub(super) fn currency(order: &Value, field: &str) -> Option<String> {
+/// Suggests the currency code for a sign in its place.
+pub(super) fn suggest_currency(order: &Value, field: &str) -> Option<String> {
     let cell =
         order.pointer("/parcelDetails/currency").filter(|_| field == "parcelDetails.currency")?;
     let cell = cell.as_str()?.to_uppercase();
@@ -135,13 +135,13 @@ pub(super) fn currency(order: &Value, field: &str) -> Option<String> {
     Some((*code).to_owned())
 }
 
-/// Returns the digits of a number that has only digits and separators.
+/// Returns the digits of a number that consists of digits and separators.
 fn digits(text: &str) -> Option<String> {
     let is_written_so = text.chars().all(|c| c.is_ascii_digit() || " ().-".contains(c));
     is_written_so.then(|| text.chars().filter(char::is_ascii_digit).collect())
 }
 
-/// Reports the cells of digits that were shortened: the missing digits cannot be recovered from them.
+/// Returns a fault for each number that was shortened; its missing digits cannot be recovered.
 pub(super) fn find_shortened_numbers(order: &Value) -> impl Iterator<Item = RowFault> + '_ {
     let paths = PHONES.iter().map(|(phone, _)| *phone).chain(DIGITS);
     paths.filter_map(|path| {
@@ -152,7 +152,7 @@ pub(super) fn find_shortened_numbers(order: &Value) -> impl Iterator<Item = RowF
     })
 }
 
-/// Returns whether a text looks like `5.93991E+11`, also with a decimal comma.
+/// Returns `true` if a text looks like `5.93991E+11`, with a decimal point or comma.
 fn is_shortened(text: &str) -> bool {
     let Some((mantissa, exponent)) = text.split_once(['E', 'e']) else { return false };
     let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -184,7 +184,7 @@ mod tests {
         ];
         for (written, country, expected) in table {
             let country = CountryCode::parse(country).unwrap();
-            assert_eq!(with_plus(written, country).as_deref(), expected, "{written}");
+            assert_eq!(restore_plus(written, country).as_deref(), expected, "{written}");
         }
     }
 
@@ -208,11 +208,11 @@ mod tests {
         ];
         for (written, country, expected) in table {
             let country = CountryCode::parse(country).unwrap();
-            assert_eq!(with_code(written, country).as_deref(), expected, "{written}");
+            assert_eq!(add_calling_code(written, country).as_deref(), expected, "{written}");
         }
         let order =
             json!({ "receiver": { "phone": "0991234567", "address": { "country": "EC" } } });
-        let suggested = |field| international(&order, field);
+        let suggested = |field| suggest_international(&order, field);
         assert_eq!(suggested("receiver.phone").as_deref(), Some("+593991234567"));
         assert_eq!((suggested("sender.phone"), suggested("receiver.email")), (None, None));
     }

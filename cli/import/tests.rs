@@ -1,9 +1,10 @@
-//! Tests that any file is read without a panic and twice the same, and that rows are read as a spreadsheet writes them.
+//! Tests that any file is read without a panic and in the same way twice, and that rows are read as a spreadsheet
+//! writes them.
 
 use std::{fs, str};
 
 use csv::{QuoteStyle, Terminator, WriterBuilder};
-use parcelo_fuzz::{Target, Trial};
+use parcelo_fuzz::{FuzzRun, Target};
 use serde_json::Value;
 
 use super::{
@@ -40,7 +41,7 @@ const TARGET: Target = Target {
 
 #[test]
 fn the_rows_of_a_file_are_read_as_written() {
-    let trial = Trial::new(TARGET, &check);
+    let trial = FuzzRun::new(TARGET, &check);
     trial.replay();
     trial.mutate();
 }
@@ -56,7 +57,7 @@ fn rows_keep_their_numbers_with_mixed_line_ends() {
     assert_eq!(numbers, [2, 3, 5, 7, 8]);
 }
 
-/// Checks the input as a file, and as the cells of one.
+/// Checks the input as a file, and as the cells of a file.
 fn check(input: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.csv");
@@ -85,7 +86,7 @@ fn rows(source: &Source) -> Vec<(u64, String, String, String)> {
     found
 }
 
-/// A program's way to write cells: separator, line end, quotes, and the text before the headings.
+/// The form in which a program writes CSV: separator, line end, quotes, and the text before the headings.
 type Dialect = (u8, Terminator, QuoteStyle, &'static str);
 
 const DIALECTS: [Dialect; 4] = [

@@ -1,4 +1,4 @@
-//! `--verbose`: the SDK's tracing events of attempts and waits, as sentences.
+//! `--verbose`: prints the SDK's tracing events about attempts and waits as sentences.
 
 use std::{
     fmt::Debug,
@@ -99,7 +99,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for AttemptLog {
 
 impl AttemptLog {
     fn write(&self, text: texts::Text, places: &[(&str, &str)]) {
-        // Without a standard error it cannot be shown.
+        // If standard error is closed, it cannot be shown.
         let _ = writeln!(io::stderr(), "{}", text.with(places).pick(self.0));
     }
 }

@@ -1,4 +1,4 @@
-//! Results as comma-separated values: stable column names, then the rows.
+//! Results as CSV: stable column names, then the rows.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ pub(super) fn write(out: &mut impl Write, table: &Table) -> io::Result<()> {
     writer.flush()
 }
 
-/// Writes the tracking numbers of a table, one per line, as other commands take them.
+/// Writes the tracking numbers of a table, one per line, as input for other commands.
 pub(super) fn write_numbers(out: &mut impl Write, table: &Table) -> io::Result<()> {
     let column = table.columns.iter().position(|column| column.name == "trackingNumber");
     let numbers = table.rows.iter().filter_map(|row| row.get(column?));
@@ -25,7 +25,7 @@ pub(super) fn write_numbers(out: &mut impl Write, table: &Table) -> io::Result<(
     numbers.try_for_each(|cell| writeln!(out, "{}", plain(&cell.value)))
 }
 
-/// Returns the I/O error that a CSV error wraps.
+/// Returns the I/O error inside a CSV error.
 pub(super) fn cause(error: &io::Error) -> Option<&io::Error> {
     match error.get_ref()?.downcast_ref::<csv::Error>()?.kind() {
         csv::ErrorKind::Io(cause) => Some(cause),

@@ -14,7 +14,7 @@ const BOLD: anstyle::Style = anstyle::Style::new().bold();
 const RED: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
 const YELLOW: anstyle::Style = anstyle::AnsiColor::Yellow.on_default().bold();
 
-/// Writes the message, the faults, the hint, and the request ID to quote to support.
+/// Writes the message, the faults, the hint, and the request ID for support.
 pub(super) fn write_failure(
     out: &mut impl Write,
     failure: &Failure,
@@ -31,7 +31,7 @@ pub(super) fn write_failure(
         write_warning(out, warning, language)?;
     }
     for (number, item) in &failure.items {
-        // A row that cannot be read may not even have a tracking number.
+        // An unreadable row may lack even a tracking number.
         let number = if number.is_empty() { "?" } else { number };
         writeln!(
             out,
@@ -78,8 +78,8 @@ pub(super) fn write_note(out: &mut impl Write, text: &str, language: Language) -
     writeln!(out, "{YELLOW}{}:{YELLOW:#} {text}", texts::WARNING.pick(language))
 }
 
-/// A failure for programs. All members but `trackingNumber` are always present; those without a value
-/// are null, false or empty.
+/// A failure for programs. All members except `trackingNumber` are always present; without a value they are null, false
+/// or empty.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FailureDocument<'a> {

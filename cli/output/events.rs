@@ -42,7 +42,7 @@ pub(crate) struct ReceivedEvent {
 const COLUMNS: [&str; 5] = ["id", "event", "timestamp", "trackingNumber", "forwarded"];
 
 impl EventPrinter {
-    /// Writes the address, before the first webhook can come.
+    /// Writes the address, before any webhook can arrive.
     pub(crate) fn listening(self, address: &str) -> io::Result<()> {
         let mut err = anstream::stderr();
         if self.0.format.is_json() {
@@ -59,7 +59,7 @@ impl EventPrinter {
     pub(crate) fn accepted(self, received: &ReceivedEvent) -> io::Result<()> {
         let ReceivedEvent { id, event, body, forwarded } = received;
         let number = number(&event.data).unwrap_or_default();
-        // If the address cannot be reached, this is what the service gets.
+        // If the target cannot be reached, the service gets this status.
         let unreached = ErrorCode::ServiceUnavailable.status();
         let status = forwarded.as_ref().map(|answer| *answer.as_ref().unwrap_or(&unreached));
         match self.0.format {
@@ -125,7 +125,7 @@ fn number(data: &EventData) -> Option<String> {
     }
 }
 
-/// Describes the event in words.
+/// Returns a description of the event for people.
 fn summary(data: &EventData, language: Language) -> String {
     match data {
         EventData::StatusChanged(change) => {

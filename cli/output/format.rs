@@ -21,7 +21,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns whether errors are JSON too, and notes and progress are left out.
+    /// Returns `true` if errors are JSON too, and notes and progress are omitted.
     pub(crate) fn is_json(self) -> bool {
         match self {
             Self::Json | Self::Ndjson => true,
@@ -41,16 +41,16 @@ impl Format {
     }
 }
 
-/// The sequence of JSON documents.
+/// The arrangement of several JSON values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
-    /// One document: an object for one requested item, an array for several.
+    /// One JSON value: an object for one requested item, an array for several.
     Document,
     /// One document per line.
     Lines,
 }
 
-/// Format and language of everything that is printed.
+/// Format and language of all output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OutputOptions {
     pub(crate) format: Format,

@@ -16,7 +16,7 @@ use crate::{
     texts::{self as general, Text, import as texts},
 };
 
-/// Maximum number of rows that people are shown; the file of results has all.
+/// Maximum number of rows shown to people; the results file has all rows.
 const MAX_SHOWN_ROWS: usize = 20;
 
 const NAMES: [(RowOutcome, Text); RowOutcome::ALL.len()] = [
@@ -43,7 +43,7 @@ pub(super) fn write(
         Format::Ndjson => io::copy(&mut results.lines()?, out).map(drop),
         // The same as the file of results.
         Format::Csv => io::copy(&mut results.rows()?, out).map(drop),
-        // People also see the summary: faults and warnings have no number.
+        // People also see the summary, because faults and warnings have no tracking number.
         Format::Numbers => {
             write_text(&mut anstream::stderr(), results, options.language)?;
             write_numbers(out, results)
@@ -75,12 +75,12 @@ fn write_text(out: &mut impl Write, results: &ImportResults, language: Language)
         .chain([(texts::RESULTS_FILE, Cell::optional(file))]);
     let facts = facts.map(|(heading, cell)| (text_only(heading), cell));
     let width = super::table_width();
-    write_table(out, &Table::facts(facts), language, width)?;
+    write_table(out, &Table::details(facts), language, width)?;
     write_noted_rows(out, results, language, width)
 }
 
-/// Writes the rows that failed, then those with only warnings: if every row of an export has a warning, the failed ones
-/// are still seen.
+/// Writes the failed rows, then those with only warnings. If every row has a warning, the failed ones are still
+/// visible.
 fn write_noted_rows(
     out: &mut impl Write,
     results: &ImportResults,

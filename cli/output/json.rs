@@ -23,7 +23,7 @@ pub(super) fn write_one(
     writeln!(out, "{}", escape_terminal_controls(document.to_json(layout)?))
 }
 
-/// Escapes the characters that control a terminal. The JSON stays the same.
+/// Escapes the characters that control a terminal, which leaves the meaning of the JSON unchanged.
 fn escape_terminal_controls(json: String) -> String {
     if !json.contains(is_terminal_control) {
         return json;

@@ -1,5 +1,4 @@
-//! Everything that the process prints: results on standard output, everything else on standard error. Only this module
-//! prints.
+//! All output of the process: results on standard output, everything else on standard error. Only this module prints.
 
 mod attempts;
 mod csv;
@@ -34,14 +33,14 @@ use crate::{
     texts::{self, Message},
 };
 
-/// Writes results, notes and failure; returns the exit code.
+/// Writes results, notes and failure. Returns the exit code.
 pub(crate) fn finish(outcome: &CommandOutcome, options: OutputOptions) -> ExitCode {
     let written = match &outcome.results {
         Some(results) => write_results(results, options),
         None => Ok(()),
     };
     let lost = match written {
-        // A reader that closes the pipe has read enough (`parcelo … | head`).
+        // A reader that closes the pipe, as in `parcelo … | head`, has read enough.
         Err(error) if !is_closed_pipe(&error) => Some(Failure::for_lost_output(&error)),
         _ => None,
     };
@@ -51,7 +50,7 @@ pub(crate) fn finish(outcome: &CommandOutcome, options: OutputOptions) -> ExitCo
     failure.map_or(Exit::Done, |failure| failure.exit).into()
 }
 
-/// Returns whether the error says that the reader of standard output has closed it.
+/// Returns `true` if the reader of standard output has closed the pipe.
 pub(crate) fn is_closed_pipe(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || csv::cause(error).is_some_and(is_closed_pipe)
 }
@@ -61,7 +60,7 @@ fn write_results(results: &Results, options: OutputOptions) -> io::Result<()> {
     match results {
         Results::Help(help) => write!(out, "{help}")?,
         Results::Raw(content) => {
-            // The filter for colours is bypassed: the content may contain any bytes.
+            // Written without the colour filter, because the content may be any bytes.
             let mut raw = io::stdout().lock();
             raw.write_all(content)?;
             raw.flush()?;
@@ -95,7 +94,7 @@ fn write_report(
     }
 }
 
-/// Writes CSV, on a terminal without characters that control it.
+/// Writes CSV. On a terminal, control characters are removed.
 fn write_rows(out: &mut impl Write, rows: &[u8]) -> io::Result<()> {
     if !is_terminal() {
         return out.write_all(rows);
@@ -132,28 +131,28 @@ fn write_messages(
     text::write_wrapped(&mut err, &messages, width)
 }
 
-/// Writes attempts and waits as they happen, with `--verbose`.
+/// Makes attempts and waits be printed as they happen, for `--verbose`.
 pub(crate) fn log_attempts(language: Language) {
     let subscriber = tracing_subscriber::registry().with(attempts::AttemptLog(language));
-    // There is no other one: this is called once, at the start.
+    // No subscriber is set yet: this is called once, at the start.
     let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
-/// Writes a warning before the command runs. With JSON only errors are written to standard error.
+/// Writes a warning before the command runs. With JSON output, only errors are written to standard error.
 pub(crate) fn warn(warning: &Message, options: OutputOptions) {
     if !options.format.is_json() {
         let text = plain(warning.pick(options.language));
-        // Without a standard error the warning cannot be shown anywhere.
+        // If standard error is closed, the warning cannot be shown.
         let _ = errors::write_note(&mut anstream::stderr(), &text, options.language);
     }
 }
 
-/// Returns the maximum width of a table in columns. A pipe has no limit: there each row stays a line.
+/// Returns the maximum width of a table, in columns; `None` for a pipe, in which each row stays one line.
 fn table_width() -> Option<usize> {
     is_terminal().then(columns)
 }
 
-/// The choice of colours for results and messages.
+/// The setting for coloured output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ColorMode {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -163,7 +162,7 @@ pub(crate) enum ColorMode {
 }
 
 impl ColorMode {
-    /// Makes all output have colours or not.
+    /// Turns colours on or off for all output.
     pub(crate) fn apply(self) {
         match self {
             Self::Auto => anstream::ColorChoice::Auto,
@@ -174,12 +173,12 @@ impl ColorMode {
     }
 }
 
-/// Returns the columns of the terminal; 80 without one.
+/// Returns the width of the terminal in columns, or 80 without a terminal.
 fn columns() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| width.0.into())
 }
 
-/// Makes a panic say that it is a bug, and where. Its own message could contain personal data.
+/// Makes a panic print that it is a bug, and where it happened. Its own message could contain personal data.
 pub(crate) fn install_panic_hook(language: Language) {
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
@@ -188,19 +187,19 @@ pub(crate) fn install_panic_hook(language: Language) {
     }));
 }
 
-/// Returns whether standard output is a terminal.
+/// Returns `true` if standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Returns whether the user can be prompted: standard input and error are both a terminal.
+/// Returns `true` if the user can be prompted: standard input and standard error are terminals.
 pub(crate) fn can_prompt() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks on standard error; the caller reads the answer.
+/// Prints a question on standard error; the caller reads the answer.
 pub(crate) fn prompt(question: impl Into<Message>, language: Language) {
     let question = question.into();
-    // A prompt that could not be shown is not answered with yes.
+    // If the prompt cannot be shown, the answer will not be yes.
     let _ = write!(io::stderr(), "{} ", question.pick(language));
 }

@@ -1,5 +1,5 @@
-//! The progress of an import, on standard error: a bar on a terminal, otherwise a line every few seconds, nothing with
-//! JSON.
+//! The progress of an import on standard error: a bar on a terminal, a line every few seconds elsewhere, and nothing
+//! with JSON output.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -31,7 +31,7 @@ enum Display {
     Nothing,
 }
 
-/// Five seconds, at an interval of 200 ms between ticks.
+/// Number of ticks between two lines: five seconds, with a tick every 200 ms.
 const TICKS_PER_LINE: u32 = 25;
 
 impl Progress {
@@ -97,8 +97,8 @@ fn bar(all: u64) -> ProgressBar {
     }
 }
 
-/// Adds the estimated remaining time once there is an estimate: the bar has 0 until then. A narrow terminal cuts off
-/// the end.
+/// Adds the estimated time left as soon as there is an estimate; until then the bar reports 0. A narrow terminal cuts
+/// off the end.
 fn with_eta(counts: Message, eta: Duration) -> Message {
     if eta.is_zero() {
         return counts;
@@ -108,7 +108,7 @@ fn with_eta(counts: Message, eta: Duration) -> Message {
     Message { en: text(&*counts.en).en, es: text(&*counts.es).es }
 }
 
-/// Formats a duration in units that are the same in both languages.
+/// Formats a duration with units that are the same in both languages.
 fn format_eta(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),

@@ -15,7 +15,7 @@ use crate::{
     sanitize::plain,
 };
 
-/// Writes a result whose lines have at most `width` columns, if it is given.
+/// Writes a result, in lines of at most `width` columns if it is given.
 pub(super) fn write(
     out: &mut impl Write,
     report: &dyn Report,
@@ -37,7 +37,7 @@ pub(super) fn write(
     })
 }
 
-/// Writes lines with at most `width` columns, if it is given.
+/// Writes text, in lines of at most `width` columns if it is given.
 pub(super) fn write_wrapped(
     out: &mut impl Write,
     lines: &[u8],
@@ -47,14 +47,14 @@ pub(super) fn write_wrapped(
     lines.lines().try_for_each(|line| writeln!(out, "{}", wrap_text(line, width)))
 }
 
-/// Breaks a line into lines with at most `width` columns, if it is given, and the same indentation. No word is broken.
+/// Wraps a line at `width` columns, if it is given, keeping its indentation. Words are never broken.
 fn wrap_text(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
     let words = text.trim_start_matches(' ');
     let indent = " ".repeat(text.len() - words.len());
     let (mut lines, mut line) = (Vec::new(), String::new());
     for word in words.split(' ') {
-        // Colours take no columns.
+        // Colour codes take no columns.
         let shown = strip_str(&line).to_string() + strip_str(word).to_string().as_str();
         if !line.is_empty() && indent.len() + shown.chars().count() + 1 > width {
             lines.push(std::mem::take(&mut line));
@@ -69,7 +69,7 @@ fn wrap_text(text: &str, width: Option<usize>) -> String {
     lines.join("\n")
 }
 
-/// Writes a table; one without rows is left out.
+/// Writes a table, or nothing if it has no rows.
 pub(super) fn write_table(
     out: &mut impl Write,
     table: &Table,
@@ -91,7 +91,7 @@ pub(super) fn write_table(
             return write_list(out, &headings, &rows, width.map(|width| (width, widths)));
         }
     }
-    // A list that is too wide even with a word a line is shown like details, with a block for each row.
+    // A list that is too wide even with one word per line is written as details, one block for each row.
     for (index, row) in rows.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
@@ -106,7 +106,7 @@ type ShownCell = (String, Tone);
 /// The blanks between two columns.
 const GAP: usize = 2;
 
-/// Returns the minimum width of each column, so that no word is broken: a tracking number is copied whole.
+/// Returns the minimum width of each column, such that no word is broken: tracking numbers must be copied whole.
 fn min_widths(headings: &[&str], rows: &[Vec<ShownCell>]) -> Vec<usize> {
     let longest = |text: &str| text.split(' ').map(|word| word.chars().count()).max();
     let own = |column: usize, heading: &str| {
@@ -134,7 +134,7 @@ fn write_list(
     write_arranged(out, text, limit)
 }
 
-/// Writes a line for each cell, after its heading; empty cells are left out.
+/// Writes each cell on a line after its heading; empty cells are omitted.
 fn write_details(
     out: &mut impl Write,
     headings: &[&str],
@@ -157,15 +157,15 @@ fn write_details(
     write_arranged(out, text, width.map(|width| (width, widths)))
 }
 
-/// Returns a table without a frame, so that a number can be copied and a line be searched. Unwanted styles are removed
-/// when the whole text is written.
+/// Returns a table without a frame, so that numbers can be copied and lines searched. Styles that are not wanted are
+/// removed when the whole text is written.
 fn frameless_table() -> TextTable {
     let mut text = TextTable::new();
     text.load_style(presets::NOTHING).enforce_styling().style_text_only();
     text
 }
 
-/// Writes the lines of a table with at most this width, whose columns have these minimum widths.
+/// Writes the lines of a table, with a maximum width and minimum widths of its columns.
 fn write_arranged(
     out: &mut impl Write,
     mut text: TextTable,
@@ -176,7 +176,7 @@ fn write_arranged(
         column.set_padding((0, gap));
     }
     if let Some((width, widths)) = limit {
-        // The gap after the last column is not written.
+        // The gap after the last column is omitted.
         let width = u16::try_from(width + GAP).unwrap_or(u16::MAX);
         text.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         for (column, least) in text.column_iter_mut().zip(widths) {
@@ -202,7 +202,7 @@ fn style_cell((text, tone): &ShownCell) -> StyledCell {
     }
 }
 
-/// Writes a watched parcel's current status in one line.
+/// Writes the current status of a watched parcel, on one line.
 pub(super) fn write_change(out: &mut impl Write, record: &TrackingRecord) -> io::Result<()> {
     let status = plain(&status_text(record.status.code(), &record.status_name));
     let last = record.history.iter().flatten().flatten().last();
@@ -212,7 +212,7 @@ pub(super) fn write_change(out: &mut impl Write, record: &TrackingRecord) -> io:
     writeln!(out, "{}  {status}{}", record.tracking_number, last.unwrap_or_default())
 }
 
-/// Returns the rows of a text on a terminal, which wraps lines that are too long for it.
+/// Returns the number of rows that a text takes on a terminal, which wraps long lines.
 pub(super) fn terminal_rows(text: &str, columns: usize) -> usize {
     let width = |line| strip_str(line).to_string().chars().count();
     text.lines().map(|line| width(line).div_ceil(columns.max(1)).max(1)).sum()
@@ -285,7 +285,7 @@ mod tests {
                 let table = Table { style, ..listing() };
                 let text = written(&table, Some(width));
                 let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-                // The number alone takes 34 columns beside its heading: it is not broken anyway.
+                // The number alone takes 34 columns with its heading, and is not broken even if there is less room.
                 let limit =
                     if style == TableStyle::List && width >= 60 { width } else { width.max(34) };
                 assert!(widest <= limit, "{width}: {widest}\n{text}");
@@ -298,7 +298,7 @@ mod tests {
         }
         assert!(written(&table, Some(80)).starts_with("Tracking number    Status"));
         assert!(written(&table, Some(40)).starts_with("Tracking number  SBEC7K2M9QX4T8WD0\n"));
-        // Into a pipe each row stays a line.
+        // In a pipe, each row stays one line.
         assert_eq!(written(&table, None).lines().count(), 3);
     }
 

@@ -1,4 +1,4 @@
-//! The output of `track --watch`: on a terminal a table that is redrawn, elsewhere a line per change.
+//! The output of `track --watch`: a table that is redrawn on a terminal, a line for each change elsewhere.
 
 use std::io::{self, Write};
 
@@ -11,18 +11,18 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    results::{Found, table::Report},
+    results::{FoundItems, table::Report},
 };
 
 /// The display of the watched parcels.
 #[derive(Debug)]
 pub(crate) struct Screen {
     options: OutputOptions,
-    /// The rows of the last table; none before the first.
+    /// The number of rows of the last table; `None` before the first one.
     drawn: Option<usize>,
 }
 
-/// Moves the cursor to the start of the line this many lines above.
+/// Returns the escape sequence that moves the cursor to the start of the line this many lines above.
 fn cursor_up(lines: usize) -> String {
     format!("\r\u{1b}[{lines}A")
 }
@@ -32,8 +32,8 @@ const ERASE_LINE: &str = "\u{1b}[K";
 /// Erases the rest of the screen.
 const ERASE_BELOW: &str = "\u{1b}[J";
 
-/// Erases the screen, for a table that is taller than the terminal: the cursor cannot be moved to
-/// lines that have scrolled away.
+/// Clears the screen, for a table that is taller than the terminal: the cursor cannot be moved to lines that have
+/// scrolled away.
 const CLEAR: &str = "\u{1b}[H\u{1b}[2J";
 
 impl Screen {
@@ -41,7 +41,7 @@ impl Screen {
         Self { options, drawn: None }
     }
 
-    /// Shows all parcels if the table can be redrawn, otherwise the changed ones.
+    /// Shows all parcels if the table can be redrawn, otherwise only the changed ones.
     pub(crate) fn show(&mut self, records: &[TrackingRecord], changed: &[usize]) -> io::Result<()> {
         let redraws = self.redraws();
         let shown: Vec<_> = if redraws {
@@ -77,7 +77,7 @@ impl Screen {
             None => {}
         }
         self.drawn = Some(lines);
-        // Each line is overwritten and its rest erased: erasing the screen first would flicker.
+        // Lines are overwritten and their rest is erased, because erasing the screen first would flicker.
         for line in text.lines() {
             writeln!(out, "{line}{ERASE_LINE}")?;
         }
@@ -104,20 +104,20 @@ impl Screen {
         }
     }
 
-    /// Shows a failed round that does not end the watch. Programs get only the last failure.
+    /// Shows the failure of a round that does not end the watch. Programs get only the last failure.
     pub(crate) fn show_failure(&mut self, failure: &Failure) {
         if self.options.format.is_json() {
             return;
         }
-        // Without a standard error it cannot be shown.
+        // If standard error is closed, it cannot be shown.
         let _ = errors::write_failure(&mut anstream::stderr(), failure, self.options.language);
         if self.redraws() {
-            // The failure was written below the table, so the next table starts below the failure.
+            // The failure is below the table, and the next table starts below the failure.
             self.drawn = None;
         }
     }
 }
 
-fn tracked(found: Vec<TrackingRecord>) -> Found<TrackingRecord> {
-    Found { asked: found.len(), found }
+fn tracked(found: Vec<TrackingRecord>) -> FoundItems<TrackingRecord> {
+    FoundItems { asked: found.len(), found }
 }

@@ -1,4 +1,4 @@
-//! The API key and the address, from option, variable or profile, and a client with both.
+//! The API key and the address from option, variable or profile, and a client for them.
 
 use std::env;
 
@@ -18,7 +18,7 @@ impl Resolver {
 
     pub(super) fn client_and_key(&self) -> Result<(Client, ApiKey), Failure> {
         if self.settings.requested.is_some() {
-            // A named profile must exist, even if options and variables set everything.
+            // A requested profile must exist, even if options and variables override all of it.
             self.settings.profile()?;
         }
         let key = self.key()?;
@@ -46,12 +46,12 @@ impl Resolver {
     }
 
     fn key(&self) -> Result<ApiKey, Failure> {
-        self.parse_key(&self.key_text()?.0)
+        self.parse_key(&self.find_key_text()?.0)
     }
 
-    /// Finds the text of the key and its source: standard input if requested, otherwise the variable, otherwise the
+    /// Returns the text of the key and its source: standard input if requested, otherwise the variable, otherwise the
     /// profile.
-    pub(super) fn key_text(&self) -> Result<(String, Message), Failure> {
+    pub(super) fn find_key_text(&self) -> Result<(String, Message), Failure> {
         let variable = || env::var("PARCELO_API_KEY").ok().filter(|text| !text.trim().is_empty());
         let (text, place) = match variable() {
             _ if self.global.api_key_stdin => (input::line()?, texts::FROM_STDIN.into()),
@@ -67,9 +67,9 @@ impl Resolver {
         Ok((text, place))
     }
 
-    /// Reads a key, and warns of a typo: only the service knows its keys.
+    /// Parses a key, and warns if it looks mistyped: only the service knows its keys.
     pub(super) fn parse_key(&self, text: &str) -> Result<ApiKey, Failure> {
-        let key = parsed(text)?;
+        let key = parse_trimmed(text)?;
         if key.looks_mistyped() {
             output::warn(&texts::MISTYPED_KEY.into(), self.settings.output);
         }
@@ -77,8 +77,8 @@ impl Resolver {
     }
 }
 
-/// Reads a key, with or without white space around it.
-pub(super) fn parsed(text: &str) -> Result<ApiKey, Failure> {
+/// Parses a key, ignoring white space around it.
+pub(super) fn parse_trimmed(text: &str) -> Result<ApiKey, Failure> {
     ApiKey::parse(text.trim())
         .map_err(|_| Failure::key(ErrorCode::AuthInvalidApiKey, texts::MALFORMED_KEY))
 }

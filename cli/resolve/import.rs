@@ -41,7 +41,7 @@ impl Resolver {
             encoding: import.encoding,
             settings,
             labels,
-            merge: import.merge.map(merge).transpose()?,
+            merge: import.merge.map(parse_merge_option).transpose()?,
             format: import.format.into(),
             concurrency: import.concurrency.into(),
             mode,
@@ -54,7 +54,7 @@ impl Resolver {
         };
         let plan = Box::new(plan);
         if mode == ImportMode::CheckOnly {
-            // Checking works without a key; with one, the rules of its environment apply too.
+            // Rows can be checked without a key; with one, the rules of its environment apply too.
             let environment = self.client().ok().map(|client| client.environment());
             return Ok(Job::CheckImport(environment, plan));
         }
@@ -63,7 +63,7 @@ impl Resolver {
         Ok(Job::Import(client, plan, origin, self.settings.output))
     }
 
-    /// Returns the sender of orders that have none: from the option, otherwise from the profile.
+    /// Returns the sender for orders without one, from the option or else the profile.
     fn sender(&self, given: Option<Source>) -> Result<Option<serde_json::Value>, Failure> {
         let file = match given {
             Some(file) => Some(file),
@@ -81,13 +81,13 @@ fn column_map(file: Option<&Source>, preset: Option<Preset>) -> Result<ColumnMap
             Failure::usage(message, texts::FIX_MAP).with(|details| details.fields = faults)
         })?,
     };
-    // A test reads every preset.
+    // A test parses every preset.
     let preset = preset.map(|preset| ColumnMap::parse(preset.text()).unwrap_or_default());
     Ok(own.or(preset.unwrap_or_default()))
 }
 
-/// Returns the file of all labels; standard output has the results.
-fn merge(path: PathBuf) -> Result<(PathBuf, LabelFormat), Failure> {
+/// Returns the file for all labels, which cannot be standard output because that has the results.
+fn parse_merge_option(path: PathBuf) -> Result<(PathBuf, LabelFormat), Failure> {
     let format = format_from_name(&path)?;
     let file = merged_file(path, format)?;
     let to_stdout = || Failure::usage(general::MERGE_TO_STDOUT, general::MERGE_TO_FILE);

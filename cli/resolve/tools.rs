@@ -1,5 +1,5 @@
-//! The arguments of the commands that ship nothing: raw calls, the webhook receiver, profiles, checks,
-//! manuals.
+//! Resolves the commands that do not handle parcels: raw calls, the webhook listener, profiles, checks and manual
+//! pages.
 
 use std::env;
 
@@ -9,7 +9,7 @@ use parcelo::{
     webhook::Webhook,
 };
 
-use super::{Resolver, client::parsed};
+use super::{Resolver, client::parse_trimmed};
 use crate::{
     args::{Api, Config, Init, Listen, Man},
     commands::{ConfigAction, Job, Preflight, RawCall, WebhookListener},
@@ -50,7 +50,7 @@ impl Resolver {
         }
         let webhook = Webhook::new(secrets)
             .map_err(|_| Failure::usage(texts::MALFORMED_SECRET, texts::GIVE_SECRET))?;
-        let forward_to = listen.forward_to.as_deref().map(target).transpose()?;
+        let forward_to = listen.forward_to.as_deref().map(parse_forward_target).transpose()?;
         let listener = WebhookListener {
             port: listen.port,
             webhook,
@@ -87,11 +87,11 @@ impl Resolver {
         Ok(Job::Config(Box::new(action)))
     }
 
-    /// Resolves a new profile; prompts for the values that options and variables do not set.
+    /// Resolves a new profile, and prompts for values that neither options nor variables set.
     fn init(self, init: Init) -> Result<ConfigAction, Failure> {
         let name = init.name.or_else(|| self.settings.requested.clone());
         let name = name.unwrap_or_else(|| settings::DEFAULT_PROFILE.to_owned());
-        if !is_name(&name) {
+        if !is_plain_name(&name) {
             let name = without_keys(&name);
             let message = texts::INVALID_PROFILE_NAME.with(&[("name", &name)]);
             return Err(Failure::usage(message, texts::SEE_HELP));
@@ -125,12 +125,12 @@ impl Resolver {
         if !output::can_prompt() {
             return Err(Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL));
         }
-        // It comes before the key, which is hidden and would have to be pasted again.
+        // The address is prompted for before the key, which is hidden and would have to be pasted again.
         loop {
             output::prompt(texts::ASK_ADDRESS, self.settings.output.language);
             let typed = input::line()?;
-            match check_address(with_scheme(typed.trim()), placeholder()) {
-                // At the end of the input the prompt would be repeated for ever.
+            match check_address(with_scheme(typed.trim()), placeholder_key()) {
+                // At the end of the input, the prompt would be repeated forever.
                 Err(why) if !typed.is_empty() => {
                     output::warn(&why.message, self.settings.output);
                 }
@@ -139,9 +139,10 @@ impl Resolver {
         }
     }
 
-    /// Reads the key, typed without echo or from standard input; it is never an argument.
+    /// Reads the key without echo or from standard input; it is never an argument.
     ///
-    /// A mistyped key is asked for again; the same key twice is accepted, since only the service knows its keys.
+    /// For a key that looks mistyped the prompt is repeated; the same key twice is accepted, since only the service
+    /// knows its keys.
     fn key_or_prompt(&self) -> Result<ApiKey, Failure> {
         if self.global.api_key_stdin {
             return self.parse_key(&input::line()?);
@@ -150,7 +151,7 @@ impl Resolver {
             return Err(Failure::usage(texts::NO_TERMINAL_FOR_KEY, texts::KEY_ON_STDIN));
         }
         let mut before = String::new();
-        // A closed terminal gives blank answers for ever.
+        // A closed terminal returns empty lines forever.
         let mut blanks = 0..2;
         loop {
             output::prompt(texts::ASK_KEY, self.settings.output.language);
@@ -175,12 +176,12 @@ impl Resolver {
 
     pub(super) fn doctor(self) -> Result<Job, Failure> {
         self.refuse_dry_run()?;
-        let key = self.key_text().and_then(|(text, place)| {
-            let place = texts::KEY_PLACE.around("place", &place);
+        let key = self.find_key_text().and_then(|(text, place)| {
+            let place = texts::KEY_PLACE.with_message("place", &place);
             let at_place = |why: Failure| why.with(|why| why.message = why.message.and(&place));
-            Ok((parsed(&text).map_err(at_place)?, place))
+            Ok((parse_trimmed(&text).map_err(at_place)?, place))
         });
-        let client_key = key.as_ref().map_or_else(|_| placeholder(), |(key, _)| key.clone());
+        let client_key = key.as_ref().map_or_else(|_| placeholder_key(), |(key, _)| key.clone());
         let address = self.address().and_then(|address| check_address(address, client_key));
         let client = match (&address, &key) {
             (Ok(_), Ok((key, _))) => Some(self.client_for(key.clone())),
@@ -194,7 +195,7 @@ impl Resolver {
             address => check(
                 "address",
                 texts::CHECK_ADDRESS_OF,
-                address.map(|url| as_is(&without_credentials(&url))),
+                address.map(|url| untranslated(&without_credentials(&url))),
             ),
         });
         checks.push(match key {
@@ -203,7 +204,7 @@ impl Resolver {
         });
         checks.push(match &client {
             Some(Ok(client)) => {
-                let detail = as_is(client.environment().code());
+                let detail = untranslated(client.environment().code());
                 Check::passed("environment", texts::ENVIRONMENT, detail)
             }
             Some(Err(why)) => Check::failed("environment", texts::ENVIRONMENT, why),
@@ -225,7 +226,7 @@ impl Resolver {
             })
         });
         let check = check("profile", texts::PROFILE, seen);
-        if self.settings.are_exposed() { check.warning(texts::EXPOSED_HINT) } else { check }
+        if self.settings.has_exposed_keys() { check.warning(texts::EXPOSED_HINT) } else { check }
     }
 
     pub(super) fn man(&self, man: Man) -> Result<Job, Failure> {
@@ -252,10 +253,10 @@ fn key_check(seen: Result<(ApiKey, Message), Failure>) -> Check {
     match seen {
         Ok((key, place)) if key.looks_mistyped() => {
             let detail = Message::from(texts::MISTYPED_KEY).and(&place);
-            // Only the service knows its keys, so the checks go on.
+            // The checks continue, because only the service knows its keys.
             Check { state: CheckState::Warning, ..Check::passed(name, title, detail) }
         }
-        Ok((key, _)) => Check::passed(name, title, as_is(&mask_key(key.secret()))),
+        Ok((key, _)) => Check::passed(name, title, untranslated(&mask_key(key.secret()))),
         Err(why) => Check::failed(name, title, &why),
     }
 }
@@ -264,16 +265,16 @@ fn skipped_check(name: &'static str, title: texts::Text) -> Check {
     Check::skipped(name, title, texts::DEPENDS_ON_FAILED)
 }
 
-fn as_is(text: &str) -> texts::Message {
+fn untranslated(text: &str) -> texts::Message {
     texts::AS_IS.with(&[("value", text)])
 }
 
-/// Returns a key to check an address with, because a client needs one.
-fn placeholder() -> ApiKey {
+/// Returns a key for clients that only check an address.
+fn placeholder_key() -> ApiKey {
     ApiKey::from_random(Environment::Sandbox, &[0; 32])
 }
 
-/// Completes an address as people type it: http for this machine, https for all others.
+/// Adds the scheme to an address that was typed without: http for this machine, https otherwise.
 fn with_scheme(typed: &str) -> String {
     if typed.is_empty() || typed.contains("://") {
         return typed.to_owned();
@@ -294,8 +295,8 @@ fn check_address(address: String, key: ApiKey) -> Result<String, Failure> {
     Ok(Client::builder(key).base_url(&address).map(|_| address)?)
 }
 
-/// Returns whether a name needs no quotes in a shell or in TOML, and is not an API key by mistake.
-fn is_name(name: &str) -> bool {
+/// Returns `true` if a profile name needs no quotes in a shell or in TOML, and is not an API key by mistake.
+fn is_plain_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let prefix = parcelo::Environment::ALL.map(parcelo::Environment::key_prefix);
     (1..=64).contains(&name.len())
@@ -304,7 +305,7 @@ fn is_name(name: &str) -> bool {
         && !prefix.iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn target(address: &str) -> Result<Url, Failure> {
+fn parse_forward_target(address: &str) -> Result<Url, Failure> {
     let url = Url::parse(address).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     url.ok_or_else(|| {
         let address = without_keys(address);
@@ -334,11 +335,11 @@ mod tests {
     #[test]
     fn a_profile_name_is_plain_and_not_a_key() {
         for name in ["default", "live-2", "a_b", "X"] {
-            assert!(is_name(name), "{name}");
+            assert!(is_plain_name(name), "{name}");
         }
         let long = "x".repeat(65);
         for name in ["", "-x", "a b", "a.b", "ñ", "pk_test_abc", "pk_live_", &long] {
-            assert!(!is_name(name), "{name}");
+            assert!(!is_plain_name(name), "{name}");
         }
     }
 }

@@ -9,12 +9,14 @@ use parcelo::{
 use serde::{Serialize, Serializer};
 
 use super::{
-    table::{Cell, Found, Items, Report, Section, Table, column, csv_only, items, status_text},
-    written::Written,
+    table::{
+        Cell, FoundItems, Items, Report, Section, Table, column, csv_only, items, status_text,
+    },
+    written::WriteResult,
 };
 use crate::texts;
 
-/// A label or an invoice that was written.
+/// A saved label or invoice.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SavedLabel {
@@ -25,7 +27,7 @@ pub(crate) struct SavedLabel {
     pub(crate) bytes: u64,
 }
 
-/// A file of many labels that was written.
+/// A saved file of many labels.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SavedLabels {
@@ -45,13 +47,13 @@ pub(crate) struct ShownLabel {
     pub(crate) lines: Vec<String>,
 }
 
-/// Serializes a path. `Path`'s serialization fails for a name that is not UTF-8.
+/// Serializes a path as text; the serialization of `Path` fails if a name is not UTF-8.
 fn path_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&path.to_string_lossy())
 }
 
 /// The result of `label get` and `invoice get`.
-impl Report for Found<SavedLabel> {
+impl Report for FoundItems<SavedLabel> {
     fn items(&self) -> Option<Items<'_>> {
         Some(items(&self.found))
     }
@@ -76,7 +78,7 @@ impl Report for Found<SavedLabel> {
 }
 
 /// The result of `label get --merge`.
-impl Report for Found<SavedLabels> {
+impl Report for FoundItems<SavedLabels> {
     fn items(&self) -> Option<Items<'_>> {
         Some(items(&self.found))
     }
@@ -114,14 +116,14 @@ impl Report for ShownLabel {
 }
 
 /// The result of `label reprint`.
-impl Report for Written<LabelMetadata> {
+impl Report for WriteResult<LabelMetadata> {
     fn table(&self, language: Language) -> Table {
         label_table(&self.value, self.idempotency_key.as_ref(), language)
     }
 }
 
 fn label_table(label: &LabelMetadata, key: Option<&IdempotencyKey>, language: Language) -> Table {
-    Table::facts([
+    Table::details([
         (csv_only("labelId"), Cell::new(&label.label_id)),
         (column("trackingNumber", texts::TRACKING_NUMBER), Cell::new(&label.tracking_number)),
         (column("status", texts::STATUS), status_cell(&label.status, language)),

@@ -2,13 +2,13 @@
 //!
 //! | command | result |
 //! |---|---|
-//! | `order create`, `void`, `validate` | [`Created`], [`Written<VoidedOrders>`](Written), [`Verdicts`] |
+//! | `order create`, `void`, `validate` | [`Created`], [`WriteResult<VoidedOrders>`](WriteResult), [`Verdicts`] |
 //! | `order template`, `import` | [`Results::Sample`], [`Results::Imported`] |
-//! | `manifest submit`, `show` | [`Written<Manifest>`](Written), `Manifest` |
-//! | `track`, `parcel list` | [`Found<TrackingRecord>`](Found), [`Listing`] |
+//! | `manifest submit`, `show` | [`WriteResult<Manifest>`](WriteResult), `Manifest` |
+//! | `track`, `parcel list` | [`FoundItems<TrackingRecord>`](FoundItems), [`Listing`] |
 //! | `parcel show` | [`ShownParcel`] |
-//! | `invoice get` | [`Found<SavedLabel>`](Found) |
-//! | `label get`, `show`, `reprint` | [`Found<SavedLabel>`](Found), [`ShownLabel`], [`Written<LabelMetadata>`](Written) |
+//! | `invoice get` | [`FoundItems<SavedLabel>`](FoundItems) |
+//! | `label get`, `show`, `reprint` | [`FoundItems<SavedLabel>`](FoundItems), [`ShownLabel`], [`WriteResult<LabelMetadata>`](WriteResult) |
 //! | `health`, `sandbox reset` | `Health`, `SandboxReset` |
 //! | `config init`, `list`, `use`; `path` | [`Profiles`]; [`ConfigFile`] |
 //! | `doctor`, `man --dir` | [`Checks`], [`WrittenFiles`] |
@@ -29,15 +29,15 @@ pub(crate) use tools::{
     Check, CheckState, Checks, ConfigFile, ProfileSummary, Profiles, UnsentRequests, WrittenFile,
     WrittenFiles,
 };
-pub(crate) use written::Written;
+pub(crate) use written::WriteResult;
 
 use parcelo::{OrderRequest, model::Warning};
 
 use crate::{failure::Failure, import::ImportResults, texts::Message};
-pub(crate) use table::Found;
+pub(crate) use table::FoundItems;
 use table::Report;
 
-/// The end of a run. It can have both results and a failure, if it was partly successful.
+/// The outcome of a command. It can have both results and a failure, if it succeeded in part.
 #[derive(Debug, Default)]
 pub(crate) struct CommandOutcome {
     pub(crate) results: Option<Results>,
@@ -51,11 +51,11 @@ pub(crate) struct CommandOutcome {
 pub(crate) enum Results {
     /// Help or version, styled.
     Help(String),
-    /// Bytes that are written unchanged, whatever the format.
+    /// Bytes that are written unchanged in every format.
     Raw(Vec<u8>),
-    /// An order to edit: JSON, whatever the format.
+    /// An order to edit, as JSON in every format.
     Sample(Box<OrderRequest>),
-    /// The rows of an import: on disk, because a file may have any number of them.
+    /// The rows of an import, which are on disk because there may be any number of them.
     Imported(Box<ImportResults>),
     /// Everything else.
     Report(Box<dyn Report>),

@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::{
     labels::SavedLabel,
     table::{Cell, Items, Report, Section, Table, column, csv_only, items},
-    written::{Written, outcome_code, serialize_outcome},
+    written::{WriteResult, outcome_code, serialize_outcome},
 };
 use crate::texts;
 
-/// `order create`: an order that exists.
+/// The result of `order create`: an order that exists.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Created {
@@ -26,8 +26,8 @@ pub(crate) struct Created {
     pub(crate) label: Option<SavedLabel>,
 }
 
-/// `order validate`: a verdict on each order of the files. It is always an array, because a file may contain any number
-/// of orders.
+/// The result of `order validate`: a verdict on each order of the files. It is always an array, because a file may
+/// contain any number of orders.
 #[derive(Debug, Serialize)]
 pub(crate) struct Verdicts(pub(crate) Vec<Verdict>);
 
@@ -46,7 +46,7 @@ impl Report for Created {
     fn table(&self, language: Language) -> Table {
         let Parcel { tracking_number, status, label_url, created_at, id, .. } = &self.parcel;
         let file = self.label.as_ref().map(|label| label.file.to_string_lossy());
-        Table::facts([
+        Table::details([
             (column("trackingNumber", texts::TRACKING_NUMBER), Cell::new(tracking_number)),
             (column("status", texts::STATUS), Cell::status(status, status.name(language))),
             (column("labelUrl", texts::LABEL), Cell::optional(label_url.as_ref())),
@@ -64,25 +64,25 @@ impl Report for Created {
 }
 
 /// The result of `order void`.
-impl Report for Written<VoidedOrders> {
+impl Report for WriteResult<VoidedOrders> {
     /// Returns a row for each requested order, voided or not.
     fn table(&self, language: Language) -> Table {
         self.table_of(self.value.results.iter(), language)
     }
 
-    /// Returns the orders that are void now; the failure has the reasons for the others.
+    /// Returns the orders that are void now; the failure contains the reasons for the others.
     fn sections(&self, language: Language) -> Vec<Section<'_>> {
         let is_voided = |row: &&Row<VoidResult>| row.as_ref().is_ok_and(|result| result.voided);
         let voided = self.value.results.iter().filter(is_voided);
         let key = column("idempotencyKey", texts::IDEMPOTENCY_KEY);
         vec![
             Section::Table(self.table_of(voided, language)),
-            Section::Table(Table::facts([(key, Cell::optional(self.idempotency_key.as_ref()))])),
+            Section::Table(Table::details([(key, Cell::optional(self.idempotency_key.as_ref()))])),
         ]
     }
 }
 
-impl Written<VoidedOrders> {
+impl WriteResult<VoidedOrders> {
     fn table_of<'a>(
         &self,
         results: impl Iterator<Item = &'a Row<VoidResult>>,
@@ -142,7 +142,7 @@ impl Report for Verdicts {
         Some(items(&self.0))
     }
 
-    /// Returns a row for each fault and each warning; a valid order without any has one row.
+    /// Returns a row for each fault and each warning; an order without any has one row.
     fn table(&self, language: Language) -> Table {
         let columns =
             ["file", "index", "valid", "severity", "field", "code", "message", "suggestion"];

@@ -11,13 +11,14 @@ use serde::{Serialize, Serializer};
 
 use super::{
     table::{
-        Cell, Found, Items, Report, SECONDS, Section, Table, column, csv_only, items, text_only,
+        Cell, FoundItems, Items, Report, SECONDS, Section, Table, column, csv_only, items,
+        text_only,
     },
-    written::Written,
+    written::WriteResult,
 };
 use crate::texts;
 
-/// `parcel list`; `meta` is null when all pages are here.
+/// The result of `parcel list`; `meta` is `None` if all pages were fetched.
 #[derive(Debug, Serialize)]
 pub(crate) struct Listing {
     #[serde(serialize_with = "serialize_rows")]
@@ -26,12 +27,12 @@ pub(crate) struct Listing {
 }
 
 /// The result of `track`.
-impl Report for Found<TrackingRecord> {
+impl Report for FoundItems<TrackingRecord> {
     fn items(&self) -> Option<Items<'_>> {
         Some(items(&self.found))
     }
 
-    /// Returns a row for each event with history, otherwise one for each parcel.
+    /// Returns a row for each event if the history was requested, otherwise one for each parcel.
     fn table(&self, language: Language) -> Table {
         if self.found.iter().any(|record| record.history.is_some()) {
             history_table(&self.found)
@@ -60,7 +61,7 @@ fn status_table(records: &[TrackingRecord], language: Language) -> Table {
     ];
     let rows = records.iter().map(|record| {
         let estimated = match record.status {
-            // The service's answer still has the promised day.
+            // The service's answer still includes the promised day.
             ParcelStatus::Voided => Cell::default(),
             _ => Cell::new(record.estimated_delivery.to_rfc3339()),
         };
@@ -74,8 +75,8 @@ fn status_table(records: &[TrackingRecord], language: Language) -> Table {
     Table::list(columns, rows)
 }
 
-/// Describes the arrival as the service reports it. Without that there is only the promised day, which holds while the
-/// parcel is on its way.
+/// Describes the arrival as reported by the service. Without a report there is only the promised day, which is valid
+/// while the parcel is on its way.
 fn arrival_of(record: &TrackingRecord, language: Language) -> String {
     match (&record.arrival, &record.status) {
         (Some(arrival), _) => arrival_text(arrival, language),
@@ -98,7 +99,7 @@ fn arrival_text(arrival: &Arrival, language: Language) -> String {
         ArrivalKind::Today => texts::ARRIVES_TODAY,
         ArrivalKind::Delayed => texts::ARRIVES_LATE,
         ArrivalKind::Delivered => texts::HAS_ARRIVED,
-        // A kind that is newer than this program still has a day.
+        // A kind that this version does not know still has a day.
         _ => return date,
     };
     text.with(&[("date", &date)]).pick(language).to_owned()
@@ -141,7 +142,7 @@ fn event_cells(number: Cell, event: &HistoryEntry) -> [Cell; 7] {
     ]
 }
 
-/// A parcel, or a row from the service that this version cannot read.
+/// A parcel, or a row that this version cannot read.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum RowDocument<'a> {
@@ -210,7 +211,7 @@ impl Report for Listing {
     }
 }
 
-/// `parcel show`: a list's data of a parcel, and its history.
+/// The result of `parcel show`: the data of a parcel in the list, and its history.
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownParcel {
     pub(crate) parcel: ParcelSummary,
@@ -224,7 +225,7 @@ impl Report for ShownParcel {
 
     fn sections(&self, language: Language) -> Vec<Section<'_>> {
         let Self { parcel, tracking } = self;
-        let facts = Table::facts(
+        let facts = Table::details(
             [
                 (texts::TRACKING_NUMBER, Cell::new(&parcel.tracking_number)),
                 (texts::STATUS, Cell::status(&tracking.status, &tracking.status_name)),
@@ -245,7 +246,7 @@ impl Report for ShownParcel {
 
 /// The result of `manifest show`.
 impl Report for Manifest {
-    /// Returns a row for each parcel, so that a manifest can be joined to other lists.
+    /// Returns a row for each parcel, so that manifests can be joined with other tables.
     fn table(&self, _: Language) -> Table {
         let columns = [
             "manifestId",
@@ -284,7 +285,7 @@ impl Report for Manifest {
             self.destination_countries.iter().map(ToString::to_string).collect();
         let route = [&self.origin_airport, &self.destination_airport].map(Option::as_deref);
         let route: Vec<_> = route.into_iter().flatten().collect();
-        let facts = Table::facts(
+        let facts = Table::details(
             [
                 (texts::MANIFEST, Cell::new(&self.manifest_id)),
                 (texts::AWB, Cell::new(&self.awb_number)),
@@ -311,7 +312,7 @@ impl Report for Manifest {
 }
 
 /// The result of `manifest submit`.
-impl Report for Written<Manifest> {
+impl Report for WriteResult<Manifest> {
     fn table(&self, language: Language) -> Table {
         self.value.table(language)
     }

@@ -1,5 +1,5 @@
-//! A result as every writer takes it: JSON documents, and one table whose columns have a stable name for CSV and a
-//! heading for people.
+//! Results in the form that all writers take: JSON documents, and a table whose columns have a stable name for CSV and
+//! a heading for people.
 
 use chrono::{DateTime, Utc};
 use parcelo::{
@@ -10,14 +10,14 @@ use serde::{Serialize, Serializer};
 
 use crate::{output::format::Layout, texts::Text};
 
-/// The result of a command. Each type of result implements this once; `output` has a writer for each format.
+/// The result of a command. Each type of result implements this trait, and `output` has a writer for each format.
 pub(crate) trait Report: Document + std::fmt::Debug {
-    /// Returns the documents of `-o ndjson`, if there is one for each item; otherwise the result is one document.
+    /// Returns the documents of `-o ndjson`, one for each item; `None` if the result is a single document.
     fn items(&self) -> Option<Items<'_>> {
         None
     }
 
-    /// Returns the table for spreadsheets, and for people unless `sections` is overridden.
+    /// Returns the table for CSV, and for people unless `sections` is overridden.
     fn table(&self, language: Language) -> Table;
 
     /// Returns the sections for people.
@@ -31,7 +31,7 @@ pub(crate) trait Report: Document + std::fmt::Debug {
     }
 }
 
-/// A value that can be written as JSON; `Serialize` itself cannot be a trait object.
+/// A value that can be written as JSON. `Serialize` itself is not dyn-compatible.
 pub(crate) trait Document {
     fn to_json(&self, layout: Layout) -> serde_json::Result<String>;
 }
@@ -47,20 +47,20 @@ impl<T: Serialize> Document for T {
 
 pub(crate) type Items<'a> = Vec<Box<dyn Document + 'a>>;
 
-/// Returns each value as a separate document.
+/// Boxes each value as a document of its own.
 pub(crate) fn items<'a>(values: impl IntoIterator<Item: Serialize + 'a>) -> Items<'a> {
     values.into_iter().map(|value| Box::new(value) as Box<dyn Document>).collect()
 }
 
-/// The found ones of the requested items. As JSON, one requested item is an object and several are an array, even if
-/// only one of them was found.
+/// The items that were found among the requested ones. As JSON, one requested item is an object, and several are an
+/// array, even if only one of them was found.
 #[derive(Debug)]
-pub(crate) struct Found<T> {
+pub(crate) struct FoundItems<T> {
     pub(crate) asked: usize,
     pub(crate) found: Vec<T>,
 }
 
-impl<T: Serialize> Serialize for Found<T> {
+impl<T: Serialize> Serialize for FoundItems<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &*self.found {
             [one] if self.asked == 1 => one.serialize(serializer),
@@ -85,12 +85,12 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
-/// The form of a table for people; CSV is the same for both.
+/// The form of a table for people; CSV is the same in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableStyle {
     /// Headings, then a line for each row.
     List,
-    /// A line for each cell of the one row, after its heading; empty cells are left out.
+    /// The cells of the only row, each on a line after its heading; empty cells are omitted.
     Details,
 }
 
@@ -98,7 +98,7 @@ pub(crate) enum TableStyle {
 pub(crate) struct Column {
     /// The name in CSV; scripts rely on it.
     pub(crate) name: &'static str,
-    /// The heading for people; a column without one is not shown to them.
+    /// The heading for people; `None` hides the column from them.
     pub(crate) heading: Option<Text>,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Cell {
     pub(crate) tone: Tone,
 }
 
-/// The meaning of a value for the user; on a terminal it has a colour.
+/// The meaning of a value, which decides its colour on a terminal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Tone {
     #[default]
@@ -147,7 +147,7 @@ impl Table {
         Self { style: TableStyle::List, columns: columns.into(), rows }
     }
 
-    pub(crate) fn facts(facts: impl IntoIterator<Item = (Column, Cell)>) -> Self {
+    pub(crate) fn details(facts: impl IntoIterator<Item = (Column, Cell)>) -> Self {
         let (columns, row) = facts.into_iter().unzip();
         Self { style: TableStyle::Details, columns, rows: vec![row] }
     }
@@ -169,7 +169,7 @@ impl Cell {
         Self { shown: Some(text.to_string()), ..self }
     }
 
-    /// Returns a time: to the millisecond in CSV, to the second for people.
+    /// Returns a time, in milliseconds for CSV and in seconds for people.
     pub(crate) fn time(time: DateTime<Utc>) -> Self {
         Self::new(time::to_text(time)).shown_as(format_moment(time))
     }
@@ -197,12 +197,12 @@ fn status_tone(status: &ParcelStatus) -> Tone {
         ParcelStatus::CustomsHold | ParcelStatus::DeliveryAttempted => Tone::Attention,
         ParcelStatus::DeliveryFailed | ParcelStatus::ReturnToSender => Tone::Bad,
         ParcelStatus::Voided => Tone::Muted,
-        // On its way, or a status that is newer than this program.
+        // On its way, or in a status that this version does not know.
         _ => Tone::Plain,
     }
 }
 
-/// Returns a status's name and, if its words differ, its code, by which it is listed and documented.
+/// Returns the name of a status, followed by its code in lists and documents if its words differ.
 pub(crate) fn status_text(code: &str, name: &str) -> String {
     let is_same = name.to_uppercase().replace(' ', "_") == code;
     if is_same { name.to_owned() } else { format!("{name} ({code})") }

@@ -1,4 +1,4 @@
-//! Results of the commands that ship nothing: health and reset, profiles, checks, unsent requests.
+//! Results of the commands that do not handle parcels: health, reset, profiles, checks, and requests of a dry run.
 
 use parcelo::{
     Language,
@@ -15,11 +15,11 @@ use crate::{
     texts::{self, Message, Text},
 };
 
-/// `--dry-run`: the requests that would have been sent.
+/// The result of any command with `--dry-run`: the requests that would have been sent.
 #[derive(Debug, Serialize)]
 pub(crate) struct UnsentRequests(pub(crate) Vec<UnsentRequest>);
 
-/// `config list`, also shown after `config init` and `use`.
+/// The result of `config list`, `config init` and `config use`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Profiles(pub(crate) Vec<ProfileSummary>);
 
@@ -36,14 +36,14 @@ pub(crate) struct ProfileSummary {
     pub(crate) output: Option<Format>,
 }
 
-/// `config path`.
+/// The result of `config path`.
 #[derive(Debug, Serialize)]
 pub(crate) struct ConfigFile {
     pub(crate) path: String,
     pub(crate) exists: bool,
 }
 
-/// `doctor`.
+/// The result of `doctor`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Checks(pub(crate) Vec<Check>);
 
@@ -63,11 +63,11 @@ pub(crate) enum CheckState {
     Passed,
     Warning,
     Failed(Exit),
-    /// A check that it depends on failed.
+    /// A check that it depends on has failed.
     Skipped,
 }
 
-/// `man --dir`: the files that were written.
+/// The result of `man --dir`: the files that were written.
 #[derive(Debug, Serialize)]
 pub(crate) struct WrittenFiles(pub(crate) Vec<WrittenFile>);
 
@@ -125,7 +125,7 @@ impl Report for Health {
         };
         let countries = Cell::new(self.allowed_countries.join(" ")).shown_as(countries);
         let environment = self.environment.as_ref().map(MaybeKnown::as_str);
-        Table::facts([
+        Table::details([
             (column("status", texts::STATUS), Cell::new(&self.status)),
             (column("keyName", texts::KEY_NAME), Cell::new(&self.key_name)),
             (column("environment", texts::ENVIRONMENT), Cell::optional(environment)),
@@ -146,7 +146,7 @@ impl Report for SandboxReset {
             webhook_deliveries,
             ..
         } = self.deleted;
-        Table::facts([
+        Table::details([
             (column("parcels", texts::DELETED_PARCELS), Cell::new(parcels)),
             (column("labels", texts::DELETED_LABELS), Cell::new(labels)),
             (column("manifests", texts::DELETED_MANIFESTS), Cell::new(manifests)),
@@ -162,7 +162,7 @@ impl Serialize for UnsentRequest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let headers: serde_json::Map<_, _> =
             self.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-        // A body that is not JSON is written as text.
+        // A body that is not JSON is written as a string.
         let body = self.body.as_ref();
         let body = body.map(|text| serde_json::from_str(text).unwrap_or_else(|_| json!(text)));
         json!({"method": self.method, "url": self.url, "headers": headers, "body": body,
@@ -226,7 +226,7 @@ impl Report for ConfigFile {
         Table::list(["path", "exists"].map(csv_only), [row])
     }
 
-    /// Returns only the path, so that a shell can use it.
+    /// Returns only the path, for use in shell scripts.
     fn sections(&self, _: Language) -> Vec<Section<'_>> {
         vec![Section::Line(self.path.clone())]
     }
@@ -256,14 +256,14 @@ impl Report for Checks {
         Table::list(["check", "state", "detail", "hint"].map(csv_only), rows)
     }
 
-    /// Returns a line for each check, then the remedies of those that failed.
+    /// Returns a line for each check, then the hints for those that failed.
     fn sections(&self, language: Language) -> Vec<Section<'_>> {
         let facts = self.0.iter().map(|check| {
             let state = check.state.text().pick(language);
             let text = format!("{state}: {}", check.detail.pick(language));
             (text_only(check.title), Cell::new(text))
         });
-        let facts = Section::Table(Table::facts(facts));
+        let facts = Section::Table(Table::details(facts));
         let hints = self.0.iter().filter_map(|check| {
             let hint = check.hint.as_ref()?.pick(language);
             Some(Section::Line(format!("{}: {hint}", check.title.pick(language))))

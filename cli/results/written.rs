@@ -3,10 +3,10 @@
 use parcelo::{IdempotencyKey, Outcome, Reply, model::RequestId};
 use serde::{Serialize, Serializer};
 
-/// The result of a write, and the idempotency key that keeps it from being executed twice.
+/// The result of a write, with the idempotency key that makes it safe to repeat.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Written<T> {
+pub(crate) struct WriteResult<T> {
     #[serde(serialize_with = "serialize_outcome")]
     pub(crate) outcome: Outcome,
     #[serde(flatten)]
@@ -15,7 +15,7 @@ pub(crate) struct Written<T> {
     pub(crate) request_id: Option<RequestId>,
 }
 
-impl<T> From<Reply<T>> for Written<T> {
+impl<T> From<Reply<T>> for WriteResult<T> {
     fn from(reply: Reply<T>) -> Self {
         let outcome = reply.outcome();
         let (idempotency_key, request_id) =

@@ -1,8 +1,8 @@
-//! The examples at the end of each command's help. A test parses every line of them.
+//! The examples at the end of each command's help. A test parses each of their lines.
 
 use super::Text;
 
-/// The examples by the command's path: lines that can be typed as they are, with the reader's numbers and files.
+/// The examples by the command's path: lines that can be typed as they are, with the reader's own numbers and files.
 #[rustfmt::skip]
 pub(crate) const EXAMPLES: &[(&str, Text)] = &[
     ("parcelo order create", Text { en: "parcelo order create order.json --label label.pdf\nparcelo order create usual.json --set idempotencyKey=order-1002 --set receiver.fullName=Rosa", es: "parcelo order create pedido.json --label etiqueta.pdf\nparcelo order create habitual.json --set idempotencyKey=pedido-1002 --set receiver.fullName=Rosa" }),

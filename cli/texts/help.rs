@@ -1,4 +1,4 @@
-//! The help: the purpose of each command and argument, the names of values, the exit codes.
+//! The help: what each command and argument is for, the names of values, and the exit codes.
 
 use super::Text;
 

@@ -1,5 +1,5 @@
-//! Texts of the commands that ship nothing: profiles, raw calls, labels on screen, webhooks, checks,
-//! manuals.
+//! Texts of the commands that do not handle parcels: profiles, raw calls, webhooks, checks and manual pages; also of
+//! labels shown on screen.
 
 use super::Text;
 

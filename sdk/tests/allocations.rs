@@ -1,5 +1,5 @@
-//! Allocations of a call, beside reqwest alone and reqwest with the usual middleware: the same request to the same
-//! server, counted on the same thread, which also runs the connection.
+//! Allocations of a call, compared with reqwest alone and with reqwest and its usual middleware: the same request to
+//! the same server. All are counted on one thread, which also drives the connection.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -36,24 +36,24 @@ fn a_call_allocates_little_more_than_reqwest_alone() {
 
     let url = format!("{address}/api/v1/orders/create");
     let raw = reqwest::Client::new();
-    let alone = least_allocations(&runtime, || async {
+    let alone = min_allocations(&runtime, || async {
         let request = raw.post(&url).header("X-API-Key", key().secret());
         let answer = request.json(&order).send().await.unwrap();
         std::hint::black_box(answer.json::<CreatedOrder>().await.unwrap());
     });
     let usual = with_middleware();
-    let middleware = least_allocations(&runtime, || async {
+    let middleware = min_allocations(&runtime, || async {
         let request = usual.post(&url).header("X-API-Key", key().secret());
         let answer = request.json(&order).send().await.unwrap();
         std::hint::black_box(answer.json::<CreatedOrder>().await.unwrap());
     });
     let builder = Client::builder(key()).base_url(&address).unwrap();
     let client = builder.rate_limit(RateLimit::off()).build().unwrap();
-    let off = least_allocations(&runtime, || async {
+    let off = min_allocations(&runtime, || async {
         std::hint::black_box(client.orders().create(&order).await.unwrap());
     });
     let client = client.with_rate_limit(RateLimit::adaptive());
-    let ours = least_allocations(&runtime, || async {
+    let ours = min_allocations(&runtime, || async {
         std::hint::black_box(client.orders().create(&order).await.unwrap());
     });
     let found = format!(
@@ -73,13 +73,13 @@ fn with_middleware() -> ClientWithMiddleware {
         .build()
 }
 
-/// Returns the fewest allocations of a call among several in a row: the cost with warm pools.
-fn least_allocations<F: Future<Output = ()>>(runtime: &Runtime, call: impl Fn() -> F) -> u64 {
+/// Returns the minimum number of allocations among several calls in succession, which is the cost with warm pools.
+fn min_allocations<F: Future<Output = ()>>(runtime: &Runtime, call: impl Fn() -> F) -> u64 {
     let counted = |_| allocation_counter::measure(|| runtime.block_on(call())).count_total;
     (0..30).map(counted).min().unwrap()
 }
 
-/// Starts a server, on separate threads, that gives every request the same answer.
+/// Starts a server, on threads of its own, that answers every request identically.
 fn serve_constant() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -46,7 +46,7 @@ async fn main() {
     measure_thirty_days().await;
 }
 
-/// Returns the sample order under the caller's key and tracking number.
+/// Returns the sample order with an idempotency key made from `key`, and this tracking number.
 fn order(key: usize, number: &str) -> String {
     let order = parcelo_server::mock::sample::ORDER;
     let order = order.replace("first-order-0001", &format!("order-{key:07}"));
@@ -61,7 +61,7 @@ async fn measure_starts() {
         let begun = Instant::now();
         let (_server, key, mut connection) = start_mock_server().await;
         ours.push(begun.elapsed());
-        connection.label(key.secret()).await;
+        connection.download_label(key.secret()).await;
         labels.push(begun.elapsed());
         inline.push(time_start_in_memory().await);
         let begun = Instant::now();
@@ -88,8 +88,8 @@ async fn measure_concurrent_starts() {
     println!("|---|---|---|");
     let (mut ours, mut theirs) = (vec![], vec![]);
     for _ in 0..CONCURRENT_ROUNDS {
-        ours.push(start_concurrently(start_mock_server).await);
-        theirs.push(start_concurrently(start_wiremock).await);
+        ours.push(time_concurrent_starts(start_mock_server).await);
+        theirs.push(time_concurrent_starts(start_wiremock).await);
     }
     for (what, mut times) in [("the mock server", ours), ("wiremock with a stub", theirs)] {
         times.sort_unstable_by(f64::total_cmp);
@@ -97,8 +97,8 @@ async fn measure_concurrent_starts() {
     }
 }
 
-/// Returns the milliseconds until all of the servers, which run at once, have answered.
-async fn start_concurrently<S, F: Future<Output = S>>(start: impl Fn() -> F) -> f64 {
+/// Starts all servers at once. Returns the milliseconds until each has answered its first request.
+async fn time_concurrent_starts<S, F: Future<Output = S>>(start: impl Fn() -> F) -> f64 {
     let begun = Instant::now();
     let servers = futures_util::future::join_all((0..CONCURRENT_SERVERS).map(|_| start())).await;
     let took = begun.elapsed().as_secs_f64() * 1000.0;
@@ -112,7 +112,7 @@ async fn start_mock_server() -> (MockServer, ApiKey, Connection) {
     let server = MockServer::start().await;
     let key = server.key().issue();
     let mut connection = Connection::open(server.url()).await;
-    connection.create(key.secret()).await;
+    connection.create_order(key.secret()).await;
     (server, key, connection)
 }
 
@@ -122,7 +122,7 @@ async fn start_wiremock() -> wiremock::MockServer {
     let stub = Mock::given(matchers::method("POST")).and(matchers::path(CREATE_PATH));
     let answer = ResponseTemplate::new(201).set_body_raw(CREATED_BODY, "application/json");
     stub.respond_with(answer).mount(&server).await;
-    Connection::open(&server.uri()).await.create("pk_test_").await;
+    Connection::open(&server.uri()).await.create_order("pk_test_").await;
     server
 }
 
@@ -138,7 +138,7 @@ async fn time_start_in_memory() -> Duration {
     begun.elapsed()
 }
 
-/// A connection to a server.
+/// An HTTP/1.1 connection to a server.
 struct Connection(http1::SendRequest<Full<Bytes>>);
 
 impl Connection {
@@ -151,12 +151,12 @@ impl Connection {
         Self(sender)
     }
 
-    async fn create(&mut self, key: &str) {
+    async fn create_order(&mut self, key: &str) {
         let request = Request::post(CREATE_PATH).header("content-type", "application/json");
         self.send(request, key, order(1, "SB-SUCCESS-0001"), 201).await;
     }
 
-    async fn label(&mut self, key: &str) {
+    async fn download_label(&mut self, key: &str) {
         let request = Request::get("/api/v1/labels/SB-SUCCESS-0001/download?format=pdf");
         self.send(request, key, String::new(), 200).await;
     }
@@ -177,7 +177,7 @@ impl Connection {
     }
 }
 
-/// Sends a request without a socket and returns its status.
+/// Sends a request to the router directly, without a socket, and returns the response's status.
 async fn send_in_memory(routes: &Router, key: &str, path: &str, body: String) -> u16 {
     let method = if body.is_empty() { "GET" } else { "POST" };
     let request = Request::builder().method(method).uri(path).header("x-api-key", key);
@@ -205,7 +205,7 @@ async fn measure_thirty_days() {
     }
 }
 
-/// Returns a server whose parcels were created the given number of seconds apart and have not moved yet.
+/// Starts a server whose parcels were created this many seconds apart and have not moved yet.
 async fn start_with_parcels(seconds_apart: u64) -> MockServer {
     let server = MockServer::builder().clock(Clock::frozen("2026-03-01T00:00:00Z")).start().await;
     let (routes, key) = (server.routes(), server.key().issue());
@@ -222,8 +222,8 @@ async fn start_with_parcels(seconds_apart: u64) -> MockServer {
     server
 }
 
-/// Measures the memory after many requests without a socket. They create nothing, and the log of requests is bounded,
-/// so it must stay the same.
+/// Measures the resident memory during a million requests without a socket. None of them creates anything, and the
+/// request log is bounded, so the memory must not grow.
 async fn measure_memory() {
     println!("| requests in memory | requests/s | resident MiB |");
     println!("|---|---|---|");

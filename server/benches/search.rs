@@ -1,9 +1,9 @@
-//! The duration of a search in an account of 1,000,000 parcels, as its caller sees it. One client searches again and
-//! again, by number, reference and name.
+//! Latency of a search in an account of 1,000,000 parcels, measured by an HTTP client. The client sends one request
+//! after the other: by number, by reference and by name.
 //!
-//! `cargo bench -p parcelo-server --bench search [-- PARCELS]` prints a table, for a file and for PostgreSQL, where
-//! that is installed. The parcels are written past the server, so it adds them to its index first: the run says how
-//! long that took. A p99 above 20 ms fails it.
+//! `cargo bench -p parcelo-server --bench search [-- PARCELS]` prints a table, for a file and for PostgreSQL if that is
+//! installed. The parcels are inserted directly into the database, so the server has to index them first; the run
+//! prints how long that took. It fails if a p99 exceeds 20 ms.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -38,7 +38,7 @@ const SEARCHES: usize = 500;
 /// Maximum p99 in milliseconds.
 const MAX_P99_MILLIS: f64 = 20.0;
 const ORDER: &str = r#"{"idempotencyKey":"bench-search","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
-/// Given names, each of which a twentieth of all receivers has.
+/// Given names; each belongs to one receiver in twenty.
 const GIVEN_NAMES: [&str; 20] = [
     "María", "José", "Luis", "Ana", "Carlos", "Rosa", "Juan", "Carmen", "Jorge", "Lucía", "Pedro",
     "Elena", "Miguel", "Sofía", "Andrés", "Paola", "Diego", "Inés", "Raúl", "Zoë",
@@ -97,7 +97,8 @@ async fn measure_database(database: &Database, folder: &Path, parcels: u64) -> b
     let mut is_fast = true;
     for (what, text) in SEARCH_KINDS {
         is_fast &=
-            measure_kind(&client, (&address(&server), &key), what, |n| text(n % parcels)).await;
+            measure_search_kind(&client, (&address(&server), &key), what, |n| text(n % parcels))
+                .await;
     }
     is_fast
 }
@@ -115,7 +116,7 @@ const SEARCH_KINDS: [SearchKind; 8] = [
     ("a given name", |n| GIVEN_NAMES[(n % 20) as usize].to_owned()),
 ];
 
-/// Maps a number to another one, so that tracking numbers are not in the order of creation.
+/// Maps each number to another one, so that tracking numbers are not in the order of creation.
 const fn permute(n: u64) -> u64 {
     n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 24
 }
@@ -139,7 +140,7 @@ fn surname(n: u64) -> String {
     format!("{}{}{}z", at(0), at(1), at(2))
 }
 
-async fn measure_kind(
+async fn measure_search_kind(
     client: &reqwest::Client,
     (url, key): (&str, &str),
     what: &str,
@@ -197,7 +198,7 @@ fn start_server(database: &Database, folder: &Path) -> Server {
 
 enum Database {
     File(PathBuf),
-    /// A separate cluster for the run, and its database.
+    /// A database in a cluster that is started for this run.
     Postgres(Cluster, String),
 }
 
@@ -222,8 +223,8 @@ impl Database {
         }
     }
 
-    /// Inserts this many copies of the existing parcel, each a second later and with its own number, reference and
-    /// receiver. None is in the index, as after an upgrade.
+    /// Inserts this many copies of the existing parcel, each created a second later and with its own number, reference
+    /// and receiver. None is in the index, as after an upgrade.
     async fn insert_parcels(&self, parcels: u64) {
         match self {
             Self::File(path) => insert_into_sqlite(path, parcels),

@@ -1,4 +1,4 @@
-//! The time from the commit of an event until its webhook arrives. It is measured in pairs: for 99 receivers that
+//! Delay from the commit of an event to the arrival of its webhook. It is measured in pairs: for 99 receivers that
 //! answer, and for the same receivers while another one accepts connections but never answers.
 //!
 //! `cargo bench -p parcelo-server --bench webhooks [-- SECONDS]` prints a table for docs/benchmarks.md.
@@ -19,9 +19,9 @@ use std::{
 use axum::{Router, http::HeaderMap};
 use parcelo::{Environment, rules::Destinations, webhook};
 use parcelo_server::internals::{
-    Actor, Allowance, AllowedHosts, Dispatcher, EndpointRequest, Ids, Kinds, LegacySchedule,
-    Limits, Listener, MAX_IN_FLIGHT_PER_ENDPOINT, Secrets, Service, Settings, Site, Stop, Store,
-    SystemClock, Tenant,
+    Actor, AllowedHosts, EndpointRequest, Ids, LegacySchedule, Limits, Listener,
+    MAX_IN_FLIGHT_PER_ENDPOINT, Secrets, Service, Settings, Site, Stop, Store, SystemClock, Tenant,
+    WebhookAllowance, WebhookDispatcher, WebhookEventKinds,
 };
 use tokio::net::TcpListener;
 use ulid::Ulid;
@@ -30,7 +30,7 @@ const LIVE_RECEIVERS: usize = 99;
 const PAIRS: usize = 5;
 /// Interval between two events of a tenant.
 const EVENT_INTERVAL: Duration = Duration::from_millis(500);
-/// Maximum wait for the last deliveries. The retry of a failed delivery takes longer and would distort the figures.
+/// Maximum wait for the last deliveries. A retry takes longer than this, and would distort the figures.
 const MAX_DELIVERY_WAIT: Duration = Duration::from_secs(20);
 
 fn main() {
@@ -44,7 +44,7 @@ async fn measure_pairs(time: Duration) {
     println!("|---|---|---|---|---|---|---|");
     let mut ratios = Vec::new();
     for pair in 1..=PAIRS {
-        // The order alternates, so that a drift of the machine's load affects both alike.
+        // The order alternates, so that changing load on the machine affects both halves equally.
         let (without, with) = if pair % 2 == 0 {
             let with = Latencies::measure(1, time).await;
             (Latencies::measure(0, time).await, with)
@@ -92,7 +92,7 @@ impl Latencies {
             let url = if place < dead { &silent_url } else { &live };
             tenants.push(create_subscriber(&service, place, url).await);
         }
-        let dispatcher = Dispatcher::new(Arc::clone(&service), MAX_IN_FLIGHT_PER_ENDPOINT);
+        let dispatcher = WebhookDispatcher::new(Arc::clone(&service), MAX_IN_FLIGHT_PER_ENDPOINT);
         let (sends, stopped) = (tokio::spawn(accept_without_answer(silent)), stop.clone());
         let running = tokio::spawn(async move { dispatcher.run(stopped.requested()).await });
         let committed = commit_events(&service, &tenants[dead..], &tenants[..dead], time).await;
@@ -106,7 +106,7 @@ impl Latencies {
         stop.now();
         store.close().await;
         let arrived = arrived.lock().unwrap();
-        // A webhook can arrive before the caller learns that its event is committed.
+        // A webhook can arrive before the caller learns that its event was committed.
         let took =
             committed.iter().map(|(event, at)| arrived[event].saturating_duration_since(*at));
         let mut took: Vec<_> = took.map(|took| took.as_secs_f64() * 1_000.0).collect();
@@ -152,8 +152,11 @@ async fn commit_events(
         let send_test_event = |tenant: &Tenant| {
             let tenant = *tenant;
             async move {
-                let event =
-                    service.endpoints(Actor::Server).test(tenant, service.now()).await.unwrap();
+                let event = service
+                    .endpoints(Actor::Server)
+                    .send_test(tenant, service.now())
+                    .await
+                    .unwrap();
                 (event, Instant::now())
             }
         };
@@ -169,7 +172,7 @@ async fn create_subscriber(service: &Service, place: usize, url: &str) -> Tenant
     let account = store.account(&format!("shop-{place}"), format!("acc_{place}"), now).await;
     let tenant = Tenant { account: account.unwrap(), environment: Environment::Sandbox };
     let (url, kinds, allowed_hosts) =
-        (url.to_owned(), Kinds::default(), AllowedHosts::PublicAndLoopback);
+        (url.to_owned(), WebhookEventKinds::default(), AllowedHosts::PublicAndLoopback);
     let request = EndpointRequest { tenant, url, kinds, allowed_hosts };
     service.endpoints(Actor::Server).set(request, now).await.unwrap();
     tenant
@@ -187,7 +190,7 @@ fn settings() -> Settings {
         destinations: Destinations::All,
         limits: Limits::default(),
         secrets: Secrets::derive(&[1; 32]),
-        webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
+        webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
         trusted_proxies: Vec::new(),
         database_options: None,
         legacy: LegacySchedule::default(),

@@ -18,7 +18,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-pub(crate) use jumps::{JumpGuard, Reading};
+pub(crate) use jumps::{ClockReading, JumpGuard};
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,12 +57,13 @@ impl From<DateTime<Utc>> for Millis {
     }
 }
 
-/// A source of the present time.
+/// A source of the current time.
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// Returns the present time.
+    /// Returns the current time.
     fn now(&self) -> Millis;
 
-    /// Returns the time by which something may expire: earlier than now while the clock is in doubt after a jump.
+    /// Returns the time against which expiry is checked. It is earlier than now while the clock is in doubt after a
+    /// jump.
     fn expiry(&self) -> Millis {
         self.now()
     }
@@ -91,10 +92,10 @@ impl Clock for SystemClock {
     }
 }
 
-/// The source of a [`GuardedClock`]'s two times.
+/// The source of the wall time and the monotonic time of a [`GuardedClock`].
 pub(crate) trait ClockSource: fmt::Debug + Send + Sync {
     /// Reads both times together.
-    fn read(&self) -> Reading;
+    fn read(&self) -> ClockReading;
 }
 
 /// The machine's two clocks.
@@ -102,9 +103,9 @@ pub(crate) trait ClockSource: fmt::Debug + Send + Sync {
 pub(crate) struct MachineClocks(Instant);
 
 impl ClockSource for MachineClocks {
-    fn read(&self) -> Reading {
-        let monotonic = stopwatch().saturating_duration_since(self.0);
-        Reading { wall: SystemClock.now(), monotonic }
+    fn read(&self) -> ClockReading {
+        let monotonic = monotonic_now().saturating_duration_since(self.0);
+        ClockReading { wall: SystemClock.now(), monotonic }
     }
 }
 
@@ -119,7 +120,7 @@ pub(crate) struct GuardedClock<T = MachineClocks> {
 impl GuardedClock {
     /// Guards the machine's clock from now on.
     pub(crate) fn new() -> Self {
-        Self::from_clocks(MachineClocks(stopwatch()))
+        Self::from_clocks(MachineClocks(monotonic_now()))
     }
 }
 
@@ -153,7 +154,7 @@ impl<T: ClockSource> Clock for GuardedClock<T> {
     }
 }
 
-/// A clock that stands still until it is set.
+/// A clock that shows the same time until it is set.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 
@@ -186,7 +187,7 @@ pub(crate) struct TokioClock {
 impl TokioClock {
     /// Creates a clock that shows `origin` now.
     pub(crate) fn starting_at(origin: Millis) -> Self {
-        Self { origin, start: runtime_time() }
+        Self { origin, start: runtime_now() }
     }
 }
 
@@ -199,20 +200,23 @@ impl Clock for TokioClock {
 
 /// Returns monotonic real time, for the age of cached values and the duration of work. It is independent of the
 /// service's clock. In tests, it is the runtime's time, so that results do not depend on the machine's speed.
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's stopwatch")]
-pub(crate) fn stopwatch() -> Instant {
-    if cfg!(test) { runtime_time().into_std() } else { Instant::now() }
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the machine's monotonic clock"
+)]
+pub(crate) fn monotonic_now() -> Instant {
+    if cfg!(test) { runtime_now().into_std() } else { Instant::now() }
 }
 
 /// Returns the runtime's time, which its sleeps follow: a test can pause and advance it.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads tokio's time")]
-pub(crate) fn runtime_time() -> tokio::time::Instant {
+pub(crate) fn runtime_now() -> tokio::time::Instant {
     tokio::time::Instant::now()
 }
 
-/// Returns `true` if a duration has elapsed on the stopwatch since `start`.
+/// Returns `true` if a duration has elapsed in monotonic time since `start`.
 pub(crate) fn has_elapsed(start: Instant, duration: Duration) -> bool {
-    stopwatch().saturating_duration_since(start) > duration
+    monotonic_now().saturating_duration_since(start) > duration
 }
 
 #[cfg(test)]

@@ -62,10 +62,10 @@ pub mod internals {
             audit::Actor,
             credentials::{ApiKeyRecord, ApiKeyScope, CarrierScope, Countries},
             legacy::{FIELDS as LEGACY_FIELDS, LegacySchedule},
-            limit::{Admission, Quota, Windows},
+            limit::{Admission, Quota, RateLimitWindows},
             scenario::SCENARIOS,
             secrets::Secrets,
-            session::SESSION_LIFETIME,
+            session::SESSION_LIFETIME_MILLIS,
             site::Site,
             state::State,
             tenant::{AccountRowId, Tenant},
@@ -73,9 +73,9 @@ pub mod internals {
                 MAX_IN_FLIGHT_PER_ENDPOINT,
                 delivery_slots::DeliverySlots,
                 endpoint::DisabledBy,
-                kinds::Kinds,
-                retry::{AttemptResult, DeliveryError, EndpointAnswer},
-                target::{Allowance, AllowedHosts, MAX_URL_CHARS},
+                kinds::WebhookEventKinds,
+                retry::{AttemptResult, DeliveryError, EndpointResponse},
+                target::{AllowedHosts, MAX_URL_CHARS, WebhookAllowance},
             },
         },
         http::{
@@ -93,7 +93,7 @@ pub mod internals {
             settings::{Limits, Settings},
         },
         store::{Pause, Store},
-        webhook::Dispatcher,
+        webhook::WebhookDispatcher,
     };
     #[cfg(feature = "server")]
     pub use crate::{http::admin_router, service::passwords::hash_password};

@@ -1,11 +1,11 @@
-//! Shell completions and manual pages, tried with the programs that read them.
+//! Shell completions and manual pages, checked with the programs that read them.
 
 use std::{fs, process::Command};
 
 use crate::shop::Workdir;
 
-/// Runs a program on a text. Returns whether it accepts it, and its output.
-fn read_by(program: &str, arguments: &[&str]) -> (bool, String) {
+/// Runs a program. Returns whether it succeeded, and its output.
+fn run_program(program: &str, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(program).args(arguments).output();
     let output = output.unwrap_or_else(|why| panic!("{program}: {why}"));
     let printed = [output.stdout, output.stderr].concat();
@@ -14,9 +14,9 @@ fn read_by(program: &str, arguments: &[&str]) -> (bool, String) {
 
 fn completions(shell: &str) -> (Workdir, String) {
     let dir = Workdir::new("", "");
-    let ran = dir.run(&format!("completions {shell}"));
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    fs::write(dir.path("script"), ran.text()).unwrap();
+    let output = dir.run(&format!("completions {shell}"));
+    assert_eq!((output.code, &*output.stderr), (0, ""));
+    fs::write(dir.path("script"), output.text()).unwrap();
     let path = dir.path("script").to_str().unwrap().to_owned();
     (dir, path)
 }
@@ -25,9 +25,9 @@ fn completions(shell: &str) -> (Workdir, String) {
 fn the_completions_of_every_shell_have_every_command() {
     let dir = Workdir::new("", "");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let ran = dir.run(&format!("completions {shell}"));
+        let output = dir.run(&format!("completions {shell}"));
         for word in ["reprint", "listen", "doctor", "dry-run", "forward-to"] {
-            assert!(ran.text().contains(word), "{shell}: {word}");
+            assert!(output.text().contains(word), "{shell}: {word}");
         }
     }
     let spanish = dir.run("completions fish --lang es");
@@ -37,12 +37,12 @@ fn the_completions_of_every_shell_have_every_command() {
 #[cfg(unix)]
 #[test]
 fn bash_loads_its_completions_and_completes() {
-    let (_desk, script) = completions("bash");
+    let (_dir, script) = completions("bash");
     let ask = format!(
         "source {script}; COMP_WORDS=(parcelo la); COMP_CWORD=1; _parcelo parcelo la parcelo; \
          echo \"${{COMPREPLY[@]}}\""
     );
-    assert_eq!(read_by("bash", &["--norc", "-c", &ask]), (true, "label\n".to_owned()));
+    assert_eq!(run_program("bash", &["--norc", "-c", &ask]), (true, "label\n".to_owned()));
 }
 
 #[cfg(unix)]
@@ -69,7 +69,7 @@ fn bash_completes_statuses_countries_and_profiles() {
             binary.display(),
             dir.path(".").display(),
         );
-        let answer = read_by("bash", &["--norc", "-c", &ask]);
+        let answer = run_program("bash", &["--norc", "-c", &ask]);
         assert_eq!(answer, (true, format!("{expected}\n")), "{words}");
     }
     for (shell, names) in [
@@ -87,19 +87,19 @@ fn bash_completes_statuses_countries_and_profiles() {
 #[test]
 #[ignore = "needs zsh: `.ci/prove browser` installs it and runs this"]
 fn zsh_loads_its_completions() {
-    let (_desk, script) = completions("zsh");
+    let (_dir, script) = completions("zsh");
     let ask = format!(
         "autoload -U compinit && compinit -u -D && source {script} && echo ${{_comps[parcelo]}}"
     );
-    assert_eq!(read_by("zsh", &["-f", "-c", &ask]), (true, "_parcelo\n".to_owned()));
+    assert_eq!(run_program("zsh", &["-f", "-c", &ask]), (true, "_parcelo\n".to_owned()));
 }
 
 #[test]
 #[ignore = "needs fish: `.ci/prove browser` installs it and runs this"]
 fn fish_loads_its_completions_and_completes() {
-    let (_desk, script) = completions("fish");
+    let (_dir, script) = completions("fish");
     let ask = format!("source {script}; complete -C 'parcelo lab'");
-    let (done, printed) = read_by("fish", &["--no-config", "-c", &ask]);
+    let (done, printed) = run_program("fish", &["--no-config", "-c", &ask]);
     assert!(done && printed.starts_with("label\t"), "{printed}");
 }
 
@@ -107,9 +107,9 @@ fn fish_loads_its_completions_and_completes() {
 fn a_manual_page_is_complete_in_both_languages() {
     let dir = Workdir::new("", "");
     let page = |line: &str| {
-        let ran = dir.run(line);
-        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{line}");
-        ran.text().to_owned()
+        let output = dir.run(line);
+        assert_eq!((output.code, &*output.stderr), (0, ""), "{line}");
+        output.text().to_owned()
     };
     let english = page("man");
     for part in
@@ -134,10 +134,10 @@ fn a_manual_page_is_complete_in_both_languages() {
 #[test]
 fn every_command_has_a_manual_page() {
     let dir = Workdir::new("", "");
-    let ran = dir.run("man --dir pages");
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    assert!(ran.text().lines().any(|line| line == "pages/parcelo-label-get.1"), "{ran:?}");
-    for file in ran.text().lines() {
+    let output = dir.run("man --dir pages");
+    assert_eq!((output.code, &*output.stderr), (0, ""));
+    assert!(output.text().lines().any(|line| line == "pages/parcelo-label-get.1"), "{output:?}");
+    for file in output.text().lines() {
         let page = String::from_utf8(dir.read(file)).unwrap();
         assert!(page.contains(".TH PARCELO") && page.contains("EXIT STATUS"), "{file}");
     }
@@ -150,11 +150,11 @@ fn every_command_has_a_manual_page() {
 fn groff_reads_every_page_without_a_warning() {
     let dir = Workdir::new("", "");
     for language in ["en", "es"] {
-        let ran = dir.run(&format!("man --dir {language} --lang {language}"));
-        for file in ran.text().lines() {
+        let output = dir.run(&format!("man --dir {language} --lang {language}"));
+        for file in output.text().lines() {
             let path = dir.path(file);
             let printed =
-                read_by("groff", &["-man", "-Kutf8", "-ww", "-z", path.to_str().unwrap()]);
+                run_program("groff", &["-man", "-Kutf8", "-ww", "-z", path.to_str().unwrap()]);
             assert_eq!(printed, (true, String::new()), "{file}");
         }
     }

@@ -1,5 +1,5 @@
-//! A shop's day from its export of orders to a parcel that customs hold, with the command and the server as processes.
-//! It checks that the operator, the carrier and the receivers each get the news that concerns them.
+//! A shop's day, from its export of orders to a parcel held by customs, with the command and the server as processes.
+//! It checks the e-mails, webhooks and pages that the operator, the carrier and the receivers get.
 
 mod export;
 mod office;
@@ -14,7 +14,7 @@ use parcelo::webhook::{ID, SIGNATURE, TIMESTAMP, Webhook};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use self::{office::Office, relay::Relay};
+use self::{office::ServerProcess, relay::Relay};
 use crate::{
     fake_servers,
     shop::{RunOutput, Workdir},
@@ -36,22 +36,22 @@ fn records(csv: &[u8]) -> Vec<HashMap<String, String>> {
     csv::Reader::from_reader(csv).deserialize().map(Result::unwrap).collect()
 }
 
-/// Prepares the folder of a shop with its export, a column map, and its address.
-fn shop(office: &Office) -> Workdir {
+/// Prepares a shop's folder, with its export, a column map and a sender.
+fn shop(server: &ServerProcess) -> Workdir {
     let create = ["keys", "create", "--environment", "production", "--countries", "*"];
-    let key = office.admin_member(&[&create[..], &["--name", "Shop"]].concat(), "key");
-    let dir = Workdir::new(&key, office.url("production"));
+    let key = server.admin_member(&[&create[..], &["--name", "Shop"]].concat(), "key");
+    let dir = Workdir::new(&key, server.url("production"));
     fs::write(dir.path("orders.csv"), export::orders(str::to_owned)).unwrap();
     fs::write(dir.path("map.toml"), export::MAP).unwrap();
     fs::write(dir.path("sender.toml"), export::SENDER).unwrap();
     dir
 }
 
-/// Imports the export in the morning. Returns the parcels' numbers, in the order of the file.
+/// Imports the export in the morning. Returns the tracking numbers in the order of the file.
 fn import(dir: &Workdir) -> Vec<String> {
-    let ran = dir.run(&format!("{IMPORT} --labels out --merge day.pdf"));
-    assert_eq!(ran.code, 10, "{ran:?}");
-    assert!(ran.stderr.contains("windows-1252"), "{}", ran.stderr);
+    let output = dir.run(&format!("{IMPORT} --labels out --merge day.pdf"));
+    assert_eq!(output.code, 10, "{output:?}");
+    assert!(output.stderr.contains("windows-1252"), "{}", output.stderr);
     let rows = records(&dir.read("out/orders.csv.results.csv"));
     let orders: HashSet<_> = rows.iter().map(|row| &row["row"]).collect();
     assert_eq!(orders.len(), export::ORDERS as usize);
@@ -59,8 +59,12 @@ fn import(dir: &Workdir) -> Vec<String> {
     let wrong: Vec<_> =
         wrong.iter().map(|row| (&*row["reference"], &*row["column"], &*row["code"])).collect();
     assert_eq!(wrong, INVALID);
-    assert!(ran.text().contains("#1020") && ran.text().contains("cancelled"), "{}", ran.text());
-    assert!(ran.text().contains(export::COUNTRY_NAME), "warnings hide no row that is wrong");
+    assert!(
+        output.text().contains("#1020") && output.text().contains("cancelled"),
+        "{}",
+        output.text()
+    );
+    assert!(output.text().contains(export::COUNTRY_NAME), "warnings hide no row that is wrong");
     let named = rows.iter().find(|row| row["column"] == "Shipping Country").unwrap();
     assert_eq!(named["suggestion"], "EC");
     let unclassified = rows.iter().find(|row| row["reference"] == export::WITHOUT_HS_CODE).unwrap();
@@ -69,19 +73,19 @@ fn import(dir: &Workdir) -> Vec<String> {
     numbers.filter(|number| !number.is_empty()).collect()
 }
 
-/// Checks that the merged file has the label of each parcel once, on a separate page, in the order of the file.
+/// Checks that the merged file has the label of each parcel once, on a page of its own, in the order of the file.
 fn assert_merged(dir: &Workdir, numbers: &[String]) {
     let pages = |name: &str| {
         let file = dir.read(name);
         file.windows(b"/Type/Page/".len()).filter(|bytes| bytes == b"/Type/Page/").count()
     };
     assert_eq!((pages("day-1.pdf"), pages("day-2.pdf")), (100, numbers.len() - 100));
-    let ran = dir.run(&format!("label get {} --merge again.pdf", numbers[..100].join(" ")));
-    assert_eq!(ran.code, 0, "{ran:?}");
+    let output = dir.run(&format!("label get {} --merge again.pdf", numbers[..100].join(" ")));
+    assert_eq!(output.code, 0, "{output:?}");
     assert!(dir.read("again.pdf") == dir.read("day-1.pdf"));
-    // Labels for a printer are text, which names their parcels.
-    let ran = dir.run(&format!("label get {} -f zpl --merge -", numbers[100..].join(" ")));
-    let labels = ran.text().split("^XA").skip(1).zip(&numbers[100..]);
+    // Labels for a printer are text and contain the tracking number.
+    let output = dir.run(&format!("label get {} -f zpl --merge -", numbers[100..].join(" ")));
+    let labels = output.text().split("^XA").skip(1).zip(&numbers[100..]);
     assert!(
         labels.filter(|(label, number)| label.contains(*number)).count() == numbers.len() - 100
     );
@@ -89,20 +93,19 @@ fn assert_merged(dir: &Workdir, numbers: &[String]) {
 
 fn send_off(dir: &Workdir, numbers: &[String]) {
     let line = format!("manifest submit - --awb {AWB} --from MIA --to UIO -o json");
-    let ran = dir.run_with(&line, &[], &numbers.join("\n"));
-    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{ran:?}");
+    let output = dir.run_with(&line, &[], &numbers.join("\n"));
+    assert_eq!((output.code, &*output.stderr), (0, ""), "{output:?}");
     let sent = listed(dir, "--status MANIFEST_SUBMITTED");
     assert_eq!(sent.len(), numbers.len());
 }
 
 fn listed(dir: &Workdir, options: &str) -> Vec<HashMap<String, String>> {
-    let ran = dir.run(&format!("parcel list --all -o csv {options}"));
-    assert_eq!(ran.code, 0, "{ran:?}");
-    records(&ran.stdout)
+    let output = dir.run(&format!("parcel list --all -o csv {options}"));
+    assert_eq!(output.code, 0, "{output:?}");
+    records(&output.stdout)
 }
 
-/// Returns the event about a parcel's new status from those that the shop's webhook received. Its signature must be
-/// right.
+/// Waits for the webhook about a parcel's new status and returns its event. All signatures must be valid.
 async fn status_event(
     events: &mut UnboundedReceiver<Vec<u8>>,
     webhook: &Webhook,
@@ -127,7 +130,7 @@ async fn status_event(
     }
 }
 
-/// Exports the list in the evening and imports it: it leads to the existing orders and creates none.
+/// Exports the parcel list in the evening and imports it: every row leads to an existing order.
 fn export_and_import(dir: &Workdir, numbers: &[String]) {
     let rows = listed(dir, "");
     assert_eq!(rows.len(), numbers.len());
@@ -151,42 +154,43 @@ fn export_and_import(dir: &Workdir, numbers: &[String]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
+async fn a_day_from_export_to_a_parcel_held_by_customs() {
     let relay = Relay::start();
-    let office = Office::open(&relay);
+    let server = ServerProcess::open(&relay);
     let (hook, mut events) = fake_servers::start_recording("200 OK").await;
     let set = ["webhooks", "set", "--environment", "production", "--webhooks-allow-private"];
-    let secret = office.admin_member(&[&set[..], &["--url", &hook]].concat(), "secret");
+    let secret = server.admin_member(&[&set[..], &["--url", &hook]].concat(), "secret");
     let webhook = Webhook::new([secret.as_str()]).unwrap();
     let create = ["carriers", "create", "--environment", "production", "--name", "Andes Cargo"];
-    let carrier = office.admin_member(&create, "key");
-    let dir = shop(&office);
+    let carrier = server.admin_member(&create, "key");
+    let dir = shop(&server);
 
     let numbers = import(&dir);
     assert_eq!(numbers.len(), export::ORDERS as usize - 3);
     assert_merged(&dir, &numbers);
     send_off(&dir, &numbers);
 
-    // Noon: the carrier has them, and every receiver gets an e-mail.
-    assert_eq!(office.scan(&carrier, "PICKED_UP", &numbers).await, ["APPLIED"]);
-    office.make_mails_due();
+    // Noon: the carrier has the parcels, and every receiver gets an e-mail.
+    assert_eq!(server.scan(&carrier, "PICKED_UP", &numbers).await, ["APPLIED"]);
+    server.make_mails_due();
     let mails = relay.wait_for(numbers.len());
     let first = mails.iter().find(|mail| mail.to == export::email("#1001")).unwrap();
     assert!(first.text.contains(&numbers[0]), "{}", first.text);
 
-    // A receiver opens the parcel's page and unsubscribes from e-mails.
+    // A receiver opens the tracking page and unsubscribes.
     let site = "https://parcelo.example";
-    let page = office.open_link(&format!("/track/{}", first.link(&format!("{site}/track/")))).await;
+    let page = server.open_link(&format!("/track/{}", first.link(&format!("{site}/track/")))).await;
     assert_eq!(page.status, 200);
     assert!(page.text.contains(&numbers[0]) && page.text.contains("Recolectado"), "{}", page.text);
     let link = first.link(&format!("List-Unsubscribe: <{site}")).to_owned();
-    assert!(office.open_link(&link).await.text.contains("<form"), "looking changes nothing");
-    assert_eq!(office.unsubscribe(&link).await.status, 200);
+    assert!(server.open_link(&link).await.text.contains("<form"), "looking changes nothing");
+    assert_eq!(server.unsubscribe(&link).await.status, 200);
 
-    // Customs hold it: the shop is notified by e-mail and by webhook; its receiver has unsubscribed.
+    // Customs hold the parcel: the shop is notified by e-mail and by webhook, and the receiver, who has unsubscribed,
+    // is not.
     let held = &numbers[..1];
-    assert_eq!(office.scan(&carrier, "CUSTOMS_HOLD", held).await, ["APPLIED"]);
-    office.make_mails_due();
+    assert_eq!(server.scan(&carrier, "CUSTOMS_HOLD", held).await, ["APPLIED"]);
+    server.make_mails_due();
     let mails = relay.wait_for(numbers.len() + 1);
     let last = mails.last().unwrap();
     assert_eq!(last.to, "ana@shop.example");
@@ -197,24 +201,24 @@ async fn a_day_from_a_shop_s_export_to_the_parcel_that_customs_hold() {
     let shown: Vec<_> = shown.iter().map(|row| row["trackingNumber"].clone()).collect();
     assert_eq!(shown, held);
 
-    // A report that cannot be true is shown to the operator.
-    assert!(!office.overview().await.text.contains("Needs attention"));
+    // An impossible report by the carrier is shown to the operator.
+    assert!(!server.overview().await.text.contains("Needs attention"));
     let second = &numbers[1..2];
-    assert_eq!(office.scan(&carrier, "DELIVERED", second).await, ["REJECTED"]);
-    let overview = office.overview().await.text;
+    assert_eq!(server.scan(&carrier, "DELIVERED", second).await, ["REJECTED"]);
+    let overview = server.overview().await.text;
     assert!(overview.contains("Needs attention"), "{overview}");
     assert!(overview.contains("/dashboard/exceptions"), "{overview}");
 
     export_and_import(&dir, &numbers);
-    // The second parcel's receiver gets more e-mails; the first one's has got none since.
+    // The receiver of the second parcel still gets e-mails; that of the first has got none since.
     for status in ["IN_TRANSIT", "OUT_FOR_DELIVERY"] {
-        assert_eq!(office.scan(&carrier, status, second).await, ["APPLIED"]);
+        assert_eq!(server.scan(&carrier, status, second).await, ["APPLIED"]);
     }
-    office.make_mails_due();
+    server.make_mails_due();
     let mails = relay.wait_for(numbers.len() + 2);
     assert_eq!(mails.last().unwrap().to, export::email("#1002"));
     let to_first = mails.iter().filter(|mail| mail.to == export::email("#1001")).count();
     assert_eq!((to_first, mails.len()), (1, numbers.len() + 2));
-    let log = office.log();
+    let log = server.log();
     assert!(!log.contains("@mail.example") && !log.contains("Peña"), "personal data in the log");
 }

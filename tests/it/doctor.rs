@@ -1,4 +1,4 @@
-//! `doctor`: each fault that it finds, with its remedy and an exit code for scripts.
+//! `doctor`: every problem that it finds, with its remedy and an exit code for scripts.
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use crate::{
 const CHECKS: [&str; 8] =
     ["profile", "address", "key", "environment", "dns", "service", "clock", "limits"];
 
-fn states(ran: &RunOutput) -> Vec<String> {
-    let checks = ran.json();
+fn states(output: &RunOutput) -> Vec<String> {
+    let checks = output.json();
     let checks = checks.as_array().unwrap();
     let text = |check: &Value, name: &str| check[name].as_str().unwrap().to_owned();
     assert_eq!(checks.iter().map(|check| text(check, "check")).collect::<Vec<_>>(), CHECKS);
@@ -21,13 +21,13 @@ fn states(ran: &RunOutput) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_check_passes_except_a_clock_months_ahead() {
     let shop = Shop::open().await;
-    let ran = shop.run("doctor -o json");
-    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{ran:?}");
+    let output = shop.run("doctor -o json");
+    assert_eq!((output.code, &*output.stderr), (0, ""), "{output:?}");
     let expected = ["ok", "ok", "ok", "ok", "ok", "ok", "warning", "ok"];
-    assert_eq!(states(&ran), expected);
-    assert!(ran.json()[6]["hint"].as_str().unwrap().contains("clock"), "{ran:?}");
-    assert!(ran.json()[6]["detail"].as_str().unwrap().ends_with(" days fast"), "{ran:?}");
-    assert!(ran.json()[7]["detail"].as_str().unwrap().starts_with("100 requests per second, "));
+    assert_eq!(states(&output), expected);
+    assert!(output.json()[6]["hint"].as_str().unwrap().contains("clock"), "{output:?}");
+    assert!(output.json()[6]["detail"].as_str().unwrap().ends_with(" days fast"), "{output:?}");
+    assert!(output.json()[7]["detail"].as_str().unwrap().starts_with("100 requests per second, "));
     assert_eq!(shop.run("doctor -o ndjson").lines().len(), CHECKS.len());
     let csv = shop.run("doctor -o csv");
     assert!(csv.text().starts_with("check,state,detail,hint\nprofile,ok,"), "{csv:?}");
@@ -35,7 +35,7 @@ async fn every_check_passes_except_a_clock_months_ahead() {
         let text = shop.run(&format!("doctor --lang {language}")).text().to_owned();
         let text = text.replace(shop.server.url(), "http://127.0.0.1:8081");
         let mut lines: Vec<_> = text.lines().map(str::trim_end).collect();
-        // The machine's clock and the window of the limit do not depend on the test.
+        // The machine's clock and the rate limit window differ between runs of the test.
         lines.retain(|line| {
             !["Clock  ", "Reloj  ", "Limits  ", "Límites  "]
                 .iter()
@@ -66,9 +66,13 @@ async fn the_first_failed_check_sets_the_exit_code() {
     ];
     for (key, address, code, expected) in table {
         let dir = Workdir::new(key, address);
-        let ran = dir.run("doctor -o json");
-        assert_eq!((ran.code, &*states(&ran).join(" ")), (code, expected), "{address}: {ran:?}");
-        assert_eq!(ran.error()["code"], json!("DOCTOR"), "{address}");
+        let output = dir.run("doctor -o json");
+        assert_eq!(
+            (output.code, &*states(&output).join(" ")),
+            (code, expected),
+            "{address}: {output:?}"
+        );
+        assert_eq!(output.error()["code"], json!("DOCTOR"), "{address}");
         let people = dir.run("doctor --lang es");
         assert_eq!(people.code, code, "{address}");
         assert!(people.text().contains("falló"), "{people:?}");
@@ -89,15 +93,15 @@ async fn a_mistyped_key_is_shown_with_its_source() {
         ("doctor -o json --api-key-stdin", vec![], "nonsense", "standard input"),
     ];
     for (line, variables, input, place) in places {
-        let ran = dir.run_with(line, &variables, input);
-        assert_eq!(ran.code, 4, "{ran:?}");
-        let row = &ran.json()[2];
+        let output = dir.run_with(line, &variables, input);
+        assert_eq!(output.code, 4, "{output:?}");
+        let row = &output.json()[2];
         let expected = if input == "nonsense" { "failed" } else { "warning" };
         assert_eq!((&row["check"], &row["state"]), (&json!("key"), &json!(expected)), "{row}");
         let detail = row["detail"].as_str().unwrap();
         assert!(detail.contains("mistyped") || expected == "failed", "{detail}");
         assert!(detail.contains(place), "{detail}");
-        assert!(!format!("{ran:?}").contains(&typo), "{ran:?}");
+        assert!(!format!("{output:?}").contains(&typo), "{output:?}");
     }
     let people = dir.run("doctor");
     let printed = format!("{}{}", people.text(), people.stderr);
@@ -107,7 +111,7 @@ async fn a_mistyped_key_is_shown_with_its_source() {
 #[tokio::test(flavor = "multi_thread")]
 async fn credentials_in_the_address_are_never_printed() {
     let dir = Workdir::new(Shop::open().await.key.secret(), "http://ana:geheim@127.0.0.1:1");
-    let ran = dir.run("doctor -o json");
-    assert_eq!(ran.code, 2);
-    assert!(!format!("{ran:?}").contains("geheim"), "{ran:?}");
+    let output = dir.run("doctor -o json");
+    assert_eq!(output.code, 2);
+    assert!(!format!("{output:?}").contains("geheim"), "{output:?}");
 }

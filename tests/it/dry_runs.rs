@@ -74,7 +74,7 @@ async fn the_shown_curl_line_runs_in_a_shell() {
     order["receiver"]["fullName"] = json!("Luis O'Higgins $HOME `id` \\");
     shop.dir.write("order.json", &order);
     let curl = shop.run("order create order.json --dry-run");
-    // The shell reads the line as it would for curl and prints its words, one a line.
+    // The shell splits the line as it would for curl, and prints its words, one per line.
     let script = format!("curl() {{ printf '%s\\n' \"$@\"; }}\n{}", curl.text());
     let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
     let words = String::from_utf8(output.stdout).unwrap();
@@ -112,8 +112,8 @@ async fn an_answer_cannot_control_the_terminal() {
     ] {
         let url = fake_servers::start_answering(head, "a\u{1b}[2Jb\nc").await;
         let dir = Workdir::new(key.secret(), &url);
-        let ran = tokio::task::block_in_place(|| dir.run_on_terminal("api GET /page", ""));
-        assert_eq!((ran.code, ran.text()), (0, "a [2Jb\r\nc\r\n"), "{head}");
+        let output = tokio::task::block_in_place(|| dir.run_on_terminal("api GET /page", ""));
+        assert_eq!((output.code, output.text()), (0, "a [2Jb\r\nc\r\n"), "{head}");
         let piped = dir.run("api GET /page");
         assert_eq!(piped.text(), "a\u{1b}[2Jb\nc\n", "{head}: as it came");
     }
@@ -130,12 +130,16 @@ async fn a_raw_call_fails_like_every_other_call() {
         ("api DELETE /api/v1/health", 2, "METHOD_NOT_ALLOWED"),
     ];
     for (line, exit, code) in table {
-        let ran = shop.run(&format!("{line} -o json"));
-        assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
+        let output = shop.run(&format!("{line} -o json"));
+        assert_eq!(
+            (output.code, &output.error()["code"]),
+            (exit, &json!(code)),
+            "{line}: {output:?}"
+        );
     }
     for line in ["api DELETE /api/v1/health", "api GET /api/v1/nothing", "api GET health"] {
-        let ran = shop.run(line);
-        assert!(ran.stderr.contains("Check the method and the path."), "{line}: {ran:?}");
+        let output = shop.run(line);
+        assert!(output.stderr.contains("Check the method and the path."), "{line}: {output:?}");
     }
 }
 
@@ -144,11 +148,11 @@ async fn a_raw_call_is_retried_where_that_is_safe() {
     let shop = Shop::open().await;
     let dir = Workdir::new(shop.key.secret(), &fake_servers::start_cutting().await);
     let attempts = |line: &str| {
-        let ran = dir.run(&format!("{line} -v"));
+        let output = dir.run(&format!("{line} -v"));
         let printed =
-            ran.stderr.lines().find(|line| line.contains("no response")).unwrap().to_owned();
+            output.stderr.lines().find(|line| line.contains("no response")).unwrap().to_owned();
         let count = printed.rsplit(' ').next().unwrap().trim_end_matches(')').to_owned();
-        (ran.code, count)
+        (output.code, count)
     };
     assert_eq!(attempts("api GET /api/v1/health"), (8, "4".to_owned()));
     assert_eq!(attempts("api GET /anything"), (8, "4".to_owned()));

@@ -11,13 +11,13 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_is_0_and_shows_the_permissions_of_the_key() {
+async fn health_exits_with_0_and_shows_the_permissions_of_the_key() {
     let shop = Shop::open().await;
     let key = shop.server.key().name("Warehouse 1").countries(["EC", "CO"]).issue();
     let dir = shop.with_key(&key);
-    let ran = dir.run("health");
-    assert_eq!(ran.code, 0, "{ran:?}");
-    insta::assert_snapshot!("health", ran.text());
+    let output = dir.run("health");
+    assert_eq!(output.code, 0, "{output:?}");
+    insta::assert_snapshot!("health", output.text());
     let expected = json!(["EC", "CO"]);
     assert_eq!(dir.run("health -o json").json()["allowedCountries"], expected);
     assert_eq!(dir.run("health -o ndjson").lines()[0]["allowedCountries"], expected);
@@ -30,35 +30,35 @@ async fn health_is_0_and_shows_the_permissions_of_the_key() {
 async fn no_root_certificates_of_the_machine_are_needed() {
     let shop = Shop::open().await;
     let nowhere = [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
-    let ran = shop.dir.run_with("health", &nowhere, "");
-    assert_eq!(ran.code, 0, "{ran:?}");
+    let output = shop.dir.run_with("health", &nowhere, "");
+    assert_eq!(output.code, 0, "{output:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_tls_is_8_with_the_address_to_check() {
+async fn a_server_without_tls_exits_with_8_and_names_the_address() {
     let shop = Shop::open().await;
     let plain = shop.server.url().replace("http:", "https:");
-    let ran = shop.dir.run_with("health -o json", &[("PARCELO_BASE_URL", &plain)], "");
-    assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{ran:?}");
-    let hint = ran.error()["hint"].to_string();
+    let output = shop.dir.run_with("health -o json", &[("PARCELO_BASE_URL", &plain)], "");
+    assert_eq!((output.code, &output.error()["code"]), (8, &json!("NETWORK")), "{output:?}");
+    let hint = output.error()["hint"].to_string();
     assert!(hint.contains("address"), "{hint}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_untrusted_certificate_is_8_after_one_attempt_with_a_hint() {
+async fn an_untrusted_certificate_exits_with_8_after_one_attempt() {
     let (shop, peer) = (Shop::open().await, fake_servers::start_untrusted_tls().await);
     let run = |line, variables: &[_]| {
         let variables = [&[("PARCELO_BASE_URL", &*peer.url)], variables].concat();
         shop.dir.run_with(line, &variables, "")
     };
-    let ran = run("health -o json", &[]);
-    assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{ran:?}");
-    let message = ran.error()["message"].to_string();
+    let output = run("health -o json", &[]);
+    assert_eq!((output.code, &output.error()["code"]), (8, &json!("NETWORK")), "{output:?}");
+    let message = output.error()["message"].to_string();
     assert!(
         message.contains("could not prove its identity (TLS); nothing was sent: invalid"),
         "{message}"
     );
-    assert!(ran.error()["hint"].to_string().contains("SSL_CERT_FILE"), "{ran:?}");
+    assert!(output.error()["hint"].to_string().contains("SSL_CERT_FILE"), "{output:?}");
     assert_eq!(peer.connections.load(Ordering::Relaxed), 1, "it would not be trusted again either");
     let people = run("health --lang es", &[]);
     assert!(people.stderr.contains("El servicio no pudo probar su identidad (TLS)"), "{people:?}");
@@ -75,13 +75,13 @@ async fn plain_http_never_goes_through_a_proxy_of_the_environment() {
     let proxy = fake_servers::start_answering("200 OK", "{}").await;
     let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
     let variables = names.map(|name| (name, &*proxy));
-    let ran = shop.with_key(&shop.key).run_with("health", &variables, "");
-    assert_eq!(ran.code, 0, "{ran:?}");
+    let output = shop.with_key(&shop.key).run_with("health", &variables, "");
+    assert_eq!(output.code, 0, "{output:?}");
     shop.server.requests().assert_count(1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_command_line_is_2() {
+async fn a_wrong_command_line_exits_with_2() {
     let shop = Shop::open().await;
     for line in [
         "",
@@ -143,10 +143,10 @@ async fn a_wrong_command_line_is_2() {
         "doctor --dry-run",
         "config list --dry-run",
     ] {
-        let ran = shop.run(line);
-        assert_eq!(ran.code, 2, "{line}: {ran:?}");
-        let found = ["hint:", "\"hint\":\""].iter().any(|word| ran.stderr.contains(word));
-        assert!(found || line.contains("missing"), "{line}: {ran:?}");
+        let output = shop.run(line);
+        assert_eq!(output.code, 2, "{line}: {output:?}");
+        let found = ["hint:", "\"hint\":\""].iter().any(|word| output.stderr.contains(word));
+        assert!(found || line.contains("missing"), "{line}: {output:?}");
         let json = shop.run(&format!("{line} -o json"));
         assert!(line.contains("-o ") || json.error()["code"].is_string(), "{line}: {json:?}");
     }
@@ -162,9 +162,9 @@ async fn standard_input_is_read_once_for_the_key_or_for_input() {
         ("track - --api-key-stdin", true),
     ];
     for (line, has_key) in table {
-        let ran = shop.run(&format!("{line} -o json"));
-        let error = ran.error();
-        assert_eq!((ran.code, &error["code"]), (2, &json!("USAGE")), "{line}: {ran:?}");
+        let output = shop.run(&format!("{line} -o json"));
+        let error = output.error();
+        assert_eq!((output.code, &error["code"]), (2, &json!("USAGE")), "{line}: {output:?}");
         for hint in ["hint", "hint_es"].map(|name| error[name].to_string()) {
             assert_eq!(hint.contains("PARCELO_API_KEY"), has_key, "{line}: {hint}");
         }
@@ -172,12 +172,12 @@ async fn standard_input_is_read_once_for_the_key_or_for_input() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_address_is_2_and_a_flag_overrides_the_environment() {
+async fn no_address_exits_with_2_and_a_flag_overrides_the_variable() {
     let shop = Shop::open().await;
     let nowhere = Workdir::new(shop.key.secret(), "");
-    let ran = nowhere.run("health");
-    assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("PARCELO_BASE_URL"), "{ran:?}");
+    let output = nowhere.run("health");
+    assert_eq!(output.code, 2);
+    assert!(output.stderr.contains("PARCELO_BASE_URL"), "{output:?}");
     let url = shop.server.url();
     assert_eq!(nowhere.run(&format!("health --base-url {url}")).code, 0);
     let dead = fake_servers::unused_address();
@@ -185,7 +185,7 @@ async fn no_address_is_2_and_a_flag_overrides_the_environment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_missing_mistyped_or_foreign_key_is_4() {
+async fn a_missing_mistyped_or_foreign_key_exits_with_4() {
     let shop = Shop::open().await;
     let elsewhere = Shop::open().await.server.key().name("Other").issue();
     let typo = shop.key.secret().replace("pk_test_", "pk_test_x");
@@ -199,19 +199,19 @@ async fn a_missing_mistyped_or_foreign_key_is_4() {
         let dir = Workdir::new(key, shop.server.url());
         let warned = dir.run("health").stderr.contains("looks mistyped");
         assert_eq!(warned, key == typo, "{key}");
-        let ran = dir.run("health -o json");
-        assert_eq!((ran.code, &ran.error()["code"]), (4, &json!(code)), "{ran:?}");
-        assert!(ran.error()["hint"].as_str().unwrap().contains("PARCELO_API_KEY"), "{ran:?}");
+        let output = dir.run("health -o json");
+        assert_eq!((output.code, &output.error()["code"]), (4, &json!(code)), "{output:?}");
+        assert!(output.error()["hint"].as_str().unwrap().contains("PARCELO_API_KEY"), "{output:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_country_that_the_key_may_not_ship_to_is_4() {
+async fn a_forbidden_country_exits_with_4() {
     let shop = Shop::open().await;
     let dir = shop.with_key(&shop.server.key().countries(["CO"]).issue());
-    let ran = dir.run("order create order.json -o json");
-    assert_eq!((ran.code, &ran.error()["code"]), (4, &json!("AUTH_COUNTRY_NOT_ALLOWED")));
-    assert_eq!(ran.error()["mayHaveExecuted"], false);
+    let output = dir.run("order create order.json -o json");
+    assert_eq!((output.code, &output.error()["code"]), (4, &json!("AUTH_COUNTRY_NOT_ALLOWED")));
+    assert_eq!(output.error()["mayHaveExecuted"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -219,35 +219,35 @@ async fn the_key_is_never_read_from_an_argument() {
     let shop = Shop::open().await;
     let keyless = Workdir::new("", shop.server.url());
     let secret = shop.key.secret();
-    let ran = keyless.run_with("health --api-key-stdin", &[], &format!("{secret}\n"));
-    assert_eq!(ran.code, 0, "{ran:?}");
+    let output = keyless.run_with("health --api-key-stdin", &[], &format!("{secret}\n"));
+    assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(keyless.run("health --api-key-stdin").code, 4);
     for line in ["health --api-key=", "health ", "track ", "health --key=", "--api-key "] {
-        let ran = shop.run(&format!("{line}{secret}"));
-        assert!(ran.code == 2 || line == "track ", "{line}: {ran:?}");
+        let output = shop.run(&format!("{line}{secret}"));
+        assert!(output.code == 2 || line == "track ", "{line}: {output:?}");
     }
     let found = shop.run(&format!("health --api-key={secret}"));
     assert!(found.stderr.contains("--api-key-stdin"), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_requests_is_7_and_says_how_long_to_wait() {
+async fn too_many_requests_exit_with_7_and_the_time_to_wait() {
     let url = fake_servers::start_answering(
         "429 Too Many Requests\r\nretry-after: 3600",
         r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#,
     )
     .await;
     let dir = Workdir::new(Shop::open().await.key.secret(), &url);
-    let ran = dir.run("track SB-SUCCESS-0001");
-    assert_eq!(ran.code, 7, "{ran:?}");
-    assert!(ran.stderr.contains("Wait 3600 s"), "{ran:?}");
+    let output = dir.run("track SB-SUCCESS-0001");
+    assert_eq!(output.code, 7, "{output:?}");
+    assert!(output.stderr.contains("Wait 3600 s"), "{output:?}");
     let json = dir.run("order create order.json -o json");
     assert_eq!((json.code, &json.error()["retryAfter"]), (7, &json!(3600)));
     assert_eq!(json.error()["mayHaveExecuted"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unreachable_server_is_8_for_reads_and_writes() {
+async fn an_unreachable_server_exits_with_8_for_reads_and_writes() {
     let dir = Workdir::new(Shop::open().await.key.secret(), &fake_servers::unused_address());
     for line in [
         "health",
@@ -264,14 +264,18 @@ async fn an_unreachable_server_is_8_for_reads_and_writes() {
         "manifest submit SB-SUCCESS-0001 --awb 176-12345675",
         "sandbox reset --yes",
     ] {
-        let ran = dir.run(&format!("{line} -o json"));
-        assert_eq!((ran.code, &ran.error()["code"]), (8, &json!("NETWORK")), "{line}: {ran:?}");
-        assert_eq!(ran.error()["mayHaveExecuted"], false, "{line}");
+        let output = dir.run(&format!("{line} -o json"));
+        assert_eq!(
+            (output.code, &output.error()["code"]),
+            (8, &json!("NETWORK")),
+            "{line}: {output:?}"
+        );
+        assert_eq!(output.error()["mayHaveExecuted"], false, "{line}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_read_is_8_and_a_cut_write_9_with_its_key() {
+async fn an_interrupted_read_exits_with_8_and_a_write_with_9() {
     let dir = Workdir::new(Shop::open().await.key.secret(), &fake_servers::start_cutting().await);
     assert_eq!(dir.run("track SB-SUCCESS-0001").code, 8);
     let people = dir.run("order create order.json --lang es");
@@ -299,9 +303,13 @@ async fn every_interrupted_write_says_how_to_resume_it() {
         ("api POST /api/v1/orders/create --data order.json", "idempotencyKey", true),
     ];
     for (line, remedy, keyed) in table {
-        let ran = dir.run(&format!("{line} -o json"));
-        let error = ran.error();
-        assert_eq!((ran.code, &error["mayHaveExecuted"]), (9, &json!(true)), "{line}: {ran:?}");
+        let output = dir.run(&format!("{line} -o json"));
+        let error = output.error();
+        assert_eq!(
+            (output.code, &error["mayHaveExecuted"]),
+            (9, &json!(true)),
+            "{line}: {output:?}"
+        );
         let hint = error["hint"].as_str().unwrap();
         assert!(hint.contains(remedy), "{line}: {hint}");
         assert_eq!(error["idempotencyKey"].is_string(), keyed, "{line}");
@@ -311,9 +319,9 @@ async fn every_interrupted_write_says_how_to_resume_it() {
     }
 }
 
-/// The network is not to blame for an answer of the service or of another server in its place.
+/// If there is a response, whether from the service or from another server, the network is not to blame.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_of_another_service_is_8_with_a_fitting_hint() {
+async fn a_response_of_another_service_exits_with_8_and_a_hint() {
     let secret = Shop::open().await.key;
     let table = [
         ("200 OK", "<html>", "the address is that of the service"),
@@ -322,16 +330,16 @@ async fn an_answer_of_another_service_is_8_with_a_fitting_hint() {
     ];
     for (head, body, fitting) in table {
         let dir = Workdir::new(secret.secret(), &fake_servers::start_answering(head, body).await);
-        let ran = dir.run("health -o json");
-        assert_eq!(ran.code, 8, "{head}");
-        let hint = ran.error()["hint"].to_string();
+        let output = dir.run("health -o json");
+        assert_eq!(output.code, 8, "{head}");
+        let hint = output.error()["hint"].to_string();
         assert!(hint.contains(fitting) && !hint.contains("network"), "{head}: {hint}");
     }
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
-async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
+async fn an_interrupted_write_exits_with_130_and_shows_its_key() {
     let key = Shop::open().await.key;
     for (line, resumed) in [
         ("order create order.json", "order-SB-SUCCESS-0001"),
@@ -343,11 +351,15 @@ async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
         let child = dir.start(&line, Stdio::piped());
         tokio::time::timeout(LONG, taken.notified()).await.unwrap();
         crate::shop::interrupt(&child);
-        let ran = dir.read_output(child.wait_with_output().unwrap(), &line);
-        assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")), "{ran:?}");
-        assert_eq!(ran.error()["idempotencyKey"], resumed);
-        assert!(ran.error()["hint"].as_str().unwrap().contains(resumed), "{ran:?}");
-        assert_eq!(ran.error()["mayHaveExecuted"], true);
+        let output = dir.read_output(child.wait_with_output().unwrap(), &line);
+        assert_eq!(
+            (output.code, &output.error()["code"]),
+            (130, &json!("INTERRUPTED")),
+            "{output:?}"
+        );
+        assert_eq!(output.error()["idempotencyKey"], resumed);
+        assert!(output.error()["hint"].as_str().unwrap().contains(resumed), "{output:?}");
+        assert_eq!(output.error()["mayHaveExecuted"], true);
     }
 }
 
@@ -355,7 +367,7 @@ async fn interrupting_a_write_is_130_with_the_key_to_resume_with() {
 #[test]
 fn a_closed_pipe_is_not_an_error() {
     let dir = Workdir::new("", "");
-    // Longer than the buffer of the output.
+    // Longer than the output buffer.
     let many = vec![crate::shop::order("SB-SUCCESS-0001"); 2000];
     std::fs::write(dir.path("many.json"), serde_json::to_vec(&many).unwrap()).unwrap();
     for line in [
@@ -369,21 +381,21 @@ fn a_closed_pipe_is_not_an_error() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let child = dir.start(line, writer.into());
-        let ran = dir.read_output(child.wait_with_output().unwrap(), line);
-        assert_eq!(ran.code, 0, "{line}: {ran:?}");
-        assert!(!ran.stderr.contains("error"), "{line}: {ran:?}");
+        let output = dir.read_output(child.wait_with_output().unwrap(), line);
+        assert_eq!(output.code, 0, "{line}: {output:?}");
+        assert!(!output.stderr.contains("error"), "{line}: {output:?}");
     }
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn results_that_cannot_be_written_are_1() {
+fn results_that_cannot_be_written_exit_with_1() {
     let dir = Workdir::new("", "");
     let full = std::fs::File::create("/dev/full").unwrap();
     let child = dir.start("order template", full.into());
-    let ran = dir.read_output(child.wait_with_output().unwrap(), "order template");
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.stderr.contains("standard output"), "{ran:?}");
+    let output = dir.read_output(child.wait_with_output().unwrap(), "order template");
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("standard output"), "{output:?}");
 }
 
 /// The runtime needs more open files than the process may have.
@@ -392,21 +404,21 @@ fn results_that_cannot_be_written_are_1() {
 fn a_failed_start_does_not_blame_standard_output() {
     let secret = "whsec_QUJDREVGR0hJSktMTU5PUFFSU1RVVldY";
     let line = format!("webhook listen --port 0 --secret {secret}");
-    let ran = Workdir::new("", "").run_limited("ulimit -n 4", &line);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(!ran.stderr.contains("standard output"), "{ran:?}");
-    assert!(ran.stderr.contains("Cannot start"), "{ran:?}");
+    let output = Workdir::new("", "").run_limited("ulimit -n 4", &line);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(!output.stderr.contains("standard output"), "{output:?}");
+    assert!(output.stderr.contains("Cannot start"), "{output:?}");
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_watch_that_cannot_be_written_is_1() {
+async fn a_watch_that_cannot_be_written_exits_with_1() {
     let shop = Shop::open().await;
     shop.run("order create order.json");
     let line = "track SB-SUCCESS-0001 --watch --every 3600";
     let full = std::fs::File::create("/dev/full").unwrap();
     let child = shop.dir.start(line, full.into());
-    let ran = shop.dir.read_output(child.wait_with_output().unwrap(), line);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.stderr.contains("standard output"), "{ran:?}");
+    let output = shop.dir.read_output(child.wait_with_output().unwrap(), line);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("standard output"), "{output:?}");
 }

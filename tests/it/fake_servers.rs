@@ -1,5 +1,5 @@
-//! Fake servers that behave as the real one never does: they cut connections, never answer, always give the same
-//! answer, or have an untrusted certificate.
+//! Fake servers that do what the real one never does: cut connections, never answer, always give the same response, or
+//! have an untrusted certificate.
 
 use std::sync::{
     Arc,
@@ -20,14 +20,14 @@ use tokio_rustls::{
     rustls::{ServerConfig, pki_types::PrivatePkcs8KeyDer},
 };
 
-/// Returns the address of a port where nothing listens, and which no other process is given.
+/// Returns the address of a port on which nothing listens, and which no other process can get.
 pub(crate) fn unused_address() -> String {
     let held: &TcpSocket = Box::leak(Box::new(TcpSocket::new_v4().unwrap()));
     held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     format!("http://{}", held.local_addr().unwrap())
 }
 
-/// Starts a peer that reads every request and closes the connection.
+/// Starts a server that reads each request and closes the connection.
 pub(crate) async fn start_cutting() -> String {
     let (listener, url) = listen().await;
     tokio::spawn(async move {
@@ -39,7 +39,7 @@ pub(crate) async fn start_cutting() -> String {
     url
 }
 
-/// Starts a peer that reads one request, notifies the test, and never answers.
+/// Starts a server that reads one request, notifies the test, and never answers.
 pub(crate) async fn start_silent() -> (String, Arc<Notify>) {
     let (listener, url) = listen().await;
     let taken = Arc::new(Notify::new());
@@ -53,7 +53,7 @@ pub(crate) async fn start_silent() -> (String, Arc<Notify>) {
     (url, taken)
 }
 
-/// Starts a peer that answers every request with the same head and body.
+/// Starts a server that gives every request the same head and body as its response.
 pub(crate) async fn start_answering(head: &'static str, body: &'static str) -> String {
     let (listener, url) = listen().await;
     tokio::spawn(async move {
@@ -70,7 +70,7 @@ pub(crate) async fn start_answering(head: &'static str, body: &'static str) -> S
     url
 }
 
-/// Starts a peer that answers every request with a status and passes each on unchanged.
+/// Starts a server that answers every request with this status, and sends the request unchanged to the test.
 pub(crate) async fn start_recording(status: &'static str) -> (String, UnboundedReceiver<Vec<u8>>) {
     let (listener, url) = listen().await;
     let (sender, receiver) = mpsc::unbounded_channel();
@@ -87,7 +87,7 @@ pub(crate) async fn start_recording(status: &'static str) -> (String, UnboundedR
     (url, receiver)
 }
 
-/// A server over TLS whose certificate comes from an authority that no machine trusts.
+/// A TLS server whose certificate comes from an authority that no machine trusts.
 pub(crate) struct UntrustedServer {
     pub(crate) url: String,
     /// The authority's certificate as PEM.
@@ -95,7 +95,7 @@ pub(crate) struct UntrustedServer {
     pub(crate) connections: Arc<AtomicUsize>,
 }
 
-/// Starts a server over TLS that refuses every API key.
+/// Starts a TLS server that refuses every API key.
 pub(crate) async fn start_untrusted_tls() -> UntrustedServer {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -137,7 +137,7 @@ async fn listen() -> (TcpListener, String) {
     (listener, url)
 }
 
-/// Reads the head and the announced length of the body, so that closing does not reset the connection.
+/// Reads the head, and as many bytes of the body as it announces, so that closing does not reset the connection.
 async fn take_request(stream: &mut TcpStream) -> Vec<u8> {
     let mut request = Vec::new();
     while stream.read_buf(&mut request).await.unwrap_or(0) > 0 {

@@ -1,4 +1,4 @@
-//! The commands in the guides: each is run as it is written, in a folder with the files that it needs.
+//! The commands in the guides: each is run as written, in a folder with the files that it needs.
 
 use std::{fs, path::Path, process::Command};
 
@@ -12,10 +12,10 @@ use crate::{
 const GUIDES: [&str; 2] =
     [include_str!("../../docs/cli.md"), include_str!("../../docs/importing.md")];
 
-/// The parcel in the guides.
+/// The tracking number in the guides.
 const NUMBER: &str = "SBEC7K2M9QX4T8WD0";
 
-/// The commands that are not run, with the reason.
+/// Commands that are not run, with the reason.
 const SKIPPED: [(&str, &str); 4] = [
     ("cargo install", "it builds the command"),
     ("export ", "it is for the command after it"),
@@ -23,7 +23,7 @@ const SKIPPED: [(&str, &str); 4] = [
     ("parcelo webhook listen", "it does not end"),
 ];
 
-/// Returns the command lines in the blocks of shell, without their comments.
+/// Returns the command lines in the shell blocks of a guide, without comments.
 fn commands(guide: &str) -> Vec<String> {
     let blocks = guide.split("\n```sh\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
     let lines: String = blocks.map(|block| block.replace("\\\n", " ") + "\n").collect();
@@ -36,12 +36,12 @@ fn is_skipped(command: &str) -> bool {
     SKIPPED.iter().any(|(start, _)| format!("{command} ").starts_with(start) && !is_prompt(start))
 }
 
-/// Creates everything that a command of the guides may read.
+/// Creates everything that a command in the guides may read.
 fn prepare(shop: &Shop, command: &str) {
     let write = |name: &str, content: &str| fs::write(shop.dir.path(name), content).unwrap();
     shop.create(NUMBER);
     if command.contains("--watch") {
-        // The watch of a voided parcel ends at once.
+        // The watch of a void parcel ends at once.
         assert_eq!(shop.run(&format!("order void {NUMBER}")).code, 0);
     }
     if command.contains("manifest show") {
@@ -88,7 +88,7 @@ async fn every_command_in_the_guides_runs() {
         prepare(&shop, command);
         let url = shop.server.url();
         let line = command.replace("https://api.example.com", url);
-        let ran = Command::new("sh")
+        let output = Command::new("sh")
             .args(["-c", &line])
             .current_dir(shop.dir.path("."))
             .env_clear()
@@ -97,13 +97,13 @@ async fn every_command_in_the_guides_runs() {
             .env("PARCELO_API_KEY", shop.key.secret())
             .env("PARCELO_BASE_URL", url)
             .output();
-        let ran = shop.dir.read_output(ran.unwrap(), command);
-        assert_eq!(ran.code, 0, "{command}: {ran:?}");
+        let output = shop.dir.read_output(output.unwrap(), command);
+        assert_eq!(output.code, 0, "{command}: {output:?}");
     }
 }
 
 #[test]
-fn a_guide_s_commands_are_read_without_comments_and_in_one_line() {
+fn commands_of_a_guide_are_joined_lines_without_comments() {
     let guide = "text\n\n```sh\nparcelo a b      # why\n\nparcelo c \\\n    --d 'x # y'\n```\n\n```json\n{}\n```\n";
     assert_eq!(commands(guide), ["parcelo a b", "parcelo c      --d 'x # y'"]);
     assert!(is_skipped("parcelo config init") && is_skipped("export A=1"));

@@ -1,5 +1,5 @@
-//! `order import`: each valid row of a file becomes one parcel with its label, whatever is wrong with other rows or
-//! fails on the way.
+//! `order import`: each valid row of a file becomes one parcel with its label, even if other rows are invalid or
+//! something fails along the way.
 
 mod endurance;
 mod files;
@@ -18,7 +18,7 @@ const HEADINGS: &str = "reference,sender_name,sender_phone,sender_line1,sender_c
     receiver_line1,receiver_city,receiver_province,receiver_zip,receiver_country,weight_kg,\
     declared_value,customs_description,customs_hs_code";
 
-/// Returns a row that follows the rules without a warning.
+/// Returns a row that is valid without a warning.
 fn row(reference: &str) -> String {
     format!(
         "{reference},Ana Ruiz,+13055550100,8400 NW 25th St,Miami,FL,33122,US,Luis Paredes,\
@@ -53,7 +53,7 @@ impl Shop {
         self.server.requests().of(Operation::CreateOrder).count()
     }
 
-    /// Returns the number of label files, each of which must be complete.
+    /// Returns the number of saved labels, after checking that each file is complete.
     fn labels(&self) -> usize {
         let files = fs::read_dir(self.dir.path("out")).unwrap();
         let files = files.map(|file| file.unwrap().path());
@@ -76,18 +76,18 @@ fn records(csv: &[u8]) -> Vec<HashMap<String, String>> {
     csv::Reader::from_reader(csv).deserialize().map(Result::unwrap).collect()
 }
 
-fn outcomes(ran: &RunOutput) -> Vec<String> {
-    ran.lines().iter().map(|line| line["outcome"].as_str().unwrap().to_owned()).collect()
+fn outcomes(output: &RunOutput) -> Vec<String> {
+    output.lines().iter().map(|line| line["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_becomes_parcels_with_labels_and_results() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(3)));
-    let ran = shop.import("");
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(ran.text(), "Rows     3\nCreated  3\nResults  out/orders.csv.results.csv\n");
-    assert_eq!(ran.stderr, "3 of 3 rows processed: 3 succeeded, 0 did not\n");
+    let output = shop.import("");
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(output.text(), "Rows     3\nCreated  3\nResults  out/orders.csv.results.csv\n");
+    assert_eq!(output.stderr, "3 of 3 rows processed: 3 succeeded, 0 did not\n");
     assert_eq!((shop.creations(), shop.labels()), (3, 3));
     let results = shop.results();
     let found: Vec<_> = results.iter().map(|row| (&*row["row"], &*row["reference"])).collect();
@@ -109,7 +109,7 @@ async fn a_formula_is_written_as_text_and_read_back_unchanged() {
     shop.write_file("orders.csv", sheet(&references.map(row)));
     assert_eq!(shop.import("").code, 0);
     let written: Vec<_> = shop.results().into_iter().map(|row| row["reference"].clone()).collect();
-    // One apostrophe in the file itself marked its cell as text.
+    // In the file itself, one apostrophe marks the cell as text.
     let expected = ["'=1+1", "'+1", "'-1", "'@A1", "'=1", "'t-1"];
     assert_eq!(written, expected);
     let listed = records(shop.run("parcel list -o csv").text().as_bytes());
@@ -120,7 +120,7 @@ async fn a_formula_is_written_as_text_and_read_back_unchanged() {
     sorted.sort_unstable();
     assert_eq!(listed, sorted);
 
-    // The written values lead to the same orders: nothing is created again.
+    // Importing the written values again leads to the same orders, and creates nothing.
     let written: Vec<_> = written.iter().map(|reference| row(reference)).collect();
     shop.write_file("orders.csv", sheet(&written));
     let again = shop.run("order import orders.csv --labels again -o ndjson");
@@ -135,10 +135,10 @@ async fn valid_rows_are_created_and_invalid_ones_named() {
     let zip = row("A-2").replace("170515", "99");
     let two = row("A-3").replace("1.25", "heavy").replace(",EC,", ",ec,");
     shop.write_file("orders.csv", sheet(&[row("A-1"), zip, two, row("")]));
-    let ran = shop.import("");
-    assert_eq!(ran.code, 10, "{ran:?}");
+    let output = shop.import("");
+    assert_eq!(output.code, 10, "{output:?}");
     assert_eq!((shop.creations(), shop.labels()), (1, 1));
-    assert!(ran.stderr.contains("--resume"), "{ran:?}");
+    assert!(output.stderr.contains("--resume"), "{output:?}");
     let results = shop.results();
     let found: Vec<_> = results
         .iter()
@@ -154,13 +154,13 @@ async fn valid_rows_are_created_and_invalid_ones_named() {
     assert_eq!(found, expected);
     for row in &results[1..] {
         assert!(!row["message"].is_empty() && row["message"] != row["message_es"], "{row:?}");
-        assert!(ran.text().contains(&row["message"]), "{ran:?}");
+        assert!(output.text().contains(&row["message"]), "{output:?}");
     }
 
     shop.write_file("orders.csv", sheet(&rows(3)));
-    let ran = shop.run("order import orders.csv --labels out --resume -o ndjson --lang es");
-    assert_eq!((ran.code, &*ran.stderr), (0, ""), "{ran:?}");
-    assert_eq!(outcomes(&ran), ["done_before", "created", "created"]);
+    let output = shop.run("order import orders.csv --labels out --resume -o ndjson --lang es");
+    assert_eq!((output.code, &*output.stderr), (0, ""), "{output:?}");
+    assert_eq!(outcomes(&output), ["done_before", "created", "created"]);
     assert_eq!((shop.creations(), shop.labels()), (3, 3));
 }
 
@@ -175,9 +175,9 @@ async fn check_only_and_all_or_nothing_send_nothing() {
         (vec![bad.clone(), bad.replace("A-2", "A-1")], "", 3, ["invalid", "invalid"]),
     ] {
         shop.write_file("orders.csv", sheet(&rows));
-        let ran = shop.import(&format!("{options} -o ndjson"));
-        assert_eq!((ran.code, outcomes(&ran)), (code, words.map(str::to_owned).to_vec()));
-        assert!(code == 0 || ran.error()["code"] == "VALIDATION_FAILED", "{ran:?}");
+        let output = shop.import(&format!("{options} -o ndjson"));
+        assert_eq!((output.code, outcomes(&output)), (code, words.map(str::to_owned).to_vec()));
+        assert!(code == 0 || output.error()["code"] == "VALIDATION_FAILED", "{output:?}");
         assert!(!shop.dir.path("out/orders.csv.journal").exists());
     }
     assert_eq!(shop.server.requests().count(), 0);
@@ -190,17 +190,17 @@ async fn two_rows_with_a_reference_are_one_order_or_both_invalid() {
     let shop = Shop::open().await;
     let other = row("B-1").replace("45.5", "46");
     shop.write_file("orders.csv", sheet(&[row("A-1"), row("B-1"), row("A-1"), other.clone()]));
-    let ran = shop.import("-o ndjson");
-    assert_eq!(ran.code, 10, "{ran:?}");
-    assert_eq!(outcomes(&ran), ["created", "invalid", "repeated", "invalid"]);
-    let messages: Vec<_> = ran
+    let output = shop.import("-o ndjson");
+    assert_eq!(output.code, 10, "{output:?}");
+    assert_eq!(outcomes(&output), ["created", "invalid", "repeated", "invalid"]);
+    let messages: Vec<_> = output
         .lines()
         .iter()
         .map(|line| line["errors"][0]["message"].as_str().unwrap_or_default().to_owned())
         .collect();
     assert!(messages[1].starts_with("Row 5 has") && messages[3].starts_with("Row 3 has"));
     assert!(messages[2].contains("row 2"), "{messages:?}");
-    assert_eq!(ran.lines()[1]["errors"][0]["column"], "reference", "as its other faults say it");
+    assert_eq!(output.lines()[1]["errors"][0]["column"], "reference", "as its other faults say it");
     assert_eq!(shop.creations(), 1);
 }
 
@@ -230,13 +230,16 @@ async fn a_label_that_failed_is_reported_and_fetched_on_resume() {
     shop.write_file("orders.csv", sheet(&rows(2)));
     let labels = shop.server.faults();
     labels.on(Operation::DownloadLabel).first(1).error(parcelo::ErrorCode::LabelNotFound);
-    let ran = shop.import("-f zpl --concurrency 1 -o ndjson");
-    assert_eq!((ran.code, outcomes(&ran)), (10, vec!["label_missing".into(), "created".into()]));
-    assert!(ran.lines()[0]["trackingNumber"].is_string(), "{ran:?}");
-    let ran = shop.import("-f zpl --resume -o ndjson");
-    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["done_before".into(); 2]));
+    let output = shop.import("-f zpl --concurrency 1 -o ndjson");
+    assert_eq!(
+        (output.code, outcomes(&output)),
+        (10, vec!["label_missing".into(), "created".into()])
+    );
+    assert!(output.lines()[0]["trackingNumber"].is_string(), "{output:?}");
+    let output = shop.import("-f zpl --resume -o ndjson");
+    assert_eq!((output.code, outcomes(&output)), (0, vec!["done_before".into(); 2]));
     assert_eq!(shop.creations(), 2);
-    for line in ran.lines() {
+    for line in output.lines() {
         assert!(shop.dir.read(line["labelFile"].as_str().unwrap()).starts_with(b"^XA"));
     }
 }
@@ -282,7 +285,7 @@ async fn merged_labels_are_in_the_order_of_the_rows() {
     assert_eq!(numbers(&shop).len(), 3);
     assert!(first.stderr.contains("3 labels in the order of the file: day.zpl"), "{first:?}");
     assert_eq!(shop.dir.read("day.zpl"), merged(&shop));
-    // A resumed run has the labels of the orders made before, too.
+    // A resumed run also merges the labels of the orders created earlier.
     shop.write_file("orders.csv", sheet(&rows(4)));
     let second = shop.import("--resume --merge day.zpl");
     assert_eq!(second.code, 0, "{second:?}");

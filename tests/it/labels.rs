@@ -6,7 +6,7 @@ use crate::shop::Shop;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-/// Replaces the link, whose port and signature are random.
+/// Replaces the label link, whose port and signature are random.
 fn without_link(text: &str) -> String {
     let line = |line: &str| line.split("http://").next().unwrap().to_owned() + "\n";
     text.lines().map(line).collect()
@@ -29,9 +29,9 @@ async fn get_saves_a_valid_file_of_each_format() {
         ("-f pdf -d out/labels", "out/labels/label-SB-SUCCESS-0001.pdf", b"%PDF-", b"%%EOF"),
     ];
     for (options, file, head, tail) in table {
-        let ran = shop.run(&format!("label get SB-SUCCESS-0001 {options}"));
-        assert_eq!((ran.code, &*ran.stderr), (0, ""), "{options}");
-        assert!(ran.text().contains(file), "{ran:?}");
+        let output = shop.run(&format!("label get SB-SUCCESS-0001 {options}"));
+        assert_eq!((output.code, &*output.stderr), (0, ""), "{options}");
+        assert!(output.text().contains(file), "{output:?}");
         let content = shop.dir.read(file);
         assert!(content.starts_with(head), "{file}");
         assert!(content.trim_ascii_end().ends_with(tail), "{file}");
@@ -84,12 +84,12 @@ async fn standard_output_gets_only_the_file() {
 async fn many_labels_are_merged_in_the_order_of_the_numbers() {
     let shop = shop_with_two_parcels().await;
     let both = "label get SB-SUCCESS-0002 SB-SUCCESS-0001";
-    let ran = shop.run(&format!("{both} --merge day.pdf -o json"));
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let output = shop.run(&format!("{both} --merge day.pdf -o json"));
+    assert_eq!((output.code, &*output.stderr), (0, ""));
     let bytes = shop.dir.read("day.pdf");
     let expected =
         json!([{"labels": 2, "format": "PDF", "file": "day.pdf", "bytes": bytes.len()}])[0].clone();
-    assert_eq!(ran.json(), expected);
+    assert_eq!(output.json(), expected);
     let pdf = String::from_utf8_lossy(&bytes);
     assert_eq!(pdf.matches("/Type/Page/").count(), 2);
     assert_eq!(shop.run(&format!("{both} --merge day.zpl")).code, 0);
@@ -124,24 +124,24 @@ async fn labels_can_be_selected_by_manifest() {
         (format!("label get --manifest {id} --dir -"), 2, "ZPL"),
         ("label get".to_owned(), 2, "NUMBER"),
     ] {
-        let ran = shop.run(&line);
-        assert_eq!(ran.code, code, "{ran:?}");
-        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+        let output = shop.run(&line);
+        assert_eq!(output.code, code, "{output:?}");
+        assert!(output.stderr.contains(words), "{words}: {output:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merge_with_a_missing_label_saves_nothing() {
     let shop = shop_with_two_parcels().await;
-    let ran = shop.run("label get SB-SUCCESS-0001 SB-ABSENT-0001 --merge day.pdf");
-    assert_eq!((ran.code, &*ran.stdout), (6, &b""[..]), "{ran:?}");
-    assert!(ran.stderr.contains("SB-ABSENT-0001"), "{ran:?}");
-    assert!(ran.stderr.contains("Remove these numbers"), "{ran:?}");
+    let output = shop.run("label get SB-SUCCESS-0001 SB-ABSENT-0001 --merge day.pdf");
+    assert_eq!((output.code, &*output.stdout), (6, &b""[..]), "{output:?}");
+    assert!(output.stderr.contains("SB-ABSENT-0001"), "{output:?}");
+    assert!(output.stderr.contains("Remove these numbers"), "{output:?}");
     assert!(!shop.dir.path("day.pdf").exists());
     for line in ["label get A -f png --merge a", "label get A --merge a.png"] {
-        let ran = shop.run(&line.replace(" A ", " SB-SUCCESS-0001 "));
-        assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains("a .pdf or .zpl file"), "{ran:?}");
+        let output = shop.run(&line.replace(" A ", " SB-SUCCESS-0001 "));
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains("a .pdf or .zpl file"), "{output:?}");
     }
     let dry = shop.run("label get SB-SUCCESS-0001 --merge day.zpl --dry-run");
     assert!(dry.text().contains("/api/v1/labels/batch"), "{dry:?}");
@@ -152,9 +152,9 @@ async fn more_than_a_hundred_labels_become_numbered_files() {
     let shop = Shop::open().await;
     let numbers = shop.server.seed_parcels(101).await;
     let numbers: Vec<_> = numbers.iter().map(ToString::to_string).collect();
-    let ran = shop.run(&format!("label get {} --merge day.zpl", numbers.join(" ")));
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stderr.contains("at most 100 labels"), "{ran:?}");
+    let output = shop.run(&format!("label get {} --merge day.zpl", numbers.join(" ")));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stderr.contains("at most 100 labels"), "{output:?}");
     let count = |file: &str| String::from_utf8(shop.dir.read(file)).unwrap().matches("^XA").count();
     assert_eq!((count("day-1.zpl"), count("day-2.zpl")), (100, 1));
     assert!(!shop.dir.path("day.zpl").exists());
@@ -214,9 +214,9 @@ async fn show_describes_a_label_even_after_a_void() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reprint_is_a_marked_new_version_once_per_key() {
     let shop = shop_with_two_parcels().await;
-    let ran = shop.run("label reprint SB-SUCCESS-0001 --reason Torn -o json");
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    let label = ran.json();
+    let output = shop.run("label reprint SB-SUCCESS-0001 --reason Torn -o json");
+    assert_eq!((output.code, &*output.stderr), (0, ""));
+    let label = output.json();
     assert_eq!(
         (&label["outcome"], &label["version"], &label["reprintCount"]),
         (&json!("created"), &json!(2), &json!(1))
@@ -251,9 +251,13 @@ async fn show_and_reprint_fail_with_the_exit_code_of_the_reason() {
         ("label reprint SB-SUCCESS-0001 --idempotency-key x".to_owned(), 3, "VALIDATION_FAILED"),
     ];
     for (line, exit, code) in table {
-        let ran = shop.run(&format!("{line} -o json"));
-        assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{line}: {ran:?}");
-        assert!(ran.error()["hint"].is_string(), "{line}: it says hint: {ran:?}");
+        let output = shop.run(&format!("{line} -o json"));
+        assert_eq!(
+            (output.code, &output.error()["code"]),
+            (exit, &json!(code)),
+            "{line}: {output:?}"
+        );
+        assert!(output.error()["hint"].is_string(), "{line}: it says hint: {output:?}");
     }
     assert_eq!(shop.run("label show SB-SUCCESS-0001 -o json").json()["version"], 1);
 }
@@ -261,9 +265,9 @@ async fn show_and_reprint_fail_with_the_exit_code_of_the_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn show_prints_the_text_of_a_label_or_its_data_as_json() {
     let shop = shop_with_two_parcels().await;
-    let ran = shop.run("label show SB-SUCCESS-0001");
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    insta::assert_snapshot!("label", without_link(ran.text()));
+    let output = shop.run("label show SB-SUCCESS-0001");
+    assert_eq!((output.code, &*output.stderr), (0, ""));
+    insta::assert_snapshot!("label", without_link(output.text()));
     for format in ["json", "ndjson", "csv"] {
         let facts = shop.run(&format!("label show SB-SUCCESS-0001 -o {format}"));
         assert!(!facts.text().contains("Luis Paredes"), "{facts:?}");
@@ -302,9 +306,9 @@ async fn a_label_is_opened_only_on_a_terminal_by_the_system() {
     let in_ci = shop.dir.run_on_terminal_with(line, &[path[0], path[1], ("CI", "true")], "");
     assert_eq!(in_ci.code, 2, "{in_ci:?}");
     assert!(!shop.dir.path("opened.pdf").exists());
-    let ran = shop.dir.run_on_terminal_with(line, &path, "");
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.text().contains("label-SB-SUCCESS-0001.pdf"), "{ran:?}");
+    let output = shop.dir.run_on_terminal_with(line, &path, "");
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.text().contains("label-SB-SUCCESS-0001.pdf"), "{output:?}");
     assert!(shop.dir.read("opened.pdf").starts_with(b"%PDF-"));
     std::fs::write(&opener, "#!/bin/sh\nexit 3\n").unwrap();
     let failed = shop.dir.run_on_terminal_with(line, &path, "");
@@ -317,9 +321,9 @@ async fn a_label_that_cannot_be_saved_says_why() {
     let shop = Shop::open().await;
     shop.run("order create order.json");
     for lang in ["en", "es"] {
-        let ran = shop.run(&format!("label get SB-SUCCESS-0001 --dir /proc/self --lang {lang}"));
-        assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains("(os error"), "{ran:?}");
+        let output = shop.run(&format!("label get SB-SUCCESS-0001 --dir /proc/self --lang {lang}"));
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains("(os error"), "{output:?}");
     }
 }
 
@@ -334,8 +338,8 @@ async fn a_label_is_written_to_pipes_and_through_symlinks() {
         let pipe = pipe.clone();
         move || fs::read(pipe).unwrap()
     });
-    let ran = shop.run("order create order.json --label pipe");
-    assert_eq!(ran.code, 0, "{ran:?}");
+    let output = shop.run("order create order.json --label pipe");
+    assert_eq!(output.code, 0, "{output:?}");
     assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo(), "it is still a pipe");
     assert!(reader.join().unwrap().starts_with(b"%PDF"));
 
@@ -351,22 +355,22 @@ async fn no_label_is_promised_for_a_voided_order() {
     let shop = Shop::open().await;
     assert_eq!(shop.run("order create order.json").code, 0);
     assert_eq!(shop.run("order void SB-SUCCESS-0001").code, 0);
-    let ran = shop.run("order create order.json --label label.pdf");
-    assert_eq!(ran.code, 10, "{ran:?}");
-    assert!(ran.stderr.contains("create a new order"), "{ran:?}");
-    assert!(!ran.stderr.contains("parcelo label get"), "{ran:?}");
+    let output = shop.run("order create order.json --label label.pdf");
+    assert_eq!(output.code, 10, "{output:?}");
+    assert!(output.stderr.contains("create a new order"), "{output:?}");
+    assert!(!output.stderr.contains("parcelo label get"), "{output:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invoices_are_saved_like_labels() {
     let shop = shop_with_two_parcels().await;
-    let ran = shop.run("invoice get SB-SUCCESS-0001 SB-SUCCESS-0002 -d out/papers -o json");
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let output = shop.run("invoice get SB-SUCCESS-0001 SB-SUCCESS-0002 -d out/papers -o json");
+    assert_eq!((output.code, &*output.stderr), (0, ""));
     let file = "out/papers/invoice-SB-SUCCESS-0002.pdf";
     let bytes = shop.dir.read(file);
     let expected = json!({"trackingNumber": "SB-SUCCESS-0002", "format": "PDF", "file": file,
         "bytes": bytes.len()});
-    assert_eq!(ran.json()[1], expected);
+    assert_eq!(output.json()[1], expected);
     assert!(bytes.starts_with(b"%PDF-") && bytes.trim_ascii_end().ends_with(b"%%EOF"));
     let raw = shop.run("invoice get SB-SUCCESS-0002 -d -");
     assert_eq!((raw.code, &raw.stdout), (0, &bytes));

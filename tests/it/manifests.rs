@@ -17,11 +17,11 @@ const BOTH: &str = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 --awb 176123
 #[tokio::test(flavor = "multi_thread")]
 async fn submit_lists_its_parcels_and_changes_their_status() {
     let shop = shop_with_two_parcels().await;
-    let ran = shop.run(BOTH);
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    let id = ran.text().split_whitespace().nth(1).unwrap();
-    assert!(id.starts_with("man_"), "{ran:?}");
-    insta::assert_snapshot!("manifest", ran.text().replace(id, "man_…"));
+    let output = shop.run(BOTH);
+    assert_eq!((output.code, &*output.stderr), (0, ""));
+    let id = output.text().split_whitespace().nth(1).unwrap();
+    assert!(id.starts_with("man_"), "{output:?}");
+    insta::assert_snapshot!("manifest", output.text().replace(id, "man_…"));
     assert_eq!(shop.run("track SB-SUCCESS-0002 -o json").json()["status"], "MANIFEST_SUBMITTED");
     let again = shop.run(&format!("{BOTH} --lang es"));
     assert_eq!(again.code, 0);
@@ -32,9 +32,9 @@ async fn submit_lists_its_parcels_and_changes_their_status() {
 #[tokio::test(flavor = "multi_thread")]
 async fn submit_and_show_have_the_same_json_and_csv() {
     let shop = shop_with_two_parcels().await;
-    let ran = shop.run(&format!("{BOTH} -o json"));
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    let mut submitted = ran.json();
+    let output = shop.run(&format!("{BOTH} -o json"));
+    assert_eq!((output.code, &*output.stderr), (0, ""));
+    let mut submitted = output.json();
     assert_eq!(submitted["outcome"], "created");
     assert!(submitted["idempotencyKey"].as_str().unwrap().starts_with("idk-"));
     assert_eq!(
@@ -73,9 +73,9 @@ async fn one_invalid_parcel_is_named_and_nothing_is_submitted() {
     let shop = shop_with_two_parcels().await;
     assert_eq!(shop.run("order void SB-SUCCESS-0002").code, 0);
     let line = "manifest submit SB-SUCCESS-0001 SB-SUCCESS-0002 SB-UNKNOWN-01 --awb 176-12345675";
-    let ran = shop.run(&format!("{line} -o json"));
-    assert_eq!((ran.code, &*ran.stdout), (6, &b""[..]), "{ran:?}");
-    let error = ran.error();
+    let output = shop.run(&format!("{line} -o json"));
+    assert_eq!((output.code, &*output.stdout), (6, &b""[..]), "{output:?}");
+    let error = output.error();
     assert_eq!(
         (&error["code"], &error["fields"]),
         (&json!("MANIFEST_PARCELS_REJECTED"), &json!([]))
@@ -102,9 +102,9 @@ async fn one_invalid_parcel_is_named_and_nothing_is_submitted() {
 async fn a_used_air_waybill_is_refused_with_its_manifest() {
     let shop = shop_with_two_parcels().await;
     let first = shop.run("manifest submit SB-SUCCESS-0001 --awb 176-12345675 -o json").json();
-    let ran = shop.run("manifest submit SB-SUCCESS-0002 --awb 176-12345675 -o json");
-    let error = ran.error();
-    assert_eq!((ran.code, &error["code"]), (6, &json!("MANIFEST_ALREADY_SUBMITTED")));
+    let output = shop.run("manifest submit SB-SUCCESS-0002 --awb 176-12345675 -o json");
+    let error = output.error();
+    assert_eq!((output.code, &error["code"]), (6, &json!("MANIFEST_ALREADY_SUBMITTED")));
     let remedy = format!("parcelo manifest show {}", first["manifestId"].as_str().unwrap());
     assert!(error["hint"].as_str().unwrap().contains(&remedy), "{error}");
 }
@@ -113,18 +113,18 @@ async fn a_used_air_waybill_is_refused_with_its_manifest() {
 async fn numbers_come_from_stdin_and_unknown_manifests_are_named() {
     let shop = shop_with_two_parcels().await;
     let line = "manifest submit - --awb 176-12345675 -o json";
-    let ran = shop.dir.run_with(line, &[], "SB-SUCCESS-0001\nSB-SUCCESS-0002\n");
-    assert_eq!((ran.code, &ran.json()["parcelCount"]), (0, &json!(2)), "{ran:?}");
-    let ran = shop.run("manifest show man_01KEBQ5R8T0000000000000000 -o json");
-    assert_eq!((ran.code, &ran.error()["code"]), (5, &json!("MANIFEST_NOT_FOUND")));
-    assert!(ran.error()["hint"].as_str().unwrap().contains("Check the ID"), "{ran:?}");
-    let ran = shop.run("manifest show 176-12345686 -o json");
-    assert_eq!((ran.code, &ran.error()["code"]), (5, &json!("MANIFEST_NOT_FOUND")));
-    assert!(ran.error()["message"].as_str().unwrap().contains("176-12345686"), "{ran:?}");
+    let output = shop.dir.run_with(line, &[], "SB-SUCCESS-0001\nSB-SUCCESS-0002\n");
+    assert_eq!((output.code, &output.json()["parcelCount"]), (0, &json!(2)), "{output:?}");
+    let output = shop.run("manifest show man_01KEBQ5R8T0000000000000000 -o json");
+    assert_eq!((output.code, &output.error()["code"]), (5, &json!("MANIFEST_NOT_FOUND")));
+    assert!(output.error()["hint"].as_str().unwrap().contains("Check the ID"), "{output:?}");
+    let output = shop.run("manifest show 176-12345686 -o json");
+    assert_eq!((output.code, &output.error()["code"]), (5, &json!("MANIFEST_NOT_FOUND")));
+    assert!(output.error()["message"].as_str().unwrap().contains("176-12345686"), "{output:?}");
 }
 
 #[test]
-fn a_manifest_that_breaks_the_service_s_rules_is_not_sent() {
+fn a_manifest_that_breaks_the_rules_is_not_sent() {
     let dir = Workdir::new("", "");
     let table = [
         ("SB-SUCCESS-0001 --awb 176-12345676", "awbNumber"),
@@ -137,15 +137,20 @@ fn a_manifest_that_breaks_the_service_s_rules_is_not_sent() {
         ("SB-SUCCESS-0001 --awb 176-12345675 --to U1O", "destinationAirport"),
     ];
     for (arguments, field) in table {
-        let ran = dir.run(&format!("manifest submit {arguments} -o json"));
-        assert_eq!((ran.code, &ran.error()["fields"][0]["field"]), (3, &json!(field)), "{ran:?}");
-        assert_eq!(ran.error()["fields"].as_array().unwrap().len(), 1, "{ran:?}");
+        let output = dir.run(&format!("manifest submit {arguments} -o json"));
+        assert_eq!(
+            (output.code, &output.error()["fields"][0]["field"]),
+            (3, &json!(field)),
+            "{output:?}"
+        );
+        assert_eq!(output.error()["fields"].as_array().unwrap().len(), 1, "{output:?}");
     }
     let many: Vec<_> = (0..501).map(|i| format!("SB-NUMBER-{i:04}")).collect();
-    let ran = dir.run_with("manifest submit - --awb 176-12345675 -o json", &[], &many.join("\n"));
-    assert_eq!((ran.code, &ran.error()["fields"][0]["code"]), (3, &json!("TOO_LONG")));
+    let output =
+        dir.run_with("manifest submit - --awb 176-12345675 -o json", &[], &many.join("\n"));
+    assert_eq!((output.code, &output.error()["fields"][0]["code"]), (3, &json!("TOO_LONG")));
     for other in ["176-12345676", "SB-SUCCESS-0001"] {
-        let ran = dir.run(&format!("manifest show {other} -o json"));
-        assert_eq!((ran.code, &ran.error()["fields"][0]["field"]), (3, &json!("manifestId")));
+        let output = dir.run(&format!("manifest show {other} -o json"));
+        assert_eq!((output.code, &output.error()["fields"][0]["field"]), (3, &json!("manifestId")));
     }
 }

@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 
 use crate::shop::{Shop, Workdir, order, order_with};
 
-/// Returns a folder without key and address: enough for commands that work offline.
-fn offline() -> Workdir {
+/// Returns a folder without a key or an address, for commands that work offline.
+fn offline_dir() -> Workdir {
     Workdir::new("", "")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn create_prints_the_number_and_saves_the_label() {
     let shop = Shop::open().await;
-    let ran = shop.run("order create order.json --label label.pdf");
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    assert!(ran.text().contains("SB-SUCCESS-0001"), "{ran:?}");
-    assert!(ran.text().contains("Label generated\n"), "{ran:?}");
+    let output = shop.run("order create order.json --label label.pdf");
+    assert_eq!((output.code, &*output.stderr), (0, ""));
+    assert!(output.text().contains("SB-SUCCESS-0001"), "{output:?}");
+    assert!(output.text().contains("Label generated\n"), "{output:?}");
     assert!(shop.dir.read("label.pdf").starts_with(b"%PDF-"));
-    let text = ran.text().replace(shop.server.url(), "http://server");
+    let text = output.text().replace(shop.server.url(), "http://server");
     let (before, signature) = text.split_once("sig=").unwrap();
     let (_, after) = signature.split_once('\n').unwrap();
     insta::assert_snapshot!("create", format!("{before}sig=…\n{after}"));
@@ -38,20 +38,20 @@ async fn the_label_format_follows_the_option_or_the_file_name() {
         ("--label label.txt -f PNG", b"\x89PNG\r\n\x1a\n"),
     ];
     for (label, magic) in table {
-        let ran = shop.run(&format!("order create order.json {label} -o json"));
-        assert_eq!(ran.code, 0, "{label}: {ran:?}");
-        let file = ran.json()["label"]["file"].as_str().unwrap().to_owned();
+        let output = shop.run(&format!("order create order.json {label} -o json"));
+        assert_eq!(output.code, 0, "{label}: {output:?}");
+        let file = output.json()["label"]["file"].as_str().unwrap().to_owned();
         let content = shop.dir.read(&file);
         assert!(content.starts_with(magic), "{label}");
-        assert_eq!(ran.json()["label"]["bytes"], content.len(), "{label}");
+        assert_eq!(output.json()["label"]["bytes"], content.len(), "{label}");
     }
     let before = shop.server.requests().count();
     for wrong in
         ["order create order.json --label label.doc", "label get SB-SUCCESS-0001 --merge all.txt"]
     {
-        let ran = shop.run(wrong);
-        assert_eq!(ran.code, 2, "{wrong}: {ran:?}");
-        assert!(ran.stderr.contains(".pdf, .zpl or .png"), "{ran:?}");
+        let output = shop.run(wrong);
+        assert_eq!(output.code, 2, "{wrong}: {output:?}");
+        assert!(output.stderr.contains(".pdf, .zpl or .png"), "{output:?}");
     }
     assert_eq!(shop.server.requests().count(), before, "nothing was sent");
 }
@@ -60,13 +60,16 @@ async fn the_label_format_follows_the_option_or_the_file_name() {
 async fn an_order_comes_from_standard_input_too() {
     let shop = Shop::open().await;
     let input = order("SB-STDIN-0001").to_string();
-    let ran = shop.dir.run_with("order create - -o json", &[], &input);
-    assert_eq!((ran.code, &ran.json()["parcel"]["trackingNumber"]), (0, &json!("SB-STDIN-0001")));
+    let output = shop.dir.run_with("order create - -o json", &[], &input);
+    assert_eq!(
+        (output.code, &output.json()["parcel"]["trackingNumber"]),
+        (0, &json!("SB-STDIN-0001"))
+    );
     let bom = format!("\u{feff}{}", order("SB-STDIN-0002"));
     assert_eq!(shop.dir.run_with("order create -", &[], &bom).code, 0);
 }
 
-/// PowerShell writes UTF-16 with `>`, old editors windows-1252.
+/// PowerShell writes UTF-16 with `>`; old editors write windows-1252.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_in_utf_16_is_read_and_other_encodings_are_named() {
     let shop = Shop::open().await;
@@ -77,18 +80,18 @@ async fn an_order_in_utf_16_is_read_and_other_encodings_are_named() {
     for (name, bytes) in [("little.json", &little), ("big.json", &big)] {
         fs::write(shop.dir.path(name), bytes).unwrap();
         for command in ["order validate", "order create"] {
-            let ran = shop.run(&format!("{command} {name} -o json"));
-            assert_eq!(ran.code, 0, "{command} {name}: {ran:?}");
+            let output = shop.run(&format!("{command} {name} -o json"));
+            assert_eq!(output.code, 0, "{command} {name}: {output:?}");
         }
     }
     let latin: Vec<u8> = text.replacen("Ana", "An\u{e9}", 1).chars().map(|one| one as u8).collect();
     assert!(std::str::from_utf8(&latin).is_err(), "{text}");
     fs::write(shop.dir.path("latin.json"), latin).unwrap();
     for command in ["order validate", "order create"] {
-        let ran = shop.run(&format!("{command} latin.json"));
-        assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains("latin.json: it is not UTF-8 text"), "{ran:?}");
-        assert!(ran.stderr.contains("Save it as UTF-8"), "{ran:?}");
+        let output = shop.run(&format!("{command} latin.json"));
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains("latin.json: it is not UTF-8 text"), "{output:?}");
+        assert!(output.stderr.contains("Save it as UTF-8"), "{output:?}");
     }
 }
 
@@ -194,7 +197,7 @@ async fn a_changed_order_names_the_existing_parcel() {
             assert!(!message.contains("idempot"), "of the order before its key: {message}");
             assert!(hint.contains("idempotencyKey"), "{hint}");
         }
-        // The advice is followed, and the command that it names works.
+        // Following the advice works: the command that it names succeeds.
         assert_eq!(shop.run("order void SB-TAKEN-0001").code, 0);
         let again = shop.run("order create order.json");
         assert!(again.stderr.contains("is void already"), "{again:?}");
@@ -229,18 +232,21 @@ async fn a_file_with_several_orders_suggests_an_import() {
     fs::write(shop.dir.path("one.json"), format!("[{}]", orders[0])).unwrap();
     for file in ["lines.ndjson", "array.json"] {
         assert_eq!(shop.run(&format!("order validate {file}")).code, 0, "{file}");
-        let ran = shop.run(&format!("order create {file}"));
-        assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains("2 orders") && ran.stderr.contains("order import"), "{ran:?}");
-        let ran = shop.run(&format!("order create {file} --lang es"));
-        assert!(ran.stderr.contains("2 pedidos"), "{ran:?}");
+        let output = shop.run(&format!("order create {file}"));
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(
+            output.stderr.contains("2 orders") && output.stderr.contains("order import"),
+            "{output:?}"
+        );
+        let output = shop.run(&format!("order create {file} --lang es"));
+        assert!(output.stderr.contains("2 pedidos"), "{output:?}");
     }
     assert_eq!(shop.run("order create one.json").code, 0, "what validate takes, create takes");
     assert_eq!(shop.server.requests().of(parcelo::Operation::CreateOrder).count(), 1);
-    // The named command takes both.
+    // The suggested command accepts both files.
     for file in ["lines.ndjson", "array.json"] {
-        let ran = shop.run(&format!("order import {file} --labels out"));
-        assert_eq!(ran.code, 0, "{ran:?}");
+        let output = shop.run(&format!("order import {file} --labels out"));
+        assert_eq!(output.code, 0, "{output:?}");
     }
 }
 
@@ -251,10 +257,10 @@ async fn a_csv_file_suggests_an_import() {
     for command in ["order create", "order validate"] {
         let file = shop.run(&format!("{command} orders.csv"));
         let piped = shop.dir.run_with(&format!("{command} -"), &[], "reference,name\nA-1,Ana\n");
-        for ran in [file, piped] {
-            assert_eq!((ran.code, ran.text()), (2, ""), "{ran:?}");
-            assert!(ran.stderr.contains("is a table"), "{ran:?}");
-            assert!(ran.stderr.contains("order import"), "{ran:?}");
+        for output in [file, piped] {
+            assert_eq!((output.code, output.text()), (2, ""), "{output:?}");
+            assert!(output.stderr.contains("is a table"), "{output:?}");
+            assert!(output.stderr.contains("order import"), "{output:?}");
         }
     }
 }
@@ -287,7 +293,7 @@ async fn damaged_text_is_refused_or_warned_about() {
 
 #[test]
 fn fields_are_set_in_every_order_that_is_validated() {
-    let dir = offline();
+    let dir = offline_dir();
     dir.write("two.json", &json!([order("SB-SUCCESS-0001"), order("SB-SUCCESS-0002")]));
     let line = "order validate two.json -o json --set parcelDetails.weightKg";
     assert_eq!(dir.run(&format!("{line}=2.5")).code, 0);
@@ -328,9 +334,9 @@ async fn nothing_is_created_if_the_label_cannot_be_saved() {
     let shop = Shop::open().await;
     fs::create_dir(shop.dir.path("folder")).unwrap();
     for label in ["nowhere/label.pdf", "folder", "order.json/label.pdf", "-"] {
-        let ran = shop.run(&format!("order create order.json --label {label}"));
-        assert_eq!(ran.code, 2, "{label}: {ran:?}");
-        assert_eq!(ran.stderr.contains("it is a directory"), label == "folder", "{ran:?}");
+        let output = shop.run(&format!("order create order.json --label {label}"));
+        assert_eq!(output.code, 2, "{label}: {output:?}");
+        assert_eq!(output.stderr.contains("it is a directory"), label == "folder", "{output:?}");
     }
     assert_eq!(shop.run("track SB-SUCCESS-0001").code, 5);
 }
@@ -339,23 +345,23 @@ async fn nothing_is_created_if_the_label_cannot_be_saved() {
 async fn an_unsaved_label_says_how_to_get_it() {
     let shop = Shop::open().await;
     let name = "x".repeat(300);
-    let ran = shop.run(&format!("order create order.json --label {name} -o json"));
-    assert_eq!(ran.code, 10, "{ran:?}");
-    assert_eq!(ran.json()["parcel"]["trackingNumber"], "SB-SUCCESS-0001");
-    let hint = ran.error()["hint"].as_str().unwrap().to_owned();
+    let output = shop.run(&format!("order create order.json --label {name} -o json"));
+    assert_eq!(output.code, 10, "{output:?}");
+    assert_eq!(output.json()["parcel"]["trackingNumber"], "SB-SUCCESS-0001");
+    let hint = output.error()["hint"].as_str().unwrap().to_owned();
     assert!(hint.contains("parcelo label get SB-SUCCESS-0001"), "{hint}");
     assert_eq!(shop.run("label get SB-SUCCESS-0001").code, 0);
 }
 
 #[test]
 fn validate_prints_a_line_for_each_order() {
-    let dir = offline();
+    let dir = offline_dir();
     let bad = order_with("SB-SUCCESS-0002", "/receiver/address/zipCode", json!("090101"));
     let lines = format!("{}\n\n{bad}\n{{\n", order("SB-SUCCESS-0001"));
     fs::write(dir.path("orders.ndjson"), lines).unwrap();
-    let ran = dir.run("order validate orders.ndjson -o ndjson");
-    assert_eq!(ran.code, 3, "{ran:?}");
-    let verdicts = ran.lines();
+    let output = dir.run("order validate orders.ndjson -o ndjson");
+    assert_eq!(output.code, 3, "{output:?}");
+    let verdicts = output.lines();
     assert_eq!(verdicts.len(), 3);
     let expected =
         json!({"file": "orders.ndjson", "index": 0, "valid": true, "errors": [], "warnings": []});
@@ -368,17 +374,17 @@ fn validate_prints_a_line_for_each_order() {
     );
     assert!(fault["message"].is_string() && fault["message_es"].is_string());
     assert_eq!(verdicts[2]["errors"][0]["code"], "MALFORMED_JSON");
-    assert_eq!(ran.error()["message"], "Invalid orders: 2 of 3.");
+    assert_eq!(output.error()["message"], "Invalid orders: 2 of 3.");
 }
 
 #[test]
 fn validate_reads_arrays_several_files_and_standard_input() {
-    let dir = offline();
+    let dir = offline_dir();
     dir.write("two.json", &json!([order("SB-SUCCESS-0001"), order("SB-SUCCESS-0002")]));
     let input = order("SB-SUCCESS-0003").to_string();
-    let ran = dir.run_with("order validate two.json - order.json -o json", &[], &input);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let verdicts = ran.json();
+    let output = dir.run_with("order validate two.json - order.json -o json", &[], &input);
+    assert_eq!(output.code, 0, "{output:?}");
+    let verdicts = output.json();
     let places: Vec<_> =
         verdicts.as_array().unwrap().iter().map(|v| (&v["file"], &v["index"])).collect();
     let expected = json!([["two.json", 0], ["two.json", 1], ["-", 0], ["order.json", 0]]);
@@ -388,7 +394,7 @@ fn validate_reads_arrays_several_files_and_standard_input() {
 
 #[test]
 fn validate_prints_text_and_csv() {
-    let dir = offline();
+    let dir = offline_dir();
     let mut bad = order("SB-SUCCESS-0002");
     bad["receiver"]["address"]["province"] = Value::Null;
     bad["colour"] = json!("red");
@@ -406,7 +412,7 @@ fn validate_prints_text_and_csv() {
 
 #[test]
 fn validate_refuses_unreadable_input() {
-    let dir = offline();
+    let dir = offline_dir();
     fs::write(dir.path("empty.json"), " \n").unwrap();
     for (line, code) in [
         ("order validate missing.json", 2),
@@ -416,15 +422,15 @@ fn validate_refuses_unreadable_input() {
         ("order validate", 2),
         ("order validate empty.json", 3),
     ] {
-        let ran = dir.run(line);
-        assert_eq!(ran.code, code, "{line}: {ran:?}");
-        assert!(!ran.stderr.is_empty(), "{line}");
+        let output = dir.run(line);
+        assert_eq!(output.code, code, "{line}: {output:?}");
+        assert!(!output.stderr.is_empty(), "{line}");
     }
 }
 
 #[test]
 fn every_template_is_valid_unchanged() {
-    let dir = offline();
+    let dir = offline_dir();
     for country in ["EC", "MX", "CO", "PE", "US", "CA", "ES", "JP", "GB"] {
         let sample = dir.run(&format!("order template --country {country}"));
         assert_eq!(sample.code, 0, "{sample:?}");
@@ -437,7 +443,7 @@ fn every_template_is_valid_unchanged() {
 
 #[test]
 fn a_template_has_a_new_key_and_an_explanation() {
-    let dir = offline();
+    let dir = offline_dir();
     let (one, other) = (dir.run("order template"), dir.run("order template --lang es"));
     assert_ne!(one.json()["idempotencyKey"], other.json()["idempotencyKey"]);
     let name = |language| CountryCode::EC.name(language);

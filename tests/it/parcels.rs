@@ -7,7 +7,7 @@ use crate::{
     shop::{Shop, Workdir, order},
 };
 
-/// Returns a shop with five parcels, each created a second after the one before; the fifth has an order id.
+/// Returns a shop with five parcels, created a second apart; the fifth has an order id.
 async fn shop_with_five_parcels() -> Shop {
     let shop = Shop::open().await;
     for i in 1..=5 {
@@ -97,8 +97,8 @@ async fn a_list_is_filtered_by_status_and_country() {
         ("--country CO", vec![]),
         ("--country CO --all", vec![]),
     ] {
-        let ran = shop.run(&format!("parcel list {filter} -o json"));
-        assert_eq!((ran.code, numbers(&ran.json())), (0, to_strings(&expected)), "{filter}");
+        let output = shop.run(&format!("parcel list {filter} -o json"));
+        assert_eq!((output.code, numbers(&output.json())), (0, to_strings(&expected)), "{filter}");
     }
     for (filter, expected) in [
         ("--search shop-5", vec!["SB-NUMBER-0005"]),
@@ -107,8 +107,8 @@ async fn a_list_is_filtered_by_status_and_country() {
         ("--reference shop", vec!["SB-NUMBER-0005"]),
         ("--reference 0003", vec![]),
     ] {
-        let ran = shop.run(&format!("parcel list {filter} -o json"));
-        assert_eq!((ran.code, numbers(&ran.json())), (0, to_strings(&expected)), "{filter}");
+        let output = shop.run(&format!("parcel list {filter} -o json"));
+        assert_eq!((output.code, numbers(&output.json())), (0, to_strings(&expected)), "{filter}");
     }
     let nothing = shop.run("parcel list --search %_");
     assert_eq!(nothing.code, 3, "{nothing:?}");
@@ -120,14 +120,14 @@ async fn a_list_is_filtered_by_status_and_country() {
 async fn a_parcel_is_shown_by_any_unique_search_text() {
     let shop = shop_with_five_parcels().await;
     for text in ["SB-NUMBER-0005", "sb.number.0005", "shop-5", "0005"] {
-        let ran = shop.run(&format!("parcel show {text} -o json"));
-        assert_eq!(ran.code, 0, "{text}: {ran:?}");
-        let shown = ran.json();
+        let output = shop.run(&format!("parcel show {text} -o json"));
+        assert_eq!(output.code, 0, "{text}: {output:?}");
+        let shown = output.json();
         assert_eq!(shown["parcel"]["trackingNumber"], "SB-NUMBER-0005", "{text}");
         assert!(shown["tracking"]["history"].is_array(), "{text}");
     }
     insta::assert_snapshot!("parcel_show", shop.run("parcel show shop-5").text());
-    // An exact number comes before the numbers that begin with it.
+    // An exact tracking number takes precedence over numbers that begin with it.
     shop.create("SB-NUMBER-00051");
     let exact = shop.run("parcel show SB-NUMBER-0005 -o json").json();
     assert_eq!(exact["parcel"]["trackingNumber"], "SB-NUMBER-0005");
@@ -161,8 +161,8 @@ async fn an_exact_reference_wins_over_longer_ones() {
     for n in 0..101 {
         create(&format!("SB-LONGER-{n:04}"), &format!("PO-1{n}")).await;
     }
-    let ran = shop.run("parcel show po1 -o json");
-    assert_eq!(ran.json()["parcel"]["trackingNumber"], "SB-WHOLE-0001", "{ran:?}");
+    let output = shop.run("parcel show po1 -o json");
+    assert_eq!(output.json()["parcel"]["trackingNumber"], "SB-WHOLE-0001", "{output:?}");
     let several = shop.run("parcel show SB-LONGER -o json");
     assert_eq!((several.code, &several.json()["meta"]["total"]), (11, &json!(101)), "{several:?}");
     assert!(several.stderr.contains("101 parcels match"), "{several:?}");
@@ -183,11 +183,11 @@ async fn a_parcel_is_not_shown_while_other_matches_may_exist() {
         let url =
             fake_servers::start_answering("200 OK\r\ncontent-type: application/json", body).await;
         let dir = Workdir::new(Shop::open().await.key.secret(), &url);
-        let ran = dir.run("parcel show ana");
-        assert_eq!(ran.code, 11, "{ran:?}");
-        assert!(ran.stderr.contains(says), "{ran:?}");
-        assert!(ran.stderr.contains("Not all parcels were searched"), "{ran:?}");
-        assert_eq!(ran.text().contains("SB-NUMBER-0001"), body == one, "{ran:?}");
+        let output = dir.run("parcel show ana");
+        assert_eq!(output.code, 11, "{output:?}");
+        assert!(output.stderr.contains(says), "{output:?}");
+        assert!(output.stderr.contains("Not all parcels were searched"), "{output:?}");
+        assert_eq!(output.text().contains("SB-NUMBER-0001"), body == one, "{output:?}");
     }
 }
 

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use crate::shop::{Shop, Workdir};
 
-/// Returns a folder without key and address in its environment.
-fn bare() -> Workdir {
+/// Returns a folder without a key or an address in its environment.
+fn unconfigured_dir() -> Workdir {
     Workdir::new("", "")
 }
 
@@ -15,40 +15,40 @@ fn file(dir: &Workdir) -> PathBuf {
     dir.path(".config/parcelo/config.toml")
 }
 
-fn write(dir: &Workdir, content: &str) {
+fn write_profiles(dir: &Workdir, content: &str) {
     fs::create_dir_all(file(dir).parent().unwrap()).unwrap();
     fs::write(file(dir), content).unwrap();
 }
 
 /// Creates a profile with the shop's key and address.
-fn init(dir: &Workdir, shop: &Shop, options: &str) {
+fn init_profile(dir: &Workdir, shop: &Shop, options: &str) {
     let line = format!("config init {options} --api-key-stdin --base-url {}", shop.server.url());
-    let ran = dir.run_with(&line, &[], &format!("{}\n", shop.key.secret()));
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(!format!("{ran:?}").contains(shop.key.secret()));
+    let output = dir.run_with(&line, &[], &format!("{}\n", shop.key.secret()));
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(!format!("{output:?}").contains(shop.key.secret()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_profile_is_created_once_and_used_by_every_command() {
-    let (shop, dir) = (Shop::open().await, bare());
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
     assert_eq!(dir.run("health").code, 4);
-    init(&dir, &shop, "");
+    init_profile(&dir, &shop, "");
     assert_eq!(dir.run("health").code, 0);
     assert_eq!(dir.run("order create order.json").code, 0);
     let url = shop.server.url();
     let again = format!("config init --api-key-stdin --base-url {url}");
-    let ran = dir.run_with(&again, &[], shop.key.secret());
-    assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.stderr.contains("--force"), "{ran:?}");
-    init(&dir, &shop, "--force");
+    let output = dir.run_with(&again, &[], shop.key.secret());
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("--force"), "{output:?}");
+    init_profile(&dir, &shop, "--force");
 }
 
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_profile_file_is_private_or_a_warning_is_shown() {
     use std::os::unix::fs::PermissionsExt;
-    let (shop, dir) = (Shop::open().await, bare());
-    init(&dir, &shop, "");
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    init_profile(&dir, &shop, "");
     let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let file = file(&dir);
     assert_eq!((mode(&file), mode(&file.parent().unwrap().to_path_buf())), (0o600, 0o700));
@@ -58,8 +58,12 @@ async fn the_profile_file_is_private_or_a_warning_is_shown() {
     for (mode, warned) in [(0o644, true), (0o640, true), (0o600, false), (0o400, false)] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         for (line, word) in [("health", "warning:"), ("health --lang es", "aviso:")] {
-            let ran = dir.run(line);
-            assert_eq!((ran.code, ran.stderr.contains(word)), (0, warned), "{mode:o}: {ran:?}");
+            let output = dir.run(line);
+            assert_eq!(
+                (output.code, output.stderr.contains(word)),
+                (0, warned),
+                "{mode:o}: {output:?}"
+            );
         }
         assert_eq!(dir.run("health -o json").stderr, "", "programs read JSON only");
     }
@@ -67,8 +71,8 @@ async fn the_profile_file_is_private_or_a_warning_is_shown() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flag_overrides_a_variable_and_a_variable_the_profile() {
-    let (shop, dir) = (Shop::open().await, bare());
-    init(&dir, &shop, "home --lang es -o json");
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    init_profile(&dir, &shop, "home --lang es -o json");
     assert!(dir.run("health").stdout.starts_with(b"{"));
     assert!(dir.run("track short").error()["code"].is_string());
     let table = dir.run("health -o table");
@@ -79,30 +83,30 @@ async fn a_flag_overrides_a_variable_and_a_variable_the_profile() {
     let both = [("PARCELO_LANG", "en"), ("PARCELO_OUTPUT", "table")];
     assert!(dir.run_with("health --lang es -o csv", &both, "").text().starts_with("status,"));
     for (name, value) in [("PARCELO_OUTPUT", "yaml"), ("PARCELO_LANG", "fr")] {
-        let ran = dir.run_with("health -o table", &[(name, value)], "");
-        assert_eq!((ran.code, ran.stderr.contains(name)), (2, true), "{ran:?}");
+        let output = dir.run_with("health -o table", &[(name, value)], "");
+        assert_eq!((output.code, output.stderr.contains(name)), (2, true), "{output:?}");
     }
     let elsewhere = [("PARCELO_BASE_URL", "http://127.0.0.1:1")];
     assert_eq!(dir.run_with("health", &elsewhere, "").code, 8);
     let line = format!("health --base-url {}", shop.server.url());
     assert_eq!(dir.run_with(&line, &elsewhere, "").code, 0);
     let other = shop.server.key().name("Other").issue();
-    let ran = dir.run_with("health", &[("PARCELO_API_KEY", other.secret())], "");
-    assert_eq!(ran.json()["keyName"], "Other");
+    let output = dir.run_with("health", &[("PARCELO_API_KEY", other.secret())], "");
+    assert_eq!(output.json()["keyName"], "Other");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_profile_comes_from_flag_variable_or_selection() {
-    let (shop, other, dir) = (Shop::open().await, Shop::open().await, bare());
-    init(&dir, &shop, "one");
-    init(&dir, &other, "two -o csv");
+    let (shop, other, dir) = (Shop::open().await, Shop::open().await, unconfigured_dir());
+    init_profile(&dir, &shop, "one");
+    init_profile(&dir, &other, "two -o csv");
     let url = |line: &str, variables: &[(&str, &str)]| {
-        let ran = dir.run_with(
+        let output = dir.run_with(
             &format!("{line} api GET /api/v1/health --dry-run -o json"),
             variables,
             "",
         );
-        ran.json()[0]["url"].as_str().unwrap().to_owned()
+        output.json()[0]["url"].as_str().unwrap().to_owned()
     };
     let (first, second) = (shop.server.url(), other.server.url());
     assert!(url("", &[]).starts_with(first), "the first one is chosen");
@@ -116,12 +120,15 @@ async fn the_profile_comes_from_flag_variable_or_selection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn profiles_are_listed_without_their_keys() {
-    let (shop, dir) = (Shop::open().await, bare());
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
     let none = dir.run("config list");
     assert_eq!((none.code, none.text()), (0, ""));
     assert!(none.stderr.contains("config init"), "{none:?}");
-    init(&dir, &shop, "one --lang es");
-    write(&dir, &format!("{}\n# mine\n[profiles.two]\n", fs::read_to_string(file(&dir)).unwrap()));
+    init_profile(&dir, &shop, "one --lang es");
+    write_profiles(
+        &dir,
+        &format!("{}\n# mine\n[profiles.two]\n", fs::read_to_string(file(&dir)).unwrap()),
+    );
     let people = dir.run("config list --lang en");
     let expected = format!(
         "Profile  Current  Address{:pad$}API key      Language  Output\none      *        {url}  pk_test_***  es\ntwo\n",
@@ -140,8 +147,8 @@ async fn profiles_are_listed_without_their_keys() {
         "{csv:?}"
     );
     for format in ["table", "json", "ndjson", "csv"] {
-        let ran = dir.run(&format!("config list -o {format}"));
-        assert!(!format!("{ran:?}").contains(shop.key.secret()), "{format}");
+        let output = dir.run(&format!("config list -o {format}"));
+        assert!(!format!("{output:?}").contains(shop.key.secret()), "{format}");
     }
     assert_eq!(dir.run("config use two").code, 0);
     let kept = fs::read_to_string(file(&dir)).unwrap();
@@ -150,22 +157,22 @@ async fn profiles_are_listed_without_their_keys() {
 
 #[test]
 fn config_path_works_for_missing_and_broken_files() {
-    let dir = bare();
+    let dir = unconfigured_dir();
     let path = file(&dir);
     let path = path.to_str().unwrap();
     assert_eq!(dir.run("config path").text(), format!("{path}\n"));
     let absent = json!({"path": path, "exists": false});
     assert_eq!(dir.run("config path -o json").json(), absent);
-    write(&dir, "[");
+    write_profiles(&dir, "[");
     assert_eq!(dir.run("config path").code, 0);
     let elsewhere = [("XDG_CONFIG_HOME", "/nowhere")];
-    let ran = dir.run_with("config path", &elsewhere, "");
-    assert_eq!(ran.text(), "/nowhere/parcelo/config.toml\n");
+    let output = dir.run_with("config path", &elsewhere, "");
+    assert_eq!(output.text(), "/nowhere/parcelo/config.toml\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_file_is_2_with_the_position_but_not_the_key() {
-    let (shop, dir) = (Shop::open().await, bare());
+async fn a_broken_file_exits_with_2_and_shows_no_key() {
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
     let secret = shop.key.secret();
     let table = [
         (format!("[profiles.default]\napi_key = {secret}\n"), "line 2"),
@@ -175,11 +182,11 @@ async fn a_broken_file_is_2_with_the_position_but_not_the_key() {
         ("profile = 'gone'\n".to_owned(), "Profile gone does not exist"),
     ];
     for (content, place) in table {
-        write(&dir, &content);
+        write_profiles(&dir, &content);
         for line in ["health", "health -o json -v", "doctor", "config list"] {
-            let ran = dir.run(line);
-            assert!(!format!("{ran:?}").contains(secret), "{line}: {ran:?}");
-            assert!(line == "config list" || ran.code == 2, "{line}: {ran:?}");
+            let output = dir.run(line);
+            assert!(!format!("{output:?}").contains(secret), "{line}: {output:?}");
+            assert!(line == "config list" || output.code == 2, "{line}: {output:?}");
         }
         assert!(dir.run("health").stderr.contains(place), "{content}");
         assert_eq!(dir.run("order template").code, 0, "what needs no profile goes on");
@@ -187,11 +194,11 @@ async fn a_broken_file_is_2_with_the_position_but_not_the_key() {
     }
 }
 
-/// PowerShell writes UTF-16 with `>`, old editors windows-1252.
+/// PowerShell writes UTF-16 with `>`; old editors write windows-1252.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_in_utf_16_is_read_and_other_encodings_are_named() {
-    let (shop, dir) = (Shop::open().await, bare());
-    init(&dir, &shop, "");
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
+    init_profile(&dir, &shop, "");
     let text = format!("# piñata\n{}", fs::read_to_string(file(&dir)).unwrap());
     let wide =
         format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>();
@@ -202,14 +209,14 @@ async fn a_file_in_utf_16_is_read_and_other_encodings_are_named() {
     let latin: Vec<u8> = text.chars().map(|one| u8::try_from(u32::from(one)).unwrap()).collect();
     fs::write(file(&dir), latin).unwrap();
     for (language, words) in [("en", "it is not UTF-8 text"), ("es", "no es texto UTF-8")] {
-        let ran = dir.run(&format!("health --lang {language}"));
-        assert!(ran.code == 2 && ran.stderr.contains(words), "{ran:?}");
+        let output = dir.run(&format!("health --lang {language}"));
+        assert!(output.code == 2 && output.stderr.contains(words), "{output:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn init_refuses_unusable_values_and_a_key_as_argument() {
-    let (shop, dir) = (Shop::open().await, bare());
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
     let (url, secret) = (shop.server.url(), shop.key.secret());
     let table = [
         (format!("config init --base-url {url}"), "", 2),
@@ -223,16 +230,16 @@ async fn init_refuses_unusable_values_and_a_key_as_argument() {
         (format!("config init --profile a/b --base-url {url} --api-key-stdin"), secret, 2),
     ];
     for (line, input, code) in table {
-        let ran = dir.run_with(&line, &[], input);
-        assert_eq!(ran.code, code, "{line}: {ran:?}");
-        assert!(!format!("{ran:?}").contains(secret), "{line}");
+        let output = dir.run_with(&line, &[], input);
+        assert_eq!(output.code, code, "{line}: {output:?}");
+        assert!(!format!("{output:?}").contains(secret), "{line}");
         assert!(!file(&dir).exists(), "{line}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn init_completes_an_address_without_a_scheme() {
-    let (shop, dir) = (Shop::open().await, bare());
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
     let here = shop.server.url().strip_prefix("http://").unwrap();
     let line = format!("config init --api-key-stdin --base-url {here}");
     assert_eq!(dir.run_with(&line, &[], shop.key.secret()).code, 0);
@@ -243,29 +250,29 @@ async fn init_completes_an_address_without_a_scheme() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn the_address_is_checked_before_the_key_is_prompted_for() {
-    let (shop, dir) = (Shop::open().await, bare());
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
     let address = shop.server.url().strip_prefix("http://").unwrap();
     let typed = format!("\nftp://{address}\n{address}\n\n{}\n", shop.key.secret());
-    let ran = dir.run_on_terminal("config init", &typed);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let (before, keys) = ran.text().split_once("API key (hidden)").unwrap();
-    assert_eq!(before.matches("Service address").count(), 3, "{ran:?}");
-    assert_eq!(keys.matches("API key (hidden)").count(), 1, "{ran:?}");
-    assert!(before.contains("not an http or https address"), "{ran:?}");
+    let output = dir.run_on_terminal("config init", &typed);
+    assert_eq!(output.code, 0, "{output:?}");
+    let (before, keys) = output.text().split_once("API key (hidden)").unwrap();
+    assert_eq!(before.matches("Service address").count(), 3, "{output:?}");
+    assert_eq!(keys.matches("API key (hidden)").count(), 1, "{output:?}");
+    assert!(before.contains("not an http or https address"), "{output:?}");
     assert_eq!(dir.run("health").code, 0);
-    // Without an answer there is no address.
-    assert_eq!(bare().run_on_terminal("config init", "\n").code, 2);
+    // At the end of the input there is no address.
+    assert_eq!(unconfigured_dir().run_on_terminal("config init", "\n").code, 2);
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_terminal_prompts_for_address_and_hidden_key() {
-    let (shop, dir) = (Shop::open().await, bare());
+    let (shop, dir) = (Shop::open().await, unconfigured_dir());
     let typed = format!("{}\n{}\n", shop.server.url(), shop.key.secret());
-    let ran = dir.run_on_terminal("config init", &typed);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.text().contains("API key (hidden)"), "{ran:?}");
-    assert!(!ran.text().contains(shop.key.secret()), "{ran:?}");
+    let output = dir.run_on_terminal("config init", &typed);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.text().contains("API key (hidden)"), "{output:?}");
+    assert!(!output.text().contains(shop.key.secret()), "{output:?}");
     assert_eq!(dir.run("health").code, 0);
 }
 
@@ -276,11 +283,16 @@ async fn a_mistyped_key_is_prompted_for_again_and_can_be_confirmed() {
     let (url, secret) = (shop.server.url(), shop.key.secret());
     let wrong =
         format!("{}{}", &secret[..secret.len() - 1], if secret.ends_with('a') { 'b' } else { 'a' });
-    let dir = bare();
-    let ran = dir.run_on_terminal("config init", &format!("{url}\nnonsense\n{wrong}\n{secret}\n"));
-    assert_eq!((ran.code, ran.text().matches("API key (hidden)").count()), (0, 3), "{ran:?}");
+    let dir = unconfigured_dir();
+    let output =
+        dir.run_on_terminal("config init", &format!("{url}\nnonsense\n{wrong}\n{secret}\n"));
+    assert_eq!(
+        (output.code, output.text().matches("API key (hidden)").count()),
+        (0, 3),
+        "{output:?}"
+    );
     assert_eq!(dir.run("health").code, 0);
-    let dir = bare();
-    let ran = dir.run_on_terminal("config init", &format!("{url}\n{wrong}\n{wrong}\n"));
-    assert!(fs::read_to_string(file(&dir)).unwrap().contains(&wrong), "{ran:?}");
+    let dir = unconfigured_dir();
+    let output = dir.run_on_terminal("config init", &format!("{url}\n{wrong}\n{wrong}\n"));
+    assert!(fs::read_to_string(file(&dir)).unwrap().contains(&wrong), "{output:?}");
 }

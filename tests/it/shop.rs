@@ -1,4 +1,4 @@
-//! The command's binary, run in a folder of its own against an embedded server. Only this file starts the process.
+//! The command's binary, run in its own folder against an embedded server. Only this file starts the process.
 
 use std::{
     fs,
@@ -12,21 +12,21 @@ use parcelo_server::mock::{Clock, MockServer};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A server, a key for every country, and a folder with an order to Ecuador in it.
+/// A server, an API key for every country, and a folder with an order to Ecuador.
 pub(crate) struct Shop {
     pub(crate) server: MockServer,
     pub(crate) key: ApiKey,
     pub(crate) dir: Workdir,
 }
 
-/// A folder from which the command is run, with a key and an address in the environment.
+/// A folder in which the command is run, with a key and an address for its environment.
 pub(crate) struct Workdir {
     folder: TempDir,
     key: String,
     url: String,
 }
 
-/// The result of a run of the command.
+/// The output and exit code of a run of the command.
 #[derive(Debug)]
 pub(crate) struct RunOutput {
     pub(crate) code: i32,
@@ -55,7 +55,7 @@ impl Shop {
         self.dir.run(line)
     }
 
-    /// Creates an order under a tracking number.
+    /// Creates an order with this tracking number.
     pub(crate) fn create(&self, number: &str) {
         self.dir.write("new.json", &order(number));
         assert_eq!(self.run("order create new.json").code, 0, "{number}");
@@ -82,7 +82,7 @@ impl Workdir {
         fs::read(self.path(name)).unwrap()
     }
 
-    /// Runs the command; the words of the line are separated by blanks.
+    /// Runs the command with the words of `line`, which are separated by spaces.
     pub(crate) fn run(&self, line: &str) -> RunOutput {
         self.run_with(line, &[], "")
     }
@@ -103,7 +103,7 @@ impl Workdir {
         self.read_output(command.output().unwrap(), line)
     }
 
-    /// Runs the command with a shell's resource limits.
+    /// Runs the command under resource limits, as set by the shell builtin `ulimit`.
     #[cfg(target_os = "linux")]
     pub(crate) fn run_limited(&self, limits: &str, line: &str) -> RunOutput {
         let script = format!("{limits}; exec {} {line}", env!("CARGO_BIN_EXE_parcelo"));
@@ -113,7 +113,7 @@ impl Workdir {
         self.read_output(command.output().unwrap(), line)
     }
 
-    /// Starts the command and does not wait for it; [`Workdir::read_output`] reads what it printed.
+    /// Starts the command without waiting for it; [`Workdir::read_output`] then reads what it printed.
     pub(crate) fn start(&self, line: &str, stdout: Stdio) -> Child {
         self.start_with(line, &[], stdout)
     }
@@ -139,7 +139,7 @@ impl Workdir {
             .unwrap()
     }
 
-    /// Runs the command on a terminal, and returns only its output.
+    /// Runs the command on a terminal, of which there is only one output.
     #[cfg(target_os = "linux")]
     pub(crate) fn run_on_terminal(&self, line: &str, input: &str) -> RunOutput {
         let path = std::env::var("PATH").unwrap_or_default();
@@ -162,7 +162,7 @@ impl Workdir {
         self.read_output(command.output().unwrap(), &line)
     }
 
-    /// Returns the output of a run, which never contains the key.
+    /// Returns the output of a run, after checking that it does not contain the key.
     pub(crate) fn read_output(&self, output: std::process::Output, line: &str) -> RunOutput {
         let stderr = String::from_utf8(output.stderr).unwrap();
         let printed = format!("{}{stderr}", String::from_utf8_lossy(&output.stdout));
@@ -180,18 +180,18 @@ impl RunOutput {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 
-    /// Returns each line as a JSON document.
+    /// Returns each line of standard output, parsed as JSON.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Returns the one JSON object on standard error.
+    /// Returns the single JSON object on standard error.
     pub(crate) fn error(&self) -> Value {
         serde_json::from_str(&self.stderr).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 }
 
-/// Returns an order to Ecuador that follows the rules without a warning.
+/// Returns an order to Ecuador that is valid without a warning.
 pub(crate) fn order(number: &str) -> Value {
     json!({
         "idempotencyKey": format!("order-{number}"),
@@ -206,7 +206,7 @@ pub(crate) fn order(number: &str) -> Value {
     })
 }
 
-/// Returns the order with one member replaced; the path is a JSON pointer to an existing member.
+/// Returns the order with one member replaced; the JSON pointer must lead to an existing member.
 pub(crate) fn order_with(number: &str, pointer: &str, value: Value) -> Value {
     let mut order = order(number);
     *order.pointer_mut(pointer).unwrap() = value;

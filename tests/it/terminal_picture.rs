@@ -1,5 +1,5 @@
-//! The picture of a terminal in the guide for shippers. It is drawn from the command's real output (`PARCELO_BLESS=1`
-//! writes it).
+//! The picture of a terminal in the guide for shippers, drawn from the real output of the command. `PARCELO_BLESS=1`
+//! writes it.
 
 use std::{fmt::Write, fs, path::Path};
 
@@ -31,18 +31,19 @@ async fn the_picture_in_the_guide_shows_the_real_output() {
         server.clock().advance(std::time::Duration::from_secs(25 * 60)).await;
     }
     session += &session_of(&dir, "order void SB-SUCCESS-0001 --lang es");
-    check("docs/terminal.svg", &picture(&session));
+    compare_or_bless("docs/terminal.svg", &draw_svg(&session));
 }
 
-/// Returns a prompt with the line, and its output.
+/// Returns a prompt with the command line, followed by its output.
 fn session_of(dir: &Workdir, line: &str) -> String {
-    let ran = dir.run_with(line, COLOURED, "");
-    let text: Vec<_> = ran.text().lines().chain(ran.stderr.lines()).map(shortened).collect();
+    let output = dir.run_with(line, COLOURED, "");
+    let text: Vec<_> =
+        output.text().lines().chain(output.stderr.lines()).map(shorten_line).collect();
     format!("\u{1b}[36m$\u{1b}[0m \u{1b}[1mparcelo {line}\u{1b}[0m\n{}\n\n", text.join("\n"))
 }
 
-/// Shortens links, which are too long, and random numbers, which differ in every picture.
-fn shortened(line: &str) -> String {
+/// Shortens links, which are too long for the picture, and random numbers, which would change it every time.
+fn shorten_line(line: &str) -> String {
     match line.find("?sig=") {
         Some(at) => format!("{}?sig=…", &line[..at]),
         None if line.contains("req_") => format!("{}req_…", &line[..line.find("req_").unwrap()]),
@@ -50,7 +51,7 @@ fn shortened(line: &str) -> String {
     }
 }
 
-fn check(path: &str, picture: &str) {
+fn compare_or_bless(path: &str, picture: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     if std::env::var_os("PARCELO_BLESS").is_some() {
         fs::write(&file, picture).unwrap();
@@ -59,9 +60,9 @@ fn check(path: &str, picture: &str) {
     assert!(kept == picture, "{path} shows something else: PARCELO_BLESS=1");
 }
 
-fn picture(text: &str) -> String {
+fn draw_svg(text: &str) -> String {
     let (width, height) = CELL;
-    let lines: Vec<_> = text.trim_end().lines().map(runs).collect();
+    let lines: Vec<_> = text.trim_end().lines().map(split_into_runs).collect();
     let length = |line: &Vec<Run>| line.iter().map(|run| run.text.chars().count()).sum::<usize>();
     let columns = f64::from(u32::try_from(lines.iter().map(length).max().unwrap()).unwrap());
     let rows = f64::from(u32::try_from(lines.len()).unwrap());
@@ -95,8 +96,8 @@ fn picture(text: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// Returns a line's runs; escape sequences become classes.
-fn runs(line: &str) -> Vec<Run> {
+/// Splits a line into runs; escape sequences become CSS classes.
+fn split_into_runs(line: &str) -> Vec<Run> {
     let (mut runs, mut class) = (Vec::new(), "");
     let mut parts = line.split("\u{1b}[");
     runs.push(Run { class, text: parts.next().unwrap().to_owned() });

@@ -50,16 +50,16 @@ fn every_command_has_help_in_both_languages() {
     let dir = Workdir::new("", "");
     for command in COMMANDS {
         for language in ["en", "es"] {
-            let ran = dir.run(&format!("{command} --help --lang {language}"));
-            assert_eq!((ran.code, &*ran.stderr), (0, ""), "{command}");
+            let output = dir.run(&format!("{command} --help --lang {language}"));
+            assert_eq!((output.code, &*output.stderr), (0, ""), "{command}");
             let name = format!("help {command} {language}").replace("  ", " ").replace(' ', "-");
-            insta::assert_snapshot!(name, ran.text());
+            insta::assert_snapshot!(name, output.text());
         }
     }
 }
 
 #[test]
-fn the_version_is_the_package_s() {
+fn the_version_is_that_of_the_package() {
     for line in ["--version", "-V"] {
         let expected = format!("parcelo {}\n", env!("CARGO_PKG_VERSION"));
         assert_eq!(Workdir::new("", "").run(line).text(), expected);
@@ -67,7 +67,7 @@ fn the_version_is_the_package_s() {
 }
 
 #[test]
-fn the_language_is_the_flag_s_or_the_locale_s() {
+fn the_language_comes_from_the_flag_or_the_locale() {
     let dir = Workdir::new("", "");
     let table: [(&str, Variables, &str); 8] = [
         ("track short", &[], "hint:"),
@@ -80,8 +80,8 @@ fn the_language_is_the_flag_s_or_the_locale_s() {
         ("order create a.json b.json", &[], "unexpected argument 'b.json'"),
     ];
     for (line, variables, expected) in table {
-        let ran = dir.run_with(line, variables, "");
-        assert!(ran.stderr.contains(expected), "{line}: {ran:?}");
+        let output = dir.run_with(line, variables, "");
+        assert!(output.stderr.contains(expected), "{line}: {output:?}");
     }
 }
 
@@ -114,9 +114,9 @@ fn values_out_of_range_and_conflicts_suggest_valid_ones() {
         ("manifest submt", "Did you mean submit?"),
     ];
     for (line, expected) in table {
-        let ran = dir.run(line);
-        assert_eq!(ran.code, 2, "{line}");
-        assert!(ran.stderr.contains(expected), "{line}: {}", ran.stderr);
+        let output = dir.run(line);
+        assert_eq!(output.code, 2, "{line}");
+        assert!(output.stderr.contains(expected), "{line}: {}", output.stderr);
     }
 }
 
@@ -125,8 +125,8 @@ async fn an_address_without_its_scheme_gets_a_suggestion() {
     let shop = Shop::open().await;
     for (language, expected) in [("en", "begin it with http://"), ("es", "comenzar con http://")] {
         let line = format!("track SB-SUCCESS-0001 --base-url 127.0.0.1:8081 --lang {language}");
-        let ran = shop.run(&line);
-        assert!(ran.code == 2 && ran.stderr.contains(expected), "{ran:?}");
+        let output = shop.run(&line);
+        assert!(output.code == 2 && output.stderr.contains(expected), "{output:?}");
     }
 }
 
@@ -149,12 +149,15 @@ async fn an_error_names_field_and_remedy_in_both_languages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn verbose_shows_attempts_waits_and_the_answer() {
     let shop = Shop::open().await;
-    let ran = shop.run("health -v");
-    assert_eq!(ran.stderr, "GET /api/v1/health: status 200 on attempt 1\n");
+    let output = shop.run("health -v");
+    assert_eq!(output.stderr, "GET /api/v1/health: status 200 on attempt 1\n");
     let dir = Workdir::new(shop.key.secret(), &fake_servers::unused_address());
-    let ran = dir.run("health --verbose --lang es");
-    assert!(ran.stderr.contains("GET /api/v1/health: el intento 1 falló (NotSent)"), "{ran:?}");
-    assert!(ran.stderr.contains("sin respuesta (intentos: 4)"), "{ran:?}");
+    let output = dir.run("health --verbose --lang es");
+    assert!(
+        output.stderr.contains("GET /api/v1/health: el intento 1 falló (NotSent)"),
+        "{output:?}"
+    );
+    assert!(output.stderr.contains("sin respuesta (intentos: 4)"), "{output:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,8 +170,8 @@ async fn colours_follow_terminal_option_and_environment() {
     ];
     for (variables, coloured) in table {
         for line in ["health", "--help", "track short"] {
-            let ran = shop.dir.run_with(line, variables, "");
-            let printed = format!("{}{}", ran.text(), ran.stderr);
+            let output = shop.dir.run_with(line, variables, "");
+            let printed = format!("{}{}", output.text(), output.stderr);
             assert_eq!(printed.contains('\u{1b}'), coloured, "{line} {variables:?}");
         }
     }
@@ -185,8 +188,8 @@ async fn the_option_for_colours_overrides_the_environment() {
         ("--color auto", &[], false),
     ] {
         for line in ["track SB-SUCCESS-0001", "track short", "trak"] {
-            let ran = shop.dir.run_with(&format!("{line} {option}"), variables, "");
-            let printed = format!("{}{}", ran.text(), ran.stderr);
+            let output = shop.dir.run_with(&format!("{line} {option}"), variables, "");
+            let printed = format!("{}{}", output.text(), output.stderr);
             assert_eq!(printed.contains('\u{1b}'), coloured, "{line} {option}");
         }
         let json =
@@ -201,13 +204,13 @@ async fn a_connection_that_fails_names_address_and_cause() {
     let url = fake_servers::unused_address();
     let dir = Workdir::new(Shop::open().await.key.secret(), &url);
     for (language, address) in [("en", "Address:"), ("es", "Dirección:")] {
-        let ran = dir.run(&format!("health --lang {language}"));
-        assert!(ran.stderr.contains(&format!("{address} {url}")), "{ran:?}");
-        assert!(ran.stderr.contains("refused"), "{ran:?}");
+        let output = dir.run(&format!("health --lang {language}"));
+        assert!(output.stderr.contains(&format!("{address} {url}")), "{output:?}");
+        assert!(output.stderr.contains("refused"), "{output:?}");
     }
     let hidden = url.replace("http://", "http://ana:secret@");
-    let ran = dir.run(&format!("health -o json --base-url {hidden}"));
-    assert!(!ran.stderr.contains("secret"), "{ran:?}");
+    let output = dir.run(&format!("health -o json --base-url {hidden}"));
+    assert!(!output.stderr.contains("secret"), "{output:?}");
 }
 
 /// Returns every line of a table on a terminal of this width.
@@ -222,10 +225,10 @@ fn lines_on_terminal(shop: &Shop, line: &str, columns: u16) -> Vec<String> {
     command.args(["--quiet", "--return", "--command", "sh run.sh", "/dev/null"]);
     command.current_dir(shop.dir.path(".")).env("TERM", "xterm").env("NO_COLOR", "1");
     command.env("PARCELO_API_KEY", shop.key.secret()).env("PARCELO_BASE_URL", shop.server.url());
-    let ran = command.stdin(std::process::Stdio::null()).output().unwrap();
-    let ran = shop.dir.read_output(ran, line);
-    assert_eq!(ran.code, 0, "{ran:?}");
-    ran.text().lines().map(|line| line.trim_end().to_owned()).collect()
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    let output = shop.dir.read_output(output, line);
+    assert_eq!(output.code, 0, "{output:?}");
+    output.text().lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
 #[cfg(target_os = "linux")]
@@ -258,9 +261,12 @@ async fn texts_of_a_server_cannot_control_the_terminal() {
     )
     .await;
     let dir = Workdir::new(Shop::open().await.key.secret(), &url);
-    let ran = dir.run_with("track SB-SUCCESS-0001", &[("CLICOLOR_FORCE", "1")], "");
-    assert_eq!(ran.code, 5);
-    assert!(!ran.stderr.contains("\u{1b}[2J") && ran.stderr.contains("[2Jgone"), "{ran:?}");
+    let output = dir.run_with("track SB-SUCCESS-0001", &[("CLICOLOR_FORCE", "1")], "");
+    assert_eq!(output.code, 5);
+    assert!(
+        !output.stderr.contains("\u{1b}[2J") && output.stderr.contains("[2Jgone"),
+        "{output:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -276,11 +282,14 @@ async fn bidirectional_text_cannot_reorder_terminal_lines() {
     let dir = Workdir::new(Shop::open().await.key.secret(), &url);
     let turners = ['\u{61c}', '\u{200f}', '\u{202e}', '\u{2066}', '\u{9b}', '\u{2028}'];
     for format in ["table", "json", "ndjson"] {
-        let ran = dir.run(&format!("track SB-SUCCESS-0001 --history -o {format}"));
-        assert_eq!(ran.code, 0, "{ran:?}");
-        assert!(ran.text().contains("DEREVILED") && !ran.text().contains(turners), "{ran:?}");
+        let output = dir.run(&format!("track SB-SUCCESS-0001 --history -o {format}"));
+        assert_eq!(output.code, 0, "{output:?}");
+        assert!(
+            output.text().contains("DEREVILED") && !output.text().contains(turners),
+            "{output:?}"
+        );
         if format != "table" {
-            assert_eq!(ran.json()["history"][0]["description"], "a\u{2028}b");
+            assert_eq!(output.json()["history"][0]["description"], "a\u{2028}b");
         }
     }
 }

@@ -50,13 +50,13 @@ async fn many_numbers_come_from_standard_input_and_keep_their_order() {
     let shop = shop_with_two_parcels().await;
     let unknown: Vec<_> = (0..150).map(|i| format!("SB-UNKNOWN-{i:03}")).collect();
     let input = format!("SB-SUCCESS-0002\n{}\nSB-SUCCESS-0001\n", unknown.join("\n"));
-    let ran = shop.dir.run_with("track - --history -o json", &[], &input);
-    let found = ran.json();
-    assert_eq!((ran.code, found.as_array().unwrap().len()), (10, 2));
+    let output = shop.dir.run_with("track - --history -o json", &[], &input);
+    let found = output.json();
+    assert_eq!((output.code, found.as_array().unwrap().len()), (10, 2));
     assert_eq!(found[0]["trackingNumber"], "SB-SUCCESS-0002");
     assert_eq!(found[1]["trackingNumber"], "SB-SUCCESS-0001");
     assert_eq!(found[0]["history"].as_array().unwrap().len(), 2);
-    let items = ran.error()["items"].clone();
+    let items = output.error()["items"].clone();
     assert_eq!(items.as_array().unwrap().len(), 150);
     assert_eq!(items[149]["trackingNumber"], "SB-UNKNOWN-149");
 
@@ -75,10 +75,10 @@ async fn a_table_instead_of_numbers_is_reported_once() {
     for format in ["csv", "json", "ndjson"] {
         let table = shop.run(&format!("parcel list -o {format}"));
         for command in ["track -", "label get - -d out", "order void -"] {
-            let ran = shop.dir.run_with(command, &[], table.text());
-            assert_eq!((ran.code, ran.text()), (2, ""), "{format}: {ran:?}");
-            assert_eq!(ran.stderr.matches("looks like a table").count(), 1, "{ran:?}");
-            assert!(ran.stderr.contains("-o numbers"), "{ran:?}");
+            let output = shop.dir.run_with(command, &[], table.text());
+            assert_eq!((output.code, output.text()), (2, ""), "{format}: {output:?}");
+            assert_eq!(output.stderr.matches("looks like a table").count(), 1, "{output:?}");
+            assert!(output.stderr.contains("-o numbers"), "{output:?}");
         }
     }
     assert_eq!(shop.server.requests().count(), sent + 3, "lists only");
@@ -87,9 +87,9 @@ async fn a_table_instead_of_numbers_is_reported_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn status_names_are_in_the_requested_language() {
     let shop = shop_with_two_parcels().await;
-    let ran = shop.run("track SB-SUCCESS-0001 --lang es");
-    assert!(ran.text().contains("Etiqueta generada (LABEL_GENERATED)"), "{ran:?}");
-    assert!(ran.text().contains("Número de rastreo"), "{ran:?}");
+    let output = shop.run("track SB-SUCCESS-0001 --lang es");
+    assert!(output.text().contains("Etiqueta generada (LABEL_GENERATED)"), "{output:?}");
+    assert!(output.text().contains("Número de rastreo"), "{output:?}");
     let both = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 --lang es");
     assert_eq!(both.text().matches("Etiqueta generada").count(), 2, "{both:?}");
 }
@@ -111,10 +111,10 @@ async fn an_unknown_number_is_not_found_and_an_invalid_one_not_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn found_parcels_are_shown_and_unknown_ones_named() {
     let shop = shop_with_two_parcels().await;
-    let ran = shop.run("track SB-SUCCESS-0001 SB-UNKNOWN-01 SB-SUCCESS-0002 -o json");
-    assert_eq!(ran.code, 10);
-    assert_eq!(ran.json().as_array().unwrap().len(), 2);
-    let error = ran.error();
+    let output = shop.run("track SB-SUCCESS-0001 SB-UNKNOWN-01 SB-SUCCESS-0002 -o json");
+    assert_eq!(output.code, 10);
+    assert_eq!(output.json().as_array().unwrap().len(), 2);
+    let error = output.error();
     assert_eq!(
         (&error["code"], &error["message"]),
         (&json!("PARTLY_FAILED"), &json!("2 of 3 succeeded; 1 failed."))

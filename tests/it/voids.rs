@@ -16,9 +16,9 @@ const BOTH: &str = "order void SB-SUCCESS-0001 SB-SUCCESS-0002 --idempotency-key
 #[tokio::test(flavor = "multi_thread")]
 async fn void_prints_the_voided_orders_and_the_key() {
     let shop = shop_with_two_parcels().await;
-    let ran = shop.run(&format!("{BOTH} --reason Cancelled"));
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
-    insta::assert_snapshot!("void", ran.text());
+    let output = shop.run(&format!("{BOTH} --reason Cancelled"));
+    assert_eq!((output.code, &*output.stderr), (0, ""));
+    insta::assert_snapshot!("void", output.text());
     let history = shop.run("track SB-SUCCESS-0001 --history -o json").json()["history"].clone();
     let last = history.as_array().unwrap().last().unwrap().clone();
     assert_eq!((&last["status"], &last["description"]), (&json!("VOIDED"), &json!("Cancelled")));
@@ -79,13 +79,13 @@ async fn voided_orders_are_shown_and_the_others_have_a_reason() {
     shop.server.clock().advance(std::time::Duration::from_secs(5 * 60)).await;
     shop.create("SB-PLAIN-00001");
     let line = "order void SB-PLAIN-00001 SB-SUCCESS-0001 SB-UNKNOWN-01";
-    let ran = shop.run(&format!("{line} --idempotency-key void-0001"));
-    assert_eq!(ran.code, 10, "{ran:?}");
-    insta::assert_snapshot!("void-partly", format!("{}---\n{}", ran.text(), ran.stderr));
+    let output = shop.run(&format!("{line} --idempotency-key void-0001"));
+    assert_eq!(output.code, 10, "{output:?}");
+    insta::assert_snapshot!("void-partly", format!("{}---\n{}", output.text(), output.stderr));
 
-    let ran = shop.run(&format!("{line} -o json --lang es"));
-    assert_eq!((ran.code, &ran.json()["summary"]["voided"]), (10, &json!(1)));
-    let error = ran.error();
+    let output = shop.run(&format!("{line} -o json --lang es"));
+    assert_eq!((output.code, &output.json()["summary"]["voided"]), (10, &json!(1)));
+    let error = output.error();
     assert_eq!((&error["code"], &error["status"]), (&json!("PARTLY_FAILED"), &Value::Null));
     let items: Vec<_> = error["items"]
         .as_array()
@@ -114,10 +114,21 @@ async fn voiding_nothing_fails_with_the_exit_code_of_the_reason() {
         ("SB-SUCCESS-0001 SB-UNKNOWN-01", 6, "VOID_FAILED", 2),
     ];
     for (numbers, exit, code, items) in table {
-        let ran = shop.run(&format!("order void {numbers} -o json"));
-        assert_eq!((ran.code, &ran.error()["code"]), (exit, &json!(code)), "{numbers}: {ran:?}");
-        assert_eq!(ran.error()["items"].as_array().unwrap().len(), items, "{numbers}: {ran:?}");
-        assert!(ran.stdout.is_empty() && ran.error()["hint"].is_string(), "{numbers}: {ran:?}");
+        let output = shop.run(&format!("order void {numbers} -o json"));
+        assert_eq!(
+            (output.code, &output.error()["code"]),
+            (exit, &json!(code)),
+            "{numbers}: {output:?}"
+        );
+        assert_eq!(
+            output.error()["items"].as_array().unwrap().len(),
+            items,
+            "{numbers}: {output:?}"
+        );
+        assert!(
+            output.stdout.is_empty() && output.error()["hint"].is_string(),
+            "{numbers}: {output:?}"
+        );
         let people = shop.run(&format!("order void {numbers}"));
         for number in numbers.split(' ') {
             assert!(people.stderr.contains(&format!("  {number}: ")), "{people:?}");
@@ -129,12 +140,12 @@ async fn voiding_nothing_fails_with_the_exit_code_of_the_reason() {
 async fn numbers_are_read_from_standard_input_one_a_line() {
     let shop = shop_with_two_parcels().await;
     let input = "SB-SUCCESS-0001\r\n\n  SB-SUCCESS-0002  \n";
-    let ran = shop.dir.run_with("order void - -o json", &[], input);
-    assert_eq!((ran.code, &ran.json()["summary"]["voided"]), (0, &json!(2)), "{ran:?}");
+    let output = shop.dir.run_with("order void - -o json", &[], input);
+    assert_eq!((output.code, &output.json()["summary"]["voided"]), (0, &json!(2)), "{output:?}");
 }
 
 #[test]
-fn a_request_that_breaks_the_service_s_rules_is_not_sent() {
+fn a_request_that_breaks_the_rules_is_not_sent() {
     let dir = Workdir::new("", "");
     let hundred_one: Vec<_> = (0..101).map(|i| format!("SB-NUMBER-{i:04}")).collect();
     let long = "x".repeat(256);
@@ -147,10 +158,14 @@ fn a_request_that_breaks_the_service_s_rules_is_not_sent() {
         ("SB-SUCCESS-0001 --idempotency-key short".to_owned(), "idempotencyKey"),
     ];
     for (arguments, field) in table {
-        let ran = dir.run(&format!("order void {arguments} -o json"));
-        assert_eq!((ran.code, &ran.error()["fields"][0]["field"]), (3, &json!(field)), "{ran:?}");
-        assert_eq!(ran.error()["fields"].as_array().unwrap().len(), 1, "{ran:?}");
-        assert_eq!(ran.error()["mayHaveExecuted"], false);
+        let output = dir.run(&format!("order void {arguments} -o json"));
+        assert_eq!(
+            (output.code, &output.error()["fields"][0]["field"]),
+            (3, &json!(field)),
+            "{output:?}"
+        );
+        assert_eq!(output.error()["fields"].as_array().unwrap().len(), 1, "{output:?}");
+        assert_eq!(output.error()["mayHaveExecuted"], false);
     }
     let empty = dir.run_with("order void - -o json", &[], "\n \n");
     assert_eq!((empty.code, &empty.error()["fields"][0]["code"]), (3, &json!("REQUIRED")));
@@ -168,16 +183,16 @@ async fn void_asks_for_confirmation_on_a_terminal_only() {
         |number: &str| shop.run(&format!("track {number} -o json")).json()["status"].clone();
     for (lang, words) in [("en", "Nothing was voided."), ("es", "No se anuló nada.")] {
         let line = format!("order void SB-SUCCESS-0001 --lang {lang}");
-        let ran = shop.dir.run_on_terminal(&line, "no\n");
-        assert!(ran.code == 130 && ran.text().contains(words), "{ran:?}");
+        let output = shop.dir.run_on_terminal(&line, "no\n");
+        assert!(output.code == 130 && output.text().contains(words), "{output:?}");
     }
     assert_ne!(status("SB-SUCCESS-0001"), "VOIDED");
-    let ran = shop.dir.run_on_terminal("order void SB-SUCCESS-0001", "yes\n");
-    assert!(ran.code == 0 && ran.text().contains("Orders to void: 1"), "{ran:?}");
+    let output = shop.dir.run_on_terminal("order void SB-SUCCESS-0001", "yes\n");
+    assert!(output.code == 0 && output.text().contains("Orders to void: 1"), "{output:?}");
     assert_eq!(status("SB-SUCCESS-0001"), "VOIDED");
-    let ran = shop.dir.run_on_terminal("order void SB-SUCCESS-0002 --yes", "");
-    assert!(ran.code == 0 && !ran.text().contains("Type yes"), "{ran:?}");
-    // Without a terminal it is a script, whose intention is clear.
+    let output = shop.dir.run_on_terminal("order void SB-SUCCESS-0002 --yes", "");
+    assert!(output.code == 0 && !output.text().contains("Type yes"), "{output:?}");
+    // Without a terminal it runs in a script, whose intention is clear.
     shop.create("SB-SUCCESS-0003");
     assert_eq!(shop.run("order void SB-SUCCESS-0003").code, 0);
 }

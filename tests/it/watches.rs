@@ -21,10 +21,10 @@ async fn shop_with_two_parcels() -> Shop {
     shop
 }
 
-/// A long journey, in the virtual hours of the shop.
+/// Longer than any simulated journey; the shop's clock is virtual.
 const JOURNEY: Duration = Duration::from_secs(60 * 60);
 
-fn next(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> String {
+fn next_line(lines: &mut impl Iterator<Item = std::io::Result<String>>) -> String {
     lines.next().unwrap().unwrap()
 }
 
@@ -38,14 +38,14 @@ async fn a_watch_shows_each_change_once_until_all_are_delivered() {
     let line = "track SB-SUCCESS-0001 SB-RTS-000001 --watch --every 1";
     let mut child = shop.dir.start(line, Stdio::piped());
     let mut lines = lines_of(child.stdout.take().unwrap());
-    assert_eq!(next(&mut lines), "SB-SUCCESS-0001  Label generated");
-    assert_eq!(next(&mut lines), "SB-RTS-000001  Label generated");
+    assert_eq!(next_line(&mut lines), "SB-SUCCESS-0001  Label generated");
+    assert_eq!(next_line(&mut lines), "SB-RTS-000001  Label generated");
     shop.server.clock().advance(JOURNEY).await;
-    assert_eq!(next(&mut lines), "SB-SUCCESS-0001  Delivered");
-    assert_eq!(next(&mut lines), "SB-RTS-000001  Returning to sender (RETURN_TO_SENDER)");
+    assert_eq!(next_line(&mut lines), "SB-SUCCESS-0001  Delivered");
+    assert_eq!(next_line(&mut lines), "SB-RTS-000001  Returning to sender (RETURN_TO_SENDER)");
     assert!(lines.next().is_none());
-    let ran = shop.dir.read_output(child.wait_with_output().unwrap(), line);
-    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let output = shop.dir.read_output(child.wait_with_output().unwrap(), line);
+    assert_eq!((output.code, &*output.stderr), (0, ""));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,7 +57,7 @@ async fn a_watch_ends_with_a_failed_delivery() {
     let line = "track SB-FAIL-000001 --watch --every 1";
     let mut child = shop.dir.start(line, Stdio::piped());
     let mut lines = lines_of(child.stdout.take().unwrap());
-    assert_eq!(next(&mut lines), "SB-FAIL-000001  Delivery failed");
+    assert_eq!(next_line(&mut lines), "SB-FAIL-000001  Delivery failed");
     assert!(lines.next().is_none());
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
 }
@@ -70,7 +70,7 @@ async fn json_and_csv_have_a_row_for_each_change() {
         let line = format!("track SB-SUCCESS-0001 --watch --every 1 --lang es -o {format}");
         let mut child = shop.dir.start(&line, Stdio::piped());
         let mut lines = lines_of(child.stdout.take().unwrap());
-        let first = next(&mut lines);
+        let first = next_line(&mut lines);
         started.push((format, child, lines, first));
     }
     shop.server.clock().advance(JOURNEY).await;
@@ -111,11 +111,11 @@ async fn a_watch_can_be_interrupted() {
     let line = "track SB-SUCCESS-0001 --watch --every 3600 -o json";
     let mut child = shop.dir.start(line, Stdio::piped());
     let mut lines = lines_of(child.stdout.take().unwrap());
-    assert!(next(&mut lines).contains("LABEL_GENERATED"));
+    assert!(next_line(&mut lines).contains("LABEL_GENERATED"));
     interrupt(&child);
-    let ran = shop.dir.read_output(child.wait_with_output().unwrap(), line);
-    assert_eq!((ran.code, &ran.error()["code"]), (130, &json!("INTERRUPTED")));
-    assert_eq!(ran.error()["mayHaveExecuted"], false);
+    let output = shop.dir.read_output(child.wait_with_output().unwrap(), line);
+    assert_eq!((output.code, &output.error()["code"]), (130, &json!("INTERRUPTED")));
+    assert_eq!(output.error()["mayHaveExecuted"], false);
 }
 
 #[cfg(target_os = "linux")]
@@ -123,7 +123,7 @@ async fn a_watch_can_be_interrupted() {
 async fn on_a_terminal_the_table_is_redrawn() {
     let shop = shop_with_two_parcels().await;
     let line = "track SB-SUCCESS-0001 --watch --every 1";
-    let ran = std::thread::scope(|scope| {
+    let output = std::thread::scope(|scope| {
         let watching = scope.spawn(|| shop.dir.run_on_terminal(line, ""));
         tokio::task::block_in_place(|| {
             tokio::runtime::Handle::current().block_on(async {
@@ -134,8 +134,8 @@ async fn on_a_terminal_the_table_is_redrawn() {
         });
         watching.join().unwrap()
     });
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let text = ran.text();
+    assert_eq!(output.code, 0, "{output:?}");
+    let text = output.text();
     let again = text.find("\r\u{1b}[2A").unwrap_or_else(|| panic!("{text:?}"));
     assert!(text[..again].contains("Label generated"), "{text:?}");
     assert!(text[again..].contains("Delivered"), "{text:?}");
@@ -153,9 +153,9 @@ async fn rows_cannot_control_the_terminal() {
     .await;
     let dir = Workdir::new(Shop::open().await.key.secret(), &url);
     for line in ["track SB-SUCCESS-0001 -o csv", "track SB-SUCCESS-0001 --watch -o csv"] {
-        let ran = tokio::task::block_in_place(|| dir.run_on_terminal(line, ""));
-        assert_eq!(ran.code, 0, "{ran:?}");
-        let text = ran.text();
+        let output = tokio::task::block_in_place(|| dir.run_on_terminal(line, ""));
+        assert_eq!(output.code, 0, "{output:?}");
+        let text = output.text();
         assert!(text.contains("a [2Jb c d"), "{line}: {text:?}");
     }
 }

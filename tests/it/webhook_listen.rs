@@ -21,8 +21,8 @@ const CHANGE: &str = r#"{"id":"evt_1","event":"parcel.status_changed","environme
 const TEST: &str = r#"{"event":"webhook.test","environment":"sandbox",
     "timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
 
-/// The command while it listens.
-struct Listening {
+/// A running `webhook listen`, with its output.
+struct ListenCommand {
     child: Child,
     url: String,
     stdout: Lines<BufReader<ChildStdout>>,
@@ -33,15 +33,15 @@ fn secret() -> Secret {
     Secret::from_random(&[7; 32])
 }
 
-fn listen(dir: &Workdir, options: &str) -> Listening {
+fn listen(dir: &Workdir, options: &str) -> ListenCommand {
     listen_with(dir, options, &secret().expose())
 }
 
-fn listen_with(dir: &Workdir, options: &str, secret: &str) -> Listening {
+fn listen_with(dir: &Workdir, options: &str, secret: &str) -> ListenCommand {
     listen_where(dir, options, &[("PARCELO_WEBHOOK_SECRET", secret)])
 }
 
-fn listen_where(dir: &Workdir, options: &str, variables: &[(&str, &str)]) -> Listening {
+fn listen_where(dir: &Workdir, options: &str, variables: &[(&str, &str)]) -> ListenCommand {
     let line = format!("webhook listen --port 0 {options}");
     let mut child = dir.start_with(&line, variables, Stdio::piped());
     let stdout = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -49,11 +49,11 @@ fn listen_where(dir: &Workdir, options: &str, variables: &[(&str, &str)]) -> Lis
     let first = stderr.next().unwrap().unwrap();
     let url = first.split("http://").nth(1).unwrap_or_else(|| panic!("{first}"));
     let url = url.split(['/', '"', ' ']).next().unwrap();
-    Listening { child, url: format!("http://{url}/hook"), stdout, stderr }
+    ListenCommand { child, url: format!("http://{url}/hook"), stdout, stderr }
 }
 
-impl Listening {
-    fn shown(&mut self) -> String {
+impl ListenCommand {
+    fn next_line(&mut self) -> String {
         self.stdout.next().unwrap().unwrap()
     }
 
@@ -61,22 +61,22 @@ impl Listening {
         self.stderr.next().unwrap().unwrap()
     }
 
-    /// Sends Ctrl-C. Returns the exit code and the rest of the output.
-    fn end(mut self) -> (Option<i32>, Vec<String>) {
+    /// Sends Ctrl-C and waits. Returns the exit code and the rest of the output.
+    fn interrupt_and_wait(mut self) -> (Option<i32>, Vec<String>) {
         interrupt(&self.child);
         let rest = self.stdout.chain(self.stderr).map(Result::unwrap).collect();
         (self.child.wait().unwrap().code(), rest)
     }
 }
 
-/// Ends a listener for people, which says where webhooks go from now on.
-fn assert_ended(people: Listening) {
-    let (code, rest) = people.end();
+/// Ends a listener with output for people, which then says how to turn the webhook off.
+fn assert_ended(people: ListenCommand) {
+    let (code, rest) = people.interrupt_and_wait();
     assert!(code == Some(0) && rest.len() == 1, "{rest:?}");
     assert!(rest[0].contains("turns the webhook off") && rest[0].contains("dashboard"), "{rest:?}");
 }
 
-/// Sends a body as the service does, signed with a secret.
+/// Sends a body signed with this secret, as the service does.
 async fn send(url: &str, secret: &Secret, body: &str) -> StatusCode {
     let now = SystemClock.now().second();
     let request = reqwest::Client::new()
@@ -96,31 +96,31 @@ async fn signed_events_are_shown_in_every_format_until_ctrl_c() {
     assert_eq!(send(&people.url, &secret(), CHANGE).await, StatusCode::OK);
     let expected = "2026-01-10 15:05:00 UTC  parcel.status_changed  SB-SUCCESS-0001  \
         In transit → Delivered  Quito, EC";
-    assert_eq!(people.shown(), expected);
+    assert_eq!(people.next_line(), expected);
     assert_eq!(send(&people.url, &secret(), TEST).await, StatusCode::OK);
-    assert_eq!(people.shown(), "2026-01-10 15:05:00 UTC  webhook.test");
+    assert_eq!(people.next_line(), "2026-01-10 15:05:00 UTC  webhook.test");
     assert_ended(people);
 
     let mut spanish = listen(&dir, "--lang es");
     send(&spanish.url, &secret(), CHANGE).await;
-    assert!(spanish.shown().contains("En tránsito → Entregado"));
-    spanish.end();
+    assert!(spanish.next_line().contains("En tránsito → Entregado"));
+    spanish.interrupt_and_wait();
 
     for format in ["json", "ndjson"] {
         let mut program = listen(&dir, &format!("-o {format}"));
         send(&program.url, &secret(), CHANGE).await;
-        let event: Value = serde_json::from_str(&program.shown()).unwrap();
+        let event: Value = serde_json::from_str(&program.next_line()).unwrap();
         let expected: Value = serde_json::from_str(CHANGE).unwrap();
         assert_eq!(event, json!({"id": "evt_1", "event": expected, "forwardedStatus": null}));
-        assert_eq!(program.end(), (Some(0), vec![]));
+        assert_eq!(program.interrupt_and_wait(), (Some(0), vec![]));
     }
 
     let mut sheet = listen(&dir, "-o csv");
-    assert_eq!(sheet.shown(), "id,event,timestamp,trackingNumber,forwarded");
+    assert_eq!(sheet.next_line(), "id,event,timestamp,trackingNumber,forwarded");
     send(&sheet.url, &secret(), CHANGE).await;
     let row = "evt_1,parcel.status_changed,2026-01-10T15:05:00.000Z,SB-SUCCESS-0001,";
-    assert_eq!(sheet.shown(), row);
-    sheet.end();
+    assert_eq!(sheet.next_line(), row);
+    sheet.interrupt_and_wait();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,9 +135,9 @@ async fn listening_and_forwarding_need_no_root_certificates() {
     let target = format!("--forward-to {}", receiver.url);
     let mut between = listen_where(&dir, &target, &variables);
     assert_eq!(send(&between.url, &self::secret(), TEST).await, StatusCode::OK);
-    assert!(between.shown().contains("webhook.test"));
-    assert_eq!(between.end().0, Some(0));
-    receiver.end();
+    assert!(between.next_line().contains("webhook.test"));
+    assert_eq!(between.interrupt_and_wait().0, Some(0));
+    receiver.interrupt_and_wait();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -162,7 +162,7 @@ async fn an_unsigned_event_is_rejected_with_a_reason_and_not_shown() {
     send(&program.url, &other, CHANGE).await;
     let line: Value = serde_json::from_str(&program.stderr_line()).unwrap();
     assert!(line["refused_es"].as_str().unwrap().contains("la firma no coincide"), "{line}");
-    program.end();
+    program.interrupt_and_wait();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,9 +173,9 @@ async fn several_secrets_are_accepted_during_a_rotation() {
     let mut listening = listen_with(&dir, "", &both);
     for secret in [&old, &new] {
         assert_eq!(send(&listening.url, secret, TEST).await, StatusCode::OK);
-        listening.shown();
+        listening.next_line();
     }
-    listening.end();
+    listening.interrupt_and_wait();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,7 +185,7 @@ async fn an_event_is_forwarded_unchanged_with_the_answer_returned() {
         let (target, mut received) = fake_servers::start_recording(status).await;
         let mut listening = listen(&dir, &format!("-o ndjson --forward-to {target}/hooks?a=b"));
         assert_eq!(send(&listening.url, &secret(), CHANGE).await.as_u16(), code);
-        let event: Value = serde_json::from_str(&listening.shown()).unwrap();
+        let event: Value = serde_json::from_str(&listening.next_line()).unwrap();
         assert_eq!(event["forwardedStatus"], code);
         let request = String::from_utf8(received.recv().await.unwrap()).unwrap();
         assert!(request.starts_with("POST /hooks?a=b HTTP/1.1\r\n"), "{request}");
@@ -197,7 +197,7 @@ async fn an_event_is_forwarded_unchanged_with_the_answer_returned() {
             assert!(head.contains(header), "{header}: {head}");
         }
         assert!(head.contains(target.strip_prefix("http://").unwrap()), "its own host: {head}");
-        listening.end();
+        listening.interrupt_and_wait();
     }
 }
 
@@ -208,42 +208,46 @@ async fn an_event_that_cannot_be_forwarded_is_to_be_resent() {
     let mut listening = listen(&dir, &format!("--forward-to {target}"));
     let answer = send(&listening.url, &secret(), CHANGE).await;
     assert_eq!(answer, StatusCode::SERVICE_UNAVAILABLE);
-    let shown = listening.shown();
+    let shown = listening.next_line();
     assert!(shown.contains("parcel.status_changed") && shown.contains("→ 503"), "{shown}");
     assert!(listening.stderr_line().contains("Cannot forward the event"));
-    listening.end();
+    listening.interrupt_and_wait();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_port_that_is_taken_is_2_and_the_secret_is_never_shown() {
+async fn a_taken_port_exits_with_2_and_shows_no_secret() {
     let dir = Workdir::new("", "");
     let taken = listen(&dir, "");
     let port = taken.url.rsplit(':').next().unwrap().split('/').next().unwrap().to_owned();
     let exposed = secret().expose();
-    let ran = dir.run(&format!("webhook listen --port {port} --secret {exposed} -v"));
-    assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.stderr.contains(&port) && ran.stderr.contains("--port"), "{ran:?}");
-    assert!(!format!("{ran:?}").contains(&exposed));
-    let ran = dir.run_with(&format!("webhook listen --port {port} --secret -"), &[], &exposed);
-    assert!(ran.stderr.contains("--port"), "the secret was read: {ran:?}");
+    let output = dir.run(&format!("webhook listen --port {port} --secret {exposed} -v"));
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains(&port) && output.stderr.contains("--port"), "{output:?}");
+    assert!(!format!("{output:?}").contains(&exposed));
+    let output = dir.run_with(&format!("webhook listen --port {port} --secret -"), &[], &exposed);
+    assert!(output.stderr.contains("--port"), "the secret was read: {output:?}");
     for bad in ["nonsense", "whsec_", "whsec_%%%"] {
-        let ran = dir.run(&format!("webhook listen --secret {bad}"));
-        assert_eq!((ran.code, ran.stderr.contains(&format!("{bad}."))), (2, false), "{ran:?}");
+        let output = dir.run(&format!("webhook listen --secret {bad}"));
+        assert_eq!(
+            (output.code, output.stderr.contains(&format!("{bad}."))),
+            (2, false),
+            "{output:?}"
+        );
     }
-    taken.end();
+    taken.interrupt_and_wait();
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn events_that_cannot_be_written_are_1() {
+fn events_that_cannot_be_written_exit_with_1() {
     let dir = Workdir::new("", "");
     let full = std::fs::File::create("/dev/full").unwrap();
     let line = "webhook listen --port 0 -o csv";
     let secret = secret().expose().clone();
     let child = dir.start_with(line, &[("PARCELO_WEBHOOK_SECRET", &secret)], full.into());
-    let ran = dir.read_output(child.wait_with_output().unwrap(), line);
-    assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.stderr.contains("standard output"), "{ran:?}");
+    let output = dir.read_output(child.wait_with_output().unwrap(), line);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.stderr.contains("standard output"), "{output:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -251,7 +255,7 @@ async fn a_closed_pipe_ends_listening_without_an_error() {
     let dir = Workdir::new("", "");
     let mut listening = listen(&dir, "");
     send(&listening.url, &secret(), TEST).await;
-    listening.shown();
+    listening.next_line();
     drop(listening.stdout);
     send(&listening.url, &secret(), TEST).await;
     assert_eq!(listening.child.wait().unwrap().code(), Some(0));

@@ -1,8 +1,8 @@
 //! Import cycles between files: a reader would have to understand all files of a cycle at once.
 //!
-//! A parent module and its children may import each other, because the parent holds what they share and puts the parts
-//! together. A cycle is a fault unless it contains the file of the innermost module around all its files: `a.rs` →
-//! `mod.rs` → `b.rs` → `a.rs` is allowed, `a.rs` → `b.rs` → `a.rs` is not.
+//! A parent module and its children may import one another, because the parent holds what they share and combines the
+//! parts. A cycle is an offence unless it includes the file of the innermost module that contains all its files: `a.rs`
+//! → `mod.rs` → `b.rs` → `a.rs` is allowed, `a.rs` → `b.rs` → `a.rs` is not.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +18,17 @@ fn files_do_not_import_one_another_in_cycles() {
     let mut faults = Vec::new();
     for root in CRATES {
         let repository = Crate::in_repository(root);
-        let cycles = cycles(&repository);
+        let cycles = find_cycles(&repository);
         faults.extend(cycles.iter().map(|cycle| format!("{} → {}", cycle.join(" → "), cycle[0])));
     }
     assert_none("files use one another in a cycle", &faults);
 }
 
-/// Returns cycles that share no file, shortest first.
-fn cycles(of: &Crate) -> Vec<Vec<&str>> {
-    let (edges, mut cycles) = (of.edges(), Vec::new());
-    for (scope, parent) in of.files() {
-        let below = of.files().filter(|(path, file)| {
+/// Returns cycles that have no file in common, shortest first.
+fn find_cycles(krate: &Crate) -> Vec<Vec<&str>> {
+    let (edges, mut cycles) = (krate.edges(), Vec::new());
+    for (scope, parent) in krate.files() {
+        let below = krate.files().filter(|(path, file)| {
             path.len() > scope.len() && path.starts_with(scope) && *file != parent
         });
         let mut branches: Branches =
@@ -58,14 +58,14 @@ fn shortest_cycle<'c>(edges: &Edges<'c>, branches: &Branches<'c>) -> Option<Vec<
         while cycle[cycle.len() - 1] != first {
             cycle.push(predecessors.get(cycle[cycle.len() - 1])?);
         }
-        // Start at `last`, and follow the order of uses.
+        // The cycle starts at `last`, in the direction of the imports.
         cycle[1..].reverse();
         Some(cycle)
     });
     cycles.min_by_key(Vec::len)
 }
 
-/// Returns the files that a file leads to, each with its predecessor on a shortest path.
+/// Returns the files that can be reached from `from`, each with its predecessor on a shortest path.
 fn predecessors<'c>(
     edges: &Edges<'c>,
     within: &Branches<'c>,
@@ -85,12 +85,12 @@ fn predecessors<'c>(
     before
 }
 
-/// Returns the cycles in a crate of made-up files. `mod` lines are added for the files in `src`.
+/// Returns the cycles in a crate with these files. `mod` lines are added for the files in `src`.
 fn find_cycles_in(files: &[(&str, &str)]) -> Vec<String> {
     let files: Files =
         files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     let made = Crate::new("src/lib.rs", &files);
-    cycles(&made).into_iter().map(|cycle| cycle.join(" ")).collect()
+    find_cycles(&made).into_iter().map(|cycle| cycle.join(" ")).collect()
 }
 
 #[test]
@@ -116,7 +116,8 @@ fn a_cycle_is_found_in_every_notation() {
 fn acyclic_imports_pass() {
     let parent = ("src/lib.rs", "mod a; mod b; pub use b::B; pub struct P; fn f() { a::A; }");
     let table = [
-        // Uses in one direction; the other direction is in a test, a comment, a text, an attribute or a macro's body.
+        // Imports in one direction only. The other direction occurs in a test, a comment, a string, an attribute or the
+        // body of a macro.
         (
             "use crate::B; pub struct A;",
             "pub struct B; #[cfg(test)] mod tests { use crate::a::A; }",
@@ -129,10 +130,10 @@ fn acyclic_imports_pass() {
             "use crate::B; pub struct A;",
             "pub struct B; #[x(crate::a::A)] macro_rules! m { () => { crate::a::A } }",
         ),
-        // A child and its parent, and two children through it.
+        // A child and its parent, and two children that import each other through the parent.
         ("use crate::P; pub struct A;", "pub struct B;"),
         ("use super::P; pub struct A;", "use crate::a::A; pub struct B;"),
-        // The names of other crates.
+        // Names from other crates.
         ("use b::B; pub struct A;", "use ::a::A; pub struct B;"),
     ];
     for (a, b) in table {

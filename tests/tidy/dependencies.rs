@@ -1,5 +1,5 @@
-//! Rules for dependencies: each is used and has its reason in docs/decisions.md, and the SDK and the mock server add
-//! few others to the builds of their users.
+//! Rules for dependencies: each one is used and has its reason in docs/decisions.md, and the SDK and the mock server
+//! add few crates to the builds of their users.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,7 +34,7 @@ fn every_crate_uses_what_it_depends_on() {
     assert_none("a crate depends on what its code never names", &faults);
 }
 
-/// Returns the words of a crate's code, and of its comments because examples in them are run.
+/// Returns the words in a crate's code and in its comments, whose examples are compiled too.
 fn words_in(folder: &str) -> BTreeSet<String> {
     let folders: &[&str] = if folder.is_empty() { &["cli/", "tests/"] } else { &[folder] };
     let sources = rust_under(folders).into_iter();
@@ -43,7 +43,7 @@ fn words_in(folder: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns each dependency on a third-party crate, with the folder of the crate that has it.
+/// Returns each dependency on a third-party crate, with the folder of the crate that declares it.
 fn dependencies() -> Vec<(String, String)> {
     let metadata = cargo(&["metadata", "--locked", "--no-deps", "--format-version", "1"]);
     let metadata: Value = serde_json::from_str(&metadata).unwrap();
@@ -61,7 +61,7 @@ fn dependencies() -> Vec<(String, String)> {
     found
 }
 
-/// Returns the names in the rows of "Dependencies" in docs/decisions.md: | `name`, `name` | reason |
+/// Returns the names in the rows `| `name`, `name` | reason |` under "Dependencies" in docs/decisions.md.
 fn documented_reasons() -> BTreeSet<String> {
     let text = read("docs/decisions.md");
     let section = text.split("\n## Dependencies").nth(1).unwrap().split("\n## ").next().unwrap();
@@ -73,7 +73,7 @@ fn documented_reasons() -> BTreeSet<String> {
 #[test]
 fn the_sdk_and_the_cli_bring_no_unwanted_crates() {
     let table: &[(&[&str], &[&str])] = &[
-        // The vocabulary runs in a browser, too.
+        // Without default features, the SDK must also compile for a browser.
         (
             &["--package", "parcelo", "--no-default-features"],
             &[
@@ -111,7 +111,7 @@ fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
         let depth = &line[..line.len() - name.len()];
         owner = if depth == "1" { name.split(' ').next().unwrap() } else { owner };
         match owner {
-            // reqwest's feature `json`, which our peers use, brings serde_json.
+            // reqwest's feature `json`, which similar SDKs use too, brings serde_json.
             "reqwest" | "tokio" | "serde_json" => theirs.insert(name),
             _ => depth != "0" && ours.insert(name),
         };
@@ -121,7 +121,7 @@ fn the_sdk_brings_few_crates_besides_reqwest_and_tokio() {
     assert!(own.len() <= MAX_SDK_CRATES, "{}: {own:?}", own.len());
 }
 
-/// Maximum number of crates that the mock server may add to the tests of a program that has the SDK.
+/// Maximum number of crates that the mock server may add to the tests of a program that uses the SDK.
 const MAX_MOCK_CRATES: usize = 40;
 
 #[test]
@@ -140,7 +140,7 @@ fn crates_of(package: &[&str]) -> BTreeSet<String> {
     tree.lines().filter_map(|line| line.split(" (").next()).map(str::to_owned).collect()
 }
 
-/// Returns a dependency tree without the dependencies of tests.
+/// Returns a dependency tree without dev-dependencies.
 fn dependency_tree(arguments: &[&str]) -> String {
     cargo(&[&["tree", "--locked", "--edges", "normal"], arguments].concat())
 }

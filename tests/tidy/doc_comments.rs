@@ -1,5 +1,5 @@
 //! The first words of doc comments: a verb for functions ("Returns …"), a noun for types, "Maximum …" for constants.
-//! Few begin with a question word or a preposition.
+//! Few may begin with a question word or a preposition.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn few_doc_comments_open_with_a_question_or_a_preposition() {
     assert_none("a function's doc begins with a verb, a type's with a noun", &faults);
 }
 
-/// Returns the number of a file's doc comments, with place and text of each comment that opens with one of the words.
+/// Returns the number of a file's doc comments, and those that open with one of the words, as `path:line: text`.
 fn find_openings(source: &Source) -> (usize, Vec<String>) {
     let (mut docs, mut found) = (0, Vec::new());
     let mut is_inside = false;

@@ -116,7 +116,7 @@ fn heading_anchors(text: &str) -> BTreeSet<String> {
     names.map(|name| name.chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
 }
 
-/// The last column of each table of ARCHITECTURE.md says which tests and lints go red.
+/// The last column of the tables in ARCHITECTURE.md names the tests and lints that fail.
 #[test]
 fn every_test_and_lint_named_in_the_architecture_exists() {
     let text = read("ARCHITECTURE.md");

@@ -1,6 +1,6 @@
-//! Dependencies between files: a file uses each file that defines a name in its `use` items and paths. Re-exports are
-//! followed, and a `pub use` alone does not count. `mod` lines, attributes, test code and the bodies of `macro_rules!`
-//! are ignored.
+//! Dependencies between files. A file depends on each file that defines a name in its `use` items and paths. Re-exports
+//! are followed; a `pub use` alone is no dependency. `mod` lines, attributes, test code and the bodies of
+//! `macro_rules!` are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,11 @@ use syn::{
 
 use super::sources::{all_files, is_word};
 
-/// A module of a crate: `["store", "group"]`; the crate's root is empty.
+/// The path of a module in its crate, such as `["store", "group"]`; that of the root is empty.
 pub(super) type Path = Vec<String>;
-/// The texts of files by their paths.
+/// The contents of files by path.
 pub(super) type Files = BTreeMap<String, String>;
-/// The files that each file uses.
+/// The files that each file depends on.
 pub(super) type Edges<'c> = BTreeMap<&'c str, BTreeSet<&'c str>>;
 
 /// The modules of a crate, with the names that each defines, imports and uses.
@@ -77,8 +77,8 @@ impl Crate {
         self.modules.insert(path.to_vec(), module);
     }
 
-    /// Returns the full path of the item that a path names, by the module that defines it: `crate::a::Item`. A path
-    /// into another crate is returned unchanged.
+    /// Resolves a path to the full path of the item in the module that defines it, such as `crate::a::Item`. A path
+    /// into another crate is returned unchanged. `steps` limits the re-exports that are followed.
     fn resolve(&self, from: &[String], path: &[String], steps: u8) -> Path {
         let head = path.first().map_or("", String::as_str);
         let known = matches!(head, "crate" | "self" | "super") || self.is_known(from, head);
@@ -100,7 +100,7 @@ impl Crate {
         [&["crate".to_owned()], &*at, rest].concat()
     }
 
-    /// Returns `true` if a path may start with this name: a child module, or a name that a `use` imports.
+    /// Returns `true` if a path may start with this name: that of a child module, or one imported by a `use`.
     fn is_known(&self, module: &[String], name: &str) -> bool {
         self.child(module, name).is_some()
             || self.imported(module, name).is_some_and(|found| found.path != [name])
@@ -115,19 +115,19 @@ impl Crate {
         module.uses.iter().find(|found| found.name == name)
     }
 
-    /// Returns each module's path and file.
+    /// Returns the path and file of each module.
     pub(super) fn files(&self) -> impl Iterator<Item = (&[String], &str)> {
         self.modules.iter().map(|(path, module)| (&**path, &*module.file))
     }
 
-    /// Returns the file that holds a resolved name; `None` for a module itself and for another crate's name.
+    /// Returns the file that defines a resolved name; `None` for a module and for a name from another crate.
     fn defining_file(&self, name: &[String]) -> Option<&str> {
         let path = name.strip_prefix(&["crate".to_owned()])?;
         let module = (0..path.len()).rev().find_map(|end| self.modules.get(&path[..end]))?;
         (!self.modules.contains_key(path)).then_some(&module.file)
     }
 
-    /// Returns each file and the names that it uses, resolved.
+    /// Returns each file with each name that it uses, resolved.
     pub(super) fn names(&self) -> impl Iterator<Item = (&str, Path)> {
         self.modules.iter().flat_map(move |(path, module)| {
             let is_private = |found: &&Use| matches!(found.visibility, Visibility::Inherited);
@@ -139,7 +139,7 @@ impl Crate {
         })
     }
 
-    /// Returns each name that others can reach by `pub use` of this module, resolved.
+    /// Returns each name that this module re-exports with `pub use`, and its resolved path.
     pub(super) fn exports(&self, module: &[&str]) -> impl Iterator<Item = (&str, Path)> {
         let path: Path = module.iter().map(|part| (*part).to_owned()).collect();
         let uses = self.modules[&path].uses.iter();
@@ -215,7 +215,7 @@ impl<'c> Visit<'c> for Module {
         visit::visit_path(self, path);
     }
 
-    /// Reads the paths in the arguments of a macro, which are tokens.
+    /// Reads the paths in a macro's arguments, which syn leaves as tokens.
     fn visit_macro(&mut self, macro_call: &'c Macro) {
         self.visit_path(&macro_call.path);
         let tokens = macro_call.tokens.to_string().replace(" :: ", "::");
@@ -241,7 +241,7 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Returns the attributes of an item, and its name if a `use` can name it.
+/// Returns the attributes of an item, and its name if a `use` can import it.
 fn attributes_and_name(item: &Item) -> (&[Attribute], Option<&Ident>) {
     match item {
         Item::Const(item) => (&item.attrs, Some(&item.ident)),

@@ -1,9 +1,9 @@
-//! Layering: dependencies between folders that are forbidden, such as from the domain to the store. Imports and paths
-//! are resolved to full names. Test code is exempt.
+//! Layering: dependencies that a folder must not have, such as those of the domain on the store. Imports and paths are
+//! resolved to full names first. Test code is exempt.
 
 use super::{assert_none, imports::Crate, sources::is_word};
 
-/// A rule for the files whose path starts with `folder`, except for `except`: they name nothing that starts with one of
+/// A rule for the files under `folder`, except those under `except`: they must not use a name that starts with one of
 /// `forbidden`.
 struct LayerRule {
     folder: &'static str,
@@ -15,7 +15,7 @@ const fn rule(folder: &'static str, forbidden: &'static [&'static [&'static str]
     LayerRule { folder, except: &[], forbidden }
 }
 
-/// The modules that use the service, and that nothing inside it may use.
+/// The modules around the service, which nothing inside it may use.
 const OUTER_MODULES: &[&str] =
     &["crate::http", "crate::mail", "crate::mock", "crate::process", "crate::webhook"];
 const HTTP_CRATES: &[&str] = &["axum", "hyper", "reqwest"];

@@ -1,7 +1,7 @@
-//! The rules of this repository, as tests: allowed imports, lengths of files, contents of documents. Each reads the
+//! The rules of this repository as tests: allowed imports, lengths of files, contents of documents. Each test reads the
 //! files of the working tree. A failure names the rule and the files, usually with the line.
 //!
-//! To add a rule, write its check here.
+//! To add a rule, write a test for it in this crate.
 #![cfg(test)]
 #![allow(
     clippy::expect_used,
@@ -28,13 +28,13 @@ use std::collections::BTreeMap;
 
 use self::sources::{Source, all_files};
 
-/// Fails with one line for each offence.
+/// Fails if there are offences, and lists them, one per line.
 fn assert_none(rule: &str, offences: &[String]) {
     assert!(offences.is_empty(), "{rule}\n  {}\n", offences.join("\n  "));
 }
 
-/// Fails if a folder has more offences than `remaining` allows. The first prefix that matches counts; other folders may
-/// have none. Lower a number when offences are gone.
+/// Fails if a folder has more offences than `remaining` allows. The first prefix that matches counts; all other folders
+/// may have none. When offences have been removed, lower the number.
 fn assert_at_most(rule: &str, remaining: &[(&str, usize)], find: impl Fn(&Source) -> Vec<String>) {
     let mut found = BTreeMap::<_, Vec<_>>::new();
     for source in all_files() {

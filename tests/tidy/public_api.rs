@@ -1,5 +1,5 @@
 //! The SDK's public API must equal the checked-in listing. A change can break programs that use the crate, so a person
-//! reviews the difference and accepts it. Each name has one path, and few names are at the root.
+//! reviews and accepts the difference. Each name has a single path, and few names are in the crate's root.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,10 +20,10 @@ use super::{
 /// The checked-in listing, which is not part of the package.
 const LISTING: &str = "sdk/public-api.txt";
 
-/// The features for integrators. The features for the server are not promised.
+/// The features for integrators. Features for the server are not part of the promise.
 const FEATURES: &str = "blocking,client,gzip,http2,webhooks";
 
-/// `PARCELO_BLESS=1` writes the listing.
+/// Writes the listing if `PARCELO_BLESS=1` is set.
 #[test]
 #[ignore = "needs the JSON of one version of rustdoc: `.ci/prove packages` runs it"]
 fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
@@ -50,9 +50,9 @@ fn the_public_items_of_the_sdk_are_those_that_are_checked_in() {
     assert_none(&format!("{LISTING} is old: run `just bless`"), &changed);
 }
 
-/// Reduces the implementation of a trait to one line, because the trait determines its items. Free functions, aliases
-/// and constants that follow it in the listing are kept. `StructuralPartialEq` is dropped: `PartialEq` derives it, and no one can
-/// write it.
+/// Reduces each trait implementation to its first line, because the trait determines its items. Free functions, type
+/// aliases and constants that follow it in the listing are kept. `StructuralPartialEq` is dropped, because only
+/// `derive(PartialEq)` can implement it.
 fn without_trait_items(items: Vec<String>) -> Vec<String> {
     let mut implementing = None;
     let mut is_listed = |item: &String| {
@@ -77,7 +77,7 @@ fn without_trait_items(items: Vec<String>) -> Vec<String> {
     items.into_iter().filter(|item| is_listed(item)).collect()
 }
 
-/// Returns a type without its parameters and bounds, which its items need not repeat.
+/// Returns the type without generic parameters and bounds, since its items may omit them.
 fn type_path(implementor: &str) -> &str {
     let end =
         if implementor.starts_with("parcelo") { ['<', ' ', '\n'].as_slice() } else { &['\n'] };
@@ -102,8 +102,8 @@ fn items_after_an_implementation_are_listed() {
     assert_eq!(listed, kept);
 }
 
-/// Builds the documentation of the SDK as JSON. A stable rustdoc writes it only with `RUSTC_BOOTSTRAP`, which is set
-/// for rustdoc alone, because cargo and rustc would compile everything again with it.
+/// Builds the SDK's documentation as JSON. A stable rustdoc does that only with `RUSTC_BOOTSTRAP`. The variable is set
+/// for rustdoc alone, because with it cargo and rustc would compile everything again.
 fn build_rustdoc_json() -> PathBuf {
     let folder = tempfile::tempdir().unwrap();
     let rustdoc = folder.path().join("rustdoc");
@@ -123,7 +123,7 @@ fn build_rustdoc_json() -> PathBuf {
     target.join("doc/parcelo.json")
 }
 
-/// Maximum number of names in the crate's root, so that a reader can take in the first page.
+/// Maximum number of names in the crate's root, so that its documentation has a readable first page.
 const MAX_ROOT_NAMES: usize = 50;
 
 #[test]
@@ -147,7 +147,8 @@ fn every_name_of_the_sdk_has_one_path() {
     assert!((20..=MAX_ROOT_NAMES).contains(&names), "{names} names are re-exported at the root");
 }
 
-/// Types of `parcelo::calls` that hold no client, and streams, which are iterators and a reader in the blocking client.
+/// Types of `parcelo::calls` without a blocking counterpart: those that hold no client, and streams, which become
+/// iterators and a reader.
 const NOT_BLOCKING: &[&str] = &[
     "Attempt",
     "FailureClass",
@@ -168,7 +169,7 @@ fn each_method_of_the_client_is_one_of_the_blocking_client() {
     let [client, blocking] =
         ["sdk/src/client/", "sdk/src/blocking/"].map(|folder| methods(folder, &types));
     assert!(client.len() > 40, "not read: {client:?}");
-    // The same builder creates both clients; raw calls are for programs that pass on what their user types.
+    // Both clients share one builder; raw calls are for programs that pass on the requests of their users.
     assert_eq!(
         client.difference(&blocking).collect::<Vec<_>>(),
         [
@@ -185,8 +186,8 @@ fn each_method_of_the_client_is_one_of_the_blocking_client() {
     );
 }
 
-/// Returns the public methods of these types in a folder. An `impl` or a handle belongs to the type that its line names
-/// last.
+/// Returns the public methods of these types in a folder, as `Type::method`. The type of a method is the last of
+/// `types` on the preceding `impl` or `struct` line.
 fn methods(folder: &str, types: &[&str]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for source in rust_under(&[folder]) {

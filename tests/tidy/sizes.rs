@@ -1,4 +1,4 @@
-//! Maximum length of a file, so that it can be read in one go. Functions are measured by clippy.
+//! Maximum length of files, so that each can be read in one go. The length of functions is checked by clippy.
 
 use super::{assert_none, sources::all_files};
 
@@ -7,7 +7,7 @@ const LIMITS: &[(&str, usize)] = &[
     // Tables of data: rows, not logic.
     ("sdk/src/model/countries.rs", 1_000),
     ("sdk/src/rules/texts/faults.rs", 1_000),
-    // A screen.
+    // An example fits on one screen.
     ("examples/", 60),
     ("", 400),
 ];

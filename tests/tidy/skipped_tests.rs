@@ -20,6 +20,6 @@ fn main() {
          PARCELO_POSTGRES_REQUIRED=1 they fail without it.",
         skipped.len()
     );
-    // A leftover file would be counted again by a process with the same id.
+    // A process with the same id would otherwise count it again.
     let _removed = fs::remove_file(file);
 }

@@ -23,13 +23,13 @@ impl Source {
         self.path.split('/').any(|part| matches!(part, "tests" | "tests.rs" | "benches"))
     }
 
-    /// Returns the text without the test modules at its end.
+    /// Returns the text up to the test modules at the end of the file.
     pub(super) fn without_tests(&self) -> &str {
         let end = self.text.find("\n#[cfg(test)]\nmod ").map_or(self.text.len(), |at| at + 1);
         &self.text[..end]
     }
 
-    /// Returns the place in the text as `path:line`.
+    /// Returns the place of a byte offset, as `path:line`.
     pub(super) fn location(&self, offset: usize) -> String {
         format!("{}:{}", self.path, self.text[..offset].matches('\n').count() + 1)
     }
@@ -40,7 +40,7 @@ pub(super) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
 }
 
-/// Reads the text of a file.
+/// Reads a text file of the repository.
 pub(super) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }

@@ -34,8 +34,8 @@ const DISCOURAGED_NAMES: &[(&str, &str)] = &[
     ("fn of", "new, from_…, for_…"),
 ];
 
-/// The number of these that remain, by the first folder that matches; all other folders have none. The numbers are
-/// ratchets: a lower count always passes, and the number may then be lowered.
+/// The number of offences that remain, by the first folder that matches; all other folders have none. The numbers only
+/// go down: fewer offences always pass, and then the number should be lowered.
 const REMAINING: &[(&str, usize)] = &[
     // The filter `Requests::of(operation)`, which reads as a sentence.
     ("server/src/mock/", 1),
@@ -51,7 +51,7 @@ fn discouraged_words_do_not_increase() {
     assert_at_most("these words have plainer ones", REMAINING, find_discouraged);
 }
 
-/// Returns the place of each discouraged word in a file, with what to write instead.
+/// Returns the location of each discouraged word in a file, with its replacement.
 fn find_discouraged(source: &Source) -> Vec<String> {
     let is_prose = source.has_extension("md") || source.has_extension("html");
     let is_script = [".ci/run", ".ci/prove", ".ci/stages.sh", "justfile"].contains(&&*source.path);
@@ -77,8 +77,8 @@ fn find_discouraged(source: &Source) -> Vec<String> {
     found
 }
 
-/// Splits a line of Rust into its texts with its comment, and the rest. A text that continues from the previous line
-/// counts as code.
+/// Splits a line of Rust into prose, its string literals and comment, and code. The continuation of a string from the
+/// previous line counts as code.
 fn prose_and_code(line: &str) -> (String, String) {
     let (code, comment) = line.split_once("//").unwrap_or((line, ""));
     let (code, texts): (Vec<_>, Vec<_>) =

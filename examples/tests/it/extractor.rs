@@ -1,4 +1,4 @@
-//! The extractor for axum: a handler gets only signed, small messages of JSON.
+//! The extractor for axum: the handler is called only for signed JSON messages within the size limit.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -8,7 +8,7 @@ use std::{
 
 use parcelo::webhook::Secret;
 
-use super::{bare, start};
+use super::{example_command, start};
 
 const BODY: &[u8] = br#"{"event":"webhook.test","environment":"sandbox","timestamp":"2026-01-10T15:05:00.000Z","data":{}}"#;
 const MAX_BODY_BYTES: usize = 64 * 1024;
@@ -31,7 +31,7 @@ impl Drop for Receiver {
 impl Receiver {
     fn start() -> Self {
         let secret = Secret::from_random(&[7; 32]);
-        let mut program = bare("webhook_extractor");
+        let mut program = example_command("webhook_extractor");
         program.arg("127.0.0.1:0").env("PARCELO_WEBHOOK_SECRETS", secret.expose());
         let (child, mut lines) = start(program);
         let address = lines.next().unwrap().split_off("listening on http://".len());
@@ -62,7 +62,8 @@ impl Receiver {
         line.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
-    /// Does the same with the correct length and type.
+    /// Sends a signed message with the correct length and type, in this number of pieces. Returns the status of the
+    /// answer.
     fn send(&self, id: &str, body: &[u8], pieces: usize) -> u16 {
         let more = format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len());
         self.post(&self.head(id, body, &more), body.chunks(body.len().div_ceil(pieces).max(1)))
@@ -83,8 +84,8 @@ fn a_signed_body_in_one_byte_packets_reaches_the_handler() {
         BODY.iter().map(|byte| [b"1\r\n", &[*byte][..], b"\r\n"].concat()).collect();
     let chunks = chunks.iter().map(Vec::as_slice).chain([&b"0\r\n\r\n"[..]]);
     assert_eq!(receiver.post(&head, chunks), 200);
-    let said: Vec<_> = receiver.lines.by_ref().take(3).collect();
-    assert_eq!(said, ["evt_1", "evt_2", "evt_3"].map(|id| format!("{id} is webhook.test")));
+    let printed: Vec<_> = receiver.lines.by_ref().take(3).collect();
+    assert_eq!(printed, ["evt_1", "evt_2", "evt_3"].map(|id| format!("{id} is webhook.test")));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Runs every example as its reader would: a process, with key and address in its environment, against the real
-//! service. The clock is moved, and the "crash" is a kill.
+//! Runs every example as its reader would: as a process, with key and address in its environment, against the real
+//! service. The tests advance the clock, and a "crash" is a kill.
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod extractor;
@@ -42,16 +42,16 @@ struct Shop {
 impl Shop {
     async fn open() -> Self {
         let clock = Clock::frozen("2026-01-05T08:00:00Z");
-        Self::around(MockServer::builder().clock(clock).start().await)
+        Self::with_server(MockServer::builder().clock(clock).start().await)
     }
 
-    fn around(server: MockServer) -> Self {
+    fn with_server(server: MockServer) -> Self {
         let key = server.key().countries(["EC"]).issue().secret().to_owned();
         Self { server, key, folder: tempfile::tempdir().unwrap() }
     }
 
     fn example(&self, name: &str, arguments: &[&str]) -> Command {
-        let mut command = bare(name);
+        let mut command = example_command(name);
         command.args(arguments).current_dir(&self.folder);
         command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", self.server.url());
         command
@@ -65,8 +65,8 @@ impl Shop {
     }
 
     /// Returns the message of an example that fails.
-    fn fail(&self, name: &str, arguments: &[&str]) -> String {
-        complaint(&self.example(name, arguments).output().unwrap())
+    fn run_failing(&self, name: &str, arguments: &[&str]) -> String {
+        error_message(&self.example(name, arguments).output().unwrap())
     }
 
     fn client(&self) -> Client {
@@ -87,8 +87,8 @@ impl Shop {
     }
 }
 
-/// Returns an example's command with an empty environment.
-fn bare(name: &str) -> Command {
+/// Returns the command of an example, with an empty environment.
+fn example_command(name: &str) -> Command {
     // Cargo builds the examples beside the tests: target/debug/deps/it, target/debug/examples/NAME.
     let folder = env::current_exe().unwrap();
     let folder = folder.parent().and_then(Path::parent).unwrap().join("examples");
@@ -101,8 +101,9 @@ fn bare(name: &str) -> Command {
     command
 }
 
-/// Returns the message of a failed program: at least a line, without a panic or Rust's debug output.
-fn complaint(output: &Output) -> String {
+/// Returns the error message of a failed program, which has at least one line, and neither a panic nor debug output of
+/// Rust.
+fn error_message(output: &Output) -> String {
     let message = String::from_utf8(output.stderr.clone()).unwrap();
     assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(
@@ -142,10 +143,10 @@ async fn without_a_key_an_example_fails_with_a_reason() {
     let shop = Shop::open().await;
     for (name, argument) in CALLERS {
         let run = |key: Option<&str>, url: &str| {
-            let mut command = bare(name);
+            let mut command = example_command(name);
             command.arg(argument).current_dir(&shop.folder).env("PARCELO_BASE_URL", url);
             key.map(|key| command.env("PARCELO_API_KEY", key));
-            complaint(&command.output().unwrap())
+            error_message(&command.output().unwrap())
         };
         assert_eq!(run(None, shop.server.url()), "PARCELO_API_KEY is not set.\n", "{name}");
         let typo = run(Some("pk_tset_typo"), shop.server.url());
@@ -156,7 +157,7 @@ async fn without_a_key_an_example_fails_with_a_reason() {
         assert!(shop.example(name, &[]).output().unwrap().status.code() == Some(1), "{name}");
     }
     assert_eq!(
-        complaint(&bare("webhook_receiver").output().unwrap()),
+        error_message(&example_command("webhook_receiver").output().unwrap()),
         "set PARCELO_WEBHOOK_SECRETS\n"
     );
     assert_eq!(shop.parcels().await, 0);
@@ -188,18 +189,18 @@ async fn create_order_explains_a_failure() {
     ];
     for (code, expected) in table {
         shop.server.faults().on(Operation::CreateOrder).error(code);
-        let complaint = shop.fail("create_order", &["1001"]);
+        let complaint = shop.run_failing("create_order", &["1001"]);
         assert!(complaint.starts_with(expected), "{complaint}");
         assert!(complaint.contains(&format!("{code} ({}): ", code.status())), "{complaint}");
         shop.server.faults().clear();
     }
     shop.server.faults().on(Operation::CreateOrder).after_commit().close();
-    let dark = shop.fail("create_order", &["1001"]);
+    let dark = shop.run_failing("create_order", &["1001"]);
     assert!(dark.starts_with("run this again in 5 s\n"), "{dark}");
     shop.server.faults().clear();
     assert!(shop.run("create_order", &["1001"]).contains(" was created before\n"));
     assert_eq!(shop.parcels().await, 1);
-    let long = shop.fail("create_order", &[&"9".repeat(101)]);
+    let long = shop.run_failing("create_order", &[&"9".repeat(101)]);
     assert_eq!(long, "the request breaks the rules: externalOrderId TOO_LONG\n");
 }
 
@@ -209,7 +210,7 @@ async fn import_orders_says_which_rows_an_earlier_run_created() {
     fs::copy(file("orders.csv"), shop.folder.path().join("orders.csv")).unwrap();
     shop.server.faults().on(Operation::CreateOrder).nth(2).error(ErrorCode::AuthCountryNotAllowed);
     let output = shop.example("import_orders", &["orders.csv"]).output().unwrap();
-    let message = complaint(&output);
+    let message = error_message(&output);
     assert!(message.ends_with(" correct the row or the key\n1 failed\n"), "{message}");
     assert_eq!(String::from_utf8(output.stdout).unwrap().matches("Created").count(), 2);
     let second = shop.run("import_orders", &["orders.csv"]);
@@ -235,7 +236,7 @@ async fn import_orders_sends_nothing_of_a_file_with_a_wrong_row() {
     ];
     for (text, expected) in table {
         fs::write(shop.folder.path().join("orders.csv"), text).unwrap();
-        let complaint = shop.fail("import_orders", &["orders.csv"]);
+        let complaint = shop.run_failing("import_orders", &["orders.csv"]);
         assert!(complaint.starts_with(expected), "{complaint}");
     }
     assert_eq!(shop.parcels().await, 0);
@@ -285,7 +286,7 @@ async fn track_until_delivered_prints_each_event_once_and_ends() {
         assert_eq!((lines.next(), child.wait().unwrap().code()), (None, code), "{number}");
     }
     assert!(
-        shop.fail("track_until_delivered", &["SB-ABSENT-0001"])
+        shop.run_failing("track_until_delivered", &["SB-ABSENT-0001"])
             .starts_with("PARCEL_NOT_FOUND (404)")
     );
 }
@@ -293,7 +294,7 @@ async fn track_until_delivered_prints_each_event_once_and_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn webhook_receiver_handles_each_signed_event_once() {
     let clock = Clock::system();
-    let shop = Shop::around(MockServer::builder().clock(clock).start().await);
+    let shop = Shop::with_server(MockServer::builder().clock(clock).start().await);
     let secret = shop.server.webhook_inbox().send_to("http://127.0.0.1:9/").expose();
     let old = Secret::from_random(&[7; 32]).expose();
     let mut receiver = shop.example("webhook_receiver", &["127.0.0.1:0"]);
@@ -396,7 +397,7 @@ fn journal(orders: std::ops::Range<usize>, at: DateTime<Utc>) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_ships_an_order_saved_days_ago_only_once() {
     let clock = Clock::system();
-    let shop = Shop::around(MockServer::builder().clock(clock).start().await);
+    let shop = Shop::with_server(MockServer::builder().clock(clock).start().await);
     let path = |name: &str| shop.folder.path().join(name);
     let old = shop.server.clock().now() - TimeDelta::hours(25);
     // The first was shipped but not noted, the second never sent, and the third is new.
@@ -406,7 +407,7 @@ async fn a_worker_ships_an_order_saved_days_ago_only_once() {
         shop.client().orders().create(&order).await.unwrap().into_inner().parcel.tracking_number;
     let all = line + &journal(1..2, old) + &journal(2..3, shop.server.clock().now());
     fs::write(path("journal.jsonl"), all).unwrap();
-    let message = shop.fail("worker", &["journal.jsonl"]);
+    let message = shop.run_failing("worker", &["journal.jsonl"]);
     assert!(message.starts_with("1: ") && message.ends_with("\n1 not shipped\n"), "{message}");
     let noted = fs::read_to_string(path("journal.jsonl.shipped")).unwrap();
     assert!(noted.contains(&format!("0 {number}\n")) && noted.lines().count() == 2, "{noted}");
@@ -418,7 +419,7 @@ async fn a_worker_ships_an_order_saved_days_ago_only_once() {
 async fn a_worker_killed_ten_times_ships_each_order_once() {
     const ORDERS: usize = 120;
     let clock = Clock::system();
-    let mut shop = Shop::around(MockServer::builder().clock(clock).start().await);
+    let mut shop = Shop::with_server(MockServer::builder().clock(clock).start().await);
     shop.key = shop.server.key().countries(["EC"]).rate_limit(10_000).issue().secret().to_owned();
     let path = |name: &str| shop.folder.path().join(name);
     let written = journal(0..ORDERS, shop.server.clock().now());
@@ -457,7 +458,7 @@ async fn resume_after_crash_refuses_expired_keys() {
     let shop = Shop::open().await;
     let journal = shop.folder.path().join("journal.jsonl");
     shop.server.faults().on(Operation::CreateOrder).error(ErrorCode::AuthCountryNotAllowed);
-    shop.fail("resume_after_crash", &["journal.jsonl"]);
+    shop.run_failing("resume_after_crash", &["journal.jsonl"]);
     shop.server.faults().clear();
     let a_day_older = |line: &str| {
         let (state, order): (KeyState, OrderRequest) = serde_json::from_str(line).unwrap();
@@ -466,7 +467,7 @@ async fn resume_after_crash_refuses_expired_keys() {
     };
     let lines: String = fs::read_to_string(&journal).unwrap().lines().map(a_day_older).collect();
     fs::write(&journal, lines).unwrap();
-    let late = shop.fail("resume_after_crash", &["journal.jsonl"]);
+    let late = shop.run_failing("resume_after_crash", &["journal.jsonl"]);
     assert!(late.starts_with("see orders().find()\n") && late.contains("24 hours"), "{late}");
     assert!(journal.exists());
     assert_eq!(shop.parcels().await, 0);

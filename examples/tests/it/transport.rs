@@ -6,10 +6,11 @@ use std::{
     thread,
 };
 
-use super::{Shop, bare, complaint};
+use super::{Shop, error_message, example_command};
 
-/// Starts a server that refuses once and then accepts. Returns the heads of its requests.
-fn refusing_once() -> (String, thread::JoinHandle<Vec<String>>) {
+/// Starts a server that refuses the first request and accepts the others. Returns its address, and a task that ends
+/// with the heads of the requests.
+fn start_refusing_once() -> (String, thread::JoinHandle<Vec<String>>) {
     const HEALTH: &str = r#"{"success":true,"status":"ok","authenticated":true,
         "keyName":"Test","allowedCountries":["*"]}"#;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -35,7 +36,7 @@ fn refusing_once() -> (String, thread::JoinHandle<Vec<String>>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn trace_context_gives_each_attempt_a_traceparent_of_one_trace() {
     let shop = Shop::open().await;
-    let (address, heads) = refusing_once();
+    let (address, heads) = start_refusing_once();
     let mut program = shop.example("trace_context", &[]);
     let output = program.env("PARCELO_BASE_URL", address).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -67,12 +68,12 @@ async fn transport_layer_prints_requests_and_refuses_when_read_only() {
         shop.example("transport_layer", &[number.as_str(), "--read-only"]).output().unwrap();
     let seen = format!("GET: 200 OK\n{number} is LABEL_GENERATED\n");
     assert_eq!(
-        complaint(&quiet),
+        error_message(&quiet),
         "A transport layer of this program refused the request; nothing was sent. [1 attempt]\n"
     );
     assert_eq!(String::from_utf8(quiet.stdout).unwrap(), seen);
     let printed = shop.run("transport_layer", &[number.as_str()]);
     assert_eq!(printed, format!("{seen}POST: 200 OK\n{number} is voided\n"));
-    let none = bare("transport_layer").output().unwrap();
-    assert_eq!(complaint(&none), "usage: transport_layer NUMBER [--read-only]\n");
+    let none = example_command("transport_layer").output().unwrap();
+    assert_eq!(error_message(&none), "usage: transport_layer NUMBER [--read-only]\n");
 }

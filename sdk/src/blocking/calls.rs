@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Types around their asynchronous twins, `struct Type<'a>(Twin)`, with a method for each row.
+/// Types that wrap their asynchronous twins, `struct Type<'a>(Twin)`, with a method for each row.
 macro_rules! handles {
     ($(
         $(#[$attribute:meta])*
@@ -45,7 +45,7 @@ macro_rules! handles {
     )+};
 }
 
-/// Methods that make the same calls as those of the twin in `impl Type => Twin`.
+/// Methods that make the same calls as the methods of the twin in `impl Type => Twin`.
 macro_rules! calls {
     ($(impl$(<$a:lifetime>)? $type:ident$(<$b:lifetime$(, $request:ty)?>)? => $twin:ident {$(
         $(#[$attribute:meta])*
@@ -189,7 +189,7 @@ handles! {
     /// ```
     #[derive(Copy)]
     struct Labels<'a>(client::Labels<'a>) {
-        /// Selects a label file to download, at most 16 MiB. The methods of [`LabelDownload`] say where to.
+        /// Selects a label file to download, at most 16 MiB. A method of [`LabelDownload`] downloads it.
         pub fn download(self, number: &'a TrackingNumber, format: LabelFormat) -> LabelDownload<'a>;
         /// Selects the labels of 1-100 parcels to download as one file.
         pub fn batch<'n>(

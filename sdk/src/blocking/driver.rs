@@ -24,7 +24,7 @@ use tokio::{
 
 use crate::client::{Error, ErrorKind, Texts};
 
-/// The thread runs as long as a clone of this exists.
+/// The handle of the thread, which runs as long as a clone of this exists.
 #[derive(Debug, Clone)]
 pub(super) struct Driver {
     runtime: Handle,
@@ -45,7 +45,8 @@ impl Driver {
         let (thread, callers) = mpsc::channel(1);
         let driver = Self { runtime: runtime.handle().clone(), thread };
         let run = move || {
-            // Moved in here, so that it is dropped before the runtime. A caller must not use timers without one.
+            // Moved in here, so that it is dropped before the runtime: callers must not use timers after the runtime
+            // has ended.
             let mut callers = callers;
             runtime.block_on(callers.recv());
         };
@@ -75,12 +76,12 @@ impl Driver {
     }
 }
 
-/// A value that a blocking method returns, made of what its asynchronous twin returns.
+/// A value that a blocking method returns, converted from the result of its asynchronous twin.
 pub(super) trait FromAsync<'a, Returned> {
     fn from_async(returned: Returned, driver: &'a Driver) -> Self;
 }
 
-/// The call is waited for.
+/// Waits for the call, and converts its output.
 impl<'a, T, Call> FromAsync<'a, Call> for Result<T, Error>
 where
     Call: IntoFuture<Output = Self>,
@@ -90,8 +91,8 @@ where
     }
 }
 
-/// Wakes a thread that waits at the other end. Each call has a separate channel, since a call within a call waits on
-/// the same thread.
+/// Wakes the thread at the other end of the channel. Each call has a channel of its own, since a call within a call
+/// waits on the same thread.
 struct ThreadWaker(SyncSender<()>);
 
 impl Wake for ThreadWaker {
@@ -103,7 +104,7 @@ impl Wake for ThreadWaker {
 
 fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
-    let (waker, wakings) = sync_channel(1);
+    let (waker, wakeups) = sync_channel(1);
     let waker = Waker::from(Arc::new(ThreadWaker(waker)));
     let mut context = Context::from_waker(&waker);
     loop {
@@ -111,7 +112,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
             return output;
         }
         // The channel stays open as long as `waker` exists, so only a wakeup ends this wait.
-        let _woken = wakings.recv();
+        let _woken = wakeups.recv();
     }
 }
 
@@ -124,9 +125,9 @@ mod tests {
 
     use super::*;
 
-    const MOMENT: Duration = Duration::from_millis(1);
+    const ONE_MILLISECOND: Duration = Duration::from_millis(1);
 
-    /// Its timer is the one of the runtime that it is first polled in.
+    /// Sleeps by a timer of the runtime in which it is first polled.
     async fn sleep(time: Duration) {
         time::sleep(time).await;
     }
@@ -140,7 +141,7 @@ mod tests {
             pending::<()>().await;
         };
         assert!(driver.wait(ends).unwrap_err().may_have_executed());
-        let error = driver.wait(sleep(MOMENT)).unwrap_err();
+        let error = driver.wait(sleep(ONE_MILLISECOND)).unwrap_err();
         assert_eq!((error.kind(), error.may_have_executed()), (ErrorKind::Network, false));
     }
 
@@ -156,7 +157,7 @@ mod tests {
         });
         let clone = driver.clone();
         drop(driver);
-        clone.wait(sleep(MOMENT)).unwrap();
+        clone.wait(sleep(ONE_MILLISECOND)).unwrap();
         drop(clone);
         assert_eq!(ended.recv(), Err::<(), _>(std::sync::mpsc::RecvError));
     }
@@ -164,9 +165,9 @@ mod tests {
     #[test]
     fn a_nested_wait_loses_no_wakeup_of_the_outer_one() {
         let driver = Driver::start().unwrap();
-        let inner = async { driver.wait(sleep(20 * MOMENT)).unwrap() };
+        let inner = async { driver.wait(sleep(20 * ONE_MILLISECOND)).unwrap() };
         // The first of them is done while the second holds the thread.
-        driver.wait(join(sleep(MOMENT), inner)).unwrap();
+        driver.wait(join(sleep(ONE_MILLISECOND), inner)).unwrap();
     }
 
     #[tokio::test]

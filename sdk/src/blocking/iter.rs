@@ -14,8 +14,8 @@ use crate::{
     model::{CreatedOrder, OrderRequest},
 };
 
-/// An iterator that requests pages as it needs them. After a row that cannot be read it continues; after any other
-/// error it ends.
+/// An iterator that requests pages as it needs them. It continues after a row that cannot be read, and ends after any
+/// other error.
 #[must_use = "an iterator requests nothing until it is used"]
 pub struct ItemIter<'a, T> {
     items: Option<client::ItemStream<Result<T, Error>>>,

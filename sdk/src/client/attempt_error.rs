@@ -41,7 +41,7 @@ pub(super) struct ErrorResponse {
 }
 
 impl ErrorResponse {
-    /// Reads the answer as far as it can be read.
+    /// Parses an answer whose status is not a success, as far as it can be read.
     pub(super) fn read(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Self {
         let body =
             serde_json::from_slice::<ErrorEnvelope>(body).ok().map(|envelope| envelope.error);
@@ -150,7 +150,7 @@ pub(super) enum WriteOutcome {
     RejectedAfterLookup,
     /// The key belongs to another request.
     KeyConflict,
-    /// It may have been executed.
+    /// The request may have been executed.
     Unknown,
 }
 

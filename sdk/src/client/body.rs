@@ -16,9 +16,9 @@ use super::{
 /// The limit on the time for reading a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ReadTimeout {
-    /// All of it arrives by this deadline.
+    /// All of the body must arrive by this deadline.
     WholeBody(Deadline),
-    /// Each chunk arrives within this time of the one before.
+    /// Each chunk must arrive within this time of the one before.
     BetweenChunks(Duration),
 }
 
@@ -46,7 +46,8 @@ impl BodyReader {
         Self { head, body, timeout, size, content_length, bytes_read: 0 }
     }
 
-    /// Expects no body, for the answer to a HEAD request: its `Content-Length` is that of a body which is not sent.
+    /// Makes the reader expect no body, for the answer to a HEAD request, whose `Content-Length` is that of a body that
+    /// is not sent.
     pub(super) fn without_body(self) -> Self {
         Self { size: 0..=0, content_length: None, ..self }
     }
@@ -63,7 +64,9 @@ impl BodyReader {
         let next = self.body.next();
         let next = match &mut self.timeout {
             ReadTimeout::WholeBody(deadline) => deadline.wait(next).await,
-            ReadTimeout::BetweenChunks(idle) => Deadline::at(clock::after(*idle)).wait(next).await,
+            ReadTimeout::BetweenChunks(idle) => {
+                Deadline::at(clock::from_now(*idle)).wait(next).await
+            }
         };
         match next {
             Err(elapsed) => Err(TransportError::new(Phase::Timeout, elapsed).into()),

@@ -22,7 +22,7 @@ const MAX_LABEL_BYTES: u64 = 16 << 20;
 /// The destination of a call.
 #[derive(Debug, Clone, Copy)]
 enum Target<'a> {
-    /// The operation's path, with this parameter in its braces.
+    /// The operation's path, with this value of its parameter.
     Path(&'a str),
     /// A link that the service gave out, which opens without the key.
     Link(&'a Url),
@@ -101,7 +101,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns whether the call changes something.
+    /// Returns `true` if the call changes something.
     fn is_write(&self) -> bool {
         match self.operation {
             Some(operation) => operation.idempotency() != Idempotency::Reads,
@@ -109,7 +109,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns whether sending it twice has the effect of sending it once.
+    /// Returns `true` if sending it twice has the effect of sending it once.
     fn is_repeatable(&self) -> bool {
         match self.operation {
             Some(operation) => operation.is_repeatable(),
@@ -196,11 +196,11 @@ fn join(base: &str, path: &str) -> String {
 /// The recipient of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Recipient {
-    /// The service, as its API.
+    /// The API of the service.
     Service,
-    /// The service's page behind a link: it needs no key and does not count towards the rate limit.
+    /// A public page of the service behind a link: it needs no key and does not count towards the rate limit.
     PublicLink,
-    /// A link to another origin.
+    /// Another origin, to which a link leads.
     OtherOrigin,
 }
 
@@ -254,7 +254,7 @@ impl PreparedRequest {
         hex(&hash.finalize())
     }
 
-    /// Returns whether it counts towards the key's rate limit.
+    /// Returns `true` if it counts towards the key's rate limit.
     pub(super) fn is_rate_limited(&self) -> bool {
         self.recipient == Recipient::Service
     }

@@ -17,7 +17,7 @@ pub(super) struct CallState {
 }
 
 impl CallState {
-    /// Returns whether the service may have executed the request: this call's, or that of an earlier call with the same
+    /// Returns `true` if the service may have executed the request, in this call or in an earlier one with the same
     /// key.
     pub(super) fn may_have_executed(&self) -> bool {
         let by_key =

@@ -22,16 +22,16 @@ pub(super) fn now() -> Instant {
 }
 
 /// Returns the instant `wait` from now.
-pub(super) fn after(wait: Duration) -> Instant {
-    add(now(), wait)
+pub(super) fn from_now(wait: Duration) -> Instant {
+    saturating_add(now(), wait)
 }
 
-/// Returns the instant `wait` after `start`.
-pub(super) fn add(start: Instant, wait: Duration) -> Instant {
+/// Returns the instant `wait` after `start`, but at most a year later.
+pub(super) fn saturating_add(start: Instant, wait: Duration) -> Instant {
     start + wait.min(MAX_DURATION)
 }
 
-/// Until when a future may take.
+/// The instant by which a future must be ready.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
     by: Instant,
@@ -62,13 +62,13 @@ impl Deadline {
         if self.was_extended || now().saturating_duration_since(self.by) <= UNPOLLED_AFTER {
             return Err(elapsed);
         }
-        *self = Self { by: after(GRACE_PERIOD), was_extended: true };
+        *self = Self { by: from_now(GRACE_PERIOD), was_extended: true };
         timeout(GRACE_PERIOD, future).await
     }
 }
 
-/// The clocks that a client can read: the machine's two, and the service's, derived from its answers. A test that moves
-/// the service's clock passes that one instead, and then it alone counts.
+/// The clocks that a client can read: the machine's two, and the service's, derived from its answers. If a test passes
+/// the service's clock, only that one counts.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
     source: ClockSource,
@@ -78,9 +78,9 @@ pub(super) struct Clocks {
 /// The clock for the wall time.
 #[derive(Debug, Clone)]
 pub(super) enum ClockSource {
-    /// The machine's, or a test's in its place. It may be set, so it is one clock among several.
+    /// The machine's clock, or a test's in its place. It may be set, so it is one clock among several.
     Wall(WallClock),
-    /// The service's own.
+    /// The service's own clock.
     Service(WallClock),
 }
 
@@ -90,7 +90,7 @@ impl Default for ClockSource {
     }
 }
 
-/// The newest `Date` of an answer, and when it came.
+/// The newest `Date` of an answer, and the moment when it was received.
 #[derive(Debug)]
 struct LastDate {
     header: HeaderValue,
@@ -128,7 +128,7 @@ impl Clocks {
         last.or_else(|| parse(header))
     }
 
-    /// Learns the service's clock from an answer.
+    /// Updates what is known about the service's clock from an answer.
     pub(super) fn observe_date(&self, header: &HeaderValue, date: DateTime<Utc>) {
         // The same date adds no information, and no clock needs to be read.
         if self.last_date().as_ref().is_some_and(|last| last.date == date) {

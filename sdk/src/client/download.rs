@@ -234,14 +234,14 @@ impl futures_util::Stream for LabelStream {
     }
 }
 
-/// A download in progress, and what of it was delivered to the caller.
+/// A download in progress, with the amount and the hash of the bytes that were delivered to the caller.
 struct Download {
     reader: BodyReader,
     execution: CallExecution,
     delivered_bytes: u64,
     /// The hash of the delivered bytes.
     hash: Sha256,
-    /// Received, but not yet delivered.
+    /// A chunk that was received, but not yet delivered.
     held_back: Option<Bytes>,
 }
 
@@ -283,7 +283,7 @@ impl Download {
         }
     }
 
-    /// Returns whether the new file begins with the bytes that were delivered of the old one.
+    /// Returns `true` if the new file begins with the bytes that were delivered of the old one.
     async fn skip_delivered(&mut self) -> Result<bool, AttemptError> {
         let (mut left, mut hash) = (self.delivered_bytes, Sha256::new());
         while left > 0 {
@@ -337,7 +337,7 @@ fn checked_body<T>(response: ServiceResponse<T>, state: &CallState) -> Result<T,
     }))
 }
 
-/// Returns whether the body is compressed, which was not requested.
+/// Returns `true` if the body is compressed, which was not requested.
 fn is_encoded(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity")
 }
@@ -345,7 +345,7 @@ fn is_encoded(headers: &HeaderMap) -> bool {
 const NO_FILE_NAME: Texts = ("The path does not name a file.", "La ruta no indica un archivo.");
 const NOT_WRITTEN: Texts = ("The file could not be written.", "No se pudo escribir el archivo.");
 
-/// Does disk work on a blocking thread. It runs to its end even when this future is dropped.
+/// Runs file operations on a blocking thread. They complete even if this future is dropped.
 async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Error> {

@@ -21,11 +21,11 @@ use super::{
     error::Texts,
     limiter::RateLimitFeedback,
     outcome::outcome,
-    pacer::{NotAdmitted, Patience},
+    pacer::{NotAdmitted, WaitLimits},
     response::{RateLimitStatus, ServiceResponse, is_from_service},
     retry::{Decision, FailedAttempt},
     retry_after,
-    spans::{Answer, attempt_span, call_span, record_error, record_result},
+    spans::{ReportedAnswer, attempt_span, call_span, record_error, record_result},
 };
 use crate::model::{AttemptOutcome, Operation};
 
@@ -65,11 +65,11 @@ pub(super) struct CallExecution {
     /// The tokens that the last retry cost.
     last_retry_cost: Option<u32>,
     attempt_started: Instant,
-    /// The time that the attempt waited for its turn, and all attempts.
+    /// The time that the current attempt waited for its turn, and the total of all attempts.
     queued: Duration,
-    queued_in_all: Duration,
+    total_queue_time: Duration,
     span: Span,
-    answer: Option<Answer>,
+    answer: Option<ReportedAnswer>,
     /// An attempt with an idempotency key has begun, and its outcome is not recorded yet.
     is_outcome_open: bool,
 }
@@ -84,7 +84,7 @@ impl Drop for CallExecution {
 }
 
 impl CallExecution {
-    /// Waits until the first attempt may go.
+    /// Starts a call, and returns when its first attempt may be sent.
     async fn start(client: &Client, call: &Call<'_>, span: Span) -> Result<Self, Error> {
         let request = call.prepare(client)?;
         let now = clock::now();
@@ -92,13 +92,13 @@ impl CallExecution {
             client: client.clone(),
             operation: call.operation,
             request,
-            deadline: clock::add(now, client.timeouts().total),
+            deadline: clock::saturating_add(now, client.timeouts().total),
             state: call.initial_state(),
             was_stale: false,
             last_retry_cost: None,
             attempt_started: now,
             queued: Duration::ZERO,
-            queued_in_all: Duration::ZERO,
+            total_queue_time: Duration::ZERO,
             span,
             answer: None,
             is_outcome_open: false,
@@ -136,7 +136,7 @@ impl CallExecution {
             record_result(&span, &result);
             match result {
                 Ok(response) => {
-                    self.client.retry_policy().succeeded(self.last_retry_cost);
+                    self.client.retry_policy().record_success(self.last_retry_cost);
                     self.answer = Some(self.answer(&response));
                     return Ok(response);
                 }
@@ -165,7 +165,8 @@ impl CallExecution {
         R: Future<Output = Result<T, AttemptError>>,
     {
         let timeouts = self.client.timeouts();
-        let deadline = clock::add(self.attempt_started, timeouts.attempt).min(self.deadline);
+        let deadline =
+            clock::saturating_add(self.attempt_started, timeouts.attempt).min(self.deadline);
         let mut deadline = Deadline::at(deadline);
         let request = self.request.to_http(self.client.headers());
         let response = deadline
@@ -229,12 +230,12 @@ impl CallExecution {
         });
     }
 
-    fn answer<T>(&self, response: &ServiceResponse<T>) -> Answer {
+    fn answer<T>(&self, response: &ServiceResponse<T>) -> ReportedAnswer {
         let outcome = outcome(self.operation, response.status, &response.headers);
-        Answer { head: response.summary(), outcome: self.state.is_write.then_some(outcome) }
+        ReportedAnswer { head: response.summary(), outcome: self.state.is_write.then_some(outcome) }
     }
 
-    /// Waits for the next attempt after a failed one, or gives up.
+    /// Waits until the next attempt may be sent; returns the error if there is none.
     pub(super) async fn recover(&mut self, error: AttemptError) -> Result<(), Error> {
         self.record_failure(&error);
         let failed = self.failed_attempt(&error);
@@ -280,7 +281,7 @@ impl CallExecution {
         }
     }
 
-    /// Records in the key, or in a call without one, whether a failed attempt may have been executed.
+    /// Records, in the key or else in the call, whether a failed attempt may have been executed.
     fn record_failure(&mut self, error: &AttemptError) {
         let outcome = error.write_outcome();
         self.state.was_sent |= outcome != WriteOutcome::NotSent;
@@ -298,7 +299,7 @@ impl CallExecution {
         self.record_outcome(outcome);
     }
 
-    /// Records that the answer says that the write was executed.
+    /// Records that the write was executed, as its answer says.
     pub(super) fn mark_executed(&mut self) {
         self.record_outcome(AttemptOutcome::Executed);
     }
@@ -314,13 +315,13 @@ impl CallExecution {
         self.request.digest(self.client.headers())
     }
 
-    /// Gives the call its whole time again: a download that has come some way may take longer. One that breaks again
-    /// and again is ended by the number of attempts, which goes on counting.
+    /// Restarts the time limit of the call, because a download that makes progress may take longer. One that keeps
+    /// breaking is ended by the number of attempts.
     pub(super) fn restart_deadline(&mut self) {
-        self.deadline = clock::after(self.client.timeouts().total);
+        self.deadline = clock::from_now(self.client.timeouts().total);
     }
 
-    /// Waits for a turn under the rate limit; true when it had to wait.
+    /// Waits for a turn under the rate limit. Returns `true` if it had to wait.
     async fn acquire_turn(&mut self) -> Result<bool, NotAdmitted> {
         const OUT_OF_TIME: NotAdmitted =
             NotAdmitted { reason: StopReason::Deadline, retry_after: None };
@@ -328,25 +329,25 @@ impl CallExecution {
         if began >= self.deadline {
             return Err(OUT_OF_TIME);
         }
-        let patience = Patience {
+        let limits = WaitLimits {
             deadline: self.deadline,
             max_retry_after: self.client.retry().max_retry_after,
         };
         let admitted = if self.request.is_rate_limited() {
-            self.client.pacer().acquire(self.client.rate_limit(), patience).await
+            self.client.pacer().acquire(self.client.rate_limit(), limits).await
         } else {
             Ok(false)
         };
         let now = clock::now();
         self.queued = now.saturating_duration_since(began);
-        self.queued_in_all += self.queued;
-        self.span.record("queued_ms", self.queued_in_all.as_millis());
+        self.total_queue_time += self.queued;
+        self.span.record("queued_ms", self.total_queue_time.as_millis());
         let has_waited = admitted?;
         // Nothing is sent if the caller polled again only after the deadline.
         if now < self.deadline { Ok(has_waited) } else { Err(OUT_OF_TIME) }
     }
 
-    /// Returns how long the key may still be sent.
+    /// Returns the time left in which the key may be sent.
     fn key_time_left(&self) -> Option<Duration> {
         let key = self.state.idempotency_key.as_ref()?;
         Some(key.time_left(|| self.client.clocks().moment()))

@@ -1,4 +1,4 @@
-//! Calls whose answer is JSON: alone, in an envelope, or without `success`.
+//! Calls whose answer is JSON: with `success` beside the data, in an envelope, or without `success`.
 
 use serde::de::DeserializeOwned;
 

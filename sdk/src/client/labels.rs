@@ -19,14 +19,14 @@ pub struct Labels<'a> {
 }
 
 impl Client {
-    /// Labels: download, metadata, reprint; invoices.
+    /// Returns the calls for labels: download, metadata, reprint; and invoices.
     pub fn labels(&self) -> Labels<'_> {
         Labels { client: self }
     }
 }
 
 impl<'a> Labels<'a> {
-    /// Returns a label file of 4 × 6 inches, at most 16 MiB. The methods of [`LabelDownload`] say where to.
+    /// Returns the download of a label file of 4 × 6 inches, at most 16 MiB; a method of [`LabelDownload`] starts it.
     ///
     /// Errors: `NotFound` (no such parcel, or no label yet), `Conflict` (the parcel was voided), `Decode`
     /// (the answer is HTML or JSON, such as the login page of a proxy), and those of every call.
@@ -50,8 +50,8 @@ impl<'a> Labels<'a> {
         LabelDownload::new(self.client, number, format)
     }
 
-    /// Returns the labels of 1-100 parcels as one file, in the order of their numbers: a PDF with one label on each
-    /// page, or ZPL with one label after another. The methods of [`LabelDownload`] say where to.
+    /// Returns the download of 1-100 labels as one file, in the order of the numbers: a PDF with one label on each
+    /// page, or ZPL with one label after another. A method of [`LabelDownload`] starts it.
     ///
     /// Either every label is in the file, or none:
     /// [`ErrorBody::rejected_parcels`](crate::model::ErrorBody::rejected_parcels) lists each one that is missing. The
@@ -82,8 +82,8 @@ impl<'a> Labels<'a> {
         LabelDownload::many(self.client, LabelBatchRequest::new(numbers).with_format(format))
     }
 
-    /// Returns the commercial invoice of a parcel, a PDF of A4 pages with every item of the order, in English and
-    /// Spanish. The methods of [`LabelDownload`] say where to.
+    /// Returns the download of the commercial invoice of a parcel, a PDF of A4 pages with every item of the order, in
+    /// English and Spanish. A method of [`LabelDownload`] starts it.
     ///
     /// Errors: those of [`Labels::download`].
     ///
@@ -100,8 +100,8 @@ impl<'a> Labels<'a> {
         LabelDownload::invoice(self.client, number)
     }
 
-    /// Returns a label file by its link (`labelUrl` or one of `downloads`). A link opens without the API key, so the
-    /// key is not sent.
+    /// Returns the download of a label file by its link (`labelUrl` or one of `downloads`). A link opens without the
+    /// API key, so the key is not sent.
     ///
     /// Errors: `Config` when the link leads neither to the service's address nor to one of
     /// [`ClientBuilder::label_hosts`](crate::client::ClientBuilder::label_hosts), and those of [`Labels::download`].

@@ -25,12 +25,11 @@ const RATE_FACTOR_AFTER_429: f64 = 0.7;
 const RECOVERY_PER_SECOND: f64 = 0.05;
 /// A turn that is taken late by at most this does not delay those behind it, so that lost milliseconds do not add up to
 /// a lower rate. It is half of what [`USED_SHARE`] leaves of a window; the network has the other half.
-const ON_TIME: Duration = Duration::from_millis(5);
-/// Maximum time between the first and the last of those that go at once: a program starts its calls one after the
-/// other.
+const LATE_TURN_TOLERANCE: Duration = Duration::from_millis(5);
+/// Maximum time between the first and the last request of a burst: a program starts its calls one after the other.
 const BURST_LIFETIME: Duration = Duration::from_millis(20);
-/// Maximum number of requests that go at once before an answer has reported the rest of a window. Other processes with
-/// the same key may start at that moment: five of them fit into the 50 requests of a production key.
+/// Maximum number of requests in a burst before an answer has reported the rest of a window. Other processes with the
+/// same key may start at that moment: five of them fit into the 50 requests of a production key.
 const COLD_BURST: u32 = 10;
 /// Time for which a turn stays valid after it came. It is the length of a window, so that turns which are taken late
 /// and all at once still fit into one window.
@@ -44,9 +43,9 @@ const MAX_WINDOW: Duration = Duration::from_secs(60);
 /// The decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It may, and it has been counted.
+    /// The request may be sent, and has been counted.
     Go,
-    /// Not before then, as far as is known now.
+    /// The request must wait until then, as far as is known now.
     Wait(Instant),
 }
 
@@ -78,10 +77,10 @@ pub(super) struct Limiter {
     requests_per_second: u32,
     /// The part of the limit that is this client's.
     share: f64,
-    /// Maximum number of requests that go at once.
+    /// Maximum number of requests in a burst.
     max_burst: u32,
-    /// The last 429 that counted, and the rate that it left.
-    slowed: Option<(Instant, f64)>,
+    /// The time of the last 429 that counted, and the rate that it left.
+    last_slowdown: Option<(Instant, f64)>,
     last_turn: Option<Instant>,
     paused_until: Option<Instant>,
     /// The service has asked for no requests until then.
@@ -89,9 +88,9 @@ pub(super) struct Limiter {
     window: Option<Window>,
     burst: Option<Burst>,
     repayment: Option<Repayment>,
-    /// The last ticket that was issued, and the last whose turn has come.
-    issued: u64,
-    called: u64,
+    /// The numbers of the last ticket that was issued, and of the last whose turn has come.
+    last_issued: u64,
+    last_called: u64,
     /// Tickets that were returned before their turn: the next callers get them.
     returned: BTreeSet<u64>,
 }
@@ -101,31 +100,31 @@ pub(super) struct Limiter {
 struct Window {
     reset: u64,
     remaining: u32,
-    /// It has ended by then. The first estimate is late by up to a second, since `Date` and `reset` are whole
-    /// seconds; each new window brings it closer to the truth.
+    /// The moment by which it has ended. The first estimate is late by up to a second, since `Date` and `reset` are
+    /// whole seconds; each new window brings it closer to the truth.
     ends: Instant,
 }
 
-/// Requests that go at once after a pause.
+/// A burst: requests that are sent at once after a pause.
 #[derive(Debug, Clone, Copy)]
 struct Burst {
     began: Instant,
     /// The time without a request, though one could have gone after each gap.
     idle: Duration,
     gap: Duration,
-    /// Maximum number of requests that may go at once, by the caller's settings and the rest of the service's window.
+    /// Maximum number of requests in it, by the caller's settings and the rest of the service's window.
     max: u32,
-    gone: u32,
+    admitted: u32,
 }
 
 impl Burst {
-    /// Returns whether another request may go: it uses the turn of a request that did not come, and the burst is not
-    /// larger than fits into a second.
+    /// Returns `true` if another request may be sent: it uses the turn of a request that did not come, and the burst
+    /// still fits into a second.
     fn has_room(&self, even_gap: Duration, now: Instant) -> bool {
         now.saturating_duration_since(self.began) <= BURST_LIFETIME
-            && self.gone < self.max
-            && self.gap * self.gone <= self.idle
-            && even_gap * (self.gone + 1) <= SECOND
+            && self.admitted < self.max
+            && self.gap * self.admitted <= self.idle
+            && even_gap * (self.admitted + 1) <= SECOND
     }
 }
 
@@ -133,14 +132,14 @@ impl Burst {
 #[derive(Debug, Clone, Copy)]
 struct Repayment {
     until: Instant,
-    /// The requests of the largest burst in it.
-    gone: u32,
+    /// The number of requests in the largest burst of that second.
+    admitted: u32,
 }
 
 impl Repayment {
     /// Returns the gap between turns: the rest of the second after the burst, spread evenly.
     fn gap(&self, even_gap: Duration) -> Duration {
-        let left = SECOND.saturating_sub(even_gap * self.gone).max(Duration::from_millis(1));
+        let left = SECOND.saturating_sub(even_gap * self.admitted).max(Duration::from_millis(1));
         even_gap.div_f64(left.as_secs_f64()).min(SECOND)
     }
 }
@@ -151,25 +150,25 @@ impl Limiter {
             requests_per_second,
             share,
             max_burst,
-            slowed: None,
+            last_slowdown: None,
             last_turn: None,
             paused_until: None,
             banned_until: None,
             window: None,
             burst: None,
             repayment: None,
-            issued: 0,
-            called: 0,
+            last_issued: 0,
+            last_called: 0,
             returned: BTreeSet::new(),
         }
     }
 
-    /// Decides whether a request without a ticket may go now. It may not while others wait.
+    /// Decides whether a request without a ticket may be sent now. It must wait while others wait.
     pub(super) fn admit(&mut self, now: Instant) -> Admission {
         self.call_due_tickets(now);
         let turn = self.next_turn(now);
-        if self.called < self.issued || (turn > now && !self.has_room_in_burst(now)) {
-            let next = self.returned.first().copied().unwrap_or(self.issued + 1);
+        if self.last_called < self.last_issued || (turn > now && !self.has_room_in_burst(now)) {
+            let next = self.returned.first().copied().unwrap_or(self.last_issued + 1);
             return Admission::Wait(self.expected_turn(next, now));
         }
         if turn <= now {
@@ -182,12 +181,12 @@ impl Limiter {
 
     fn take_turn(&mut self, turn: Instant, now: Instant) {
         let late = now.saturating_duration_since(turn);
-        if late <= ON_TIME && self.last_turn.is_some() {
+        if late <= LATE_TURN_TOLERANCE && self.last_turn.is_some() {
             self.last_turn = Some(turn);
             return;
         }
         // Other processes use the same key if requests were refused lately.
-        let is_alone = self.slowed.is_none() || self.rate(now) >= self.limit();
+        let is_alone = self.last_slowdown.is_none() || self.rate(now) >= self.limit();
         self.burst = is_alone.then(|| self.begin_burst(now));
         self.last_turn = Some(now);
     }
@@ -198,23 +197,23 @@ impl Limiter {
         let gap = repayment.map_or(even_gap, |repayment| repayment.gap(even_gap));
         let since = self.last_turn.map(|last| last + gap).max(self.paused_until);
         let idle = since.map_or(SECOND, |since| now.saturating_duration_since(since));
-        let admitted = match self.window {
+        let window_max = match self.window {
             None => COLD_BURST,
             Some(window) if now < window.ends => window.remaining,
             // The next window is as large as the limit, which bounds every burst.
             Some(_) => u32::MAX,
         };
-        Burst { began: now, idle, gap, max: admitted.min(self.max_burst), gone: 1 }
+        Burst { began: now, idle, gap, max: window_max.min(self.max_burst), admitted: 1 }
     }
 
     fn extend_burst(&mut self) {
         let Some(burst) = &mut self.burst else { return };
-        burst.gone += 1;
+        burst.admitted += 1;
         let before = self.repayment.filter(|before| burst.began < before.until);
-        let gone = before.map_or(burst.gone, |before| before.gone.max(burst.gone));
+        let admitted = before.map_or(burst.admitted, |before| before.admitted.max(burst.admitted));
         // The turns of a whole window take this long.
         let until = burst.began + SECOND.div_f64(USED_SHARE);
-        self.repayment = Some(Repayment { until, gone });
+        self.repayment = Some(Repayment { until, admitted });
     }
 
     fn has_room_in_burst(&self, now: Instant) -> bool {
@@ -222,11 +221,11 @@ impl Limiter {
             && self.burst.is_some_and(|burst| burst.has_room(self.even_gap(now), now))
     }
 
-    /// Returns a ticket for a request that has to wait.
-    pub(super) fn join(&mut self, due: Instant) -> Ticket {
+    /// Issues a ticket for a request that has to wait.
+    pub(super) fn join_queue(&mut self, due: Instant) -> Ticket {
         let number = self.returned.pop_first().unwrap_or_else(|| {
-            self.issued += 1;
-            self.issued
+            self.last_issued += 1;
+            self.last_issued
         });
         Ticket { number, due }
     }
@@ -235,7 +234,7 @@ impl Limiter {
     /// since asked the client to stop; the ticket is then replaced by a new one at the end of the queue.
     pub(super) fn check(&mut self, ticket: &mut Ticket, now: Instant) -> Admission {
         self.call_due_tickets(now);
-        if ticket.number > self.called {
+        if ticket.number > self.last_called {
             ticket.due = self.expected_turn(ticket.number, now);
             return Admission::Wait(ticket.due);
         }
@@ -245,37 +244,37 @@ impl Limiter {
         }
         let admission = self.admit(now);
         if let Admission::Wait(due) = admission {
-            *ticket = self.join(due);
+            *ticket = self.join_queue(due);
         }
         admission
     }
 
-    /// Returns a ticket.
-    pub(super) fn leave(&mut self, ticket: &Ticket) {
-        if ticket.number > self.called {
+    /// Takes a ticket back, so that a later request can use its turn.
+    pub(super) fn leave_queue(&mut self, ticket: &Ticket) {
+        if ticket.number > self.last_called {
             self.returned.insert(ticket.number);
         }
-        while self.returned.remove(&self.issued) {
-            self.issued -= 1;
+        while self.returned.remove(&self.last_issued) {
+            self.last_issued -= 1;
         }
     }
 
     /// Calls the tickets whose turn has come since the last call, whether or not anyone is there to take it.
     fn call_due_tickets(&mut self, now: Instant) {
-        while self.called < self.issued {
+        while self.last_called < self.last_issued {
             let turn = self.next_turn(now);
             if turn > now {
                 return;
             }
             self.last_turn = Some(turn);
-            self.called += 1;
-            self.returned.remove(&self.called);
+            self.last_called += 1;
+            self.returned.remove(&self.last_called);
         }
     }
 
     /// Returns the moment of a ticket's turn, or a little earlier.
     fn expected_turn(&self, number: u64, now: Instant) -> Instant {
-        let ahead = number.saturating_sub(self.called + 1);
+        let ahead = number.saturating_sub(self.last_called + 1);
         let ahead = u32::try_from(ahead).unwrap_or(u32::MAX);
         self.next_turn(now) + self.even_gap(now).saturating_mul(ahead)
     }
@@ -303,13 +302,13 @@ impl Limiter {
     /// Returns the requests per second, reduced by the last 429 and recovered since.
     fn rate(&self, now: Instant) -> f64 {
         let limit = self.limit();
-        self.slowed.map_or(limit, |(at, rate)| {
+        self.last_slowdown.map_or(limit, |(at, rate)| {
             let seconds = now.saturating_duration_since(at).as_secs_f64();
             limit.min(rate + seconds * RECOVERY_PER_SECOND * limit)
         })
     }
 
-    /// Returns the rest of the time that the service has asked to wait.
+    /// Returns the time left until which the service has asked for no requests.
     pub(super) fn ban(&self, now: Instant) -> Duration {
         self.banned_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
@@ -354,7 +353,7 @@ impl Limiter {
         };
         self.window = Some(window);
         if let Some(burst) = &mut self.burst {
-            burst.max = burst.max.min(burst.gone.saturating_add(window.remaining));
+            burst.max = burst.max.min(burst.admitted.saturating_add(window.remaining));
         }
         if window.remaining == 0 {
             self.pause_until(window.ends);
@@ -364,9 +363,10 @@ impl Limiter {
     /// Reduces the rate. Requests that are in flight together are refused together, by the same full window. So
     /// refusals within a second count once: ten of them would otherwise leave 3 % of the rate.
     fn slow_down(&mut self, now: Instant) {
-        let counted = self.slowed.is_some_and(|(at, _)| now.saturating_duration_since(at) < SECOND);
+        let counted =
+            self.last_slowdown.is_some_and(|(at, _)| now.saturating_duration_since(at) < SECOND);
         if !counted {
-            self.slowed = Some((now, (self.rate(now) * RATE_FACTOR_AFTER_429).max(1.0)));
+            self.last_slowdown = Some((now, (self.rate(now) * RATE_FACTOR_AFTER_429).max(1.0)));
         }
     }
 
@@ -397,13 +397,13 @@ mod tests {
         Instant::now()
     }
 
-    /// Returns a limiter that lets one request go at a time.
-    fn even(requests_per_second: u32) -> Limiter {
+    /// Returns a limiter without bursts.
+    fn evenly_paced(requests_per_second: u32) -> Limiter {
         Limiter::new(requests_per_second, 1.0, 1)
     }
 
-    /// Returns the turns of a caller who always tries as soon as one may be granted.
-    fn turns(limiter: &mut Limiter, from: Instant, count: usize) -> Vec<Instant> {
+    /// Takes turns as soon as each is due. Returns their times.
+    fn take_turns(limiter: &mut Limiter, from: Instant, count: usize) -> Vec<Instant> {
         let mut now = from;
         let mut turns = Vec::new();
         while turns.len() < count {
@@ -421,7 +421,7 @@ mod tests {
     ) -> Instant {
         let mut now = from;
         let Admission::Wait(due) = limiter.admit(now) else { return now };
-        let mut ticket = limiter.join(due);
+        let mut ticket = limiter.join_queue(due);
         loop {
             now = now.max(ticket.due) + late();
             if limiter.check(&mut ticket, now) == Admission::Go {
@@ -444,8 +444,8 @@ mod tests {
     #[test]
     fn turns_are_evenly_spaced_from_the_first_one() {
         for limit in [1, 50, 100, 5000] {
-            let (start, mut limiter) = (start(), even(limit));
-            let turns = turns(&mut limiter, start, 300);
+            let (start, mut limiter) = (start(), evenly_paced(limit));
+            let turns = take_turns(&mut limiter, start, 300);
             let gap = SECOND.div_f64(f64::from(limit) * USED_SHARE);
             assert_eq!(turns[0], start);
             assert!(turns.windows(2).all(|pair| pair[1] - pair[0] == gap), "{limit}");
@@ -456,14 +456,14 @@ mod tests {
     fn queue(limiter: &mut Limiter, now: Instant, count: usize) -> Vec<Ticket> {
         let join = |_| match limiter.admit(now) {
             Admission::Go => panic!("a request has just gone"),
-            Admission::Wait(due) => limiter.join(due),
+            Admission::Wait(due) => limiter.join_queue(due),
         };
         (0..count).map(join).collect()
     }
 
     #[test]
     fn turns_are_given_in_the_order_of_the_queue() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.admit(start);
         let gap = limiter.even_gap(start);
         let mut tickets = queue(&mut limiter, start, 50);
@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn abandoned_tickets_delay_no_others() {
-        let (start, mut limiter) = (start(), even(1));
+        let (start, mut limiter) = (start(), evenly_paced(1));
         limiter.admit(start);
         let mut tickets = queue(&mut limiter, start, 11);
         let mut last = tickets.pop().unwrap();
@@ -497,22 +497,22 @@ mod tests {
 
     #[test]
     fn a_returned_ticket_goes_to_the_next_caller() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.admit(start);
         let tickets = queue(&mut limiter, start, 3);
-        limiter.leave(&tickets[1]);
+        limiter.leave_queue(&tickets[1]);
         let next = queue(&mut limiter, start, 2);
         assert_eq!((next[0].due, next[1].number), (tickets[1].due, 4));
         for ticket in tickets.iter().take(1).chain(&tickets[2..]).chain(&next) {
-            limiter.leave(ticket);
+            limiter.leave_queue(ticket);
         }
-        assert_eq!((limiter.issued, limiter.returned.len()), (0, 0));
+        assert_eq!((limiter.last_issued, limiter.returned.len()), (0, 0));
         assert_eq!(limiter.admit(tickets[0].due), Admission::Go);
     }
 
     #[test]
     fn the_queue_moves_at_the_rate_of_the_service() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.admit(start);
         let mut tickets = queue(&mut limiter, start, 10);
         limiter.observe(&answer(start + MS, 1, 0, 1000));
@@ -539,10 +539,10 @@ mod tests {
 
     #[test]
     fn unused_turns_do_not_accumulate() {
-        let (start, mut limiter) = (start(), even(100));
-        turns(&mut limiter, start, 5);
+        let (start, mut limiter) = (start(), evenly_paced(100));
+        take_turns(&mut limiter, start, 5);
         let later = start + Duration::from_secs(10);
-        let turns = turns(&mut limiter, later, 3);
+        let turns = take_turns(&mut limiter, later, 3);
         assert!(
             turns[0] == later && turns[1] - turns[0] > 10 * MS && turns[2] - turns[1] > 10 * MS
         );
@@ -550,7 +550,7 @@ mod tests {
 
     #[test]
     fn a_turn_taken_a_little_late_does_not_delay_the_next() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         assert_eq!(limiter.admit(start), Admission::Go);
         assert_eq!(limiter.admit(start + 12 * MS), Admission::Go);
         let Admission::Wait(next) = limiter.admit(start + 13 * MS) else { panic!() };
@@ -559,47 +559,47 @@ mod tests {
 
     #[test]
     fn the_limit_is_read_from_the_answers() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 10, 9, 1000));
-        let gap = turns(&mut limiter, start, 1)[0] - start;
+        let gap = take_turns(&mut limiter, start, 1)[0] - start;
         assert!(gap > 100 * MS && gap < 102 * MS, "{gap:?}");
     }
 
     #[test]
     fn a_full_window_pauses_until_it_ends() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 40, 1000));
         limiter.observe(&answer(start + 300 * MS, 100, 0, 1000));
         // The window was there at the start, so it is over a second later.
-        assert_eq!(turns(&mut limiter, start + 300 * MS, 1), [start + SECOND]);
+        assert_eq!(take_turns(&mut limiter, start + 300 * MS, 1), [start + SECOND]);
         limiter.observe(&answer(start + SECOND, 100, 99, 1001));
         limiter.observe(&answer(start + 1500 * MS, 100, 0, 1001));
-        assert_eq!(turns(&mut limiter, start + 1500 * MS, 1), [start + 2 * SECOND]);
+        assert_eq!(take_turns(&mut limiter, start + 1500 * MS, 1), [start + 2 * SECOND]);
     }
 
     #[test]
     fn the_end_of_a_window_is_learnt_from_the_next_one() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
         limiter.observe(&answer(start + 700 * MS, 100, 0, 1001));
-        assert_eq!(turns(&mut limiter, start + 700 * MS, 1), [start + 1200 * MS]);
+        assert_eq!(take_turns(&mut limiter, start + 700 * MS, 1), [start + 1200 * MS]);
     }
 
     #[test]
     fn a_window_that_outlasts_its_estimate_is_measured_again() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         let late = start + 1500 * MS;
         limiter.observe(&answer(late, 100, 0, 1000));
-        assert_eq!(turns(&mut limiter, late, 1), [late + SECOND]);
+        assert_eq!(take_turns(&mut limiter, late, 1), [late + SECOND]);
     }
 
     #[test]
     fn an_outdated_answer_changes_nothing() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.observe(&answer(start, 100, 40, 1000));
         limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
         limiter.observe(&RateLimitFeedback {
@@ -611,16 +611,16 @@ mod tests {
 
     #[test]
     fn capacity_left_by_other_clients_is_spread_evenly() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 19, 1000));
-        let turns = turns(&mut limiter, start, 3);
+        let turns = take_turns(&mut limiter, start, 3);
         assert_eq!(turns[0], start + 50 * MS);
     }
 
     #[test]
     fn a_refusal_lowers_the_rate_to_70_percent_for_a_while() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         let refused = RateLimitFeedback {
             rate_limit: None,
             throttled: Some(Duration::ZERO),
@@ -639,7 +639,7 @@ mod tests {
     #[test]
     fn a_refusal_with_retry_after_pauses_for_that_time() {
         for (asked, paused) in [(3, 3), (45, 45), (3600, 3600), (u64::MAX, 3600)] {
-            let (start, mut limiter) = (start(), even(100));
+            let (start, mut limiter) = (start(), evenly_paced(100));
             let (paused, throttled) = (paused * SECOND, Some(Duration::from_secs(asked)));
             limiter.observe(&RateLimitFeedback {
                 rate_limit: None,
@@ -647,18 +647,18 @@ mod tests {
                 ..answer(start, 1, 1, 1)
             });
             assert_eq!(limiter.ban(start), paused);
-            assert_eq!(turns(&mut limiter, start, 1), [start + paused]);
+            assert_eq!(take_turns(&mut limiter, start, 1), [start + paused]);
             assert_eq!(limiter.ban(start + paused), Duration::ZERO);
         }
     }
 
-    /// Counts those that go at once of many that come at the same time.
-    fn at_once(limiter: &mut Limiter, now: Instant) -> u32 {
+    /// Returns how many of any number of requests are admitted at the same moment.
+    fn count_admitted_at(limiter: &mut Limiter, now: Instant) -> u32 {
         (0..10_000).take_while(|_| limiter.admit(now) == Admission::Go).count().try_into().unwrap()
     }
 
-    /// Returns a limiter that has had an answer, whose window is over.
-    fn informed(limit: u32, share: f64, max_burst: u32) -> (Instant, Limiter) {
+    /// Returns a limiter that has observed an answer, and a time after the end of its window.
+    fn limiter_after_answer(limit: u32, share: f64, max_burst: u32) -> (Instant, Limiter) {
         let (before, mut limiter) = (start(), Limiter::new(limit, share, max_burst));
         limiter.observe(&answer(before, limit, limit - 1, 1000));
         (before + 2 * SECOND, limiter)
@@ -670,33 +670,37 @@ mod tests {
             [(2, u32::MAX, 1), (50, u32::MAX, 10), (100, u32::MAX, 10), (100, 4, 4), (5000, 99, 10)]
         {
             let (start, mut limiter) = (start(), Limiter::new(limit, 1.0, max_burst));
-            assert_eq!(at_once(&mut limiter, start), expected, "{limit}");
-            assert_eq!(at_once(&mut limiter, start + 3 * SECOND), expected, "no answer yet");
+            assert_eq!(count_admitted_at(&mut limiter, start), expected, "{limit}");
+            assert_eq!(
+                count_admitted_at(&mut limiter, start + 3 * SECOND),
+                expected,
+                "no answer yet"
+            );
         }
     }
 
     #[test]
     fn after_a_pause_a_burst_makes_up_for_missed_turns() {
         for (limit, whole) in [(1, 1), (2, 1), (50, 49), (100, 99), (5000, 4950)] {
-            let (start, mut limiter) = informed(limit, 1.0, u32::MAX);
-            assert_eq!(at_once(&mut limiter, start), whole, "the first ones: {limit}");
-            assert_eq!(at_once(&mut limiter, start + 3 * SECOND), whole, "{limit}");
+            let (start, mut limiter) = limiter_after_answer(limit, 1.0, u32::MAX);
+            assert_eq!(count_admitted_at(&mut limiter, start), whole, "the first ones: {limit}");
+            assert_eq!(count_admitted_at(&mut limiter, start + 3 * SECOND), whole, "{limit}");
         }
         for (pause, expected) in [(20, 1), (100, 9), (500, 49), (5000, 99)] {
-            let (start, mut limiter) = informed(100, 1.0, u32::MAX);
-            let last = *turns(&mut limiter, start, 200).last().unwrap();
-            assert_eq!(at_once(&mut limiter, last + pause * MS), expected, "{pause}");
+            let (start, mut limiter) = limiter_after_answer(100, 1.0, u32::MAX);
+            let last = *take_turns(&mut limiter, start, 200).last().unwrap();
+            assert_eq!(count_admitted_at(&mut limiter, last + pause * MS), expected, "{pause}");
         }
         // The same holds in the second after another burst, if that second has room.
         let (begun, mut limiter) = (start(), Limiter::new(50, 1.0, 8));
-        let bursts = [0, 300, 600, 900].map(|ms| at_once(&mut limiter, begun + ms * MS));
+        let bursts = [0, 300, 600, 900].map(|ms| count_admitted_at(&mut limiter, begun + ms * MS));
         assert_eq!(bursts, [8; 4]);
-        let (begun, mut limiter) = informed(50, 1.0, 30);
-        let bursts = [0, 300, 600, 900].map(|ms| at_once(&mut limiter, begun + ms * MS));
+        let (begun, mut limiter) = limiter_after_answer(50, 1.0, 30);
+        let bursts = [0, 300, 600, 900].map(|ms| count_admitted_at(&mut limiter, begun + ms * MS));
         assert!(bursts[0] == 30 && bursts.iter().sum::<u32>() <= 49, "{bursts:?}");
         for (share, max_burst, expected) in [(1.0, 8, 8), (1.0, 0, 1), (0.25, u32::MAX, 24)] {
-            let (start, mut limiter) = informed(100, share, max_burst);
-            assert_eq!(at_once(&mut limiter, start), expected, "{share} {max_burst}");
+            let (start, mut limiter) = limiter_after_answer(100, share, max_burst);
+            assert_eq!(count_admitted_at(&mut limiter, start), expected, "{share} {max_burst}");
         }
     }
 
@@ -705,10 +709,10 @@ mod tests {
         let (start, mut limiter) = (start(), Limiter::new(100, 1.0, u32::MAX));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 7, 1000));
-        assert_eq!(at_once(&mut limiter, start + 5 * MS), 7, "others use the window too");
+        assert_eq!(count_admitted_at(&mut limiter, start + 5 * MS), 7, "others use the window too");
         limiter.observe(&answer(start + 6 * MS, 100, 5, 1000));
-        assert_eq!(at_once(&mut limiter, start + 900 * MS), 5, "still");
-        assert_eq!(at_once(&mut limiter, start + 5 * SECOND), 99, "it has ended");
+        assert_eq!(count_admitted_at(&mut limiter, start + 900 * MS), 5, "still");
+        assert_eq!(count_admitted_at(&mut limiter, start + 5 * SECOND), 99, "it has ended");
         let refused = RateLimitFeedback {
             rate_limit: None,
             throttled: Some(Duration::ZERO),
@@ -716,19 +720,19 @@ mod tests {
         };
         limiter.admit(start + 5 * SECOND);
         limiter.observe(&refused);
-        assert_eq!(at_once(&mut limiter, start + 5 * SECOND), 0);
-        assert_eq!(at_once(&mut limiter, start + 7 * SECOND), 1);
-        assert_eq!(at_once(&mut limiter, start + 20 * SECOND), 99, "it is forgotten");
+        assert_eq!(count_admitted_at(&mut limiter, start + 5 * SECOND), 0);
+        assert_eq!(count_admitted_at(&mut limiter, start + 7 * SECOND), 1);
+        assert_eq!(count_admitted_at(&mut limiter, start + 20 * SECOND), 99, "it is forgotten");
     }
 
     #[test]
     fn a_window_that_begins_with_a_burst_has_fewer_turns() {
         for calls in [2_u32, 8, 30, 49, 60] {
-            let (start, mut limiter) = informed(50, 1.0, u32::MAX);
+            let (start, mut limiter) = limiter_after_answer(50, 1.0, u32::MAX);
             let mut turns: Vec<_> =
                 (0..calls).map(|_| turn_after(&mut limiter, start, || Duration::ZERO)).collect();
             let last = *turns.last().unwrap();
-            turns.extend(self::turns(&mut limiter, last, 150));
+            turns.extend(self::take_turns(&mut limiter, last, 150));
             for (i, first) in turns.iter().enumerate() {
                 let second = turns[i..].iter().take_while(|turn| **turn < *first + SECOND);
                 assert!(second.count() <= 50, "{calls}, from {i}");
@@ -740,7 +744,7 @@ mod tests {
 
     #[test]
     fn missed_turns_are_not_made_up_in_the_next_window() {
-        let (start, mut limiter) = (start(), even(100));
+        let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.admit(start);
         limiter.observe(&answer(start, 100, 1, 1000));
         let mut tickets = queue(&mut limiter, start, 50);
@@ -780,7 +784,7 @@ mod tests {
             phase in 0_u64..1_000_000, latency in 0_u64..200_000, seed in any::<u64>(),
             limit in prop::sample::select(vec![50_u32, 100]),
         ) {
-            let (start, mut limiter) = (start(), even(limit));
+            let (start, mut limiter) = (start(), evenly_paced(limit));
             let mut service = Service { limit, second: 0, used: 0, refused: 0 };
             let mut rng = fastrand::Rng::with_seed(seed);
             let mut pending = std::collections::VecDeque::<RateLimitFeedback>::new();
@@ -837,7 +841,7 @@ mod tests {
                 0..50,
             ),
         ) {
-            let (start, mut limiter) = (start(), even(100));
+            let (start, mut limiter) = (start(), evenly_paced(100));
             let mut now = start;
             for (limit, remaining, reset, window_seconds, millis, throttled) in feedback {
                 let throttled = throttled.map(Duration::from_secs);
@@ -848,7 +852,7 @@ mod tests {
             let limit = RateLimitStatus { limit: 100, remaining: 100, reset: 1 };
             now += MAX_WAIT + SECOND;
             limiter.observe(&RateLimitFeedback { rate_limit: Some(limit), ..answer(now, 0, 0, 0) });
-            let next = turns(&mut limiter, now, 1)[0];
+            let next = take_turns(&mut limiter, now, 1)[0];
             prop_assert!(next <= now + MAX_WINDOW + SECOND, "{:?}", next - now);
         }
 
@@ -856,7 +860,7 @@ mod tests {
         fn no_window_is_exceeded_if_callers_leave(
             phase in 0_u64..1_000_000, seed in any::<u64>(),
         ) {
-            let (start, mut limiter) = (start(), even(100));
+            let (start, mut limiter) = (start(), evenly_paced(100));
             let mut service = Service { limit: 100, second: 0, used: 0, refused: 0 };
             let mut rng = fastrand::Rng::with_seed(seed);
             let (mut now, mut tickets) = (start, Vec::<Ticket>::new());
@@ -865,14 +869,14 @@ mod tests {
                 let mut gone = 0;
                 if let Admission::Wait(due) = limiter.admit(now) {
                     if tickets.len() < 30 {
-                        tickets.push(limiter.join(due));
+                        tickets.push(limiter.join_queue(due));
                     }
                 } else {
                     gone += 1;
                 }
                 tickets.retain_mut(|ticket| match rng.u8(0..200) {
                     // Dropped, or left for good.
-                    0 => { limiter.leave(ticket); false }
+                    0 => { limiter.leave_queue(ticket); false }
                     1 => false,
                     _ if ticket.due > now => true,
                     _ => {
@@ -884,7 +888,7 @@ mod tests {
                 for _ in 0..gone {
                     service.take(Duration::from_micros(phase) + now.duration_since(start));
                 }
-                prop_assert!(limiter.returned.len() <= 30 && limiter.issued - limiter.called < 200);
+                prop_assert!(limiter.returned.len() <= 30 && limiter.last_issued - limiter.last_called < 200);
             }
             prop_assert_eq!(service.refused, 0);
         }
@@ -893,7 +897,7 @@ mod tests {
         fn no_two_turns_are_closer_than_the_pace_allows(
             waits in prop::collection::vec(0_u64..40, 2..200),
         ) {
-            let (start, mut limiter) = (start(), even(100));
+            let (start, mut limiter) = (start(), evenly_paced(100));
             let (mut now, mut turns) = (start, Vec::new());
             for millis in waits {
                 now += Duration::from_millis(millis);
@@ -904,7 +908,7 @@ mod tests {
             for (i, first) in turns.iter().enumerate() {
                 for (gaps, later) in turns[i..].iter().enumerate() {
                     let least = 10 * MS * u32::try_from(gaps).unwrap();
-                    prop_assert!(*later - *first + ON_TIME >= least);
+                    prop_assert!(*later - *first + LATE_TURN_TOLERANCE >= least);
                 }
             }
         }

@@ -10,7 +10,7 @@ pub struct Manifests<'a> {
 }
 
 impl Client {
-    /// Manifests: the parcels under an air waybill.
+    /// Returns the calls for manifests, which list the parcels under an air waybill.
     pub fn manifests(&self) -> Manifests<'_> {
         Manifests { client: self }
     }

@@ -9,7 +9,7 @@ use crate::model::ErrorCode;
 /// may, so the cause lasts longer than a moment.
 const RESEND_AFTER: Duration = Duration::from_secs(5);
 
-/// Minimum pause before that: one that asks for none would have a program send without end.
+/// Minimum pause before that: with a shorter one, a program would send without end.
 const MIN_WAIT: Duration = Duration::from_secs(1);
 
 /// The next step after a failed call: [`Error::next_step`].
@@ -228,8 +228,8 @@ mod tests {
         serde_json::from_value(serde_json::json!({"code": code, "message": "no"})).unwrap()
     }
 
-    /// Checks the guide's table: the step of a kind when nothing is in doubt and when something is, if the call was
-    /// given up for good and if it might continue.
+    /// Checks the guide's table: the step for each kind, with a known and an unknown outcome, after a call that was
+    /// given up for good and after one that might continue.
     #[test]
     fn every_kind_has_a_step_for_every_stop_reason() {
         let same = |step: NextStep| std::array::from_fn(|_| step.clone());

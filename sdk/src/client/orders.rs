@@ -13,7 +13,7 @@ pub struct Orders<'a> {
 }
 
 impl Client {
-    /// Orders: create one or many, find and void them.
+    /// Returns the calls for orders: create one or many, find and void them.
     pub fn orders(&self) -> Orders<'_> {
         Orders { client: self }
     }
@@ -208,7 +208,7 @@ impl Orders<'_> {
     }
 }
 
-/// Returns the reasons why the orders of a request could not be voided, if the error has no other cause.
+/// Returns the results of a request of which no order could be voided; `None` if it failed for another reason.
 fn none_voided(error: &Error) -> Option<Vec<Row<VoidResult>>> {
     error.body().map(ErrorBody::void_results).filter(|results| !results.is_empty())
 }

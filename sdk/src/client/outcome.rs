@@ -13,7 +13,8 @@ pub enum Outcome {
     Replayed,
 }
 
-/// Reads the outcome from the header; a service that follows the specification alone tells them apart by 200 and 201.
+/// Parses the outcome from its header, or else from the status: a service that only follows the specification
+/// distinguishes 201 from 200.
 pub(super) fn outcome(
     operation: Option<Operation>,
     status: StatusCode,

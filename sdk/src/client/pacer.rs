@@ -107,11 +107,11 @@ pub(super) struct Pacer {
     limiter: Mutex<Limiter>,
 }
 
-/// The reason why a call may not go.
+/// The reason why a call must not be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotAdmitted {
     pub(super) reason: StopReason,
-    /// The wait until its turn; `None` when its time is over, whatever the queue.
+    /// The wait until its turn; `None` if its time is over, whatever the queue.
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -144,16 +144,16 @@ impl NotAdmitted {
     }
 }
 
-/// The time that a call may wait for its turn.
+/// The limits of the time that a call waits for its turn.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct WaitLimits {
     pub(super) deadline: Instant,
-    /// The longest wait that the service may ask for.
+    /// Maximum wait that the service may ask for.
     pub(super) max_retry_after: Duration,
 }
 
-impl Patience {
-    /// Fails while the service has asked for a longer wait.
+impl WaitLimits {
+    /// Fails if the service has asked for a longer wait than that.
     fn check_ban(self, limiter: &Limiter, now: Instant) -> Result<(), NotAdmitted> {
         let ban = limiter.ban(now);
         if ban <= self.max_retry_after {
@@ -174,43 +174,43 @@ impl Pacer {
         Self { limiter: Mutex::new(limiter) }
     }
 
-    /// Waits until the next request may go; true when it had to wait.
+    /// Waits until the next request may be sent. Returns `true` if it had to wait.
     pub(super) async fn acquire(
         &self,
         mode: &RateLimit,
-        patience: Patience,
+        limits: WaitLimits,
     ) -> Result<bool, NotAdmitted> {
         let queued = match mode.pacing {
             Pacing::Off => {
-                self.with_limiter(|limiter| patience.check_ban(limiter, clock::now()))?;
+                self.with_limiter(|limiter| limits.check_ban(limiter, clock::now()))?;
                 None
             }
-            Pacing::Adaptive => self.enter(mode.when_full, patience)?,
+            Pacing::Adaptive => self.enter(mode.when_full, limits)?,
         };
         match queued {
-            Some(queued) => queued.wait(patience).await.map(|()| true),
+            Some(queued) => queued.wait(limits).await.map(|()| true),
             None => Ok(false),
         }
     }
 
-    /// Goes at once, or joins the queue if the turn is expected in time.
+    /// Takes a turn at once, or joins the queue if the turn is expected in time.
     fn enter(
         &self,
         when_full: WhenFull,
-        patience: Patience,
+        limits: WaitLimits,
     ) -> Result<Option<QueuedCall<'_>>, NotAdmitted> {
         let now = clock::now();
         let (latest, reason) = match when_full {
             WhenFull::Fail => (now, StopReason::RateLimit),
-            WhenFull::Wait => (patience.deadline, StopReason::Deadline),
+            WhenFull::Wait => (limits.deadline, StopReason::Deadline),
         };
         self.with_limiter(|limiter| {
-            patience.check_ban(limiter, now)?;
+            limits.check_ban(limiter, now)?;
             match limiter.admit(now) {
                 Admission::Go => Ok(None),
                 Admission::Wait(due) if due >= latest => Err(not_before(due, now, reason)),
                 Admission::Wait(due) => {
-                    Ok(Some(QueuedCall { pacer: self, ticket: limiter.join(due) }))
+                    Ok(Some(QueuedCall { pacer: self, ticket: limiter.join_queue(due) }))
                 }
             }
         })
@@ -239,20 +239,20 @@ struct QueuedCall<'a> {
 }
 
 impl QueuedCall<'_> {
-    async fn wait(mut self, patience: Patience) -> Result<(), NotAdmitted> {
+    async fn wait(mut self, limits: WaitLimits) -> Result<(), NotAdmitted> {
         loop {
-            sleep_until(self.ticket.due.min(clock::after(MAX_SLEEP))).await;
+            sleep_until(self.ticket.due.min(clock::from_now(MAX_SLEEP))).await;
             let now = clock::now();
             let admission = self.pacer.with_limiter(|limiter| {
-                patience.check_ban(limiter, now)?;
+                limits.check_ban(limiter, now)?;
                 Ok(limiter.check(&mut self.ticket, now))
             });
             match admission? {
                 Admission::Go => return Ok(()),
-                Admission::Wait(_) if now >= patience.deadline => {
+                Admission::Wait(_) if now >= limits.deadline => {
                     return Err(NotAdmitted { reason: StopReason::Deadline, retry_after: None });
                 }
-                Admission::Wait(due) if due >= patience.deadline => {
+                Admission::Wait(due) if due >= limits.deadline => {
                     return Err(not_before(due, now, StopReason::Deadline));
                 }
                 Admission::Wait(_) => {}
@@ -263,6 +263,6 @@ impl QueuedCall<'_> {
 
 impl Drop for QueuedCall<'_> {
     fn drop(&mut self) {
-        self.pacer.with_limiter(|limiter| limiter.leave(&self.ticket));
+        self.pacer.with_limiter(|limiter| limiter.leave_queue(&self.ticket));
     }
 }

@@ -40,7 +40,7 @@ impl Page {
 }
 
 impl Client {
-    /// Parcels: list them.
+    /// Returns the calls for the list of the account's parcels.
     pub fn parcels(&self) -> Parcels<'_> {
         Parcels { client: self }
     }
@@ -115,7 +115,7 @@ impl ListParcels {
         self.with("page", page.to_string())
     }
 
-    /// Parcels on a page, 1-100. The default is 20.
+    /// Sets the number of parcels on a page, 1-100. The default is 20.
     pub fn limit(self, limit: u32) -> Self {
         self.with("limit", limit.to_string())
     }

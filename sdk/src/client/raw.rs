@@ -136,7 +136,7 @@ fn operation(method: &Method, path: &str) -> Option<Operation> {
     of_method.filter(fits).min_by_key(|known| known.path().contains('{')).copied()
 }
 
-/// Returns the idempotency key in a body.
+/// Returns the idempotency key in a JSON body.
 fn key_in(body: &[u8]) -> Option<IdempotencyKey> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     IdempotencyKey::parse(body.get("idempotencyKey")?.as_str()?).ok()

@@ -66,7 +66,7 @@ impl<T> Reply<T> {
         self.value
     }
 
-    /// Returns whether this call executed the write, or an earlier one with the same idempotency key.
+    /// Returns which call executed the write: this one, or an earlier one with the same idempotency key.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -129,7 +129,7 @@ impl<T> Reply<T> {
         })
     }
 
-    /// Returns the value, and the rest of the reply.
+    /// Splits the reply into its value and the rest.
     pub(super) fn split(self) -> (T, Reply<()>) {
         let Self { value, status, outcome, meta } = self;
         (value, Reply { value: (), status, outcome, meta })
@@ -141,7 +141,7 @@ impl<T> Reply<T> {
     }
 }
 
-/// An answer whose body may have a `success` that contradicts its status.
+/// An answer whose body may contain a `success` that contradicts its status.
 pub(super) trait HasSuccess {
     /// Returns the body's `success`; `true` if it has none.
     fn is_success(&self) -> bool {
@@ -149,7 +149,7 @@ pub(super) trait HasSuccess {
     }
 }
 
-/// An answer in an envelope. Its `meta` repeats headers, and need not be readable.
+/// An answer in an envelope. The `meta` in the envelope repeats headers, and need not be readable.
 #[derive(Debug, Deserialize)]
 pub(super) struct Enveloped<T> {
     success: bool,
@@ -162,7 +162,7 @@ impl<T> HasSuccess for Enveloped<T> {
     }
 }
 
-/// An answer of a type that has no `success`, or one that is not known here.
+/// An answer whose body has no `success`, or whose type is not known here.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct WithoutSuccess<T>(pub(super) T);
@@ -262,7 +262,7 @@ const CONTRADICTORY: Texts = (
     "La respuesta se contradice: su estado indica éxito y su cuerpo indica un error.",
 );
 
-/// Returns whether the body says that the request was executed, whatever else it says.
+/// Returns `true` if the body says that the request was executed, whatever else it says.
 fn says_success(json: &serde_json::Value) -> bool {
     json.get("success") == Some(&true.into())
 }

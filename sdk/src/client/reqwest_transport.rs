@@ -88,7 +88,7 @@ fn to_url(base: &Url, address: &Uri) -> Result<Url, url::ParseError> {
 const NO_CLIENT: Texts =
     ("The HTTP client could not be set up.", "No se pudo preparar el cliente HTTP.");
 
-/// Returns the failure without the error's address, which has tracking numbers.
+/// Returns the failure for an error, without the error's address, which contains tracking numbers.
 fn failed(phase: Phase, error: reqwest::Error) -> TransportError {
     TransportError::new(phase, error.without_url())
 }
@@ -148,7 +148,7 @@ fn is_untrusted(cause: &(dyn StdError + 'static)) -> bool {
     io.and_then(io::Error::get_ref).is_some_and(|inner| is_untrusted(inner))
 }
 
-/// Returns whether the connection closed without an answer. hyper does not say whether it had been used before: a new
+/// Returns `true` if the connection closed without an answer. hyper does not say whether it had been used before: a new
 /// one that closes in this way counts as stale too, and is retried under the same conditions. Over HTTP/2 it is a
 /// broken pipe.
 fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {

@@ -32,7 +32,7 @@ impl<T> ServiceResponse<T> {
 #[derive(Debug, Clone)]
 pub(super) struct ResponseSummary {
     pub(super) status: StatusCode,
-    /// The header, unchanged: it becomes a [`RequestId`] only when an error needs it, since that allocates.
+    /// The header as received: it becomes a [`RequestId`] only when an error needs it, since that allocates.
     request_id: Option<HeaderValue>,
 }
 

@@ -230,9 +230,9 @@ pub(super) struct FailedAttempt {
     /// The wait that the service asks for.
     pub(super) retry_after: Option<Duration>,
     pub(super) now: Instant,
-    /// Until the call's deadline.
+    /// The time left until the call's deadline.
     pub(super) time_left: Duration,
-    /// Until the service forgets the idempotency key.
+    /// The time left until the service forgets the idempotency key.
     pub(super) key_time_left: Option<Duration>,
 }
 
@@ -266,12 +266,12 @@ pub(super) enum Decision {
     GiveUp(StopReason),
 }
 
-/// Decides for a client and its clones, which share its budget.
+/// The retry policy of a client and its clones, which share its budget.
 #[derive(Debug, Default)]
 pub(super) struct RetryPolicy {
     rng: Rng,
     budget: RetryBudget,
-    /// Those that there may be: a call that succeeds leaves one.
+    /// The number of idle connections that there may be: a call that succeeds leaves one.
     idle_connections: usize,
 }
 
@@ -295,7 +295,7 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns whether the connection that failed can have been an idle one.
+    /// Returns `true` if the connection that failed may have been an idle one.
     fn replaces_idle_connection(&mut self, failed: &FailedAttempt) -> bool {
         let can = failed.is_immediate() && self.idle_connections > 0;
         self.idle_connections -= usize::from(can);
@@ -304,7 +304,7 @@ impl RetryPolicy {
 
     /// Refunds the cost of the last retry after a success. If all retries were refunded, a service that answers every
     /// third attempt would never use up the budget.
-    pub(super) fn succeeded(&mut self, last_retry_cost: Option<u32>) {
+    pub(super) fn record_success(&mut self, last_retry_cost: Option<u32>) {
         self.budget.refund(last_retry_cost.unwrap_or(SUCCESS_REFUND_TOKENS));
         // A success after a retry gives nothing back, because a service that closes every other connection must use up
         // the budget.
@@ -388,7 +388,7 @@ mod tests {
         RetryPolicy { rng: Rng::with_seed(7), ..RetryPolicy::default() }
     }
 
-    fn decided(failed: &FailedAttempt) -> Decision {
+    fn decide(failed: &FailedAttempt) -> Decision {
         policy().decide(&Retry::standard(), failed)
     }
 
@@ -408,7 +408,7 @@ mod tests {
         ];
         for (class, keyed, unkeyed) in table {
             for (is_repeatable, expected) in [(true, keyed), (false, unkeyed)] {
-                let reason = match decided(&FailedAttempt { is_repeatable, ..failed(class) }) {
+                let reason = match decide(&FailedAttempt { is_repeatable, ..failed(class) }) {
                     Decision::Wait(_) => None,
                     Decision::GiveUp(reason) => Some(reason),
                 };
@@ -496,7 +496,7 @@ mod tests {
     #[test]
     fn a_stale_connection_is_replaced_at_once_only_once() {
         let stale = failed(FailureClass::Stale);
-        assert_eq!(decided(&stale), Decision::Wait(Duration::ZERO));
+        assert_eq!(decide(&stale), Decision::Wait(Duration::ZERO));
         let again = FailedAttempt { was_stale: true, number: 2, ..stale };
         let mut rng = Rng::with_seed(7);
         let longest = (0..1000).map(|_| wait(&Retry::standard(), &again, &mut rng)).max();
@@ -536,7 +536,7 @@ mod tests {
             ),
         ];
         for (failed, reason) in table {
-            assert_eq!(decided(&failed), Decision::GiveUp(reason), "{failed:?}");
+            assert_eq!(decide(&failed), Decision::GiveUp(reason), "{failed:?}");
         }
         let one = policy().decide(&Retry::none(), &failed(FailureClass::Server));
         assert_eq!(one, Decision::GiveUp(StopReason::Attempts));
@@ -570,9 +570,9 @@ mod tests {
     fn only_an_idle_connection_is_replaced_once_without_tokens() {
         let (mut policy, stale) = (policy(), failed(FailureClass::Stale));
         for _ in 0..1000 {
-            policy.succeeded(None);
+            policy.record_success(None);
         }
-        policy.succeeded(Some(stale.cost()));
+        policy.record_success(Some(stale.cost()));
         let granted = |policy: &mut RetryPolicy, failed: &FailedAttempt| {
             let decisions = (0..1000).map(|_| policy.decide(&Retry::standard(), failed));
             decisions.take_while(|decision| *decision != spent()).count()
@@ -593,12 +593,12 @@ mod tests {
     fn a_success_refunds_the_cost_of_its_last_retry() {
         let (mut policy, failed) = (policy(), failed(FailureClass::Server));
         while policy.decide(&Retry::standard(), &failed) != spent() {}
-        policy.succeeded(Some(failed.cost()));
+        policy.record_success(Some(failed.cost()));
         assert_ne!(policy.decide(&Retry::standard(), &failed), spent());
         assert_eq!(policy.decide(&Retry::standard(), &failed), spent());
         // 500 is 35 retries and 10 tokens.
         for _ in 0..4 {
-            policy.succeeded(None);
+            policy.record_success(None);
         }
         assert_ne!(policy.decide(&Retry::standard(), &failed), spent());
     }

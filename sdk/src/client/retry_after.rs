@@ -44,7 +44,7 @@ fn window_end(status: StatusCode, headers: &HeaderMap, date: SystemTime) -> Opti
     between(date, SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(second))?)
 }
 
-/// Digits and a point alone: Rust's own parser would take `inf`, `1e9` and `+1` too.
+/// Parses seconds, which may have only digits and a point: Rust's own parser would accept `inf`, `1e9` and `+1` too.
 fn seconds(text: &str) -> Option<Duration> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     bounded(text.parse().ok().filter(|_| is_plain)?)

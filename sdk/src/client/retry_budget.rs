@@ -32,7 +32,7 @@ impl Default for RetryBudget {
 }
 
 impl RetryBudget {
-    /// Takes `tokens`; false, and nothing taken, if there are fewer.
+    /// Takes `tokens` and returns `true`. If there are fewer, takes none and returns `false`.
     pub(super) fn spend(&mut self, tokens: u32, now: Instant) -> bool {
         self.refill(now);
         match self.millitokens.checked_sub(u64::from(tokens) * MILLITOKENS_PER_TOKEN) {
@@ -72,19 +72,19 @@ mod tests {
         Instant::now()
     }
 
-    fn spent(budget: &mut RetryBudget, tokens: u32, now: Instant) -> u32 {
+    fn count_spends(budget: &mut RetryBudget, tokens: u32, now: Instant) -> u32 {
         (0..1000).take_while(|_| budget.spend(tokens, now)).count().try_into().unwrap()
     }
 
     #[test]
     fn the_budget_holds_500_tokens_and_refills_10_per_second() {
         let (start, mut budget) = (start(), RetryBudget::default());
-        assert_eq!(spent(&mut budget, 14, start), 35);
-        assert_eq!(spent(&mut budget, 5, start), 2);
-        assert_eq!(spent(&mut budget, 1, start + Duration::from_millis(99)), 0);
-        assert_eq!(spent(&mut budget, 1, start + Duration::from_millis(100)), 1);
-        assert_eq!(spent(&mut budget, 1, start + Duration::from_millis(3100)), 30);
-        assert_eq!(spent(&mut budget, 1, start + Duration::from_secs(999_999)), 500);
+        assert_eq!(count_spends(&mut budget, 14, start), 35);
+        assert_eq!(count_spends(&mut budget, 5, start), 2);
+        assert_eq!(count_spends(&mut budget, 1, start + Duration::from_millis(99)), 0);
+        assert_eq!(count_spends(&mut budget, 1, start + Duration::from_millis(100)), 1);
+        assert_eq!(count_spends(&mut budget, 1, start + Duration::from_millis(3100)), 30);
+        assert_eq!(count_spends(&mut budget, 1, start + Duration::from_secs(999_999)), 500);
         assert!(budget.spend(0, start), "what is free is always granted");
     }
 
@@ -92,9 +92,9 @@ mod tests {
     fn refunded_tokens_can_be_spent_but_do_not_accumulate() {
         let (start, mut budget) = (start(), RetryBudget::default());
         budget.refund(14);
-        assert_eq!(spent(&mut budget, 1, start), 500);
+        assert_eq!(count_spends(&mut budget, 1, start), 500);
         budget.refund(14);
-        assert_eq!(spent(&mut budget, 1, start), 14);
+        assert_eq!(count_spends(&mut budget, 1, start), 14);
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Durations in configuration files, as a number of seconds. Used as `#[serde(with = "seconds")]`.
+//! Durations in configuration files, written as a number of seconds: `#[serde(with = "seconds")]`.
 
 use std::time::Duration;
 

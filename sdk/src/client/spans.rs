@@ -13,9 +13,9 @@ use super::{
 };
 use crate::model::{Operation, RequestId};
 
-/// A successful answer, as traces and observers see it.
+/// The parts of a successful answer that traces and observers see.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ReportedAnswer {
     pub(super) head: ResponseSummary,
     /// `None` for reads.
     pub(super) outcome: Option<Outcome>,
@@ -61,7 +61,7 @@ pub(super) fn record_result<T>(span: &Span, result: &Result<ServiceResponse<T>, 
     record_answer(span, status, request_id.as_ref());
 }
 
-/// Makes the span of a call. It has no address either.
+/// Returns the span of a call. Like that of an attempt, it does not contain the address.
 pub(super) fn call_span(call: &Call<'_>) -> Span {
     info_span!(
         "parcelo.call",
@@ -79,11 +79,11 @@ pub(super) fn call_span(call: &Call<'_>) -> Span {
 }
 
 /// Records in the span of a call that it succeeded after this many attempts.
-pub(super) fn record_success(span: &Span, attempts: u32, answer: &Answer) {
+pub(super) fn record_success(span: &Span, attempts: u32, answer: &ReportedAnswer) {
     if span.is_disabled() {
         return;
     }
-    let Answer { head, outcome } = answer;
+    let ReportedAnswer { head, outcome } = answer;
     record_answer(span, Some(head.status.as_u16()), head.request_id().as_ref());
     span.record("attempts", attempts)
         .record("outcome", outcome.map(|outcome| format!("{outcome:?}")));

@@ -66,7 +66,8 @@ pub struct CreateMany<I> {
     in_progress: FuturesUnordered<SpawnedCreation>,
 }
 
-/// Enough for 50 requests a second, the limit of a production key, as long as each takes up to 160 ms.
+/// Default number of concurrent calls: enough for 50 requests a second, the limit of a production key, as long as each
+/// takes up to 160 ms.
 const DEFAULT_CONCURRENCY: usize = 8;
 
 impl<I: Iterator> CreateMany<I> {

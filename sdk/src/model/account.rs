@@ -1,4 +1,4 @@
-//! An API key's view of itself and its parcels: health, the list, the sandbox's reset (spec: health, parcels,
+//! Operations on the account of an API key: health, the list of parcels, the sandbox's reset (spec: health, parcels,
 //! sandbox/reset).
 
 use chrono::{DateTime, Utc};
@@ -9,7 +9,7 @@ use super::{
     ParcelStatus, TrackingNumber, lenient, macros::setters, time,
 };
 
-/// The answer to a health check: which key this is and what it may do.
+/// The answer to a health check: the API key that was used, and its permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -18,16 +18,16 @@ pub struct Health {
     /// Always true.
     #[serde(default)]
     pub success: bool,
-    /// `ok`.
+    /// Always `ok`.
     pub status: String,
     /// Always true: without a valid key the answer is an error.
     pub authenticated: bool,
-    /// The key's name.
+    /// The name of the API key.
     pub key_name: String,
-    /// The countries it may ship to; `["*"]` is every supported one.
+    /// The countries that the key may ship to; `["*"]` stands for every supported one.
     #[serde(deserialize_with = "lenient::words")]
     pub allowed_countries: Vec<String>,
-    /// The environment it belongs to.
+    /// The environment that the key belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Environment>))]
     pub environment: Option<MaybeKnown<Environment>>,
@@ -64,7 +64,7 @@ impl Health {
     }
 }
 
-/// A parcel in a list; lists carry no personal data.
+/// A parcel in a list. Lists contain no personal data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -75,9 +75,9 @@ pub struct ParcelSummary {
     pub id: ParcelId,
     /// The tracking number.
     pub tracking_number: TrackingNumber,
-    /// Its status.
+    /// The status of the parcel.
     pub status: ParcelStatus,
-    /// The status's name, in the language of the answer.
+    /// The name of the status, in the language of the answer.
     pub status_name: String,
     /// The order's id in the caller's system.
     #[serde(default)]
@@ -92,14 +92,14 @@ pub struct ParcelSummary {
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub label_url: Option<LabelLink>,
-    /// The manifest it belongs to.
+    /// The manifest that the parcel belongs to.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub manifest_id: Option<ManifestId>,
-    /// The manifest's air waybill.
+    /// The air waybill of the manifest.
     #[serde(default)]
     pub awb_number: Option<String>,
-    /// The arrival that can be stated now; absent while no day can be promised.
+    /// The current forecast of the arrival; absent while no day can be promised.
     #[serde(
         default,
         deserialize_with = "lenient::option",
@@ -179,16 +179,16 @@ setters! { ParcelSummary {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PageMeta {
-    /// This page, from 1.
+    /// The number of this page, from 1.
     pub page: u32,
-    /// Items on a full page.
+    /// Number of items on a full page.
     pub limit: u32,
-    /// Items in the whole list.
+    /// Number of items in the whole list.
     pub total: u64,
-    /// Pages in the whole list; 0 when it is empty.
+    /// Number of pages of the whole list; 0 if it is empty.
     pub total_pages: u64,
-    /// True when there may be more items than `total` says: a search that matches very many, or that is made while
-    /// older parcels are still being added to its index.
+    /// True if there may be more items than `total` says: the search has very many matches, or older parcels are still
+    /// being added to its index.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_partial: bool,
 }
@@ -231,23 +231,23 @@ impl SandboxReset {
     }
 }
 
-/// Counts of what a reset deleted.
+/// Numbers of the objects that a reset deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Deleted {
-    /// Parcels.
+    /// Number of deleted parcels.
     pub parcels: u64,
-    /// Labels.
+    /// Number of deleted labels.
     pub labels: u64,
-    /// Manifests.
+    /// Number of deleted manifests.
     pub manifests: u64,
-    /// Tracking events.
+    /// Number of deleted tracking events.
     pub tracking_events: u64,
-    /// Idempotency keys.
+    /// Number of deleted idempotency keys.
     pub idempotency_keys: u64,
-    /// Webhook deliveries.
+    /// Number of deleted webhook deliveries.
     pub webhook_deliveries: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Admin tokens: what an operator shows to the admin API.
+//! Admin tokens, which authenticate an operator to the admin API.
 
 use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 
@@ -20,12 +20,12 @@ const PREFIX: &str = "adm_";
 pub struct AdminToken(SecretKey);
 
 impl AdminToken {
-    /// Reads a token and checks its check characters, so that a typo is found without asking the server.
+    /// Parses a token and verifies its check characters, so that typos are found without asking the server.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         SecretKey::parse(text, |_| PREFIX).map(Self).ok_or(InvalidValue::AdminToken)
     }
 
-    /// Returns the token made of 32 random bytes; each becomes one character.
+    /// Returns the token that consists of 32 random bytes, each as one character.
     pub fn from_random(random: &[u8; 32]) -> Self {
         // The form of keys names an environment, which tokens do not have.
         Self(SecretKey::from_random(Environment::Production, PREFIX, random))

@@ -18,30 +18,30 @@ use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKe
 pub struct ApiKey(SecretKey);
 
 impl ApiKey {
-    /// Reads a key. Its prefix is required, and the rest must be visible ASCII; only the service knows whether it is
-    /// in force.
+    /// Parses a key. Its prefix is required, and the rest must be visible ASCII; only the service knows whether the key
+    /// is valid.
     ///
-    /// Errors: [`InvalidValue::ApiKey`], which does not repeat the text.
+    /// Errors: [`InvalidValue::ApiKey`], which does not contain the text.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let key = SecretKey::parse_opaque(text, Environment::key_prefix);
         key.map(Self).ok_or(InvalidValue::ApiKey)
     }
 
-    /// Returns true if it is not a key as the service issues them today: 32 letters and digits after the prefix, and 6
-    /// that check them (docs/api.md, Keys, address lists, rate limits).
+    /// Returns `true` if the key does not have the form of the keys that the service issues today: 32 letters and
+    /// digits after the prefix, and 6 check characters (docs/api.md, Keys, address lists, rate limits).
     ///
-    /// A hint, for a warning beside the field of a form: a key that was made up for a test looks mistyped too, and so
-    /// might one of a later service.
+    /// It is a hint, for a warning beside the field of a form: a key that was invented for a test looks mistyped too,
+    /// and so might a key of a later service.
     pub fn looks_mistyped(&self) -> bool {
         !self.0.is_sound(self.environment().key_prefix())
     }
 
-    /// Returns the key made of 32 random bytes; each becomes one character.
+    /// Returns the key that consists of 32 random bytes, each as one character.
     pub fn from_random(environment: Environment, random: &[u8; 32]) -> Self {
         Self(SecretKey::from_random(environment, environment.key_prefix(), random))
     }
 
-    /// Returns the environment the key belongs to.
+    /// Returns the environment that the key belongs to.
     pub fn environment(&self) -> Environment {
         self.0.environment()
     }

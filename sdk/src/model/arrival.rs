@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 use super::macros::wire_enum;
 
 wire_enum! {
-    /// The kind of a forecast of the arrival.
+    /// The kind of forecast.
     ArrivalKind {
-        /// It is expected by the end of this day.
+        /// The parcel is expected by the end of this day.
         Expected = "EXPECTED",
-        /// It is with the driver and arrives today.
+        /// The parcel is with the driver and arrives today.
         Today = "TODAY",
-        /// It was expected on this day, which has passed.
+        /// The parcel was expected on this day, which has passed.
         Delayed = "DELAYED",
-        /// It was delivered on this day.
+        /// The parcel was delivered on this day.
         Delivered = "DELIVERED",
     }
 }
 
-/// The forecast of a parcel's arrival, at the moment of the service's answer. A parcel that is held, missed, returning
-/// or void has none, since no day can be promised.
+/// The forecast of a parcel's arrival, at the time of the answer. There is none for a parcel that is held, missed,
+/// returning or void, because no day can be promised.
 ///
 /// ```
 /// use parcelo::model::{Arrival, ArrivalKind};

@@ -2,8 +2,8 @@
 
 use super::{InvalidValue, macros::checked_text};
 
-/// An air waybill: an airline's three digits and an eight-digit serial whose last digit is the
-/// first seven modulo 7. With and without the hyphen is one air waybill; it is shown with it.
+/// An air waybill number: an airline's three digits, and an eight-digit serial number whose last digit is the first
+/// seven modulo 7. It is the same number with and without its hyphen, and is displayed with it.
 ///
 /// ```
 /// # use parcelo::Awb;
@@ -15,7 +15,7 @@ use super::{InvalidValue, macros::checked_text};
 pub struct Awb(Box<str>);
 
 impl Awb {
-    /// Reads an air waybill number, with or without its hyphen, and checks its last digit.
+    /// Parses an air waybill number, with or without its hyphen, and checks its last digit.
     ///
     /// Errors: [`InvalidValue::Awb`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {

@@ -1,11 +1,11 @@
-//! The carriers' API: events and their outcomes (docs/api.md, Carrier events).
+//! The carriers' API: events and their results (docs/api.md, Carrier events).
 
 use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
 use super::{ItemError, ParcelStatus, macros::wire_enum};
 
-/// 1-100 events from a carrier (docs/api.md, Carrier events).
+/// A carrier's request with 1-100 events (docs/api.md, Carrier events).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierEvents {
@@ -18,20 +18,20 @@ pub struct CarrierEvents {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CarrierEvent {
-    /// The carrier's own id of the event; sending it again is safe.
+    /// The carrier's own id of the event. Sending an event again with the same id has no effect.
     pub event_id: String,
-    /// The parcel; whether there is one is answered for each event.
+    /// The number of the parcel. An unknown number is an error of this event only.
     pub tracking_number: String,
     /// The status that the scan shows.
     pub status: ParcelStatus,
-    /// The time of the event, with an offset; not before 1970, at most 5 minutes ahead.
+    /// The time of the event, with its offset from UTC: not before 1970, and at most 5 minutes in the future.
     pub occurred_at: DateTime<FixedOffset>,
     /// The place of the event.
     pub location: String,
     /// Further details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The carrier's own code.
+    /// The carrier's own status code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carrier_code: Option<String>,
 }
@@ -39,13 +39,13 @@ pub struct CarrierEvent {
 wire_enum! {
     /// The outcome of a carrier's event.
     CarrierOutcome {
-        /// It changed the parcel's status.
+        /// The event changed the parcel's status.
         Applied = "APPLIED",
-        /// It went into the history and changed nothing else.
+        /// The event was added to the history, and changed nothing else.
         Recorded = "RECORDED",
-        /// The same carrier has sent it before.
+        /// The carrier has sent the event before.
         Duplicate = "DUPLICATE",
-        /// It was rejected; `error` says why.
+        /// The event was rejected, for the reason in `error`.
         Rejected = "REJECTED",
     }
 }
@@ -54,40 +54,40 @@ wire_enum! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierResults {
-    /// The counts.
+    /// Numbers of events by outcome.
     pub summary: CarrierSummary,
     /// The results, in the order of the request.
     pub results: Vec<CarrierResult>,
 }
 
-/// Counts of a carrier's events.
+/// Numbers of a carrier's events by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierSummary {
-    /// Events sent.
+    /// Number of events in the request.
     pub received: u32,
-    /// Events that changed a status.
+    /// Number of events that changed a status.
     pub applied: u32,
-    /// Events that went into a history only.
+    /// Number of events that were only added to a history.
     pub recorded: u32,
-    /// Events sent before.
+    /// Number of events that had been sent before.
     pub duplicates: u32,
-    /// Events refused.
+    /// Number of rejected events.
     pub rejected: u32,
 }
 
-/// The outcome of one event.
+/// The result for one event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CarrierResult {
     /// The carrier's id of the event.
     pub event_id: String,
-    /// The parcel.
+    /// The number of the parcel.
     pub tracking_number: String,
-    /// The outcome.
+    /// The outcome of the event.
     pub outcome: CarrierOutcome,
-    /// The reason why it was refused.
+    /// The reason why the event was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
 }

@@ -1,4 +1,4 @@
-//! Carrier keys: a carrier presents one when it reports its scans.
+//! Carrier keys, with which carriers authenticate when they report scans.
 
 use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKey};
 
@@ -19,12 +19,12 @@ use super::{Environment, InvalidValue, macros::secret_text, secret_key::SecretKe
 pub struct CarrierKey(SecretKey);
 
 impl CarrierKey {
-    /// Reads a key and checks its check characters, so that a typo is found without asking the server.
+    /// Parses a key and verifies its check characters, so that typos are found without asking the server.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         SecretKey::parse(text, Self::prefix).map(Self).ok_or(InvalidValue::CarrierKey)
     }
 
-    /// Returns the key made of 32 random bytes; each becomes one character.
+    /// Returns the key that consists of 32 random bytes, each as one character.
     pub fn from_random(environment: Environment, random: &[u8; 32]) -> Self {
         Self(SecretKey::from_random(environment, Self::prefix(environment), random))
     }
@@ -37,7 +37,7 @@ impl CarrierKey {
         }
     }
 
-    /// Returns the environment the key belongs to.
+    /// Returns the environment that the key belongs to.
     pub fn environment(&self) -> Environment {
         self.0.environment()
     }

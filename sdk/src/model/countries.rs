@@ -1,8 +1,8 @@
-//! Countries: ISO 3166-1 codes, names in both languages, telephone calling codes. Only data.
+//! Data of countries: ISO 3166-1 codes, names in both languages, telephone calling codes.
 //!
 //! Sources: ISO 3166-1 (assigned alpha-2 codes), Unicode CLDR (names), ITU-T E.164 (calling codes).
 
-/// One assigned country: code, name in English and Spanish, calling code without `+`.
+/// An assigned country: code, name in English and in Spanish, calling code without `+`.
 pub(super) struct Row(
     pub(super) &'static str,
     pub(super) &'static str,

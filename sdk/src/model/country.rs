@@ -13,10 +13,10 @@ impl CountryCode {
     pub const MX: Self = Self("MX");
     /// Colombia, which has special rules for cities and ids.
     pub const CO: Self = Self("CO");
-    /// The United States, from where most parcels come.
+    /// The United States, where most parcels come from.
     pub const US: Self = Self("US");
 
-    /// Reads a code: two upper-case letters that ISO has assigned.
+    /// Parses a code: two upper-case letters that ISO has assigned.
     ///
     /// Errors: [`InvalidValue::CountryCode`].
     ///

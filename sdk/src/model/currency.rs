@@ -1,8 +1,8 @@
-//! Currency codes of ISO 4217. Three letters and a list of them need no crate.
+//! Currency codes of ISO 4217: a list that is short enough not to need a crate.
 
 use super::{InvalidValue, macros::checked_text};
 
-/// The codes, sorted; a test compares them with a list that others keep up.
+/// All codes, sorted. A test compares them with the list of a crate that is kept up to date.
 #[rustfmt::skip]
 const KNOWN: [&str; 183] = [
     "AED", "AFN", "ALL", "AMD", "AOA", "ARS", "AUD", "AWG", "AZN", "BAM", "BBD", "BDT", "BGN", "BHD",
@@ -21,19 +21,19 @@ const KNOWN: [&str; 183] = [
     "ZWL",
 ];
 
-/// Those that ISO 4217 has withdrawn.
+/// The codes that ISO 4217 has withdrawn.
 const WITHDRAWN: [&str; 5] = ["BGN", "CUC", "HRK", "SLL", "ZWL"];
 
-/// A currency of ISO 4217, in exact upper case; `USD` unless the order says otherwise. It may have been
-/// withdrawn since; then no new order can be in it.
+/// A currency code of ISO 4217, in upper case. A code that has been withdrawn can be parsed, but no new order can use
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CurrencyCode(&'static str);
 
 impl CurrencyCode {
-    /// The default of the spec.
+    /// The US dollar, which is the default (spec).
     pub const USD: Self = Self("USD");
 
-    /// Reads a code, also one that was withdrawn.
+    /// Parses a code, also one that was withdrawn.
     ///
     /// Errors: [`InvalidValue::CurrencyCode`].
     ///
@@ -48,7 +48,7 @@ impl CurrencyCode {
         known.copied().map(Self).ok_or(InvalidValue::CurrencyCode)
     }
 
-    /// Returns whether it is still in use: the kuna is not, since Croatia has the euro.
+    /// Returns `true` if the currency is still in use: the kuna is not, since Croatia has the euro.
     pub fn is_active(self) -> bool {
         !WITHDRAWN.contains(&self.0)
     }

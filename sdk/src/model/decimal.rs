@@ -1,21 +1,21 @@
-//! Money and weights: decimals in storage and arithmetic, JSON numbers on the wire, no binary
-//! float in between. Used as `#[serde(with = "decimal")]`.
+//! Money and weights: decimals in storage and arithmetic, and numbers in JSON, without conversion to binary floating
+//! point. Used as `#[serde(with = "decimal")]`.
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use serde_json::Number;
 
-/// Reads a JSON number by its shortest text, so that `19.99` is exactly 19.99.
+/// Converts a JSON number by its shortest text, so that `19.99` is exactly 19.99.
 ///
-/// `None` when the number is beyond what a decimal holds.
+/// Returns `None` if the number is outside the range of a decimal.
 pub fn from_number(number: &Number) -> Option<Decimal> {
     let text = number.to_string();
     text.parse().ok().or_else(|| Decimal::from_scientific(&text).ok())
 }
 
-/// Writes a decimal as the JSON number with the same shortest text.
+/// Converts a decimal to the JSON number with the same shortest text.
 ///
-/// `None` never happens for values inside the API's bounds.
+/// Never returns `None` for values within the API's bounds.
 pub fn to_number(decimal: Decimal) -> Option<Number> {
     let plain = decimal.normalize();
     if plain.scale() == 0
@@ -40,7 +40,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     from_number(&number).ok_or_else(|| de::Error::custom("the number is out of range"))
 }
 
-/// The same for a field that may be absent.
+/// Serialization of a field that may be absent.
 pub(super) mod option {
     use super::{Decimal, Deserialize, Deserializer, Number, Serializer, de, from_number};
 

@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use super::RequestId;
 
-/// `{"success": true, "data": …, "meta": {"requestId": …}}`.
+/// The envelope of a successful answer: `{"success": true, "data": …, "meta": {"requestId": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Envelope<T, M = Meta> {
     /// Always true.
     pub success: bool,
-    /// The answer itself.
+    /// The content of the answer.
     pub data: T,
-    /// About the answer.
+    /// The metadata of the answer.
     pub meta: M,
 }
 
@@ -24,7 +24,7 @@ impl<T, M> Envelope<T, M> {
     }
 }
 
-/// About an answer.
+/// The metadata of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]

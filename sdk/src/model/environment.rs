@@ -1,14 +1,14 @@
-//! Production and sandbox: two worlds that never see each other (spec: Authentication).
+//! The two environments, production and sandbox, which share no data (spec: Authentication).
 
 use serde::{Deserialize, Serialize};
 
-/// Where a key, a parcel or an event belongs: two worlds that never see each other (docs/api.md,
-/// Sandbox).
+/// The environment of a key, a parcel or an event. The two environments share no data, and a key works in one of them
+/// (docs/api.md, Sandbox).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Environment {
-    /// Real shipments with real carriers; data is kept for good.
+    /// Real shipments with real carriers; data is kept indefinitely.
     Production,
     /// Simulated carriers; data is deleted after 30 days.
     Sandbox,
@@ -26,7 +26,7 @@ impl Environment {
         }
     }
 
-    /// Returns the prefix of its API keys.
+    /// Returns the prefix of the API keys of the environment.
     pub const fn key_prefix(self) -> &'static str {
         match self {
             Self::Production => "pk_live_",
@@ -34,7 +34,7 @@ impl Environment {
         }
     }
 
-    /// Requests a second that a key may make unless the operator says otherwise (spec: Limits).
+    /// Returns the number of requests per second that a key may make by default (spec: Limits).
     pub const fn requests_per_second(self) -> u32 {
         match self {
             Self::Production => 50,
@@ -42,7 +42,7 @@ impl Environment {
         }
     }
 
-    /// Returns the environment that a key's prefix names.
+    /// Returns the environment that a key's prefix stands for.
     pub fn of_key(key: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|environment| key.starts_with(environment.key_prefix()))
     }

@@ -1,4 +1,4 @@
-//! What an error answer says (spec: Errors).
+//! The body of an error answer (spec: Errors).
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -11,23 +11,23 @@ use super::{
 wire_enum! {
     /// The codes of faults.
     FaultCode {
-        /// It is missing or blank.
+        /// The value is missing or blank.
         Required = "REQUIRED",
-        /// It has too many characters or elements.
+        /// The value has too many characters or elements.
         TooLong = "TOO_LONG",
-        /// It has too few characters or elements.
+        /// The value has too few characters or elements.
         TooShort = "TOO_SHORT",
-        /// It does not have the form, or the JSON type, that it should.
+        /// The value does not have the required form or JSON type.
         InvalidFormat = "INVALID_FORMAT",
         /// The number is outside its bounds.
         OutOfRange = "OUT_OF_RANGE",
         /// The value is valid but not supported.
         NotSupported = "NOT_SUPPORTED",
-        /// It disagrees with another field.
+        /// The value contradicts another field.
         Mismatch = "MISMATCH",
-        /// It is not one of the known values.
+        /// The value is not one of the known values.
         UnknownValue = "UNKNOWN_VALUE",
-        /// It is repeated.
+        /// The value is repeated.
         Duplicate = "DUPLICATE",
         /// The body is not a JSON object.
         MalformedJson = "MALFORMED_JSON",
@@ -46,10 +46,10 @@ pub struct FieldFault {
     pub code: FaultCode,
     /// The message in English.
     pub message: String,
-    /// The same in Spanish.
+    /// The message in Spanish.
     #[serde(default)]
     pub message_es: String,
-    /// A value that was probably meant.
+    /// The value that was probably meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
@@ -87,7 +87,7 @@ impl FieldFault {
     }
 }
 
-/// One that cannot be read is shown as received.
+/// Converts a fault that cannot be read: it has no field, and its JSON is the message.
 impl From<Unreadable> for FieldFault {
     fn from(row: Unreadable) -> Self {
         let message = lenient::text(row.into_json());
@@ -96,7 +96,7 @@ impl From<Unreadable> for FieldFault {
     }
 }
 
-/// A warning: something unlikely in an order that was accepted.
+/// A warning about something unlikely in an order that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
@@ -107,7 +107,7 @@ pub struct Warning {
     pub field: String,
     /// The message in English.
     pub message: String,
-    /// The same in Spanish.
+    /// The message in Spanish.
     pub message_es: String,
 }
 
@@ -127,7 +127,7 @@ impl Warning {
     }
 }
 
-/// One that cannot be read is shown as received.
+/// Converts a warning that cannot be read: it has no field, and its JSON is the message.
 impl From<Unreadable> for Warning {
     fn from(row: Unreadable) -> Self {
         let (code, message) = (WarningCode::Unknown(String::new()), lenient::text(row.into_json()));
@@ -138,23 +138,23 @@ impl From<Unreadable> for Warning {
 wire_enum! {
     /// The codes of warnings.
     WarningCode {
-        /// The field is not part of the API; it was ignored.
+        /// The field is not part of the API, and was ignored.
         UnknownField = "UNKNOWN_FIELD",
-        /// No HS code is given.
+        /// The HS code is missing.
         HsCodeMissing = "HS_CODE_MISSING",
-        /// No description of the goods is given.
+        /// The description of the goods is missing.
         CustomsDescriptionMissing = "CUSTOMS_DESCRIPTION_MISSING",
         /// The declared value exceeds the sum of the products.
         DeclaredValueAboveProducts = "DECLARED_VALUE_ABOVE_PRODUCTS",
-        /// The products weigh more, without packaging, than the parcel.
+        /// The products, without packaging, weigh more than the parcel.
         NetWeightAboveWeight = "NET_WEIGHT_ABOVE_WEIGHT",
-        /// The telephone number's country code differs from the address.
+        /// The country code of the telephone number does not match the address.
         PhoneCountryMismatch = "PHONE_COUNTRY_MISMATCH",
-        /// The postal code is missing where the country uses one.
+        /// The postal code is missing in a country that uses them.
         PostalCodeMissing = "POSTAL_CODE_MISSING",
-        /// The state or province is missing, and the country's post asks for it.
+        /// The state or province is missing, although the country's post requires it.
         StateMissing = "STATE_MISSING",
-        /// The label cuts the text, which is longer than its place.
+        /// The text is too long for its place on the label, and is cut off there.
         TextCutOnLabel = "TEXT_CUT_ON_LABEL",
         /// The type of the national ID was inferred from its length.
         NationalIdTypeGuessed = "NATIONAL_ID_TYPE_GUESSED",
@@ -166,9 +166,9 @@ wire_enum! {
         PostalStateMismatch = "POSTAL_STATE_MISMATCH",
         /// The postal code does not match the country's format.
         PostalCodeFormat = "POSTAL_CODE_FORMAT",
-        /// The city is not in the department given.
+        /// The city is not in the given department.
         CityDepartmentMismatch = "CITY_DEPARTMENT_MISMATCH",
-        /// The state is not one of the country's.
+        /// The state is not one of the country's states.
         StateUnknown = "STATE_UNKNOWN",
         /// The HS code has an unusual number of digits.
         HsCodeFormat = "HS_CODE_FORMAT",
@@ -192,10 +192,10 @@ pub struct ErrorBody {
     pub code: String,
     /// A description of the error, in English.
     pub message: String,
-    /// The same in Spanish.
+    /// The description in Spanish.
     #[serde(rename = "message_es", default, deserialize_with = "lenient::word")]
     pub message_es: String,
-    /// More, depending on the code.
+    /// Further details, which depend on the code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = details::ErrorDetails, required = false))]
     pub details: Option<Value>,
@@ -244,13 +244,13 @@ impl ErrorBody {
         }
     }
 
-    /// Returns the code, when this version knows it.
+    /// Returns the code, if this version knows it.
     pub fn known(&self) -> Option<ErrorCode> {
         ErrorCode::known(&self.code)
     }
 
-    /// Returns the faults of a request that broke rules; empty for every other error. One that cannot be read has no
-    /// field, and its JSON for a message.
+    /// Returns the faults of a request that broke rules; empty for every other error. A fault that cannot be read has
+    /// no field, and its JSON is its message.
     pub fn field_faults(&self) -> Vec<FieldFault> {
         self.list("errors").into_iter().map(|row| row.unwrap_or_else(FieldFault::from)).collect()
     }
@@ -261,13 +261,14 @@ impl ErrorBody {
         self.list("results")
     }
 
-    /// Returns the parcels that kept a manifest from being submitted, or a file of many labels from being made; empty
+    /// Returns the parcels because of which a manifest was not submitted, or a file of labels was not created; empty
     /// for every other error (docs/api.md, Submit and read manifests, Download many labels).
     pub fn rejected_parcels(&self) -> Vec<Row<RejectedParcel>> {
         self.list("errors")
     }
 
-    /// Returns a list in the details; empty when none of its rows can be read, because it is a list of something else.
+    /// Returns a list in the details; empty if none of its rows can be parsed, because then it is a list of something
+    /// else.
     fn list<T: DeserializeOwned>(&self, name: &str) -> Vec<Row<T>> {
         let list = self.details.as_ref().and_then(|details| details.get(name));
         let rows = list.and_then(Value::as_array).into_iter().flatten();
@@ -283,14 +284,14 @@ impl ErrorBody {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RejectedParcel {
-    /// Its path in the request: `trackingNumbers[3]`.
+    /// The path of the number in the request: `trackingNumbers[3]`.
     pub field: String,
     /// The number as requested.
     pub tracking_number: String,
     /// The parcel's status, if there is such a parcel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ParcelStatus>,
-    /// The reason for the refusal.
+    /// The reason why the parcel was rejected.
     #[serde(flatten)]
     pub error: ItemError,
 }
@@ -343,7 +344,7 @@ mod details {
 
     use super::{FieldFault, RejectedParcel, VoidResult};
 
-    /// The members that several codes have.
+    /// The members of the details, which several codes share.
     pub(super) struct ErrorDetails;
 
     impl PartialSchema for ErrorDetails {
@@ -374,7 +375,7 @@ mod details {
         }
     }
 
-    /// Adds a type's schema and those that it refers to.
+    /// Adds the schema of a type, and the schemas that it refers to.
     fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         T::schemas(schemas);
         schemas.push((T::name().into_owned(), T::schema()));

@@ -45,7 +45,7 @@ macro_rules! catalogue {
 
 #[rustfmt::skip]
 catalogue! {
-    /// No `X-API-Key` header.
+    /// The header `X-API-Key` is missing.
     AuthMissingApiKey = "AUTH_MISSING_API_KEY", 401, "Missing X-API-Key header.", "Falta el encabezado X-API-Key.";
     /// The key is unknown or revoked, or belongs to the other environment.
     AuthInvalidApiKey = "AUTH_INVALID_API_KEY", 401, "The API key is invalid or has been revoked.", "La clave de API no es válida o ha sido revocada.";
@@ -55,7 +55,7 @@ catalogue! {
     AuthCountryNotAllowed = "AUTH_COUNTRY_NOT_ALLOWED", 403, "This API key may not create orders to country {country}.", "Esta clave de API no puede crear pedidos con destino a {country}.";
     /// The operation exists only in the sandbox.
     SandboxOnly = "SANDBOX_ONLY", 403, "This operation is available only in the sandbox with a sandbox key.", "Esta operación solo está disponible en el entorno de pruebas con una clave de pruebas.";
-    /// Too many requests in this window; carries `retryAfter`.
+    /// The key has made too many requests in this window; `retryAfter` says when to try again.
     RateLimitExceeded = "RATE_LIMIT_EXCEEDED", 429, "Too many requests. Retry after {n} second(s).", "Demasiadas solicitudes. Reintente en {n} segundo(s).";
     /// The request is invalid; `details.errors` lists every fault.
     ValidationFailed = "VALIDATION_FAILED", 400, "The request is not valid.", "La solicitud no es válida.";
@@ -65,13 +65,13 @@ catalogue! {
     RequestTimeout = "REQUEST_TIMEOUT", 408, "The body took too long to arrive; send the request again.", "El cuerpo tardó demasiado en llegar; envíe la solicitud de nuevo.";
     /// The body is larger than 256 KiB.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "The body exceeds 256 KiB.", "El cuerpo supera 256 KiB.";
-    /// No such endpoint.
+    /// The endpoint does not exist.
     NotFound = "NOT_FOUND", 404, "No such endpoint.", "El recurso solicitado no existe.";
-    /// The endpoint does not have this method.
+    /// The endpoint does not support this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "Method not allowed for this endpoint.", "Método no permitido en este recurso.";
-    /// No such parcel for this tenant.
+    /// The caller has no parcel with this tracking number.
     ParcelNotFound = "PARCEL_NOT_FOUND", 404, "No parcel with this tracking number.", "No existe un paquete con este número de rastreo.";
-    /// The supplied tracking number is taken.
+    /// The supplied tracking number is already in use.
     ParcelDuplicateTracking = "PARCEL_DUPLICATE_TRACKING", 409, "This tracking number already exists.", "Este número de rastreo ya existe.";
     /// The parcel's status does not allow it to be voided.
     ParcelNotVoidable = "PARCEL_NOT_VOIDABLE", 409, "A parcel in status {status} can no longer be voided.", "Un paquete en estado {status} ya no se puede anular.";
@@ -85,17 +85,17 @@ catalogue! {
     ManifestParcelsRejected = "MANIFEST_PARCELS_REJECTED", 409, "The manifest was not submitted: some parcels cannot be included.", "El manifiesto no se envió: algunos paquetes no se pueden incluir.";
     /// A manifest of other parcels was submitted for this air waybill.
     ManifestAlreadySubmitted = "MANIFEST_ALREADY_SUBMITTED", 409, "A different manifest was already submitted for this AWB.", "Ya se envió un manifiesto distinto para esta guía aérea (AWB).";
-    /// No such manifest for this tenant.
+    /// The caller has no manifest with this id.
     ManifestNotFound = "MANIFEST_NOT_FOUND", 404, "No such manifest.", "No existe el manifiesto.";
     /// The parcel has no label yet.
     LabelNotFound = "LABEL_NOT_FOUND", 404, "No label has been generated for this parcel yet.", "Aún no se ha generado la etiqueta de este paquete.";
     /// The order was voided, and its label with it.
     LabelVoided = "LABEL_VOIDED", 409, "The parcel was voided; its label can no longer be used.", "El paquete fue anulado; su etiqueta ya no se puede usar.";
-    /// Some of the labels cannot be downloaded, so none was.
+    /// Some of the labels cannot be downloaded, so no file was created.
     LabelsRejected = "LABELS_REJECTED", 409, "No file was made: some of the labels cannot be downloaded.", "No se generó el archivo: algunas de las etiquetas no se pueden descargar.";
     /// The file is not the one that `If-Match` names.
     PreconditionFailed = "PRECONDITION_FAILED", 412, "The file is not the version named in If-Match.", "El archivo no es la versión indicada en If-Match.";
-    /// The parcel's status does not allow a reprint: its journey is over.
+    /// The parcel's status does not allow a reprint, because it is final.
     LabelNotReprintable = "LABEL_NOT_REPRINTABLE", 409, "The label of a parcel in status {status} cannot be reprinted.", "La etiqueta de un paquete en estado {status} no se puede reimprimir.";
     /// The key was used with another request.
     IdempotencyConflict = "IDEMPOTENCY_CONFLICT", 409, "This idempotency key was already used with a different request.", "Esta clave de idempotencia ya se usó con otra solicitud.";
@@ -107,7 +107,7 @@ catalogue! {
     CarrierAuthFailed = "CARRIER_AUTH_FAILED", 401, "Invalid carrier credentials.", "Credenciales de transportista no válidas.";
     /// The admin token is missing or wrong.
     AdminAuthFailed = "ADMIN_AUTH_FAILED", 401, "Missing or invalid admin token (Authorization: Bearer adm_…).", "Falta el token de administración o no es válido (Authorization: Bearer adm_…).";
-    /// A dashboard form that was not sent from a page of the same session.
+    /// The form of the dashboard was not sent from a page of the same session.
     FormNotAccepted = "FORM_NOT_ACCEPTED", 403, "The form was not sent from a page of this session.", "El formulario no se envió desde una página de esta sesión.";
     /// No account has this name.
     AccountNotFound = "ACCOUNT_NOT_FOUND", 404, "No such account.", "No existe la cuenta.";
@@ -119,13 +119,13 @@ catalogue! {
     WebhookNotFound = "WEBHOOK_NOT_FOUND", 404, "No webhook is configured in this environment.", "No hay un webhook configurado en este entorno.";
     /// The webhook has no event with this id.
     EventNotFound = "EVENT_NOT_FOUND", 404, "No event with this id.", "No existe un evento con este identificador.";
-    /// The webhook is off: enable it first.
+    /// The webhook is disabled: enable it first.
     WebhookDisabled = "WEBHOOK_DISABLED", 409, "The webhook is disabled; enable it first.", "El webhook está desactivado; actívelo primero.";
-    /// The webhook's settings cannot be read: set it up again.
+    /// The settings of the webhook cannot be read: set it up again.
     WebhookUnreadable = "WEBHOOK_UNREADABLE", 409, "The webhook's settings cannot be read; set it up again.", "La configuración del webhook no se puede leer; configúrelo de nuevo.";
     /// The service failed; its log has the reason under the request id.
     InternalError = "INTERNAL_ERROR", 500, "Internal error. Quote the request id to support.", "Error interno. Indique el identificador de la solicitud a soporte.";
-    /// The service cannot answer now; carries `Retry-After`.
+    /// The service is temporarily unavailable; `Retry-After` says when to try again.
     ServiceUnavailable = "SERVICE_UNAVAILABLE", 503, "Temporarily unavailable.", "Servicio no disponible temporalmente.";
     /// The legacy API has been retired.
     LegacySunset = "LEGACY_SUNSET", 410, "The legacy API has been retired; use /api/v1.", "La API anterior ya no está disponible; use /api/v1.";

@@ -62,7 +62,7 @@ setters! { WebhookEvent {
     with_id(id: some EventId);
 } }
 
-/// Details of an event.
+/// The data of an event, by its kind.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EventData {
@@ -80,13 +80,13 @@ pub enum EventData {
     Unknown(UnknownEvent),
 }
 
-/// An event whose kind this version does not know, or whose data it cannot read, as it came.
+/// An event whose kind this version does not know, or whose data it cannot read. It is kept unchanged.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct UnknownEvent {
-    /// Its kind.
+    /// The kind of the event.
     pub kind: String,
-    /// Its data.
+    /// The data of the event.
     pub data: Value,
 }
 
@@ -111,7 +111,7 @@ pub struct StatusChange {
     pub new_status: ParcelStatus,
     /// City and country of the event.
     pub location: String,
-    /// The event's place in the parcel's history.
+    /// The position of the event in the parcel's history, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u32>,
     /// Further details.
@@ -143,7 +143,7 @@ impl StatusChange {
 }
 
 setters! { StatusChange {
-    /// Sets the place in the parcel's history, from 1.
+    /// Sets the position in the parcel's history, from 1.
     with_sequence(sequence: some u32);
     /// Sets further details.
     with_description(description: text);
@@ -151,7 +151,7 @@ setters! { StatusChange {
     with_external_order_id(external_order_id: text);
 } }
 
-/// A created order.
+/// The data of an event about a created order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -188,7 +188,7 @@ setters! { ParcelCreated {
     with_external_order_id(external_order_id: text);
 } }
 
-/// A voided order.
+/// The data of an event about a voided order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -244,8 +244,8 @@ impl EventData {
         }
     }
 
-    /// Reads the data of an event. Unreadable data is kept unchanged: a receiver that refused it would be sent it again
-    /// for days.
+    /// Parses the data of an event. Data that cannot be parsed is kept unchanged: if the receiver rejected it, the
+    /// service would send it again for days.
     fn read(kind: &EventKind, data: Value) -> Self {
         let read = match kind {
             EventKind::ParcelStatusChanged => lenient::row(data).map(Self::StatusChanged),
@@ -275,7 +275,7 @@ impl Serialize for EventData {
     }
 }
 
-/// The body's members, in the order of the documentation.
+/// The members of the body, in the order of the documentation.
 #[derive(Serialize, Deserialize)]
 struct Wire<D> {
     #[serde(default, skip_serializing_if = "Option::is_none")]

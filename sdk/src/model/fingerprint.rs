@@ -1,17 +1,18 @@
-//! What makes two requests the same: a hash over the body's canonical JSON (spec: Idempotency).
+//! The equality of two requests: a hash over the canonical JSON of the body (spec: Idempotency).
 //!
-//! Keys are sorted, null members dropped (array elements are kept), numbers in one spelling,
-//! the idempotency key left out; white space, key order and `1` or `1.0` make no difference.
+//! In canonical JSON, keys are sorted, null members are dropped (null elements of arrays are kept), every number has
+//! one spelling, and the idempotency key is omitted. White space, the order of keys, and `1` or `1.0` make no
+//! difference.
 
 use serde_json::Number;
 use sha2::{Digest, Sha256};
 
 use super::json::{Body, Json, Members};
 
-/// A SHA-256 over canonical JSON.
+/// The SHA-256 of canonical JSON.
 pub type Fingerprint = [u8; 32];
 
-/// Returns the fingerprint of a body; `subject` is the path's addition, such as a tracking number.
+/// Returns the fingerprint of a request: of its body, and of the variable part of its path, such as a tracking number.
 ///
 /// ```
 /// # use parcelo::model::fingerprint;
@@ -37,12 +38,12 @@ fn write(out: &mut String, value: &Json<'_>) {
         Json::Null => out.push_str("null"),
         Json::Bool(true) => out.push_str("true"),
         Json::Bool(false) => out.push_str("false"),
-        Json::Number(number) => out.push_str(&spelled(number)),
+        Json::Number(number) => out.push_str(&canonical_number(number)),
         Json::Text(text) => write_text(out, text),
         Json::List(items) => {
             out.push('[');
             for (i, item) in items.iter().enumerate() {
-                separate(out, i);
+                push_separator(out, i);
                 write(out, item);
             }
             out.push(']');
@@ -56,7 +57,7 @@ fn write_members(out: &mut String, members: &Members<'_>, left_out: Option<&str>
     let kept = members.iter().filter(|(name, value)| is_kept(name, value));
     out.push('{');
     for (i, (name, value)) in kept.enumerate() {
-        separate(out, i);
+        push_separator(out, i);
         write_text(out, name);
         out.push(':');
         write(out, value);
@@ -64,13 +65,13 @@ fn write_members(out: &mut String, members: &Members<'_>, left_out: Option<&str>
     out.push('}');
 }
 
-fn separate(out: &mut String, place: usize) {
+fn push_separator(out: &mut String, place: usize) {
     if place > 0 {
         out.push(',');
     }
 }
 
-/// Writes a string. Only the characters that end or escape it need an escape for two different strings to differ.
+/// Writes a string. For different strings to differ, only the quotation mark and the backslash need an escape.
 fn write_text(out: &mut String, text: &str) {
     out.push('"');
     // Most texts have neither, and are copied at once.
@@ -87,8 +88,9 @@ fn write_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Returns a number's canonical spelling: a whole number as digits, however it was written; any other shortest.
-fn spelled(number: &Number) -> String {
+/// Returns the canonical spelling of a number: a whole number as digits, however it was written, and any other in its
+/// shortest form.
+fn canonical_number(number: &Number) -> String {
     if let Some(whole) = number.as_i64() {
         return whole.to_string();
     }

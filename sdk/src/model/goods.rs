@@ -1,4 +1,4 @@
-//! The contents of a parcel, as customs asks: the declaration, the line items, and their words (spec: Customs info,
+//! The contents of a parcel for customs: the declaration, the line items, and their codes (spec: Customs info,
 //! Product).
 
 use rust_decimal::Decimal;
@@ -9,17 +9,17 @@ use super::{CountryCode, decimal, macros::wire_enum};
 wire_enum! {
     /// The reason why goods are sent: the categories of the form CN 23.
     ContentsCategory {
-        /// They were sold.
+        /// The goods were sold.
         SaleOfGoods = "SALE_OF_GOODS",
-        /// They are a gift.
+        /// The goods are a gift.
         Gift = "GIFT",
-        /// They are documents.
+        /// The goods are documents.
         Documents = "DOCUMENTS",
-        /// They are a commercial sample.
+        /// The goods are a commercial sample.
         CommercialSample = "COMMERCIAL_SAMPLE",
-        /// They go back to the seller.
+        /// The goods go back to the seller.
         ReturnedGoods = "RETURNED_GOODS",
-        /// None of these.
+        /// Any other reason.
         Other = "OTHER",
     }
 }
@@ -47,7 +47,7 @@ wire_enum! {
         Dap = "DAP",
         /// Delivered at place, unloaded.
         Dpu = "DPU",
-        /// Delivered, duty paid by the sender.
+        /// Delivered duty paid: the sender pays the duties.
         Ddp = "DDP",
     }
 }
@@ -61,7 +61,7 @@ pub struct CustomsInfo {
     /// A description of the goods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Harmonized System code.
+    /// The Harmonized System code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hs_code: Option<String>,
     /// The reason for which the goods are sent.
@@ -72,7 +72,7 @@ pub struct CustomsInfo {
     pub incoterm: Option<Incoterm>,
 }
 
-/// A line item: so many of one thing.
+/// A line item: a quantity of one product.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -83,19 +83,19 @@ pub struct Product {
     pub description: Option<String>,
     /// Number of pieces; at least 1.
     pub quantity: u32,
-    /// Free-on-board value of one, in the order's currency.
+    /// The free-on-board value of one piece, in the order's currency.
     #[serde(with = "decimal")]
     pub unit_fob_value: Decimal,
-    /// Kilograms that one of them weighs without its packaging.
+    /// The weight of one piece in kilograms, without packaging.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub unit_net_weight_kg: Option<Decimal>,
-    /// The country in which it was made.
+    /// The country in which the product was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub country_of_origin: Option<CountryCode>,
-    /// Harmonized System code.
+    /// The Harmonized System code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hs_code: Option<String>,
-    /// Stock-keeping unit.
+    /// The stock-keeping unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sku: Option<String>,
 }

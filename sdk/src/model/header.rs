@@ -1,20 +1,20 @@
-//! Names of the headers that the API adds to HTTP (spec: Common headers).
+//! Names of the HTTP headers that the API defines (spec: Common headers).
 
 /// The API key.
 pub const API_KEY: &str = "x-api-key";
 /// The carrier key.
 pub const CARRIER_KEY: &str = "x-carrier-key";
-/// The header that stands in for the body's `idempotencyKey`.
+/// The idempotency key, as an alternative to the body's `idempotencyKey`.
 pub const IDEMPOTENCY_KEY: &str = "x-idempotency-key";
-/// The header of the IETF draft, with quotes or without.
+/// The idempotency key in the header of the IETF draft, with or without quotation marks.
 pub const STANDARD_IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// `true` on a replayed answer.
+/// Present with the value `true` on a replayed answer.
 pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
 /// The id to quote to support.
 pub const REQUEST_ID: &str = "x-request-id";
-/// The maximum of requests in a window.
+/// The maximum number of requests in a window.
 pub const RATE_LIMIT: &str = "x-ratelimit-limit";
-/// Requests left in the window.
+/// The number of requests left in the window.
 pub const RATE_REMAINING: &str = "x-ratelimit-remaining";
 /// The Unix second in which the window ends.
 pub const RATE_RESET: &str = "x-ratelimit-reset";

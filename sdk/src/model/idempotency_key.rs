@@ -1,4 +1,4 @@
-//! The caller's name for one write, so that repeating it makes nothing twice (spec: Idempotency).
+//! The caller's name for one write, so that repeating the write has no further effect (spec: Idempotency).
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -39,19 +39,19 @@ pub struct IdempotencyKey(Arc<Inner>);
 struct Inner {
     text: Box<str>,
     memory: Mutex<Memory>,
-    /// The key of a write in several requests, if this is the key of one: it remembers the outcome of each.
+    /// The key of the whole write, if this is the key of one of its requests: it remembers the outcome of each.
     whole: Option<IdempotencyKey>,
 }
 
 impl IdempotencyKey {
-    /// The fewest characters of a key.
+    /// Minimum length of a key, in characters.
     pub const MIN: usize = 8;
-    /// The most characters of a key.
+    /// Maximum length of a key, in characters.
     pub const MAX: usize = 64;
     /// Time for which the server remembers a key after it was first sent.
     pub const LIFETIME: TimeDelta = TimeDelta::hours(24);
 
-    /// Reads a key, exactly as it is: nothing is trimmed.
+    /// Parses a key. The text is not trimmed.
     ///
     /// Errors: [`InvalidValue::IdempotencyKey`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
@@ -105,8 +105,8 @@ impl IdempotencyKey {
         Self(Arc::new(Inner { text, memory: Mutex::default(), whole: None }))
     }
 
-    /// Returns the key of a part of this key's write. It begins with this key's memory, and this key learns its
-    /// outcome.
+    /// Returns the key of a part of this key's write. Its memory starts as a copy of this key's, and this key learns
+    /// its outcome.
     pub(super) fn part(&self, operation: &str, contents: &str) -> Self {
         let text = Self::derive(&format!("{operation} {self}"), contents).as_str().into();
         let memory = Mutex::new(self.memory().with(&KeyState::default()));
@@ -139,7 +139,7 @@ impl IdempotencyKey {
         self.state().may_have_executed()
     }
 
-    /// Returns this process's knowledge of the key, to be saved for a process that may have to continue.
+    /// Returns what this process knows about the key, to be saved for a process that may have to continue.
     pub fn state(&self) -> KeyState {
         self.memory().state()
     }
@@ -183,7 +183,7 @@ impl IdempotencyKey {
         self.with_state(&KeyState::sent_at(at))
     }
 
-    /// Records that an attempt to send it begins.
+    /// Records that an attempt to send the key begins.
     #[cfg(feature = "client")]
     pub(crate) fn begin_attempt(&self, monotonic: Option<TimeDelta>, now: impl Fn() -> Moment) {
         for mut memory in self.memories() {
@@ -207,13 +207,13 @@ impl IdempotencyKey {
         }
     }
 
-    /// Returns the memory of this key, then that of the whole write which it is a part of.
+    /// Returns the memory of this key, then that of the whole write that it is a part of.
     #[cfg(feature = "client")]
     fn memories(&self) -> impl Iterator<Item = MutexGuard<'_, Memory>> {
         std::iter::successors(Some(self), |key| key.0.whole.as_ref()).map(Self::memory)
     }
 
-    /// Returns how long it may still be sent: all its time if it was not sent yet.
+    /// Returns the time left in which the key may be sent: all of it if the key has not been sent yet.
     #[cfg(feature = "client")]
     pub(crate) fn time_left(&self, now: impl FnOnce() -> Moment) -> std::time::Duration {
         let memory = self.memory();
@@ -223,7 +223,8 @@ impl IdempotencyKey {
         (MAX_SENT_AGE - age).to_std().unwrap_or_default()
     }
 
-    /// Returns how long the service may still execute an attempt, after the key has expired; `None` if it will not.
+    /// Returns the time for which the service may still execute an attempt after the key has expired; `None` if it
+    /// cannot.
     #[cfg(feature = "client")]
     pub(crate) fn time_under_way(&self, now: &Moment) -> Option<std::time::Duration> {
         let left = self.memory().time_under_way(now).to_std().ok()?;

@@ -1,14 +1,14 @@
-//! The ids that the service gives to its objects: a type for each kind, so that none is taken for another.
+//! The ids of the objects of the service, with a type for each kind, so that they cannot be confused.
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{InvalidValue, lenient, macros::text_traits};
 
-/// The most characters after an id's prefix.
+/// Maximum number of characters after an id's prefix.
 const MAX_LENGTH: usize = 64;
 
-/// Returns `true` for the prefix followed by letters and digits.
+/// Returns `true` if a text is the prefix followed by letters and digits.
 fn has_form(text: &str, prefix: &str) -> bool {
     text.strip_prefix(prefix).is_some_and(|rest| {
         (1..=MAX_LENGTH).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())

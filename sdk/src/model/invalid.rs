@@ -1,4 +1,4 @@
-//! Why a text could not be parsed.
+//! The error of parsing a value from text.
 
 /// A text that could not be parsed as the requested type; `Display` says what was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]

@@ -18,7 +18,7 @@ pub struct ItemError {
     #[serde(default, deserialize_with = "lenient::word")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub message: String,
-    /// The same in Spanish.
+    /// The description in Spanish.
     #[serde(default, deserialize_with = "lenient::word")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub message_es: String,

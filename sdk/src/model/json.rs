@@ -1,5 +1,5 @@
-//! JSON that borrows from the bytes of a body: a text without escapes is a slice of them, so that reading
-//! an order copies hardly any of it.
+//! JSON that borrows from the bytes of a body: a text without escapes is a slice of them, so that parsing an order
+//! copies little.
 
 use std::{borrow::Cow, collections::BTreeMap, ops::Deref};
 
@@ -47,7 +47,7 @@ impl<'a> Json<'a> {
         if let Self::Object(members) = self { Some(members) } else { None }
     }
 
-    /// Returns the member of this name, if this is an object that has one.
+    /// Returns the member with this name; `None` if this is not an object or has no such member.
     pub(crate) fn member(&self, name: &str) -> Option<&Self> {
         self.as_object()?.get(name)
     }
@@ -81,13 +81,13 @@ impl From<Json<'_>> for Value {
     }
 }
 
-/// A body to be checked: [`Json`] as the server has read it, or anyone's [`Value`].
+/// A body to check: [`Json`] that was parsed by this crate, or a [`Value`].
 #[expect(missing_debug_implementations, reason = "it holds personal data")]
 #[expect(clippy::exhaustive_enums, reason = "it is one or the other")]
 pub enum Body<'a> {
-    /// A view of a value.
+    /// A value that was converted.
     View(Json<'a>),
-    /// JSON that was read.
+    /// JSON that was parsed from bytes.
     Read(&'a Json<'a>),
 }
 

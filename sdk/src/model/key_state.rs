@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::time;
 
-/// A process's knowledge of an idempotency key, for the next one.
+/// A process's knowledge about an idempotency key, for the process that continues.
 ///
 /// A process that may be killed at any moment writes [`KeyState::sent_at`] with the present time beside the request
 /// **before** it sends it for the first time: the state of a key that was not sent yet says "never sent", and would say
@@ -39,15 +39,15 @@ pub struct KeyState {
     /// The time on the service's clock then, as far as its answers show it.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "time::option")]
     service_time: Option<DateTime<Utc>>,
-    /// Always present, so that a damaged state is not read as that of a key without a history.
+    /// Always present, so that a damaged state is not mistaken for that of a key without history.
     execution: Execution,
     /// The digest of the one request that is in doubt; `None` if there are several, or if it is not known.
     #[serde(rename = "request", default, skip_serializing_if = "Option::is_none")]
     request_digest: Option<String>,
 }
 
-/// The knowledge about the execution of a key's write. Ordered for merging two states: executed counts over unknown,
-/// and unknown over not executed.
+/// The knowledge about the execution of a write. The order of the variants is used to merge two states: executed wins
+/// over unknown, and unknown over not executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum Execution {
@@ -57,7 +57,7 @@ enum Execution {
     NotExecuted,
     /// Unknown: an attempt was sent and no answer arrived.
     Unknown,
-    /// An answer says so.
+    /// Executed, as an answer says.
     #[serde(rename = "yes")]
     Executed,
 }
@@ -68,8 +68,8 @@ impl KeyState {
         Self { first_sent: Some(at), execution: Execution::Unknown, ..Self::default() }
     }
 
-    /// Combines two states of one key: the earlier time, and the greater execution.
-    pub(super) fn merged(&self, other: &Self) -> Self {
+    /// Merges two states of one key: the earlier time wins, and the greater execution.
+    pub(super) fn merge(&self, other: &Self) -> Self {
         let earlier = |one: Option<DateTime<Utc>>, other| one.into_iter().chain(other).min();
         let request_digest = match (self.execution, other.execution) {
             (_, Execution::NotExecuted) => self.request_digest.clone(),
@@ -110,13 +110,13 @@ pub(super) struct Memory {
     /// at which this one first looked whether an attempt may be under way.
     #[cfg(feature = "client")]
     last_attempt: Option<TimeDelta>,
-    /// Age of the key when the last attempt began that no answer had come before.
+    /// Age of the key at the beginning of the last attempt that no answer had preceded.
     #[cfg(feature = "client")]
     age_at_attempt: TimeDelta,
-    /// Attempts that have not ended.
+    /// Number of attempts that have not ended.
     #[cfg(feature = "client")]
     in_flight: u32,
-    /// An attempt has reached the service, or may have.
+    /// Set if an attempt has reached the service, or may have.
     #[cfg(feature = "client")]
     was_sent: bool,
 }
@@ -140,7 +140,7 @@ impl Memory {
 
     /// Returns the memory merged with a saved state.
     pub(super) fn with(&self, state: &KeyState) -> Self {
-        let merged = self.state().merged(state);
+        let merged = self.state().merge(state);
         #[cfg(feature = "client")]
         let monotonic = self.monotonic.filter(|_| merged.first_sent == self.state.first_sent);
         Self {
@@ -158,7 +158,7 @@ impl Memory {
         self.state.first_sent
     }
 
-    /// Returns the state; an attempt that has not ended is in doubt.
+    /// Returns the state; the outcome of an attempt that has not ended is unknown.
     pub(super) fn state(&self) -> KeyState {
         #[cfg(feature = "client")]
         if self.in_flight > 0 && self.state.execution != Execution::Executed {
@@ -182,7 +182,7 @@ const MAX_EXECUTION: TimeDelta = TimeDelta::minutes(10);
 #[cfg(feature = "client")]
 pub(super) const MAX_SENT_AGE: TimeDelta = TimeDelta::minutes(24 * 60 - 10);
 
-/// A moment, by all clocks there are.
+/// A moment, as shown by all available clocks.
 #[cfg(feature = "client")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
@@ -201,15 +201,15 @@ pub(crate) struct Moment {
 pub(crate) enum AttemptOutcome {
     /// Nothing was sent.
     NotSent,
-    /// It was not executed. Of earlier attempts that says nothing.
+    /// The request was not executed. This says nothing about earlier attempts.
     Rejected,
-    /// The service looked the key up, had nothing, and refused this request (its digest).
+    /// The service looked up the key, did not find it, and refused this request (its digest).
     RejectedAfterLookup(String),
     /// The key belongs to another request than this one (its digest).
     KeyConflict(String),
     /// The outcome of this request (its digest) is unknown.
     Unknown(String),
-    /// It was executed.
+    /// The request was executed.
     Executed,
 }
 
@@ -273,7 +273,7 @@ impl Memory {
         self.state.service_time.get_or_insert(date - self.age_at_attempt);
     }
 
-    /// Returns how long ago it was first sent, by the clock that says most.
+    /// Returns the time since the key was first sent, by the clock that shows the longest time.
     pub(super) fn age(&self, now: &Moment) -> Option<TimeDelta> {
         let first_sent = self.state.first_sent?;
         let wall = now.wall - first_sent;
@@ -285,9 +285,9 @@ impl Memory {
         [Some(wall), monotonic, service].into_iter().flatten().max()
     }
 
-    /// Returns how long an attempt may still be under way once the key is too old to be sent. No process begins one
-    /// after that. It may be too old only because a clock was set: this process remembers its last attempt, and for
-    /// another's it believes the wall clock only if the service's clock shows the same.
+    /// Returns how long an attempt may still be under way once the key is too old to be sent, since no process begins
+    /// an attempt after that. The key may seem too old only because a clock was set. This process remembers its own
+    /// last attempt; for those of another process it trusts the wall clock only if the service's clock agrees.
     pub(super) fn time_under_way(&mut self, now: &Moment) -> TimeDelta {
         let age = self.age(now).map(|age| age - MAX_SENT_AGE);
         let shows_the_same = |service: DateTime<Utc>| (now.wall - service).abs() < MAX_EXECUTION;
@@ -299,7 +299,8 @@ impl Memory {
         passed.map_or(TimeDelta::zero(), |passed| MAX_EXECUTION - passed)
     }
 
-    /// Forgets the first attempt while nothing has been sent: the key's life has not begun.
+    /// Forgets the first attempt if nothing has been sent yet: the age of the key counts from the first request that
+    /// was sent.
     fn forget_unsent(&mut self) {
         if !self.was_sent && self.in_flight == 0 {
             (self.state.first_sent, self.state.service_time, self.monotonic) = (None, None, None);
@@ -341,7 +342,7 @@ mod tests {
         AttemptOutcome::Unknown(request.to_owned())
     }
 
-    fn settled(request: &str) -> AttemptOutcome {
+    fn rejected_after_lookup(request: &str) -> AttemptOutcome {
         AttemptOutcome::RejectedAfterLookup(request.to_owned())
     }
 
@@ -390,8 +391,8 @@ mod tests {
         }
     }
 
-    /// Returns whether doubt is left after attempts that ended one after the other.
-    fn after(outcomes: &[AttemptOutcome]) -> bool {
+    /// Returns `true` if the outcome is in doubt after attempts that ended one after the other.
+    fn is_in_doubt_after(outcomes: &[AttemptOutcome]) -> bool {
         let mut memory = Memory::default();
         for outcome in outcomes {
             begin(&mut memory, moment(0));
@@ -408,24 +409,42 @@ mod tests {
         let table: [(&[AttemptOutcome], bool); 15] = [
             (&[NotSent], false),
             (&[Rejected], false),
-            (&[settled("a")], false),
+            (&[rejected_after_lookup("a")], false),
             (&[conflict("a")], false),
             (&[in_doubt("a")], true),
             (&[in_doubt("a"), NotSent], true),
             (&[in_doubt("a"), Rejected], true),
-            (&[in_doubt("a"), settled("a")], false),
-            (&[in_doubt("a"), settled("b")], true),
-            (&[in_doubt("a"), in_doubt("b"), settled("a"), settled("b")], true),
-            (&[in_doubt("a"), in_doubt("a"), settled("a")], false),
+            (&[in_doubt("a"), rejected_after_lookup("a")], false),
+            (&[in_doubt("a"), rejected_after_lookup("b")], true),
+            (
+                &[
+                    in_doubt("a"),
+                    in_doubt("b"),
+                    rejected_after_lookup("a"),
+                    rejected_after_lookup("b"),
+                ],
+                true,
+            ),
+            (&[in_doubt("a"), in_doubt("a"), rejected_after_lookup("a")], false),
             (&[in_doubt("a"), conflict("a")], false),
             // The other request, which is in doubt, has the key.
             (&[in_doubt("a"), conflict("b")], true),
             // It was executed, and stays so.
-            (&[Executed, NotSent, Rejected, settled("a"), conflict("a"), in_doubt("a")], true),
-            (&[in_doubt("a"), settled("a"), in_doubt("a")], true),
+            (
+                &[
+                    Executed,
+                    NotSent,
+                    Rejected,
+                    rejected_after_lookup("a"),
+                    conflict("a"),
+                    in_doubt("a"),
+                ],
+                true,
+            ),
+            (&[in_doubt("a"), rejected_after_lookup("a"), in_doubt("a")], true),
         ];
         for (outcomes, expected) in table {
-            assert_eq!(after(outcomes), expected, "{outcomes:?}");
+            assert_eq!(is_in_doubt_after(outcomes), expected, "{outcomes:?}");
         }
     }
 
@@ -501,11 +520,11 @@ mod tests {
                 monotonic: Some(TimeDelta::minutes(monotonic)),
                 service: None,
             };
-            assert_eq!(under_way(&mut memory, &now), left, "{wall} {monotonic}");
+            assert_eq!(minutes_under_way(&mut memory, &now), left, "{wall} {monotonic}");
         }
     }
 
-    fn under_way(memory: &mut Memory, now: &Moment) -> i64 {
+    fn minutes_under_way(memory: &mut Memory, now: &Moment) -> i64 {
         memory.time_under_way(now).num_minutes().max(0)
     }
 
@@ -530,7 +549,7 @@ mod tests {
         ];
         for (first, second, left) in table {
             let mut memory = Memory::from_state(KeyState::sent_at(at(0)));
-            let found = [&first, &second].map(|now| under_way(&mut memory, now));
+            let found = [&first, &second].map(|now| minutes_under_way(&mut memory, now));
             assert_eq!(found, left, "{first:?} {second:?}");
         }
     }

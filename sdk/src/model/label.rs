@@ -36,7 +36,7 @@ impl LabelFormat {
     /// Every format.
     pub const ALL: [Self; 3] = [Self::Pdf, Self::Zpl, Self::Png];
 
-    /// Reads a format's name, whatever its case.
+    /// Parses a format's name, whatever its case.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         Self::ALL
             .into_iter()
@@ -53,7 +53,7 @@ impl LabelFormat {
         }
     }
 
-    /// Returns the file name's ending: `pdf`, `zpl`, `png`.
+    /// Returns the file name extension: `pdf`, `zpl`, `png`.
     pub const fn extension(self) -> &'static str {
         match self {
             Self::Pdf => "pdf",
@@ -95,9 +95,9 @@ impl std::str::FromStr for LabelFormat {
 wire_enum! {
     /// The state of a label.
     LabelStatus {
-        /// It can be used.
+        /// The label can be used.
         Active = "ACTIVE",
-        /// Its order was voided.
+        /// The order of the label was voided.
         Voided = "VOIDED",
     }
 }
@@ -114,13 +114,13 @@ pub struct LabelMetadata {
     pub tracking_number: TrackingNumber,
     /// The label's status: only a valid label can be used.
     pub status: LabelStatus,
-    /// 1 at first, and one more after each reprint.
+    /// 1 for the first version, and one more after each reprint.
     pub version: u32,
     /// Number of reprints.
     pub reprint_count: u32,
-    /// The size of the paper.
+    /// The size of the label.
     pub size: LabelSize,
-    /// Dots per inch.
+    /// The resolution in dots per inch.
     pub dpi: u32,
     /// The barcode.
     pub barcode: Barcode,
@@ -203,13 +203,13 @@ setters! { LabelMetadata {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LabelSize {
-    /// Inches.
+    /// The width in inches.
     pub width_in: u32,
-    /// Inches.
+    /// The height in inches.
     pub height_in: u32,
-    /// Millimetres.
+    /// The width in millimetres.
     pub width_mm: u32,
-    /// Millimetres.
+    /// The height in millimetres.
     pub height_mm: u32,
 }
 
@@ -224,7 +224,7 @@ impl LabelSize {
 }
 
 impl LabelMetadata {
-    /// Dots per inch of every label (spec: Label).
+    /// The resolution of every label, in dots per inch (spec: Label).
     pub const DPI: u32 = 203;
 
     /// Returns the first version of a parcel's label, usable and in every format, made at the beginning of 1970.
@@ -265,9 +265,9 @@ impl LabelMetadata {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Barcode {
-    /// `CODE_128`.
+    /// The symbology: `CODE_128`.
     pub symbology: String,
-    /// Its content: the tracking number.
+    /// The content of the barcode: the tracking number.
     pub value: String,
 }
 
@@ -283,7 +283,7 @@ impl Barcode {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct QrCode {
-    /// Its content: the public tracking address.
+    /// The content of the QR code: the public tracking address.
     pub content: String,
 }
 

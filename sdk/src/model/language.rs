@@ -1,8 +1,8 @@
-//! The two languages of every text that people read.
+//! The two languages of all texts for people.
 
 use serde::{Deserialize, Serialize};
 
-/// English or Spanish; English unless asked otherwise.
+/// The language of a text, English by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -25,7 +25,7 @@ impl Language {
         }
     }
 
-    /// Returns the one of the two texts that is in this language.
+    /// Returns the text in this language, of the two.
     pub fn pick<T>(self, en: T, es: T) -> T {
         match self {
             Self::En => en,
@@ -33,9 +33,8 @@ impl Language {
         }
     }
 
-    /// Reads an `Accept-Language` header: the language of the two with the highest weight, the one
-    /// named first when they are equal, English when neither is wanted. `*` stands for each that is
-    /// not named.
+    /// Parses an `Accept-Language` header. Returns the language with the higher weight; with equal weights, the one
+    /// that is named first; English if neither is accepted. `*` stands for each that is not named.
     ///
     /// ```
     /// # use parcelo::Language;
@@ -68,7 +67,7 @@ impl std::fmt::Display for Language {
     }
 }
 
-/// Parses one entry of the header, with its weight in thousandths; `*` is not a language.
+/// Parses an entry of the header, with its weight in thousandths; `None` as the language stands for `*`.
 fn weighted(entry: &str) -> Option<(Option<Language>, u16)> {
     let mut parts = entry.split(';').map(str::trim);
     let tag = parts.next()?.split('-').next()?;
@@ -83,7 +82,7 @@ fn weighted(entry: &str) -> Option<(Option<Language>, u16)> {
     Some((language, weight))
 }
 
-/// Parses `0.85` as 850; a weight has at most three places and is at most one.
+/// Parses `0.85` as 850. A weight has at most three decimals, and is at most 1.
 fn thousandths(weight: &str) -> Option<u16> {
     let (whole, places) = weight.split_once('.').unwrap_or((weight, ""));
     let places = format!("{places:0<3}").get(..3)?.parse::<u16>().ok()?;

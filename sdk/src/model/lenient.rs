@@ -1,10 +1,10 @@
-//! Lenient reading of the answers of a newer service: unreadable values are kept unchanged, or left out where the rest
-//! matters more. Requests are read strictly, by the rules.
+//! Lenient deserialization of the answers of a newer service: values that cannot be parsed are kept unchanged, or
+//! omitted where the rest matters more. Requests are parsed strictly, by the rules.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::Value;
 
-/// JSON of the service's that this version of the crate cannot read, as it came.
+/// JSON from the service that this version of the crate cannot parse, unchanged.
 ///
 /// `Display` and `Debug` do not show it: it may hold personal data, or the link to a label.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
@@ -16,7 +16,8 @@ pub struct Unreadable {
     json: Value,
 }
 
-/// A row of an answer; one that cannot be read keeps its position as received, and the others are delivered.
+/// A row of an answer. A row that cannot be parsed keeps its position and its JSON, and the others are returned as
+/// usual.
 ///
 /// ```
 /// # use parcelo::model::{Row, TrackingRecord, Unreadable};
@@ -49,7 +50,7 @@ impl Unreadable {
         self.json
     }
 
-    /// Returns one of its members, if that can be read.
+    /// Returns a member of the JSON, if it can be parsed.
     pub(crate) fn member<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         T::deserialize(self.json.get(name)?).ok()
     }
@@ -61,7 +62,7 @@ impl std::fmt::Debug for Unreadable {
     }
 }
 
-/// Reads a text; any other value becomes a text of its JSON.
+/// Returns a text unchanged, and any other value as its JSON.
 pub(super) fn text(value: Value) -> String {
     match value {
         Value::String(text) => text,
@@ -69,12 +70,12 @@ pub(super) fn text(value: Value) -> String {
     }
 }
 
-/// Reads one row.
+/// Parses a row.
 pub(super) fn row<T: DeserializeOwned>(value: Value) -> Row<T> {
     T::deserialize(&value).map_err(|_| Unreadable::new(value))
 }
 
-/// Reads the rows of a list; any other value is one row.
+/// Returns the rows of a list; any other value counts as a single row.
 fn rows_of(list: Value) -> Vec<Value> {
     match list {
         Value::Array(rows) => rows,
@@ -82,7 +83,7 @@ fn rows_of(list: Value) -> Vec<Value> {
     }
 }
 
-/// Reads a list of words, numbers or results that accept any value.
+/// Deserializes a list whose element type accepts any value.
 pub(super) fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -90,12 +91,12 @@ pub(super) fn list<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     rows.map(|row| T::deserialize(row).map_err(serde::de::Error::custom)).collect()
 }
 
-/// Reads a list of words that this version takes as texts.
+/// Deserializes a list of codes as texts.
 pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     Ok(rows_of(Value::deserialize(deserializer)?).into_iter().map(text).collect())
 }
 
-/// Reads a list of texts for people; an unreadable one is shown as its JSON.
+/// Deserializes a list of texts for people; a text that cannot be parsed is replaced by its JSON.
 pub(super) fn texts<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: DeserializeOwned + From<Unreadable>,
@@ -105,14 +106,14 @@ where
     Ok(rows.map(|value| row(value).unwrap_or_else(T::from)).collect())
 }
 
-/// Reads an optional detail; `None` when it cannot be read.
+/// Deserializes an optional detail; `None` if it cannot be parsed.
 pub(super) fn option<'de, T: DeserializeOwned, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Ok(T::deserialize(Value::deserialize(deserializer)?).ok())
 }
 
-/// Reads a word of an open list, or an id: any value is accepted.
+/// Deserializes a code of an open list, or an id, from any value.
 pub(super) fn word<'de, T, D>(deserializer: D) -> Result<T, D::Error>
 where
     T: for<'w> From<&'w str>,
@@ -142,7 +143,7 @@ pub(crate) mod rows {
         super::rows_of(list).into_iter().map(super::row).collect()
     }
 
-    /// Either side of a row, without a word about which.
+    /// Serializes either variant of a row without a tag.
     struct Either<'a, T>(&'a Row<T>);
 
     impl<T: Serialize> Serialize for Either<'_, T> {
@@ -154,7 +155,7 @@ pub(crate) mod rows {
         }
     }
 
-    /// The same for a list that may be absent.
+    /// Serialization of a list that may be absent.
     pub(crate) mod option {
         use super::{
             Deserialize, DeserializeOwned, Deserializer, Row, Serialize, Serializer, Value,

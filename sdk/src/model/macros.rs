@@ -1,7 +1,7 @@
-//! Shapes that the vocabulary repeats: an open wire enum, a checked text newtype, and the setters of a
-//! struct that gets further fields with time.
+//! Macros for types of requests and answers: enums of open lists of codes, newtypes around validated text, and setters
+//! of structs to which fields will be added.
 
-/// An enum of codes that keeps a code it does not know, so that an answer of a newer server can be read.
+/// Defines an enum of codes that keeps unknown codes, so that answers of a newer server can be parsed.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $code:literal),+ $(,)? }) => {
         $(#[$meta])*
@@ -14,7 +14,7 @@ macro_rules! wire_enum {
         }
 
         impl $name {
-            /// Every value this version knows, in the order of the documentation.
+            /// Every value that this version knows, in the order of the documentation.
             pub const KNOWN: &'static [Self] = &[$(Self::$variant),+];
 
             /// Returns the code in JSON.
@@ -80,8 +80,8 @@ macro_rules! wire_enum {
     };
 }
 
-/// The traits of a newtype around checked text but for reading it, with its pattern and an example for documents: it
-/// has `fn parse(&str) -> Result<Self, InvalidValue>` and `fn as_str(&self) -> &str`.
+/// Implements the traits of a newtype around validated text except for deserialization, with its pattern and an example
+/// for documents. The type has `fn parse(&str) -> Result<Self, InvalidValue>` and `fn as_str(&self) -> &str`.
 macro_rules! text_traits {
     ($name:ident, $pattern:expr, $example:literal) => {
         impl std::fmt::Display for $name {
@@ -144,7 +144,7 @@ macro_rules! text_traits {
     };
 }
 
-/// The traits of a newtype around checked text; one that does not keep its form cannot be read.
+/// Implements the traits of a newtype around validated text, including deserialization, which fails for invalid text.
 macro_rules! checked_text {
     ($name:ident, $pattern:expr, $example:literal) => {
         $crate::model::macros::text_traits!($name, $pattern, $example);
@@ -169,7 +169,7 @@ macro_rules! setters {
     };
 }
 
-/// One of the [`setters`].
+/// Generates one setter of [`setters`].
 macro_rules! setter {
     ($(#[$doc:meta])* $setter:ident $field:ident text) => {
         $(#[$doc])*
@@ -208,8 +208,8 @@ macro_rules! setter {
     };
 }
 
-/// Reading of a secret from text, such as a file of settings. It is never written, and never shown in
-/// an error.
+/// Implements parsing and deserialization of a secret, such as one in a file of settings. It is never serialized, and
+/// never part of an error.
 macro_rules! secret_text {
     ($name:ident) => {
         impl std::str::FromStr for $name {

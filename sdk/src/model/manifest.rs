@@ -29,18 +29,18 @@ pub struct ManifestRequest {
     pub idempotency_key: Option<IdempotencyKey>,
     /// The air waybill.
     pub awb_number: Awb,
-    /// The parcels, without repetition.
+    /// The tracking numbers of the parcels, without repetition.
     pub tracking_numbers: Vec<String>,
-    /// Airline code and number: `EK213`.
+    /// The flight, by airline code and number: `EK213`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flight_number: Option<String>,
     /// The day of departure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departure_date: Option<NaiveDate>,
-    /// IATA code, three letters.
+    /// The IATA code of the origin airport, three letters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin_airport: Option<String>,
-    /// IATA code, three letters.
+    /// The IATA code of the destination airport, three letters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub destination_airport: Option<String>,
     /// The caller's reference, at most 100 characters.
@@ -101,7 +101,7 @@ setters! { ManifestRequest {
 wire_enum! {
     /// The status of a manifest.
     ManifestStatus {
-        /// It was submitted, which is final.
+        /// The manifest was submitted, which is final.
         Submitted = "SUBMITTED",
     }
 }
@@ -118,14 +118,14 @@ pub struct Manifest {
     /// The air waybill.
     #[cfg_attr(feature = "openapi", schema(value_type = Awb))]
     pub awb_number: MaybeKnown<Awb>,
-    /// Its status.
+    /// The status of the manifest.
     pub status: ManifestStatus,
     /// Number of parcels.
     pub parcel_count: u32,
-    /// Their weight together, in kilograms.
+    /// The total weight of the parcels, in kilograms.
     #[serde(with = "decimal")]
     pub total_weight_kg: Decimal,
-    /// Their declared values, added up by currency.
+    /// The declared values of the parcels, added up by currency.
     #[serde(with = "rows")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<DeclaredValue>))]
     pub declared_values: Vec<Row<DeclaredValue>>,
@@ -133,20 +133,20 @@ pub struct Manifest {
     #[serde(deserialize_with = "lenient::list")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<CountryCode>))]
     pub destination_countries: Vec<MaybeKnown<CountryCode>>,
-    /// The parcels.
+    /// The tracking numbers of the parcels.
     #[serde(deserialize_with = "lenient::list")]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<TrackingNumber>))]
     pub tracking_numbers: Vec<MaybeKnown<TrackingNumber>>,
-    /// Airline code and number.
+    /// The flight, by airline code and number.
     #[serde(default, deserialize_with = "lenient::option")]
     pub flight_number: Option<String>,
     /// The day of departure.
     #[serde(default, deserialize_with = "lenient::option")]
     pub departure_date: Option<NaiveDate>,
-    /// IATA code.
+    /// The IATA code of the origin airport.
     #[serde(default, deserialize_with = "lenient::option")]
     pub origin_airport: Option<String>,
-    /// IATA code.
+    /// The IATA code of the destination airport.
     #[serde(default, deserialize_with = "lenient::option")]
     pub destination_airport: Option<String>,
     /// The caller's reference.
@@ -155,7 +155,7 @@ pub struct Manifest {
     /// Time of submission.
     #[serde(with = "time")]
     pub submitted_at: DateTime<Utc>,
-    /// Oddities of the manifest that did not prevent it.
+    /// Warnings about the manifest, which did not prevent it.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub warnings: Vec<Warning>,
 }

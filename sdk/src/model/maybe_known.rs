@@ -1,4 +1,4 @@
-//! A word or a number of the service's in an answer: of the kind that this version knows, or as it came.
+//! Values in answers that this version may not know, which are then kept unchanged.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{CountryCode, Language, lenient};
 
-/// A value in an answer that this version knows, or one that it does not, as it came.
+/// A value in an answer that this version knows, or an unknown one, unchanged.
 ///
 /// So an answer with the country, currency, environment or label format of a later version can be read.
 /// Requests take the value itself, which exists only when this version knows it.
@@ -26,14 +26,14 @@ use super::{CountryCode, Language, lenient};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum MaybeKnown<T> {
-    /// One that this version knows.
+    /// A value that this version knows.
     Known(T),
-    /// A value that this version does not know, unchanged; one that is not a text, as JSON.
+    /// A value that this version does not know, unchanged. A value that is not a text is kept as JSON.
     Unknown(String),
 }
 
 impl<T> MaybeKnown<T> {
-    /// Returns the value, when this version knows it.
+    /// Returns the value, if this version knows it.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -43,7 +43,7 @@ impl<T> MaybeKnown<T> {
 }
 
 impl<T: AsRef<str>> MaybeKnown<T> {
-    /// Returns the service's spelling.
+    /// Returns the value as the service spells it.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Known(value) => value.as_ref(),
@@ -53,7 +53,7 @@ impl<T: AsRef<str>> MaybeKnown<T> {
 }
 
 impl MaybeKnown<CountryCode> {
-    /// Returns the country's name; an unknown one is its code.
+    /// Returns the country's name, or the code of an unknown country.
     pub fn name(&self, language: Language) -> &str {
         match self {
             Self::Known(country) => country.name(language),
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::model::{Awb, CurrencyCode, Environment, TrackingNumber, label::LabelFormat};
 
-    fn reads<T: DeserializeOwned + Serialize>(known: &str, unknown: &str) {
+    fn assert_round_trip<T: DeserializeOwned + Serialize>(known: &str, unknown: &str) {
         let read = |text| serde_json::from_value::<MaybeKnown<T>>(Value::from(text)).unwrap();
         assert!(matches!(read(known), MaybeKnown::Known(_)), "{known}");
         assert!(matches!(read(unknown), MaybeKnown::Unknown(_)), "{unknown}");
@@ -116,12 +116,12 @@ mod tests {
 
     #[test]
     fn an_unknown_word_is_kept_and_written_unchanged() {
-        reads::<CountryCode>("EC", "XK");
-        reads::<CurrencyCode>("USD", "XYZ");
-        reads::<Environment>("sandbox", "staging");
-        reads::<LabelFormat>("PDF", "SVG");
-        reads::<TrackingNumber>("SB-SUCCESS-0001", "EC/1");
-        reads::<Awb>("176-12345675", "176-1");
+        assert_round_trip::<CountryCode>("EC", "XK");
+        assert_round_trip::<CurrencyCode>("USD", "XYZ");
+        assert_round_trip::<Environment>("sandbox", "staging");
+        assert_round_trip::<LabelFormat>("PDF", "SVG");
+        assert_round_trip::<TrackingNumber>("SB-SUCCESS-0001", "EC/1");
+        assert_round_trip::<Awb>("176-12345675", "176-1");
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! The types of requests and answers, each in one place. No clock, no randomness, no I/O.
+//! The types of requests and answers. They use no clock, no randomness and no I/O.
 //!
-//! What every program names, such as [`OrderRequest`] and [`TrackingNumber`], is at the root of the
-//! crate; everything else of the vocabulary is here. Structs get further fields with time: requests are
-//! made with `new` and `with_…`, and answers too, in tests of your own.
+//! Types that every program needs, such as [`OrderRequest`] and [`TrackingNumber`], are at the root of the crate; all
+//! others are here. Later versions may add fields to structs, so requests are built with `new` and `with_…`, and so are
+//! answers, in your own tests.
 //!
 //! ```
 //! use parcelo::model::{CreatedOrder, ParcelId};

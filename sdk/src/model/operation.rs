@@ -1,12 +1,11 @@
-//! The operations of the API: method, path, authentication and idempotency, each exactly once
-//! (spec: Endpoint list, Idempotency).
+//! The operations of the API, with method, path, authentication and idempotency (spec: Endpoint list, Idempotency).
 
 /// An HTTP method that the API uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// Reads.
+    /// Reads data.
     Get,
-    /// Writes, or reads that need a body.
+    /// Writes data, or reads data by a request that needs a body.
     Post,
 }
 
@@ -20,27 +19,27 @@ impl Method {
     }
 }
 
-/// The callers of an operation.
+/// The authentication that an operation requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Auth {
-    /// The holder of an API key, in `X-API-Key`.
+    /// An API key, in `X-API-Key`.
     ApiKey,
-    /// The holder of a carrier key, in `X-Carrier-Key`.
+    /// A carrier key, in `X-Carrier-Key`.
     CarrierKey,
-    /// Anyone.
+    /// None: the operation is public.
     Public,
 }
 
-/// The idempotency key of an operation.
+/// The use of an idempotency key by an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Idempotency {
-    /// The key must be there.
+    /// The key is required.
     Required,
-    /// The key may be there.
+    /// The key is optional.
     Optional,
-    /// The operation reads only, so repeating it is safe.
+    /// The operation only reads, so it needs no key and can be repeated.
     Reads,
-    /// The operation takes no key; each call counts.
+    /// The operation takes no key, and each call has an effect.
     None,
 }
 
@@ -77,12 +76,12 @@ macro_rules! operations {
                 match self { $(Self::$variant => $path,)+ }
             }
 
-            /// Returns the permitted callers.
+            /// Returns the authentication that the operation requires.
             pub const fn auth(self) -> Auth {
                 match self { $(Self::$variant => Auth::$auth,)+ }
             }
 
-            /// Returns whether it takes an idempotency key.
+            /// Returns how the operation uses an idempotency key.
             pub const fn idempotency(self) -> Idempotency {
                 match self { $(Self::$variant => Idempotency::$idempotency,)+ }
             }
@@ -135,7 +134,7 @@ operations! {
 }
 
 impl Operation {
-    /// Returns the path with its one parameter, if it has one, filled in; the parameter is percent-encoded.
+    /// Returns the path with its parameter, if it has one, replaced by the percent-encoded value.
     ///
     /// ```
     /// # use parcelo::Operation;
@@ -148,7 +147,8 @@ impl Operation {
         match (path.find('{'), path.find('}')) {
             (Some(open), Some(close)) => {
                 let (head, tail) = (path.get(..open), path.get(close + 1..));
-                [head.unwrap_or_default(), &encoded(parameter), tail.unwrap_or_default()].concat()
+                [head.unwrap_or_default(), &percent_encode(parameter), tail.unwrap_or_default()]
+                    .concat()
             }
             _ => path.to_owned(),
         }
@@ -165,8 +165,8 @@ impl Operation {
         )
     }
 
-    /// Returns whether sending it twice has the effect of sending it once: it only reads, or the service recognises the
-    /// repetition, by its key or by its content.
+    /// Returns `true` if sending a request twice has the same effect as sending it once: the operation only reads, or
+    /// the service recognises the repetition by its key or its content.
     pub const fn is_repeatable(self) -> bool {
         match self.idempotency() {
             Idempotency::Required | Idempotency::Reads => true,
@@ -178,7 +178,7 @@ impl Operation {
     }
 }
 
-fn encoded(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

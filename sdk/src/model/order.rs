@@ -28,11 +28,11 @@ use super::{
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct OrderRequest {
-    /// The caller's name for this write; within 24 hours the same key, sent with
-    /// the same API key, never makes a second parcel.
+    /// The caller's name for this write: within 24 hours, the same key, sent with the same API key, never creates a
+    /// second parcel.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<IdempotencyKey>))]
     pub idempotency_key: IdempotencyKey,
-    /// The caller's own tracking number; the service makes one when it is absent.
+    /// The caller's own tracking number; if it is absent, the service generates one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracking_number: Option<TrackingNumber>,
     /// The order's id in the caller's system, at most 100 characters.
@@ -45,12 +45,12 @@ pub struct OrderRequest {
     pub sender: Sender,
     /// The receiver.
     pub receiver: Receiver,
-    /// Weight, size and value.
+    /// The weight, size and value.
     pub parcel_details: ParcelDetails,
     /// The customs declaration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub customs_info: Option<CustomsInfo>,
-    /// Line items, at most 500.
+    /// The line items, at most 500.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<Product>>))]
     pub products: Vec<Product>,
@@ -66,12 +66,12 @@ pub struct OrderRequest {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Sender {
-    /// Full name, at most 255 characters.
+    /// The full name, at most 255 characters.
     pub full_name: String,
-    /// Company, at most 255 characters.
+    /// The company, at most 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub company_name: Option<String>,
-    /// Telephone with country code, 7-15 digits after the `+`: `+1 305 555 0100`.
+    /// The telephone number with country code, 7-15 digits after the `+`: `+1 305 555 0100`.
     pub phone: String,
     /// The e-mail address for notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,20 +86,20 @@ pub struct Sender {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SenderAddress {
-    /// Street and number.
+    /// The street and number.
     pub line1: String,
-    /// Suite, floor.
+    /// The second line, such as a suite or floor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line2: Option<String>,
-    /// City.
+    /// The city.
     pub city: String,
-    /// State or province, for US and CA.
+    /// The state or province, for US and CA.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Postal code.
+    /// The postal code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zip_code: Option<String>,
-    /// Country.
+    /// The country.
     pub country: CountryCode,
 }
 
@@ -127,20 +127,20 @@ wire_enum! {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Receiver {
-    /// Full name, at most 255 characters.
+    /// The full name, at most 255 characters.
     pub full_name: String,
-    /// Company, at most 255 characters.
+    /// The company, at most 255 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub company_name: Option<String>,
-    /// Telephone with country code, 7-15 digits after the `+`: `+593 99 123 4567`.
+    /// The telephone number with country code, 7-15 digits after the `+`: `+593 99 123 4567`.
     pub phone: String,
     /// The e-mail address for tracking notifications.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// National id; Ecuador and Colombia require it.
+    /// The national id; required in Ecuador and Colombia.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub national_id: Option<String>,
-    /// The kind of the national id; guessed from its length when absent, with a warning.
+    /// The kind of the national id; if it is absent, it is inferred from the length, with a warning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id_type: Option<IdType>,
     /// The address that the parcel goes to.
@@ -153,22 +153,22 @@ pub struct Receiver {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ReceiverAddress {
-    /// Street and number.
+    /// The street and number.
     pub line1: String,
-    /// Flat, floor, building.
+    /// The second line, such as a flat, floor or building.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line2: Option<String>,
-    /// City.
+    /// The city.
     pub city: String,
-    /// Province, state or department; Ecuador and Mexico require it.
+    /// The province, state or department; required in Ecuador and Mexico.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub province: Option<String>,
-    /// Postal code.
+    /// The postal code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zip_code: Option<String>,
-    /// Country.
+    /// The country.
     pub country: CountryCode,
-    /// Notes for the driver, at most 500 characters.
+    /// The notes for the driver, at most 500 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_instructions: Option<String>,
 }
@@ -179,25 +179,25 @@ pub struct ReceiverAddress {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ParcelDetails {
-    /// The weight in pounds; give it in these or in kilograms.
+    /// The weight in pounds; pounds or kilograms are required.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub weight_lbs: Option<Decimal>,
-    /// The weight in kilograms; give it in these or in pounds.
+    /// The weight in kilograms; kilograms or pounds are required.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub weight_kg: Option<Decimal>,
-    /// Centimetres.
+    /// The length in centimetres.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub length_cm: Option<Decimal>,
-    /// Centimetres.
+    /// The width in centimetres.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub width_cm: Option<Decimal>,
-    /// Centimetres.
+    /// The height in centimetres.
     #[serde(default, with = "decimal::option", skip_serializing_if = "Option::is_none")]
     pub height_cm: Option<Decimal>,
-    /// The value declared to customs, in `currency`; not below the sum of the products.
+    /// The value declared to customs, in `currency`; at least the sum of the products.
     #[serde(with = "decimal")]
     pub declared_value: Decimal,
-    /// The currency of all money in the order, ISO 4217; USD when absent.
+    /// The currency of all amounts in the order (ISO 4217); USD by default.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<CurrencyCode>))]
     pub currency: CurrencyCode,
@@ -227,7 +227,7 @@ impl ParcelDetails {
     }
 }
 
-/// The parcel that an order became.
+/// The parcel of an order.
 ///
 /// It exists, whatever else the service says of it, so its tracking number is all that must be readable. If
 /// another field cannot be read, `id` is empty, `status` is `Unknown`, and `label_url` and `created_at` are `None`.
@@ -244,13 +244,13 @@ pub struct Parcel {
     #[serde(default = "Parcel::without_id")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
     pub id: ParcelId,
-    /// The number that identifies it everywhere.
+    /// The tracking number of the parcel.
     pub tracking_number: TrackingNumber,
-    /// Its status; `LABEL_GENERATED` after creation.
+    /// The status of the parcel; `LABEL_GENERATED` after creation.
     #[serde(default = "Parcel::without_status", deserialize_with = "lenient::word")]
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub status: ParcelStatus,
-    /// The address of the label file. Anyone who has this URL can read it.
+    /// The URL of the label file. Anyone who has it can download the label.
     #[serde(default, deserialize_with = "lenient::option")]
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
     pub label_url: Option<LabelLink>,
@@ -317,7 +317,7 @@ pub struct CreatedOrder {
     pub success: bool,
     /// The parcel.
     pub parcel: Parcel,
-    /// Oddities of the order that did not prevent it; left out on the wire if there are none.
+    /// Warnings about the order, which did not prevent it; omitted from the JSON if there are none.
     #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
@@ -346,7 +346,7 @@ impl std::fmt::Debug for OrderRequest {
     }
 }
 
-/// A `Debug` that shows the country of a value and nothing personal.
+/// Implements a `Debug` that shows the country of a value and no personal data.
 macro_rules! private_debug {
     ($($name:ident => $($path:ident).+;)+) => {$(
         impl std::fmt::Debug for $name {

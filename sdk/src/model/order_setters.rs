@@ -1,5 +1,5 @@
-//! Orders written in Rust, piece by piece: `new` with the required fields of a piece, and a setter for each other
-//! field. Nothing is checked here: the rules and the server do that.
+//! Constructors and setters of orders: `new` takes the required fields of a part, and there is a setter for every other
+//! field. They validate nothing; the rules and the server do.
 
 use rust_decimal::Decimal;
 
@@ -52,9 +52,9 @@ impl OrderRequest {
 }
 
 setters! { OrderRequest {
-    /// Sets the idempotency key, which makes it another order.
+    /// Sets the idempotency key, which makes it a different order.
     with_idempotency_key(idempotency_key: IdempotencyKey);
-    /// Sets the tracking number of the caller's own.
+    /// Sets the caller's own tracking number.
     with_tracking_number(tracking_number: some TrackingNumber);
     /// Sets the order's id in the caller's system, at most 100 characters.
     with_external_order_id(external_order_id: text);
@@ -228,9 +228,9 @@ setters! { CustomsInfo {
     with_description(description: text);
     /// Sets the Harmonized System code.
     with_hs_code(hs_code: text);
-    /// Sets why the goods are sent.
+    /// Sets the reason for which the goods are sent.
     with_contents_category(contents_category: some ContentsCategory);
-    /// Sets who pays for carriage and duties.
+    /// Sets the party that pays for carriage and duties.
     with_incoterm(incoterm: some Incoterm);
 } }
 
@@ -260,7 +260,7 @@ setters! { Product {
     with_unit_fob_value(unit_fob_value: Decimal);
     /// Sets the kilograms that one item weighs without its packaging.
     with_unit_net_weight_kg(unit_net_weight_kg: some Decimal);
-    /// Sets the country where it was made.
+    /// Sets the country in which the product was made.
     with_country_of_origin(country_of_origin: some CountryCode);
     /// Sets the Harmonized System code.
     with_hs_code(hs_code: text);

@@ -1,4 +1,4 @@
-//! A request on disk, with what its idempotency key remembers beside it: the key's text alone has no history.
+//! A request on disk, with the history of its idempotency key, which the text of the key does not contain.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::VoidManyRequest;
 use super::{IdempotencyKey, KeyState, ManifestRequest, OrderRequest, ReprintRequest, VoidRequest};
 
-/// A request and the history of its key, to be written down before it is sent: `[state, request]` as JSON.
+/// A request and the history of its key, to be saved before it is sent: `[state, request]` as JSON.
 ///
 /// The client refuses to send a restored request whose key is too old ([`IdempotencyKey`]), and knows that it may have
 /// been executed. A request that was read from its JSON has no history, and would be sent.
@@ -29,16 +29,16 @@ use super::{IdempotencyKey, KeyState, ManifestRequest, OrderRequest, ReprintRequ
 pub struct Saved<R>(KeyState, R);
 
 impl<R: KeyedRequest> Saved<R> {
-    /// Saves a request that will be sent at `now` or later, with its key's memory.
+    /// Returns the saved form of a request that will be sent at `now` or later, with the history of its key.
     pub fn new(request: &R, now: DateTime<Utc>) -> Self {
         let mut request = request.clone();
         let about_to_be_sent = KeyState::sent_at(now);
         let state =
-            request.keys_mut().fold(about_to_be_sent, |state, key| state.merged(&key.state()));
+            request.keys_mut().fold(about_to_be_sent, |state, key| state.merge(&key.state()));
         Self(state, request)
     }
 
-    /// Returns the request; its key remembers what was saved.
+    /// Returns the request, whose key has the saved history.
     pub fn restore(self) -> R {
         let Self(state, mut request) = self;
         for key in request.keys_mut() {

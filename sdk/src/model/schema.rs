@@ -5,7 +5,7 @@ use utoipa::openapi::{
     schema::{Schema, SchemaType, Type},
 };
 
-/// Returns a code of a closed list, as an `enum`.
+/// Returns the schema of a code from a closed list, as an `enum`.
 pub(super) fn closed_enum<'a>(known: impl Iterator<Item = &'a str>) -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(SchemaType::from(Type::String))
@@ -14,8 +14,8 @@ pub(super) fn closed_enum<'a>(known: impl Iterator<Item = &'a str>) -> RefOr<Sch
         .into()
 }
 
-/// Returns a code of a list that grows: its values are `examples`, not an `enum`, so that a client generated from the
-/// document also reads the codes of a newer server.
+/// Returns the schema of a code from a list that grows. Its values are `examples` and not an `enum`, so that a client
+/// that is generated from the document also accepts the codes of a newer server.
 pub(super) fn open_enum(about: &str, known: impl Iterator<Item = &'static str>) -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(SchemaType::from(Type::String))
@@ -25,7 +25,7 @@ pub(super) fn open_enum(about: &str, known: impl Iterator<Item = &'static str>) 
         .into()
 }
 
-/// Returns a text with a pattern.
+/// Returns the schema of a text with a pattern.
 pub(super) fn text(pattern: &str, example: &str) -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(SchemaType::from(Type::String))

@@ -1,16 +1,15 @@
-//! The form that API keys and carrier keys share: a prefix that names the environment, 32 random
-//! base62 characters, and 6 that check the rest, so that a typo is seen offline. Only the prefix is required of a key
-//! that others read.
+//! The form that API keys and carrier keys share: a prefix that names the environment, 32 random base62 characters, and
+//! 6 check characters, so that typos are found offline. A key that is parsed as opaque needs only the prefix.
 
 use super::Environment;
 
 const RANDOM: usize = 32;
 const CHECK: u32 = 6;
-/// Maximum length after the prefix: far more than any key has, and less than a header may.
+/// Maximum length after the prefix: far more than that of any key, and less than that of a header.
 const MAX: usize = 1_000;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// The text of a key, and the environment it is for. It has no `Debug`: it never shows itself.
+/// The text of a key, and its environment. It has no `Debug`, so that it is never logged by mistake.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct SecretKey {
     text: Box<str>,
@@ -18,7 +17,7 @@ pub(super) struct SecretKey {
 }
 
 impl SecretKey {
-    /// Reads a key with one of these prefixes and check characters that fit.
+    /// Parses a key with one of these prefixes and correct check characters.
     #[cfg(feature = "server")]
     pub(super) fn parse(
         text: &str,
@@ -28,7 +27,7 @@ impl SecretKey {
         key.is_sound(prefix_of(key.environment)).then_some(key)
     }
 
-    /// Reads a key with one of these prefixes, whatever follows it, as far as a header can carry it.
+    /// Parses a key with one of these prefixes and any further characters that a header can contain.
     pub(super) fn parse_opaque(
         text: &str,
         prefix_of: impl Fn(Environment) -> &'static str,
@@ -41,22 +40,23 @@ impl SecretKey {
         is_opaque.then(|| Self { text: text.into(), environment })
     }
 
-    /// Returns `true` for a key as the service issues it, with correct check characters.
+    /// Returns `true` if the key has the form of the keys that the service issues, with correct check characters.
     pub(super) fn is_sound(&self, prefix: &str) -> bool {
         let parts = self.text.strip_prefix(prefix).and_then(|rest| rest.split_at_checked(RANDOM));
         parts.is_some_and(|(random, check)| {
-            random.bytes().all(|b| b.is_ascii_alphanumeric()) && check_of(prefix, random) == check
+            random.bytes().all(|b| b.is_ascii_alphanumeric())
+                && check_characters(prefix, random) == check
         })
     }
 
-    /// Returns the key made of 32 random bytes; each becomes one character.
+    /// Returns the key that consists of 32 random bytes, each as one character.
     pub(super) fn from_random(
         environment: Environment,
         prefix: &str,
         random: &[u8; RANDOM],
     ) -> Self {
         let random: String = random.iter().map(|byte| base62(u32::from(*byte))).collect();
-        let check = check_of(prefix, &random);
+        let check = check_characters(prefix, &random);
         Self { text: format!("{prefix}{random}{check}").into(), environment }
     }
 
@@ -69,7 +69,7 @@ impl SecretKey {
     }
 }
 
-fn check_of(prefix: &str, random: &str) -> String {
+fn check_characters(prefix: &str, random: &str) -> String {
     let mut hash = crc32fast::Hasher::new();
     hash.update(prefix.as_bytes());
     hash.update(random.as_bytes());

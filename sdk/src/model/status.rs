@@ -17,23 +17,23 @@ wire_enum! {
         LabelGenerated = "LABEL_GENERATED",
         /// The parcel belongs to a manifest.
         ManifestSubmitted = "MANIFEST_SUBMITTED",
-        /// The carrier has collected it.
+        /// The carrier has collected the parcel.
         PickedUp = "PICKED_UP",
-        /// Customs is processing it.
+        /// Customs is processing the parcel.
         CustomsClearance = "CUSTOMS_CLEARANCE",
-        /// Customs has stopped it.
+        /// Customs has stopped the parcel.
         CustomsHold = "CUSTOMS_HOLD",
-        /// It is on the way to its destination.
+        /// The parcel is on the way to its destination.
         InTransit = "IN_TRANSIT",
-        /// It is with the delivery driver.
+        /// The parcel is with the delivery driver.
         OutForDelivery = "OUT_FOR_DELIVERY",
-        /// One try at delivery failed; another follows.
+        /// One delivery attempt failed; another follows.
         DeliveryAttempted = "DELIVERY_ATTEMPTED",
-        /// It was delivered.
+        /// The parcel was delivered.
         Delivered = "DELIVERED",
-        /// The carrier has stopped trying to deliver it.
+        /// The carrier has stopped trying to deliver the parcel.
         DeliveryFailed = "DELIVERY_FAILED",
-        /// It goes back to the sender.
+        /// The parcel is on its way back to the sender.
         ReturnToSender = "RETURN_TO_SENDER",
         /// The order was cancelled.
         Voided = "VOIDED",
@@ -41,8 +41,9 @@ wire_enum! {
 }
 
 impl ParcelStatus {
-    /// Returns whether the status is final: the parcel was delivered, is on its way back, or was voided. There is no
-    /// need to ask again. An unknown status is not final, and neither is `DELIVERY_FAILED`: the carrier may try again.
+    /// Returns `true` if the status is final: the parcel was delivered, is on its way back, or was voided, so there is
+    /// no need to ask again. An unknown status is not final, and neither is `DELIVERY_FAILED`, after which the carrier
+    /// may try again.
     ///
     /// ```
     /// # use parcelo::ParcelStatus;
@@ -53,7 +54,7 @@ impl ParcelStatus {
         matches!(self, Self::Delivered | Self::ReturnToSender | Self::Voided)
     }
 
-    /// Returns the status's name; an unknown status is its own name.
+    /// Returns the status's name; for an unknown status, its code.
     pub fn name(&self, language: Language) -> &str {
         match self {
             Self::Ordered => language.pick("Order created", "Pedido creado"),

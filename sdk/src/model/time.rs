@@ -1,9 +1,9 @@
-//! Times on the wire: RFC 3339, UTC, milliseconds, `Z`. Used as `#[serde(with = "time")]`.
+//! Serialization of times as RFC 3339 in UTC with milliseconds and `Z`. Used as `#[serde(with = "time")]`.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// Returns the wire's spelling of a time: `2026-01-10T15:05:00.000Z`.
+/// Formats a time as in JSON: `2026-01-10T15:05:00.000Z`.
 pub fn to_text(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
@@ -21,7 +21,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     DateTime::deserialize(deserializer)
 }
 
-/// The same for a time that may be `null`.
+/// Serialization of a time that may be `null`.
 pub(super) mod option {
     use super::{DateTime, Deserialize, Deserializer, Serializer, Utc, to_text};
 

@@ -94,7 +94,7 @@ pub struct HistoryEntry {
     /// Further details.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// 1, 2, 3… within the parcel; the public page leaves it out.
+    /// The position of the event in the parcel's history, from 1; not on the public page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u32>,
 }
@@ -122,7 +122,7 @@ setters! { HistoryEntry {
     with_status_name(status_name: string);
     /// Sets further details.
     with_description(description: text);
-    /// Sets the number within the parcel's history, from 1.
+    /// Sets the position in the parcel's history, from 1.
     with_sequence(sequence: some u32);
 } }
 
@@ -132,9 +132,9 @@ setters! { HistoryEntry {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BatchTrackingRequest {
-    /// The numbers, in the order of the answer; a malformed one counts as not found.
+    /// The numbers, in the order of the results; a malformed number counts as not found.
     pub tracking_numbers: Vec<String>,
-    /// True if each record is to have its history.
+    /// True if the records should include their history.
     #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<bool>))]
     pub include_history: bool,
@@ -148,24 +148,24 @@ impl BatchTrackingRequest {
 }
 
 setters! { BatchTrackingRequest {
-    /// Sets the history of each parcel, or without.
+    /// Sets whether the records include their history.
     with_include_history(include_history: bool);
 } }
 
-/// The answer to a batch: one result for each number asked.
+/// The answer to a batch: one result for each requested number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(from = "BatchAnswer")]
 #[non_exhaustive]
 pub struct BatchTracking {
-    /// Number of parcels that were found, and that were not.
+    /// Numbers of parcels that were found and that were not.
     pub summary: BatchSummary,
     /// The results, in the order of the request.
     pub results: Vec<BatchResult>,
 }
 
 impl BatchTracking {
-    /// Returns these results, counted.
+    /// Returns the answer with these results, and computes the counts.
     pub fn new(results: Vec<BatchResult>) -> Self {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let is_missing = |result: &&BatchResult| matches!(result, BatchResult::NotFound { .. });
@@ -178,7 +178,7 @@ impl BatchTracking {
     }
 }
 
-/// The answer as received; counts that cannot be read are counted again.
+/// The answer in JSON. Counts that cannot be parsed are computed.
 #[derive(Deserialize)]
 struct BatchAnswer {
     #[serde(default, deserialize_with = "lenient::option")]
@@ -194,17 +194,17 @@ impl From<BatchAnswer> for BatchTracking {
     }
 }
 
-/// Counts of a batch.
+/// Numbers of results by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct BatchSummary {
-    /// Requested numbers.
+    /// Number of requested parcels.
     pub requested: u32,
-    /// Numbers found.
+    /// Number of parcels that were found.
     pub found: u32,
-    /// Numbers not found.
+    /// Number of parcels that were not found.
     pub not_found: u32,
 }
 
@@ -215,7 +215,7 @@ impl BatchSummary {
     }
 }
 
-/// One number of a batch.
+/// The result for one number of a batch.
 ///
 /// ```
 /// # use parcelo::model::BatchResult;
@@ -232,15 +232,15 @@ impl BatchSummary {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchResult {
-    /// The caller has such a parcel.
+    /// The caller has a parcel with this number.
     #[non_exhaustive]
     Found {
         /// The number as requested.
         tracking_number: String,
-        /// Its status.
+        /// The record of the parcel.
         tracking: Box<TrackingRecord>,
     },
-    /// The caller has none, or the service cannot say.
+    /// The caller has no such parcel, or the service cannot say.
     #[non_exhaustive]
     NotFound {
         /// The number as requested.
@@ -248,24 +248,24 @@ pub enum BatchResult {
         /// The reason why there is no record.
         error: ItemError,
     },
-    /// An answer that this version cannot read.
+    /// A result that this version cannot read.
     #[non_exhaustive]
     Unreadable {
         /// The number as requested, if it can be read.
         tracking_number: Option<String>,
-        /// The answer as received.
+        /// The result, unchanged.
         row: Unreadable,
     },
 }
 
 impl BatchResult {
-    /// Returns a number with its record.
+    /// Returns the result for a number with a record.
     pub fn found(tracking_number: impl Into<String>, tracking: TrackingRecord) -> Self {
         let (tracking_number, tracking) = (tracking_number.into(), Box::new(tracking));
         Self::Found { tracking_number, tracking }
     }
 
-    /// Returns a number without a record, with the reason.
+    /// Returns the result for a number without a record, with the reason.
     pub fn not_found(tracking_number: impl Into<String>, error: ItemError) -> Self {
         Self::NotFound { tracking_number: tracking_number.into(), error }
     }
@@ -280,7 +280,7 @@ impl BatchResult {
         }
     }
 
-    /// Returns the record, when the parcel was found.
+    /// Returns the record, if the parcel was found.
     pub fn tracking(&self) -> Option<&TrackingRecord> {
         match self {
             Self::Found { tracking, .. } => Some(tracking),
@@ -289,7 +289,7 @@ impl BatchResult {
     }
 }
 
-/// A result on the wire, as it is read.
+/// A result in JSON, for deserialization.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(
@@ -300,9 +300,9 @@ impl BatchResult {
 struct BatchRow {
     /// The number as requested.
     tracking_number: String,
-    /// True if the caller has such a parcel.
+    /// True if the caller has a parcel with this number.
     found: bool,
-    /// The record, when found.
+    /// The record, if the parcel was found.
     #[serde(default)]
     tracking: Option<TrackingRecord>,
     /// The reason, if it was not found.
@@ -310,7 +310,7 @@ struct BatchRow {
     error: Option<ItemError>,
 }
 
-/// The same as it is written.
+/// A result in JSON, for serialization.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct BatchRowView<'a> {

@@ -6,7 +6,7 @@ use super::{InvalidValue, macros::checked_text};
 
 /// A tracking number: 10-30 letters, digits and hyphens, with no hyphen at either end.
 ///
-/// It is kept and shown as given, and compared without case: two spellings of one number are equal.
+/// It is kept and displayed as it was given, and compared without case: two spellings of one number are equal.
 ///
 /// ```
 /// # use parcelo::TrackingNumber;
@@ -19,12 +19,12 @@ use super::{InvalidValue, macros::checked_text};
 pub struct TrackingNumber(Box<str>);
 
 impl TrackingNumber {
-    /// The fewest characters of a tracking number.
+    /// Minimum length of a tracking number, in characters.
     pub const MIN: usize = 10;
-    /// The most characters of a tracking number.
+    /// Maximum length of a tracking number, in characters.
     pub const MAX: usize = 30;
 
-    /// Reads a tracking number, exactly as it is: nothing is trimmed.
+    /// Parses a tracking number. The text is not trimmed.
     ///
     /// Errors: [`InvalidValue::TrackingNumber`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
@@ -45,12 +45,12 @@ impl TrackingNumber {
         self.0.to_ascii_uppercase()
     }
 
-    /// Returns whether it starts with `SB`, which only the sandbox gives out.
+    /// Returns `true` if the number starts with `SB`, which only sandbox numbers do.
     pub fn is_sandbox(&self) -> bool {
         self.starts_with("SB")
     }
 
-    /// Returns whether it starts with `prefix`, whatever the case.
+    /// Returns `true` if the number starts with `prefix`, in any case.
     pub fn starts_with(&self, prefix: &str) -> bool {
         self.0.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
     }
@@ -64,7 +64,7 @@ impl PartialEq for TrackingNumber {
 
 impl Eq for TrackingNumber {}
 
-/// Ordered by the folded form, so that equal numbers have one place.
+/// Ordered by the folded form, consistently with equality.
 impl Ord for TrackingNumber {
     fn cmp(&self, other: &Self) -> Ordering {
         let folded = |b: u8| b.to_ascii_uppercase();

@@ -113,13 +113,13 @@ impl VoidManyRequest {
     }
 }
 
-/// The answer to a void: one result for each number asked.
+/// The answer to a void: one result for each requested number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(from = "VoidAnswer")]
 #[non_exhaustive]
 pub struct VoidedOrders {
-    /// Number of orders that were voided, and that were not.
+    /// Numbers of orders that were voided and that were not.
     pub summary: VoidSummary,
     /// The results, in the order of the request.
     #[serde(with = "rows")]
@@ -128,7 +128,8 @@ pub struct VoidedOrders {
 }
 
 impl VoidedOrders {
-    /// Returns these results, counted. An unreadable row counts as requested, but not as voided or failed.
+    /// Returns the answer with these results, and computes the counts. An unreadable row counts as requested, but
+    /// neither as voided nor as failed.
     ///
     /// ```
     /// use parcelo::ParcelStatus;
@@ -151,7 +152,7 @@ impl VoidedOrders {
     }
 }
 
-/// The answer as received; counts that cannot be read are counted again.
+/// The answer in JSON. Counts that cannot be parsed are computed.
 #[derive(Deserialize)]
 struct VoidAnswer {
     #[serde(default, deserialize_with = "lenient::option")]
@@ -167,16 +168,16 @@ impl From<VoidAnswer> for VoidedOrders {
     }
 }
 
-/// Counts of a void.
+/// Numbers of results by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct VoidSummary {
-    /// Requested numbers.
+    /// Number of requested orders.
     pub requested: u32,
-    /// Numbers that are void now.
+    /// Number of orders that are void now.
     pub voided: u32,
-    /// Numbers that are not.
+    /// Number of orders that are not void.
     pub failed: u32,
 }
 
@@ -187,7 +188,7 @@ impl VoidSummary {
     }
 }
 
-/// One number of a void.
+/// The result for one order of a void.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -197,28 +198,28 @@ pub struct VoidResult {
     pub tracking_number: String,
     /// True if the order is void now.
     pub voided: bool,
-    /// True if it was void before this request.
+    /// True if the order was void before this request.
     #[serde(
         default,
         deserialize_with = "lenient::option",
         skip_serializing_if = "Option::is_none"
     )]
     pub already_voided: Option<bool>,
-    /// The status before.
+    /// The status before this request.
     #[serde(
         default,
         deserialize_with = "lenient::option",
         skip_serializing_if = "Option::is_none"
     )]
     pub previous_status: Option<ParcelStatus>,
-    /// The status now.
+    /// The current status.
     #[serde(
         default,
         deserialize_with = "lenient::option",
         skip_serializing_if = "Option::is_none"
     )]
     pub status: Option<ParcelStatus>,
-    /// Time at which it was voided.
+    /// The time at which the order was voided.
     #[serde(
         default,
         deserialize_with = "lenient::option",
@@ -226,13 +227,13 @@ pub struct VoidResult {
         skip_serializing_if = "Option::is_none"
     )]
     pub voided_at: Option<DateTime<Utc>>,
-    /// The reason why it was not voided.
+    /// The reason why the order was not voided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ItemError>,
 }
 
 impl VoidResult {
-    /// Returns an order that this request voided at this time.
+    /// Returns the result for an order that this request voided at this time.
     pub fn voided(
         tracking_number: impl Into<String>,
         previous_status: ParcelStatus,
@@ -249,7 +250,7 @@ impl VoidResult {
         }
     }
 
-    /// Returns an order that could not be voided, with the reason.
+    /// Returns the result for an order that could not be voided, with the reason.
     pub fn failed(tracking_number: impl Into<String>, error: ItemError) -> Self {
         Self {
             tracking_number: tracking_number.into(),
@@ -266,6 +267,6 @@ impl VoidResult {
 setters! { VoidResult {
     /// Sets whether the order was void before this request.
     with_already_voided(already_voided: some bool);
-    /// Sets the present status.
+    /// Sets the current status.
     with_status(status: some ParcelStatus);
 } }

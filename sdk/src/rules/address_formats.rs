@@ -1,5 +1,5 @@
-//! The form and the required parts of the last line of an address in each country (data: sdk/data/README.md). One
-//! table, for the warnings of the rules and for the addresses on papers.
+//! The order and the required parts of the last line of an address in each country (data: sdk/data/README.md). The
+//! warnings of the rules and the addresses on papers use the same table.
 
 use std::sync::OnceLock;
 
@@ -11,14 +11,14 @@ const DATA: &str = include_str!("../../data/address_formats.tsv");
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AddressFormat {
     country: &'static str,
-    /// `C` is the city, `S` the state or province, `Z` the postal code; the rest stands between them.
+    /// `C` is the city, `S` the state or province, `Z` the postal code; other characters are separators.
     order: &'static str,
     pub(crate) requires_state: bool,
     pub(crate) requires_zip: bool,
 }
 
 /// The format of a country without a row.
-const USUAL: AddressFormat =
+const DEFAULT_FORMAT: AddressFormat =
     AddressFormat { country: "", order: "Z C, S", requires_state: false, requires_zip: false };
 
 impl AddressFormat {
@@ -26,7 +26,7 @@ impl AddressFormat {
     pub(crate) fn for_country(country: CountryCode) -> Self {
         let formats = formats();
         let index = formats.binary_search_by(|row| row.country.cmp(country.as_str()));
-        index.ok().and_then(|index| formats.get(index)).copied().unwrap_or(USUAL)
+        index.ok().and_then(|index| formats.get(index)).copied().unwrap_or(DEFAULT_FORMAT)
     }
 }
 
@@ -42,8 +42,8 @@ fn read(line: &'static str) -> Option<AddressFormat> {
     Some(AddressFormat { country, order, requires_state, requires_zip })
 }
 
-/// Returns city, state or province and postal code on one line, in the order of a country. An empty part is left out
-/// with the separator before it.
+/// Returns the city, state or province and postal code as one line, in the order that is usual in a country. An empty
+/// part is omitted, with the separator before it.
 ///
 /// ```
 /// use parcelo::{CountryCode, rules::town_line};
@@ -83,7 +83,7 @@ mod tests {
         assert!(formats().is_sorted_by(|a, b| a.country < b.country));
         for format in formats() {
             assert!(CountryCode::parse(format.country).is_ok(), "{format:?}");
-            assert_ne!(AddressFormat { country: "", ..*format }, USUAL, "{format:?}");
+            assert_ne!(AddressFormat { country: "", ..*format }, DEFAULT_FORMAT, "{format:?}");
             for part in ['C', 'S', 'Z'] {
                 assert_eq!(format.order.matches(part).count(), 1, "{format:?}");
             }

@@ -23,9 +23,9 @@ use crate::model::{
 const COUNTRIES: &str = "allowedCountries";
 const ADDRESSES: &str = "ipWhitelist";
 const EVENTS: &str = "events";
-/// The most addresses and networks of a key's whitelist: all are compared with every request.
+/// Maximum number of addresses and networks of a key's whitelist: all are compared with every request.
 pub const MAX_IP_ADDRESSES: usize = 50;
-/// The most elements of a list of codes: more than there are countries, or kinds of events.
+/// Maximum number of elements in a list of codes: more than there are countries, or kinds of events.
 pub(crate) const MAX_LIST_WORDS: usize = 300;
 
 /// Returns `true` for an e-mail address in the form that orders accept (docs/api.md, Fields and their rules).
@@ -200,7 +200,7 @@ fn network(text: &str) -> Result<&str, FaultText> {
     if fits { Ok(text) } else { Err(faults::network()) }
 }
 
-/// Reads a list of codes; empty if it is absent.
+/// Returns the codes in a list; none if the list is absent.
 fn codes<T>(
     request: &Object<'_>,
     name: &str,

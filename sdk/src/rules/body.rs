@@ -52,7 +52,7 @@ pub fn parse_json(bytes: &[u8]) -> Result<Json<'_>, FieldFault> {
 
 fn malformed(bytes: &[u8], error: &serde_json::Error, repeated: Option<String>) -> FaultText {
     match repeated {
-        Some(name) => faults::body_duplicate(path::shown(&name)),
+        Some(name) => faults::body_duplicate(path::shorten_name(&name)),
         None => faults::body_malformed(position(bytes, error)),
     }
 }
@@ -69,7 +69,7 @@ fn position(bytes: &[u8], error: &serde_json::Error) -> (usize, usize) {
     }
 }
 
-/// Builds a value and remembers the repeated member, which `serde_json`'s error cannot carry.
+/// Parses a value and remembers a repeated member, which an error of `serde_json` cannot carry.
 #[derive(Clone, Copy)]
 struct Reader<'r> {
     repeated: &'r RefCell<Option<String>>,
@@ -171,7 +171,7 @@ impl<'de> Deserialize<'de> for Name<'de> {
     }
 }
 
-/// A number that comes as the text it was written with.
+/// A number as the text in which it was written.
 struct WrittenNumber<'a>(Json<'a>);
 
 impl<'de> Deserialize<'de> for WrittenNumber<'de> {

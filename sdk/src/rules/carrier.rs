@@ -21,7 +21,7 @@ use crate::model::{CarrierEvent, CarrierEvents, ParcelStatus};
 const EVENTS: &str = "events";
 /// Maximum number of scans in one request (docs/api.md, Carrier events).
 pub(crate) const MAX_EVENTS: usize = 100;
-/// Maximum lead of a carrier's clock over ours; later times are refused.
+/// Maximum time by which a scan may be later than the service's clock; later ones are refused.
 const MAX_CLOCK_LEAD: TimeDelta = TimeDelta::minutes(5);
 /// Enough for a UUID, a ULID or a hash in hexadecimal digits.
 pub(crate) const EVENT_ID: Text = Text::CODE.with_max(100);
@@ -65,7 +65,7 @@ pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierE
     checked.map(|accepted| accepted.value)
 }
 
-/// Reads one scan; `None` if there is a fault.
+/// Parses one scan; `None` if it has a fault.
 fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
     let event_id = event.text("eventId", EVENT_ID).required();
     let tracking_number = event.text("trackingNumber", Text::LOOKUP_NUMBER).required();

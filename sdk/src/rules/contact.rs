@@ -1,4 +1,4 @@
-//! What sender and receiver have in common: country and e-mail address.
+//! Rules that sender and receiver share: country and e-mail address.
 
 use email_address::{EmailAddress, Options};
 
@@ -12,8 +12,8 @@ use crate::model::{CountryCode, Language};
 /// 254 characters: the longest address that mail servers accept (RFC 5321).
 pub(crate) const EMAIL: Text = Text::DATA.with_max(254);
 
-/// Accepts an address without display name, with a dot in its domain: `ana@localhost` is valid but never reaches a
-/// receiver.
+/// Parses an e-mail address without display name. Its domain must have a dot: `ana@localhost` is valid, but never
+/// reaches a receiver.
 pub(crate) fn email(address: &str) -> Result<&str, FaultText> {
     let strict =
         Options::default().with_required_tld().without_domain_literal().without_display_text();
@@ -23,18 +23,18 @@ pub(crate) fn email(address: &str) -> Result<&str, FaultText> {
     }
 }
 
-/// Accepts an assigned ISO 3166-1 code in upper case (spec: 2-letter ISO country code).
+/// Parses an assigned ISO 3166-1 code in upper case (spec: 2-letter ISO country code).
 pub(crate) fn country(code: &str) -> Result<CountryCode, FaultText> {
     CountryCode::parse(code)
         .map_err(|_| faults::country().suggest(meant_country(code).map(|meant| meant.as_str())))
 }
 
-/// Returns the country that is probably meant by a text that is not a code: `ec`, `UK`, `Ecuador`.
+/// Returns the country that a text other than a code probably means: `ec`, `UK`, `Ecuador`.
 pub fn meant_country(text: &str) -> Option<CountryCode> {
     CountryCode::parse(&text.trim().to_uppercase()).ok().or_else(|| named(text))
 }
 
-/// Usual names besides those of the table; `CountryCode::name` has the others.
+/// Common names that the table of `CountryCode::name` does not have.
 const USUAL_NAMES: [(&str, &str); 8] = [
     ("uk", "GB"),
     ("usa", "US"),
@@ -46,7 +46,7 @@ const USUAL_NAMES: [(&str, &str); 8] = [
     ("holland", "NL"),
 ];
 
-/// Returns the country that has this name, in English or Spanish, with or without its accents.
+/// Returns the country with this name in English or Spanish, with or without accents.
 fn named(name: &str) -> Option<CountryCode> {
     let name = fold(name);
     let is_named = |country: &CountryCode| {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_country_s_name_is_refused_with_its_code_as_the_suggestion() {
+    fn a_country_name_is_refused_and_its_code_is_suggested() {
         let table = [
             ("ec", Some("EC")),
             ("Ecuador", Some("EC")),

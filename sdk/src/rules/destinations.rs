@@ -23,7 +23,7 @@ pub enum Destinations {
 }
 
 impl Destinations {
-    /// Returns whether the service ships to this country.
+    /// Returns `true` if the service ships to this country.
     pub fn supports(&self, country: CountryCode) -> bool {
         match self {
             Self::All => true,

@@ -7,16 +7,16 @@ use super::{
     texts::{FaultText, faults},
 };
 
-/// The longest text, in characters. The spec says so of `fullName` (spec: Limits); every other text that it
-/// leaves unlimited has the same limit, so that a body cannot fill the database or the label with one field.
+/// Maximum length of a text, in characters. The spec states it for `fullName` (spec: Limits). Every other text without
+/// a limit in the spec gets the same one, so that no field can fill the database or the label.
 const MAX_TEXT_CHARS: usize = 255;
-/// The longest id or reference of the caller's, in characters (spec: Limits).
+/// Maximum length of the caller's ids and references, in characters (spec: Limits).
 pub(crate) const MAX_REFERENCE_CHARS: usize = 100;
-/// The longest name of a key, a carrier or an account, in characters: it fits on a line of the dashboard.
+/// Maximum length of the name of a key, a carrier or an account, in characters: it fits on a line of the dashboard.
 #[cfg(feature = "server")]
 const MAX_NAME_CHARS: usize = 100;
 
-/// A text field: how many characters it may have, and which.
+/// The type of a text field: its maximum length and its permitted characters.
 #[derive(Clone, Copy)]
 pub(crate) struct Text {
     max_chars: usize,
@@ -73,7 +73,7 @@ impl Text {
         Self { max_chars, ..self }
     }
 
-    /// Returns the text in the form of this type, trimmed unless it is a code.
+    /// Parses a text of this type, trimmed unless it is a code.
     pub(crate) fn read(self, given: &str) -> Result<&str, FaultText> {
         let given = if self.form == Form::Code { given } else { given.trim() };
         // Characters count, not bytes: a name in Cyrillic may be as long as one in Latin letters.
@@ -105,7 +105,7 @@ impl Text {
     }
 }
 
-/// Returns whether no character of the text is visible: such a field counts as absent.
+/// Returns `true` if no character of the text is visible: such a field counts as absent.
 pub(crate) fn is_blank(given: &str) -> bool {
     given.chars().all(|c| c.is_whitespace() || text::is_invisible(c))
 }
@@ -113,7 +113,7 @@ pub(crate) fn is_blank(given: &str) -> bool {
 /// The bounds of a number.
 #[derive(Clone, Copy)]
 pub(crate) enum Bounds {
-    /// Above 0 and at most this, in a unit.
+    /// More than 0, and at most this number in this unit.
     AboveZero(Decimal, &'static str),
     /// A range: at least the first and at most the second.
     Between(Decimal, Decimal),

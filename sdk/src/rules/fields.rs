@@ -1,4 +1,4 @@
-//! The fields of a request in the order of the spec's tables: finds unknown fields, and sorts faults.
+//! The known fields of a request, in the order of the spec's tables: they tell unknown fields, and the order of faults.
 
 use super::{
     path::{self, Path},
@@ -21,8 +21,8 @@ pub(crate) enum Kind {
     Nested(&'static Fields),
 }
 
-/// Names that other shipping APIs use for our fields, without case and punctuation. A name is only a candidate
-/// where its object has the field, so that `state` and `province` can stand for each other.
+/// Names that other shipping APIs use for our fields, without case and punctuation. A name is a candidate only in
+/// objects that have the field, so that `state` and `province` can stand for each other.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("amount", "declaredValue"),
     ("addressline1", "line1"),
@@ -66,17 +66,17 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("zip", "zipCode"),
 ];
 
-/// Maximum number of warnings of unknown fields in an answer; the last one counts the rest. Without a limit, a body of
-/// only unknown fields would get an answer many times its size.
+/// Maximum number of warnings about unknown fields in a response; the last one counts the rest. Without a limit, the
+/// response to a body of unknown fields would be many times its size.
 const MAX_UNKNOWN_FIELD_WARNINGS: usize = 20;
 
-/// The least Jaro-Winkler similarity of a suggested name: `reciever` finds `receiver`.
+/// Minimum Jaro-Winkler similarity of a suggested name: `reciever` finds `receiver`.
 const MIN_SIMILARITY: f64 = 0.85;
 
 impl Fields {
-    /// Warns of every unknown member of the body.
+    /// Adds a warning for every unknown member of the body.
     pub(crate) fn warn_unknown(&self, body: &Members<'_>, report: &mut Report) {
-        let mut unknown = Unknown::default();
+        let mut unknown = UnknownFields::default();
         self.collect(body, &Path::BODY, &mut unknown);
         unknown.listed.sort_unstable();
         let last = if unknown.unlisted > 0 { unknown.listed.pop() } else { None };
@@ -117,12 +117,12 @@ impl Fields {
         self.0.get(index).map(|(_, kind)| (index, kind))
     }
 
-    fn collect(&self, members: &Members<'_>, path: &Path<'_>, unknown: &mut Unknown) {
+    fn collect(&self, members: &Members<'_>, path: &Path<'_>, unknown: &mut UnknownFields) {
         for (name, value) in members {
             let here = path.member(name);
             match self.position(name) {
                 None if unknown.listed.len() < MAX_UNKNOWN_FIELD_WARNINGS => {
-                    let name = path::shown(name);
+                    let name = path::shorten_name(name);
                     unknown.listed.push((here.to_string(), name.to_owned(), self.suggest(name)));
                 }
                 None => unknown.unlisted += 1,
@@ -132,7 +132,7 @@ impl Fields {
         }
     }
 
-    fn collect_nested(&self, value: &Json<'_>, path: &Path<'_>, unknown: &mut Unknown) {
+    fn collect_nested(&self, value: &Json<'_>, path: &Path<'_>, unknown: &mut UnknownFields) {
         match value {
             Json::Object(members) => self.collect(members, path, unknown),
             Json::List(items) => {
@@ -146,9 +146,9 @@ impl Fields {
         }
     }
 
-    /// Returns the field that an unknown name probably means.
+    /// Returns the field that an unknown name probably refers to.
     pub(crate) fn suggest(&self, name: &str) -> Option<String> {
-        let plain = plain(name);
+        let plain = normalize_name(name);
         let known = |other: &str| self.0.iter().any(|(known, _)| *known == other);
         self.same_letters(&plain)
             .or_else(|| {
@@ -160,14 +160,14 @@ impl Fields {
             .or_else(|| self.nested(&plain))
     }
 
-    /// Returns a field of this object with the same letters in another case or punctuation.
+    /// Returns the field of this object whose name has the same letters, ignoring case and punctuation.
     fn same_letters(&self, name: &str) -> Option<String> {
-        let (known, _) = self.0.iter().find(|(known, _)| plain(known) == name)?;
+        let (known, _) = self.0.iter().find(|(known, _)| normalize_name(known) == name)?;
         Some((*known).to_owned())
     }
 
     fn similar(&self, name: &str) -> Option<String> {
-        let score = |known: &str| strsim::jaro_winkler(&plain(known), name);
+        let score = |known: &str| strsim::jaro_winkler(&normalize_name(known), name);
         let (best, known) = self
             .0
             .iter()
@@ -176,7 +176,7 @@ impl Fields {
         (best >= MIN_SIMILARITY).then(|| known.to_owned())
     }
 
-    /// Returns a field of a nested object: the caller left out a level.
+    /// Returns the field of a nested object, if the caller left out a level.
     fn nested(&self, name: &str) -> Option<String> {
         self.0.iter().find_map(|(outer, kind)| {
             let inner = kind.fields()?.same_letters(name)?;
@@ -185,10 +185,10 @@ impl Fields {
     }
 }
 
-/// The unknown members found so far.
+/// The unknown members that were found.
 #[derive(Default)]
-struct Unknown {
-    /// Path, name and suggestion of those that get a warning.
+struct UnknownFields {
+    /// Path, name and suggestion of the members that get a warning of their own.
     listed: Vec<(String, String, Option<String>)>,
     /// The number of further unknown fields.
     unlisted: usize,
@@ -204,6 +204,6 @@ impl Kind {
 }
 
 /// Returns a name without case and punctuation.
-fn plain(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

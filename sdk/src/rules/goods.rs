@@ -60,7 +60,7 @@ const WEIGHT_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 /// Maximum difference between the declared value and the sum of the line items: a cent, for prices that were rounded.
 const MONEY_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
-/// Reads weight, size and value; `None` if there is a fault.
+/// Parses weight, size and value; `None` if there is a fault.
 pub(crate) fn details(details: &Object<'_>) -> Option<ParcelDetails> {
     let lbs = details.number("weightLbs", WEIGHT_LBS_BOUNDS);
     let kg = details.number("weightKg", WEIGHT_KG_BOUNDS);
@@ -105,7 +105,7 @@ fn currency(code: &str) -> Result<CurrencyCode, FaultText> {
     })
 }
 
-/// Reads the customs declaration of the parcel as a whole; `None` if there is a fault.
+/// Parses the customs declaration of the parcel as a whole; `None` if there is a fault.
 pub(crate) fn customs(customs: &Object<'_>) -> Option<CustomsInfo> {
     let (description, hs_code) = (customs.text("description", Text::NOTE), hs_code(customs));
     let category = customs.text("contentsCategory", Text::CODE).and_then(contents_category);
@@ -129,7 +129,7 @@ fn contents_category(word: &str) -> Result<ContentsCategory, FaultText> {
     }
 }
 
-/// Rules of Incoterms that were withdrawn, and the ones that took their place.
+/// Withdrawn Incoterms, and the ones that replaced them.
 const FORMER_INCOTERMS: [(&str, &str); 2] = [("DDU", "DAP"), ("DAT", "DPU")];
 
 fn incoterm(word: &str) -> Result<Incoterm, FaultText> {
@@ -144,7 +144,7 @@ fn incoterm(word: &str) -> Result<Incoterm, FaultText> {
     }
 }
 
-/// Reads the line items; `None` if there is a fault.
+/// Parses the line items; `None` if there is a fault.
 pub(crate) fn products(list: &List<'_>) -> Option<Vec<Product>> {
     let read: Vec<_> = list.objects().map(|item| product(&item?)).collect();
     read.into_iter().collect()
@@ -182,7 +182,7 @@ fn hs_code<'a>(goods: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     code
 }
 
-/// Warns once of missing descriptions and once of missing HS codes, at the first product without one;
+/// Warns once about missing descriptions and once about missing HS codes, at the first product without one;
 /// `customsInfo` counts for all products.
 pub(crate) fn warn_missing(order: &Object<'_>, customs: &CustomsInfo, products: &[Product]) {
     let at = |missing: Option<usize>, name: &str| match missing {

@@ -14,23 +14,23 @@ use crate::model::{
     json::{Body, Members},
 };
 
-/// The idempotency key of a request, as it was read.
+/// The result of reading the idempotency key of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyReading {
     /// Neither the body nor the header has a key.
     Missing,
-    /// The key.
+    /// A valid key.
     Key(IdempotencyKey),
-    /// There is a key, and it is not valid.
+    /// An invalid key.
     Faulty(FieldFault),
 }
 
-/// The body's field; faults of the header name it too, since its value stands in for the field's.
+/// The name of the body's field. Faults of the header are reported under it too, since the header stands in for the
+/// field.
 pub(crate) const FIELD: &str = "idempotencyKey";
 
-/// Reads the key from the body's `idempotencyKey` and the header `X-Idempotency-Key`: either stands
-/// in for the other, and two different ones are a fault. So are several of the header, which come
-/// here as one text with commas between.
+/// Reads the key from the body's `idempotencyKey` and the header `X-Idempotency-Key`. Either is enough, and two
+/// different keys are a fault. Several headers, which arrive here as one text with commas, are a fault too.
 ///
 /// ```
 /// use parcelo::rules::{KeyReading, read_key};
@@ -51,19 +51,19 @@ pub fn read_key<'a>(body: impl Into<Body<'a>>, header: Option<&str>) -> KeyReadi
     }
 }
 
-/// Returns the key of a request for which it is optional: a manifest.
+/// Returns the key of a request for which it is optional, such as a manifest.
 pub(crate) fn optional(
     request: &Object<'_>,
     header: Option<&str>,
 ) -> Result<Option<IdempotencyKey>, AlreadyReported> {
-    let agree = |key| match present(header) {
+    let agree = |key| match non_blank(header) {
         Some(other) if other != key => Err(faults::key_mismatch()),
         Some(_) | None => parse(key),
     };
     let given = request.text(FIELD, Text::CODE).and_then(agree);
-    match present(header) {
+    match non_blank(header) {
         Some(alone) if given.is_absent() => {
-            single(alone).and_then(parse).map(Some).map_err(|fault| {
+            reject_several(alone).and_then(parse).map(Some).map_err(|fault| {
                 given.fault(fault);
                 AlreadyReported
             })
@@ -81,12 +81,12 @@ pub(crate) fn required(request: &Object<'_>, header: Option<&str>) -> Option<Ide
     key
 }
 
-fn present(header: Option<&str>) -> Option<&str> {
+fn non_blank(header: Option<&str>) -> Option<&str> {
     header.filter(|key| !is_blank(key))
 }
 
-/// Returns the one key in a header. Several headers arrive joined by commas, and no key contains one.
-fn single(header: &str) -> Result<&str, FaultText> {
+/// Returns the key in a header. Several headers arrive joined by commas, which no key contains.
+fn reject_several(header: &str) -> Result<&str, FaultText> {
     if header.contains(',') { Err(faults::key_mismatch()) } else { Ok(header) }
 }
 

@@ -1,5 +1,5 @@
-//! The query of the parcel list (docs/api.md, List parcels): which page, and which parcels. Unknown parameters
-//! are ignored, and the last of a repeated one counts.
+//! The query of the parcel list (docs/api.md, List parcels): the page and the filters. Unknown parameters are ignored,
+//! and the last of a repeated one counts.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -57,13 +57,13 @@ impl Default for ListQuery {
 }
 
 impl ListQuery {
-    /// The largest page size.
+    /// Maximum page size.
     pub const MAX_LIMIT: u32 = 100;
-    /// The page size without `limit`.
+    /// Page size without `limit`.
     pub const DEFAULT_LIMIT: u32 = 20;
-    /// The longest `externalOrderId`, in characters.
+    /// Maximum length of `externalOrderId`, in characters.
     pub const MAX_ORDER_ID: usize = MAX_REFERENCE_CHARS;
-    /// The longest `search` or `reference`, in characters, without the quotation marks around it.
+    /// Maximum length of `search` or `reference`, in characters, without the quotation marks around it.
     pub const MAX_SEARCH: usize = MAX_REFERENCE_CHARS;
 
     /// Returns the text between the quotation marks of a `search` or `reference`: it is searched for as a whole, not as
@@ -160,7 +160,7 @@ fn external_order_id(text: &str) -> Result<String, FaultText> {
     }
 }
 
-/// Parses the text to search for. Only letters and digits are compared, so there must be one.
+/// Parses a search text, which must have a letter or a digit, because only these are compared.
 fn search(text: &str) -> Result<String, FaultText> {
     let marks = if ListQuery::quoted(text).is_some() { 2 } else { 0 };
     let text = Text::DATA.with_max(ListQuery::MAX_SEARCH + marks).read(text)?;

@@ -15,22 +15,22 @@ const USUAL_NAMES: &str = include_str!("../../data/co_usual_names.csv");
 /// Former codes of DIVIPOLA and the ones that replaced them.
 const OLD_CODES: &[(&str, &str)] = &[("94663", "94343"), ("27086", "27493")];
 
-/// Suffixes of Bogotá's name, folded.
+/// Suffixes of Bogotá's name, folded: of the capital district.
 const CAPITAL_SUFFIXES: &[&str] = &[" d c", " dc", " distrito capital"];
 const CAPITAL_DEPARTMENT: &str = "11";
 
-/// May follow a city or its department, folded.
+/// The country, which may follow a city or its department; folded.
 const COUNTRY: &str = "colombia";
-/// Separates a city from its department.
+/// Separators between a city and its department.
 const SEPARATORS: &[char] = &[',', '(', '/', ';', '-', '–', '—'];
 /// Maximum length of a department's code; every department's name is longer.
 const MAX_DEPARTMENT_CODE_LEN: usize = 3;
 
-/// Articles that are left out or added, folded.
+/// Articles that people omit or add, folded.
 const ARTICLES: &[&str] = &["el ", "la ", "los ", "las "];
 
 struct Municipality {
-    /// Five digits, of which the first two are the department.
+    /// Five digits; the first two are the code of the department.
     code: &'static str,
     name: &'static str,
 }
@@ -41,15 +41,15 @@ impl Municipality {
     }
 }
 
-/// All municipalities.
+/// All municipalities, with an index of their names.
 pub(crate) struct Municipalities {
     list: Vec<Municipality>,
     /// Folded names and aliases, each also without its article; 70 names occur in several departments.
     by_name: HashMap<String, Vec<usize>>,
 }
 
-/// The municipalities that a city's name can mean.
-pub(crate) struct Found {
+/// The municipalities that a city's name may refer to.
+pub(crate) struct CityMatch {
     /// The official name of the first of them.
     pub(crate) name: &'static str,
     /// The department that followed the city's name.
@@ -57,13 +57,13 @@ pub(crate) struct Found {
     departments: Vec<&'static str>,
 }
 
-impl Found {
-    /// Returns whether one of them is in the department with this code.
+impl CityMatch {
+    /// Returns `true` if one of them is in the department with this code.
     pub(crate) fn is_in(&self, department: &str) -> bool {
         self.departments.contains(&department)
     }
 
-    fn narrowed(mut self, department: &'static Region) -> Self {
+    fn restrict_to(mut self, department: &'static Region) -> Self {
         if self.is_in(department.code) {
             self.departments = vec![department.code];
         }
@@ -73,15 +73,15 @@ impl Found {
 }
 
 impl Municipalities {
-    /// Returns the whole list, parsed on first use.
+    /// Returns all municipalities; the list is parsed on first use.
     pub(crate) fn all() -> &'static Self {
         static ALL: OnceLock<Municipalities> = OnceLock::new();
         ALL.get_or_init(Self::read)
     }
 
-    /// Returns every municipality that the text can mean: a code, a name, or a name followed by its department after a
-    /// comma, in brackets, or with any other separator.
-    pub(crate) fn find(&self, text: &str) -> Option<Found> {
+    /// Returns the municipalities that a text may refer to: a code, a name, or a name followed by its department after
+    /// a comma, in brackets, or with any other separator.
+    pub(crate) fn find(&self, text: &str) -> Option<CityMatch> {
         let text = text.trim();
         if is_digits(text) {
             return self.by_code(text);
@@ -96,22 +96,23 @@ impl Municipalities {
             })
     }
 
-    /// Finds a city followed by its country or a department. A wrong department is reported later, as a mismatch.
-    fn city_then_region(&self, city: &str, region: &str) -> Option<Found> {
+    /// Finds a city that is followed by its country or a department. A wrong department is reported later, as a
+    /// mismatch.
+    fn city_then_region(&self, city: &str, region: &str) -> Option<CityMatch> {
         if fold(region) == COUNTRY {
             return self.find(city);
         }
         let department = Regions::for_country(CountryCode::CO).find(region)?;
-        Some(self.by_name(&fold(city))?.narrowed(department))
+        Some(self.by_name(&fold(city))?.restrict_to(department))
     }
 
-    /// Does the same for folded words without a separator. Only a department that has the city counts, and no code:
-    /// otherwise the last word of many names would be taken for a department.
-    fn city_in_department(&self, city: &str, region: &str) -> Option<Found> {
+    /// Finds a city that is followed by its department without a separator; both are folded. The department must have
+    /// such a city, and a code does not count: otherwise the last word of many names would count as a department.
+    fn city_in_department(&self, city: &str, region: &str) -> Option<CityMatch> {
         let found = self.by_name(city)?;
         let department = Regions::for_country(CountryCode::CO).find(region)?;
         let is_name = region.len() > MAX_DEPARTMENT_CODE_LEN && found.is_in(department.code);
-        is_name.then(|| found.narrowed(department))
+        is_name.then(|| found.restrict_to(department))
     }
 
     /// Returns the official name that the caller probably meant, in the department that is given or follows the city's
@@ -139,29 +140,29 @@ impl Municipalities {
         best.map(|(_, city)| city.name)
     }
 
-    fn by_code(&self, code: &str) -> Option<Found> {
+    fn by_code(&self, code: &str) -> Option<CityMatch> {
         let code = OLD_CODES.iter().find(|(old, _)| *old == code).map_or(code, |(_, new)| *new);
         let index = self.list.binary_search_by(|city| city.code.cmp(code)).ok()?;
         self.found([index].iter())
     }
 
-    fn by_name(&self, name: &str) -> Option<Found> {
+    fn by_name(&self, name: &str) -> Option<CityMatch> {
         let exact = self.by_name.get(name);
         let bare = without_article(name).and_then(|bare| self.by_name.get(bare));
         self.found(exact.into_iter().chain(bare).flatten()).or_else(|| self.capital(name))
     }
 
-    /// Finds Bogotá with its title.
-    fn capital(&self, name: &str) -> Option<Found> {
+    /// Finds Bogotá by its name with the suffix of the capital district.
+    fn capital(&self, name: &str) -> Option<CityMatch> {
         let head = CAPITAL_SUFFIXES.iter().find_map(|tail| name.strip_suffix(tail))?;
         self.found(self.by_name.get(head)?.iter()).filter(|found| found.is_in(CAPITAL_DEPARTMENT))
     }
 
-    fn found<'a>(&self, indices: impl Iterator<Item = &'a usize>) -> Option<Found> {
+    fn found<'a>(&self, indices: impl Iterator<Item = &'a usize>) -> Option<CityMatch> {
         let cities: Vec<_> = indices.filter_map(|index| self.list.get(*index)).collect();
         let name = cities.first()?.name;
         let departments = cities.iter().map(|city| city.department()).collect();
-        Some(Found { name, department: None, departments })
+        Some(CityMatch { name, department: None, departments })
     }
 
     fn read() -> Self {
@@ -196,12 +197,12 @@ impl Municipalities {
     }
 }
 
-/// Returns the text split in two at each separator.
+/// Returns every way to split a text in two at a separator.
 fn parts(text: &str) -> impl Iterator<Item = (&str, &str)> {
     text.match_indices(SEPARATORS).filter_map(|(at, _)| text.split_at_checked(at))
 }
 
-/// Returns folded words split in two at each space.
+/// Returns every way to split folded words in two at a space.
 fn words(folded: &str) -> impl Iterator<Item = (&str, &str)> {
     folded.match_indices(' ').filter_map(|(at, _)| {
         let (city, region) = folded.split_at_checked(at)?;

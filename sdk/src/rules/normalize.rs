@@ -2,8 +2,8 @@
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// Folds a name: NFKD without combining marks, lower case, every run of other characters becomes one space, trimmed.
-/// So `Bogotá, D.C.` and `BOGOTA DC` can be compared.
+/// Folds a name: NFKD without combining marks, in lower case, with one space for every run of other characters, and
+/// trimmed. `Bogotá, D.C.` and `BOGOTA DC` fold to the same text.
 pub(crate) fn fold(name: &str) -> String {
     let mut folded = String::with_capacity(name.len());
     if name.is_ascii() {
@@ -29,12 +29,12 @@ fn push_folded(folded: &mut String, chars: impl Iterator<Item = char>) {
     }
 }
 
-/// Returns a number without white space and these separators, which people write between digits.
+/// Removes white space and the given separators, which people write between digits.
 pub(crate) fn strip_separators(text: &str, dropped: &[char]) -> String {
     text.chars().filter(|c| !c.is_whitespace() && !dropped.contains(c)).collect()
 }
 
-/// Returns whether the text is not empty and all of it is `0`-`9`: full-width and Arabic digits are refused.
+/// Returns `true` if a text is not empty and consists of `0`-`9`; full-width and Arabic digits do not count.
 pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A path, linked to its parent: it is only written out for a fault or a warning, so that reading a valid field
+/// A path, linked to its parent. It is written out only for a fault or a warning, so that reading a valid field
 /// allocates nothing.
 #[derive(Clone, Copy)]
 pub(crate) struct Path<'a> {
@@ -17,7 +17,8 @@ enum Step<'a> {
     Item(usize),
 }
 
-/// Longer names are cut where they are shown: they are the caller's, and repeated in the answer.
+/// Maximum length of a name in a path, in characters. Longer ones are cut, because the caller chose them and the
+/// response repeats them.
 const MAX_SHOWN_NAME_CHARS: usize = 64;
 
 impl<'a> Path<'a> {
@@ -48,14 +49,14 @@ impl fmt::Display for Path<'_> {
                 if inside.is_some() {
                     f.write_str(".")?;
                 }
-                f.write_str(shown(name))
+                f.write_str(shorten_name(name))
             }
         }
     }
 }
 
-/// Returns a member's name, cut to a length that can be shown.
-pub(crate) fn shown(name: &str) -> &str {
+/// Returns a member's name, shortened to the maximum length.
+pub(crate) fn shorten_name(name: &str) -> &str {
     name.char_indices()
         .nth(MAX_SHOWN_NAME_CHARS)
         .and_then(|(end, _)| name.get(..end))

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::model::CountryCode;
 
-/// Digits of an international number, country code included: at most 15 (ITU-T E.164). Fewer than 7 are taken for a
-/// local number without its country code.
+/// Permitted numbers of digits, including the country code: at most 15 (ITU-T E.164). A number of fewer than 7 is
+/// assumed to be a local one without its country code.
 const E164_DIGITS: std::ops::RangeInclusive<usize> = 7..=15;
 
 /// Returns the rule of [`check`] as a pattern for the OpenAPI document, with the white space that is trimmed before it.
@@ -17,8 +17,8 @@ pub(crate) fn pattern() -> String {
     format!(r"^\s*\+[ ().-]*[1-9]([ ().-]*[0-9]){{{min},{max}}}[ ().-]*\s*$")
 }
 
-/// Accepts a number with `+`, a country code and the usual separators (spec: with country code), and keeps it as
-/// written, for the driver reads it on the label.
+/// Accepts a number with `+`, a country code and the usual separators (spec: with country code). It is kept as written,
+/// because the driver reads it on the label.
 pub(crate) fn check(phone: &str) -> Result<&str, FaultText> {
     let fits = phone.starts_with('+')
         && digits(phone).all(|c| c.is_ascii_digit())
@@ -27,7 +27,8 @@ pub(crate) fn check(phone: &str) -> Result<&str, FaultText> {
     if fits { Ok(phone) } else { Err(faults::phone()) }
 }
 
-/// Warns if the calling code is another country's: people keep their number when they move.
+/// Warns if the calling code belongs to another country; it is no fault, because people keep their number when they
+/// move.
 pub(crate) fn check_country(phone: &FieldValue<'_, &str>, country: CountryCode) {
     let belongs = |phone: &str| {
         let mut digits = digits(phone);

@@ -13,19 +13,19 @@ const DATA: &str = include_str!("../../data/postal_patterns.tsv");
 struct Pattern {
     country: &'static str,
     text: &'static str,
-    /// Compiled on the country's first order: all 178 would slow down the first request.
+    /// Compiled for the first order to the country: compiling all 178 would slow down the first request.
     regex: OnceLock<Option<Regex>>,
 }
 
-/// Warns if the code does not match its country's pattern; a country without a pattern takes any code.
+/// Warns if the code does not match its country's pattern; a country without a pattern accepts any code.
 pub(crate) fn check_form(zip: &FieldValue<'_, &str>, country: CountryCode) {
-    if zip.value().is_some_and(|zip| fits(zip, country) == Some(false)) {
+    if zip.value().is_some_and(|zip| matches_pattern(zip, country) == Some(false)) {
         zip.warn(warnings::postal_code_format(country));
     }
 }
 
-/// Returns whether a code, in upper case, matches its country's pattern; `None` if the country has no pattern.
-fn fits(zip: &str, country: CountryCode) -> Option<bool> {
+/// Returns `Some(true)` if a code, in upper case, matches the pattern of its country; `None` if the country has none.
+fn matches_pattern(zip: &str, country: CountryCode) -> Option<bool> {
     static PATTERNS: OnceLock<Vec<Pattern>> = OnceLock::new();
     let patterns = PATTERNS.get_or_init(read);
     let index = patterns.binary_search_by(|row| row.country.cmp(country.as_str())).ok()?;
@@ -69,7 +69,7 @@ mod tests {
         ];
         for (country, zip, expected) in table {
             assert_eq!(
-                fits(zip, CountryCode::parse(country).unwrap()),
+                matches_pattern(zip, CountryCode::parse(country).unwrap()),
                 expected,
                 "{country} {zip}"
             );

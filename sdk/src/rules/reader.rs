@@ -40,7 +40,7 @@ pub(crate) fn validate<'a, T>(
     }
 }
 
-/// A field's path, and the report that takes its faults and warnings.
+/// A field's path, and the report for its faults and warnings.
 #[derive(Clone, Copy)]
 pub(crate) struct FieldRef<'a> {
     path: Path<'a>,
@@ -60,15 +60,15 @@ impl FieldRef<'_> {
 /// The content of a field.
 enum FieldState<T> {
     Absent,
-    /// Its fault is in the report.
+    /// The fault is in the report.
     Invalid,
     Valid(T),
 }
 
-/// The field is invalid, and its fault is in the report.
+/// An error without a text: the field is invalid, and its fault is in the report already.
 pub(crate) struct AlreadyReported;
 
-/// A field that was read: its path and its content.
+/// A field that was read: its path and its state.
 pub(crate) struct FieldValue<'a, T> {
     field: FieldRef<'a>,
     state: FieldState<T>,
@@ -83,7 +83,7 @@ impl<'a, T> FieldValue<'a, T> {
         }
     }
 
-    /// Returns the value; its absence is a fault.
+    /// Returns the value; if the field is absent, reports a fault.
     pub(crate) fn required(self) -> Option<T> {
         self.check_present().optional()
     }
@@ -120,7 +120,7 @@ impl<'a, T> FieldValue<'a, T> {
         FieldValue { field: self.field, state }
     }
 
-    /// Returns the value, or `None` if the field is absent; an error if it is invalid.
+    /// Returns the value, `None` if the field is absent, or an error if it is invalid.
     pub(crate) fn into_result(self) -> Result<Option<T>, AlreadyReported> {
         match self.state {
             FieldState::Valid(value) => Ok(Some(value)),
@@ -216,7 +216,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Returns an absent value for a field that is not read here.
+    /// Returns the value of a field that counts as absent, because it is not read here.
     pub(crate) fn absent<T>(&'a self, name: &'a str) -> FieldValue<'a, T> {
         FieldValue { field: self.field(name), state: FieldState::Absent }
     }

@@ -43,8 +43,8 @@ const ADDRESS: Fields = Fields(&[
 /// Notes for the driver (spec: Limits, 500 characters).
 pub(crate) const INSTRUCTIONS: Text = Text::NOTE.with_max(500);
 
-/// Returns the order's destination country, read even if the rest of the order is invalid; `None` if it is not an
-/// assigned code. The countries of the API key are checked before the order.
+/// Returns the destination country of an order, even if the rest of the order is invalid; `None` if it is not an
+/// assigned code. It is needed before the order is checked, because the API key may not ship to every country.
 ///
 /// ```
 /// use parcelo::CountryCode;

@@ -10,7 +10,7 @@ const DATA: &str = include_str!("../../data/regions.csv");
 /// A first-level region of a country.
 #[derive(Debug)]
 pub(crate) struct Region {
-    /// The statistics office's two digits; empty for US and CA.
+    /// The two digits of the statistics office; empty for US and CA.
     pub(crate) code: &'static str,
     /// The official name.
     pub(crate) name: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Region {
 }
 
 impl Region {
-    /// Returns whether postal codes with these first two digits belong to the region.
+    /// Returns `true` if postal codes with these first two digits belong to the region.
     pub(crate) fn has_postal(&self, first_two: u8) -> bool {
         self.postal.as_ref().is_some_and(|range| range.contains(&first_two))
     }
@@ -32,7 +32,7 @@ pub(crate) struct Regions {
     by_name: HashMap<String, usize>,
 }
 
-/// The least Jaro-Winkler similarity of a suggestion, over folded names: `Bogta` finds `Bogotá, D.C.`
+/// Minimum Jaro-Winkler similarity of a suggestion, between folded names: `Bogta` finds `Bogotá, D.C.`
 pub(crate) const MIN_SIMILARITY: f64 = 0.9;
 
 impl Regions {
@@ -57,7 +57,7 @@ impl Regions {
         self.list.iter().find(|region| region.has_postal(first_two))
     }
 
-    /// Returns the official name that the caller probably meant.
+    /// Returns the official name that a text probably refers to.
     pub(crate) fn suggest(&self, name: &str) -> Option<&'static str> {
         let name = fold(name);
         let (score, index) = self

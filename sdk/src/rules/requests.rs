@@ -1,4 +1,5 @@
-//! The smaller requests: void, manifest, reprint, tracking batch (docs/api.md). Their unknown fields are ignored.
+//! The smaller requests: void, manifest, reprint, tracking batch, labels (docs/api.md). Their unknown fields are
+//! ignored.
 //!
 //! A tracking number in a list only has to be a string: whether the parcel exists is answered for each number.
 //! A request is rejected as a whole only for its form.
@@ -21,9 +22,9 @@ use crate::model::{
 };
 
 const NUMBERS: &str = "trackingNumbers";
-/// The most numbers of a void, of a tracking batch and of a batch of labels (docs/api.md; the spec has no limit).
+/// Maximum number of parcels in a void, a tracking batch or a batch of labels (docs/api.md; the spec has no limit).
 pub(crate) const MAX_TRACKING_NUMBERS: usize = 100;
-/// The most parcels of a manifest (docs/api.md; the spec has no limit). It is all or nothing, so one transaction.
+/// Maximum number of parcels in a manifest (docs/api.md; the spec has no limit), all of which are in one transaction.
 pub(crate) const MAX_MANIFEST_PARCELS: usize = 500;
 
 const VOID: Fields = Fields(&[(idempotency_key::FIELD, Leaf), (NUMBERS, Leaf), ("reason", Leaf)]);
@@ -166,7 +167,7 @@ pub fn check_label_batch<'a>(body: impl Into<Body<'a>>) -> Result<LabelBatchRequ
     checked.map(|accepted| accepted.value)
 }
 
-/// Parses a format with which one file can contain many labels.
+/// Parses the format of a file with many labels, which not every format can be.
 fn many_labels(name: &str) -> Result<LabelFormat, FaultText> {
     let format = LabelFormat::parse(name).ok().filter(|format| *format != LabelFormat::Png);
     format.ok_or_else(faults::many_labels)
@@ -187,7 +188,7 @@ fn unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
     Some(numbers)
 }
 
-/// Returns the tracking numbers as received, a blank one empty; `None` if one is not a string.
+/// Returns the tracking numbers as received, blank ones as an empty text; `None` if one is not a string.
 fn numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
     let list = request.list(NUMBERS, max).required()?;
     if list.is_empty() {
@@ -224,7 +225,7 @@ fn flight_number(number: &str) -> Result<&str, FaultText> {
     if fits { Ok(number) } else { Err(faults::flight_number()) }
 }
 
-/// Parses a date in full form: chrono also reads `2026-1-1`, hence the length.
+/// Parses a date. The length is checked, because chrono also accepts `2026-1-1`.
 fn date(day: &str) -> Result<NaiveDate, FaultText> {
     let read = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok();
     read.filter(|_| day.len() == 10).ok_or_else(faults::date)

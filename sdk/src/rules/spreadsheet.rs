@@ -1,19 +1,19 @@
-//! Cells of CSV files that spreadsheets open: one that begins like a formula is written as text, or a reference that a
-//! stranger chose could be run by the program that opens the file. The dashboard and the command line write cells
-//! this way, and an import reads them back as they were.
+//! Cells of CSV files that spreadsheets open. A text that begins like a formula is written with an apostrophe;
+//! otherwise the spreadsheet could execute a reference that a stranger chose. The dashboard and the command line write
+//! cells in this way, and an import reads them back unchanged.
 
 use std::borrow::Cow;
 
-/// Characters that begin a formula; a tab and a carriage return are dropped by some spreadsheets.
+/// Characters with which a formula begins; some spreadsheets drop a tab or a carriage return before one.
 const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-/// Returns the text of a written cell: with an apostrophe before a text that a spreadsheet would run, and before an
-/// apostrophe that would be removed.
+/// Returns a text as a cell: with an apostrophe if a spreadsheet would execute it, or would remove the apostrophe with
+/// which it begins.
 pub fn to_cell(text: &str) -> Cow<'_, str> {
     if is_formula_behind_apostrophes(text) { format!("'{text}").into() } else { text.into() }
 }
 
-/// Returns the text of such a cell.
+/// Returns the text of a cell that [`to_cell`] wrote.
 pub fn from_cell(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|text| is_formula_behind_apostrophes(text)).unwrap_or(cell)
 }

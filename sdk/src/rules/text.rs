@@ -1,7 +1,7 @@
 //! Character classes: those that the label can print, and invisible ones.
 //!
-//! The label's fonts (spec: Label) have at least the printable ones, so that the validator can warn before anything is
-//! printed. Invisible characters matter in names: two that look the same must not be different.
+//! The fonts of the label (spec: Label) have all printable ones, so that the validator can warn before a label is
+//! printed. Invisible characters matter in names: with one, two different names look the same.
 
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
@@ -36,7 +36,7 @@ const HIDDEN: &[(char, char)] = &[
     ('\u{1BCA0}', '\u{1BCA3}'), ('\u{1D173}', '\u{1D17A}'),
 ];
 
-/// Returns whether the label can print the character.
+/// Returns `true` if the label can print the character.
 ///
 /// ```
 /// use parcelo::rules::is_printable;
@@ -92,7 +92,7 @@ pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control() || is_invisible(c) || within(HIDDEN, c)
 }
 
-/// Returns whether a name contains an invisible character that its script does not need. Control characters do not
+/// Returns `true` if a name contains an invisible character that its script does not need. Control characters do not
 /// count: they have a separate fault.
 pub(crate) fn has_suspicious_hidden_character(name: &str) -> bool {
     let is_needed = |c: char| {
@@ -130,13 +130,13 @@ const USED_BY_SCRIPTS: &[(Ranges, Ranges)] = &[
     ]),
 ];
 
-/// Returns `true` for a text of visible ASCII and blanks, which most are: it is printable and hides nothing, so that
-/// its characters need no further check.
+/// Returns `true` for a text of visible ASCII and spaces, as most are: all of it is printable and visible, so its
+/// characters need no further check.
 pub(crate) fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-/// Returns whether the label can print every character of a text, once combining accents are joined to their letters.
+/// Returns `true` if the label can print every character of a text, once combining accents are joined to their letters.
 pub(crate) fn is_all_printable(text: &str) -> bool {
     let fits = |c: char| is_printable(c) || is_invisible(c) || c.is_control();
     if is_nfc(text) { text.chars().all(fits) } else { text.nfc().all(fits) }

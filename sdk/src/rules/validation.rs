@@ -1,4 +1,4 @@
-//! What a check returns: the request with its warnings, or all its faults.
+//! The result of a check: the request with its warnings, or all its faults.
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ impl<T> Accepted<T> {
 pub struct Rejected {
     /// The faults, which must be corrected.
     pub faults: Vec<FieldFault>,
-    /// The warnings besides.
+    /// The warnings, about values that look unlikely.
     pub warnings: Vec<Warning>,
 }
 
@@ -52,14 +52,14 @@ impl Rejected {
     }
 }
 
-/// The faults and warnings found so far.
+/// The faults and warnings that were found.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) faults: Vec<FieldFault>,
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Faults that `Display` names one by one: the line goes into logs and terminals, where a long one helps less.
+/// Maximum number of faults that `Display` names, because long lines are of little use in logs and terminals.
 const MAX_NAMED_FAULTS: usize = 5;
 
 impl fmt::Display for Rejected {

@@ -26,7 +26,7 @@ use tokio::{
 
 use crate::scripted_transport::{CREATED, RECORD, key, number, order};
 
-/// The service, far enough away that calls overlap. Answers arrive without being polled, as on a connection.
+/// A service with a latency, so that calls overlap. Answers arrive without being polled, as on a connection.
 #[derive(Debug, Clone, Default)]
 struct FakeService {
     created: Arc<AtomicUsize>,
@@ -81,7 +81,7 @@ fn orders(shop: &'static str, count: usize) -> impl Iterator<Item = OrderRequest
     (0..count).map(move |number| order().with_idempotency_key(key(number)))
 }
 
-/// Polls a future once and leaves it.
+/// Polls a future once, and leaves it pending.
 async fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) {
     poll_fn(|context| {
         assert!(future.poll_unpin(context).is_pending());

@@ -56,7 +56,7 @@ async fn an_unknown_path_sends_the_key_to_no_other_origin() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_s_headers_are_kept_and_debug_hides_some() {
+async fn reply_headers_are_kept_and_debug_hides_some_values() {
     let step = answer(200, r#"{"price": 7}"#)
         .with("content-type", "application/json")
         .with("x-request-id", "req_1")
@@ -113,7 +113,7 @@ async fn an_error_can_be_stored_and_sent_between_threads() {
     assert_eq!(size_of::<Error>(), 8);
 }
 
-/// Checks the traits of every newtype but a secret.
+/// Checks the traits of a newtype that is not a secret.
 fn assert_value_type<T>(text: &str)
 where
     T: Display + FromStr + TryFrom<String> + Into<String> + Ord + Hash + Clone,

@@ -12,7 +12,8 @@ use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, o
 
 const AGENT: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION"));
 
-/// Returns a client that adds headers, its requests, and the number of times that the computed one was computed for.
+/// Returns a client that adds headers, the requests that it sends, and the number of times that the computed header was
+/// computed.
 fn client(steps: impl IntoIterator<Item = Step>) -> (Client, ScriptedTransport, Arc<AtomicU32>) {
     let (script, computed) = (ScriptedTransport::client(steps).1, Arc::<AtomicU32>::default());
     let count = Arc::clone(&computed);

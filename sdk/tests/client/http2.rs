@@ -27,23 +27,23 @@ use crate::{
 /// Longer than any test takes.
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// The fate of each request.
+/// The behaviour of the server towards each request.
 #[derive(Debug, Clone, Copy)]
 enum ConnectionEnd {
     /// The connection is closed before anything is read.
     Closed,
     /// The request is read, then the connection is closed.
     Unanswered,
-    /// The server goes away and says that it has not processed the request.
-    Away,
-    /// The request is accepted, then the server goes away.
-    AwayAfter,
+    /// The server sends a GOAWAY which says that it has not processed the request.
+    GoAway,
+    /// The request is accepted, then the server sends a GOAWAY.
+    GoAwayAfterRequest,
     /// The stream is reset.
     Reset(Reason),
-    /// No answer follows.
+    /// The request is accepted, and no answer follows.
     Silence,
-    /// The bytes that follow are not frames.
-    Babble(&'static [u8]),
+    /// The server sends these bytes, which are not HTTP/2 frames.
+    InvalidFrames(&'static [u8]),
     /// A head that announces this length, a body, and an end or a reset.
     Body(Option<usize>, &'static str, Option<Reason>),
 }
@@ -61,12 +61,12 @@ async fn serve(end: ConnectionEnd) -> (String, JoinSet<()>) {
     peer(move |socket| serve_broken(socket, end)).await
 }
 
-/// Returns a frame: length, type, no flags, the stream 0.
+/// Returns a frame on stream 0, without flags: length, type, payload.
 fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&[0, 0, u8::try_from(payload.len()).unwrap(), kind, 0, 0, 0, 0, 0], payload].concat()
 }
 
-/// Returns whether a head or body that ends its stream is there, after the 24 bytes that every client begins with.
+/// Returns `true` if the bytes contain a frame that ends its stream, after the 24 bytes of the client preface.
 fn has_ended(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(24..).unwrap_or_default();
     while let [a, b, c, kind, flags, ..] = *rest {
@@ -83,14 +83,14 @@ fn has_ended(bytes: &[u8]) -> bool {
 async fn serve_broken(mut socket: TcpStream, end: ConnectionEnd) {
     match end {
         ConnectionEnd::Closed => {}
-        ConnectionEnd::Babble(bytes) => {
+        ConnectionEnd::InvalidFrames(bytes) => {
             let mut head = [0; 4096];
             let _ = socket.read(&mut head).await;
             let _ = socket.write_all(bytes).await;
             let _ = socket.shutdown().await;
             while socket.read(&mut head).await.is_ok_and(|length| length > 0) {}
         }
-        ConnectionEnd::Away => {
+        ConnectionEnd::GoAway => {
             let _ = socket.write_all(&frame(4, &[])).await;
             let mut request = Vec::new();
             while !has_ended(&request) {
@@ -112,7 +112,7 @@ async fn answer(socket: TcpStream, end: ConnectionEnd) {
         let body = request.into_body();
         match end {
             ConnectionEnd::Unanswered => return,
-            ConnectionEnd::AwayAfter => connection.abrupt_shutdown(Reason::NO_ERROR),
+            ConnectionEnd::GoAwayAfterRequest => connection.abrupt_shutdown(Reason::NO_ERROR),
             _ => drop(tokio::spawn(respond_with(respond, body, end))),
         }
     }
@@ -177,15 +177,15 @@ async fn each_broken_peer_has_the_same_phase_as_over_http_1() {
     let table = [
         (ConnectionEnd::Closed, Phase::Stale),
         (ConnectionEnd::Unanswered, Phase::Stale),
-        (ConnectionEnd::Away, Phase::Stale),
-        (ConnectionEnd::AwayAfter, Phase::Stale),
+        (ConnectionEnd::GoAway, Phase::Stale),
+        (ConnectionEnd::GoAwayAfterRequest, Phase::Stale),
         (ConnectionEnd::Reset(Reason::REFUSED_STREAM), Phase::Stale),
         (ConnectionEnd::Reset(Reason::INTERNAL_ERROR), Phase::MaybeSent),
         (ConnectionEnd::Reset(Reason::CANCEL), Phase::MaybeSent),
         (ConnectionEnd::Reset(Reason::HTTP_1_1_REQUIRED), Phase::MaybeSent),
         (ConnectionEnd::Silence, Phase::Timeout),
-        (ConnectionEnd::Babble(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Phase::NotHttp),
-        (ConnectionEnd::Babble(b"220 smtp.example ESMTP\r\n"), Phase::NotHttp),
+        (ConnectionEnd::InvalidFrames(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Phase::NotHttp),
+        (ConnectionEnd::InvalidFrames(b"220 smtp.example ESMTP\r\n"), Phase::NotHttp),
         (ConnectionEnd::Body(Some(999), cut, None), Phase::MaybeSent),
         (ConnectionEnd::Body(None, cut, Some(Reason::INTERNAL_ERROR)), Phase::MaybeSent),
     ];
@@ -220,7 +220,7 @@ async fn each_broken_peer_has_the_same_phase_as_over_http_1() {
 
 #[tokio::test]
 async fn a_refused_stream_is_sent_again_at_once() {
-    for end in [ConnectionEnd::Reset(Reason::REFUSED_STREAM), ConnectionEnd::Away] {
+    for end in [ConnectionEnd::Reset(Reason::REFUSED_STREAM), ConnectionEnd::GoAway] {
         let (address, _server) = serve(end).await;
         let seen = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&seen);

@@ -25,7 +25,7 @@ impl TestWallClock {
     }
 }
 
-/// Returns a client on such a machine, which tries once.
+/// Returns a client on a machine with this clock, which makes one attempt.
 fn client_on_machine(
     steps: impl IntoIterator<Item = Step>,
 ) -> (Client, TestWallClock, ScriptedTransport) {

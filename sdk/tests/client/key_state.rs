@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::scripted_transport::{ScriptedTransport, Step, key as api_key, number, order};
 
-/// Returns a client that gets no answer, and tries once.
+/// Returns a client that gets no answers and makes one attempt.
 fn client_without_answers() -> (Client, ScriptedTransport) {
     let (client, script) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent)]);
     (client.with_retry(Retry::none()), script)
@@ -34,10 +34,10 @@ fn manifest(key: IdempotencyKey) -> ManifestRequest {
     ManifestRequest::new(key, Awb::parse("17612345675").unwrap(), &[number()])
 }
 
-/// Sends a write whose request is made from the key.
-async fn send(client: &Client, way: usize, key: IdempotencyKey) -> Error {
+/// Sends a write of this kind with the key.
+async fn send(client: &Client, write_kind: usize, key: IdempotencyKey) -> Error {
     let (orders, numbers) = (client.orders(), [number()]);
-    match way {
+    match write_kind {
         0 => orders.create(&built_order(key)).await.unwrap_err(),
         1 => orders.create(&order().with_idempotency_key(key)).await.unwrap_err(),
         2 => orders.void(&VoidRequest::new(key, &numbers)).await.unwrap_err(),
@@ -52,24 +52,24 @@ const WRITE_KINDS: std::ops::Range<usize> = 0..7;
 
 #[tokio::test(start_paused = true)]
 async fn a_request_shares_the_state_of_its_key() {
-    for way in WRITE_KINDS {
+    for write_kind in WRITE_KINDS {
         let (client, _) = client_without_answers();
         let key = IdempotencyKey::random();
-        send(&client, way, key.clone()).await;
-        assert!(key.may_have_executed() && key.first_sent().is_some(), "way {way}");
+        send(&client, write_kind, key.clone()).await;
+        assert!(key.may_have_executed() && key.first_sent().is_some(), "write {write_kind}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_expired_key_is_sent_in_no_request() {
-    for way in WRITE_KINDS {
+    for write_kind in WRITE_KINDS {
         let (client, script) = client_without_answers();
         let state = KeyState::sent_at(DateTime::UNIX_EPOCH);
-        let error = send(&client, way, IdempotencyKey::random().with_state(&state)).await;
+        let error = send(&client, write_kind, IdempotencyKey::random().with_state(&state)).await;
         assert_eq!(
             (error.kind(), script.sent_requests().len()),
             (ErrorKind::KeyExpired, 0),
-            "way {way}"
+            "write {write_kind}"
         );
     }
 }
@@ -142,7 +142,7 @@ async fn a_saved_request_is_restored_with_the_state_of_its_key() {
     assert_eq!(script.sent_requests().len(), 5);
 }
 
-/// Returns a request as the next process reads it, after this one was about to send it at this time.
+/// Saves a request that is about to be sent at this time, and returns it as the next process restores it.
 fn save_and_restore<R>(request: &R, at: DateTime<Utc>) -> R
 where
     R: parcelo::model::KeyedRequest + serde::Serialize + serde::de::DeserializeOwned,

@@ -17,7 +17,7 @@ use wiremock::{
 
 use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, number, order};
 
-/// The requests that pass a layer, in order.
+/// The requests that passed a layer, in order, with the name of the layer.
 type SeenRequests = Arc<Mutex<Vec<(&'static str, Request<Bytes>)>>>;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The client's promises without the service: on a scripted transport in virtual time, and over real sockets.
+//! The guarantees of the client without the service: on a scripted transport in virtual time, and over real sockets.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,5 +1,5 @@
-//! An integrator who follows `next_step`, tried with every end of a call in `doubt`: at most one parcel, no order sent
-//! again after its answer, and no loop.
+//! Ships orders by following `next_step`, with every end of a call that leaves doubt: there is at most one parcel, no
+//! order is sent again after its answer, and the loop ends.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -21,7 +21,7 @@ use crate::{
     write_outcomes::{AnswerKind, ConnectionEnd, ExpectedOutcome, all_ends},
 };
 
-/// The state of a creation when it meets its end.
+/// The execution of a creation at the end of its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Execution {
     Executed,
@@ -30,20 +30,20 @@ enum Execution {
     NotExecuted,
 }
 
-/// An end of a creation.
-type Planned = (Step, Execution);
+/// The end of a call that creates an order, and whether the order is created.
+type PlannedEnd = (Step, Execution);
 
 /// A service with idempotency keys whose answers to creations are lost or replaced as planned. After the planned ends
-/// it works.
+/// it works normally.
 #[derive(Debug, Clone, Default)]
 struct Service(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    planned: VecDeque<Planned>,
-    /// The end of every creation after the planned ones, instead of a working service.
-    for_ever: Option<Planned>,
-    /// The body that was executed for each key, and the parcel.
+    planned: VecDeque<PlannedEnd>,
+    /// The end of every creation after the planned ones; `None` for a working service.
+    lasting_end: Option<PlannedEnd>,
+    /// The executed body for each key, and its parcel.
     parcels: HashMap<String, (Value, Value)>,
     under_way: Vec<Value>,
     creations: usize,
@@ -69,7 +69,7 @@ impl State {
         self.creations += 1;
         assert!(self.creations < 50, "a loop");
         self.finish();
-        match self.planned.pop_front().or_else(|| self.for_ever.clone()) {
+        match self.planned.pop_front().or_else(|| self.lasting_end.clone()) {
             Some((step, Execution::NotExecuted)) => step,
             Some((step, Execution::Executed)) => {
                 self.execute(body);
@@ -111,12 +111,12 @@ impl Transport for Service {
 
 impl Service {
     fn client(
-        planned: impl IntoIterator<Item = Planned>,
-        for_ever: Option<Planned>,
+        planned: impl IntoIterator<Item = PlannedEnd>,
+        lasting_end: Option<PlannedEnd>,
     ) -> (Client, Self) {
         let service = Self::default();
         service.0.lock().unwrap().planned.extend(planned);
-        service.0.lock().unwrap().for_ever = for_ever;
+        service.0.lock().unwrap().lasting_end = lasting_end;
         let client = Client::builder(key()).transport(service.clone()).retry(Retry::none());
         (client.build().unwrap(), service)
     }
@@ -143,8 +143,8 @@ fn step(end: ConnectionEnd) -> Step {
     }
 }
 
-/// Returns every end, with and without the parcel if the end leaves that open.
-fn all_planned() -> Vec<Planned> {
+/// Returns every end; one that leaves open whether the parcel was created is returned in both variants.
+fn all_planned_ends() -> Vec<PlannedEnd> {
     let phases = [Phase::NotSent, Phase::Untrusted, Phase::Refused].map(Step::Fail);
     let mut all: Vec<_> = phases.map(|step| (step, Execution::NotExecuted)).into();
     let settled = AnswerKind::Body(r#"{"success":true,"new":1}"#);
@@ -161,11 +161,11 @@ fn all_planned() -> Vec<Planned> {
     all
 }
 
-fn identified() -> OrderRequest {
+fn order_with_external_id() -> OrderRequest {
     order().with_external_order_id("1001")
 }
 
-/// Ships an order three times, as a program does that is restarted with its saved state.
+/// Ships an order by three runs of a program that is restarted with its saved state.
 async fn follow(client: &Client, order: &mut OrderRequest) -> Vec<Result<String, String>> {
     let mut results = Vec::new();
     for _ in 0..3 {
@@ -176,8 +176,8 @@ async fn follow(client: &Client, order: &mut OrderRequest) -> Vec<Result<String,
     results
 }
 
-/// Returns an end for each step that follows one, and for each state of the order.
-fn second_ends() -> [Planned; 10] {
+/// Returns an end for each next step, and for each state of the order.
+fn representative_ends() -> [PlannedEnd; 10] {
     let lost = || Step::Fail(Phase::MaybeSent);
     let faulty = AnswerKind::Fault("receiver.phone").body();
     [
@@ -196,10 +196,10 @@ fn second_ends() -> [Planned; 10] {
 
 #[tokio::test(start_paused = true)]
 async fn following_the_next_step_ships_once_after_any_two_failures() {
-    for first in all_planned() {
-        for second in second_ends() {
+    for first in all_planned_ends() {
+        for second in representative_ends() {
             let (client, service) = Service::client([first.clone(), second.clone()], None);
-            let results = follow(&client, &mut identified()).await;
+            let results = follow(&client, &mut order_with_external_id()).await;
             let (parcels, creations) = service.counts();
             let case = format!("{first:?}, {second:?}: {results:?}");
             assert_eq!(parcels, 1, "the service is well in the end: {case}");
@@ -211,9 +211,9 @@ async fn following_the_next_step_ships_once_after_any_two_failures() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lasting_failure_ends_and_ships_at_most_once() {
-    for planned in all_planned() {
+    for planned in all_planned_ends() {
         let (client, service) = Service::client([], Some(planned.clone()));
-        let mut order = identified();
+        let mut order = order_with_external_id();
         let results = follow(&client, &mut order).await;
         service.0.lock().unwrap().finish();
         let (parcels, creations) = service.counts();
@@ -221,7 +221,7 @@ async fn a_lasting_failure_ends_and_ships_at_most_once() {
         assert_eq!(parcels, usize::from(planned.1 != Execution::NotExecuted), "{case}");
         assert!(creations <= 3 * 6, "{creations} creations: {case}");
         // A day later the key has expired, and the service is well.
-        service.0.lock().unwrap().for_ever = None;
+        service.0.lock().unwrap().lasting_end = None;
         tokio::time::advance(Duration::from_secs(25 * 3600)).await;
         assert!(follow(&client, &mut order).await[0].is_ok(), "{case}");
         assert_eq!(service.counts().0, 1, "{case}");
@@ -233,7 +233,7 @@ async fn an_attempt_in_flight_at_expiry_creates_no_second_parcel() {
     for finishes in [true, false] {
         let lost = || (Step::Fail(Phase::MaybeSent), Execution::UnderWay);
         let (client, service) = Service::client([], Some(lost()));
-        let mut order = identified();
+        let mut order = order_with_external_id();
         // The service loses the first attempt; the last one is made in the last second in which the key is sent.
         client.orders().create(&order).await.unwrap_err();
         service.0.lock().unwrap().under_way.clear();
@@ -241,7 +241,7 @@ async fn an_attempt_in_flight_at_expiry_creates_no_second_parcel() {
         let mut results = follow(&client, &mut order).await;
         assert_eq!(service.counts(), (0, 2), "the last one is under way: {results:?}");
         // It is executed minutes later, or never.
-        service.0.lock().unwrap().for_ever = None;
+        service.0.lock().unwrap().lasting_end = None;
         tokio::time::advance(Duration::from_secs(5 * 60)).await;
         let error = client.orders().create(&order).await.unwrap_err();
         let after = Duration::from_secs(5 * 60 - 4);
@@ -264,7 +264,7 @@ async fn an_attempt_in_flight_at_expiry_creates_no_second_parcel() {
 async fn nothing_is_sent_again_after_it_was_executed() {
     let settled = answer(201, r#"{"success":true,"new":1}"#);
     let (client, service) = Service::client([(settled, Execution::Executed)], None);
-    let number = ship(&client, &mut identified(), "1001").await.unwrap();
+    let number = ship(&client, &mut order_with_external_id(), "1001").await.unwrap();
     assert_eq!((service.counts(), number.as_str()), ((1, 1), "SB-SUCCESS-0000"));
 }
 
@@ -273,7 +273,7 @@ async fn an_order_corrected_in_doubt_is_not_shipped_twice() {
     for execution in [Execution::Executed, Execution::UnderWay, Execution::NotExecuted] {
         let lost = (Step::Fail(Phase::MaybeSent), execution);
         let (client, service) = Service::client([lost], None);
-        let mut order = identified();
+        let mut order = order_with_external_id();
         client.orders().create(&order).await.unwrap_err();
         order.receiver = order.receiver.with_phone("+593991234568");
         let results = follow(&client, &mut order).await;

@@ -75,7 +75,8 @@ fn per_call(attempts: usize) -> f64 {
 
 type Answered<'a> = BoxFuture<'a, reqwest_middleware::Result<reqwest::Response>>;
 
-/// Returns a client with the usual middleware whose service is down. It has no socket, so that time can be moved.
+/// Returns a client with the usual middleware, whose service is down. It uses no socket, so that virtual time can
+/// advance.
 fn client_with_middleware(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
     fn down<F>(down: F) -> F
     where
@@ -95,7 +96,7 @@ fn client_with_middleware(requests: &Arc<AtomicUsize>) -> ClientWithMiddleware {
         .build()
 }
 
-/// A working service that has closed this many connections while they were idle.
+/// A working service that closes this number of idle connections first.
 #[derive(Debug)]
 struct StalePool(Arc<AtomicUsize>);
 
@@ -113,7 +114,7 @@ impl Transport for StalePool {
     }
 }
 
-/// Makes this many calls at once. Returns the number of failures.
+/// Makes this number of calls concurrently. Returns the number of failures.
 async fn count_concurrent_failures(client: &Client, calls: usize) -> usize {
     let mut all = JoinSet::new();
     for _ in 0..calls {

@@ -9,7 +9,7 @@ use crate::{
     scripted_transport::{RECORD, ScriptedTransport, Step, answer, key, number, refusal},
 };
 
-/// A request id as proxies add it.
+/// A request id in the form that proxies use.
 const PROXY_REQUEST_ID: (&str, &str) = ("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
 const SERVICE_REQUEST_ID: (&str, &str) = ("x-request-id", "req_1");
 

@@ -81,7 +81,7 @@ async fn each_answer_is_retried_only_when_that_helps() {
     }
 }
 
-/// Returns the attempts of a read, a write with a key, a read by POST, and the one write without a key.
+/// Returns the number of attempts of a read, a write with a key, a read by POST, and the only write without a key.
 async fn count_attempts(step: &Step) -> [usize; 4] {
     let (reads, read) = ScriptedTransport::client([step.clone()]);
     reads.tracking().get(&number()).await.unwrap_err();

@@ -13,7 +13,7 @@ use parcelo::{
     transport::{BodyStream, Phase, Transport, TransportError},
 };
 
-/// The fate of a request.
+/// The result of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Answer(u16, Vec<(&'static str, String)>, Vec<Piece>),
@@ -29,7 +29,7 @@ pub(crate) enum Piece {
     Silence,
 }
 
-/// Returns an answer of JSON.
+/// Returns a step that answers with JSON.
 pub(crate) fn answer(status: u16, body: impl Into<String>) -> Step {
     Step::Answer(status, Vec::new(), vec![Piece::Bytes(body.into().into())])
 }
@@ -53,7 +53,7 @@ pub(crate) struct ScriptedTransport {
 }
 
 impl ScriptedTransport {
-    /// Returns a client whose requests meet `steps`; the last one repeats for ever.
+    /// Returns a client whose requests get the results of `steps`, one after the other; the last one is repeated.
     pub(crate) fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Self) {
         let script = Self::default();
         script.steps.lock().unwrap().extend(steps);

@@ -22,7 +22,7 @@ fn builder(address: &str) -> ClientBuilder {
 }
 
 /// Returns a builder of a client that accepts compressed answers, if the build supports them.
-fn packed(builder: ClientBuilder, gzip: bool) -> ClientBuilder {
+fn accept_gzip_if(builder: ClientBuilder, gzip: bool) -> ClientBuilder {
     #[cfg(feature = "gzip")]
     let builder = if gzip { builder.gzip() } else { builder };
     let _ = gzip;
@@ -110,7 +110,7 @@ async fn each_broken_peer_has_a_phase_and_no_error_an_address() {
     ];
     let with_and_without_gzip = table.iter().flat_map(|row| [(row, false), (row, true)]);
     for ((address, phase), gzip) in with_and_without_gzip {
-        let client = packed(builder(address), gzip).retry(Retry::none()).build().unwrap();
+        let client = accept_gzip_if(builder(address), gzip).retry(Retry::none()).build().unwrap();
         let error = client.tracking().get(&number()).await.unwrap_err();
         let cause = error.source().and_then(|cause| cause.downcast_ref::<TransportError>());
         assert_eq!(cause.map(TransportError::phase), Some(*phase), "{address}: {error:?}");
@@ -207,7 +207,7 @@ async fn a_label_truncated_on_the_wire_leaves_no_file() {
     .await;
     let directory = tempfile::tempdir().unwrap();
     for gzip in [false, true] {
-        let client = packed(builder(&address), gzip).retry(Retry::standard().attempts(2));
+        let client = accept_gzip_if(builder(&address), gzip).retry(Retry::standard().attempts(2));
         let (client, number) = (client.build().unwrap(), number());
         let download = client.labels().download(&number, LabelFormat::Pdf);
         let error = download.save_to(directory.path().join("label.pdf")).await.unwrap_err();
@@ -218,7 +218,7 @@ async fn a_label_truncated_on_the_wire_leaves_no_file() {
     }
 }
 
-/// Starts a server that treats every connection the same way, until its handle is dropped.
+/// Starts a server that handles every connection in the same way, until its handle is dropped.
 pub(crate) async fn peer<F>(
     treat: impl Fn(TcpStream) -> F + Send + Sync + 'static,
 ) -> (String, tokio::task::JoinSet<()>)

@@ -48,7 +48,7 @@ fn begin(metadata: &Metadata<'_>, visit: impl FnOnce(&mut dyn Visit)) -> u64 {
     })
 }
 
-/// Returns the lines about a name.
+/// Returns the lines that contain a name.
 fn lines_of(lines: &[String], name: &str) -> Vec<String> {
     lines.iter().filter(|line| line.starts_with(name)).cloned().collect()
 }
@@ -217,10 +217,10 @@ fn no_error_or_span_shows_a_key_or_personal_data() {
                     std::iter::successors(Some(&error as &dyn std::error::Error), |cause| {
                         (*cause).source()
                     });
-                causes.for_each(|cause| assert_harmless(&format!("{cause} {cause:?}")));
-                assert_harmless(&error.message(Language::Es));
+                causes.for_each(|cause| assert_no_personal_data(&format!("{cause} {cause:?}")));
+                assert_no_personal_data(&error.message(Language::Es));
             }
-            assert_harmless(&format!(
+            assert_no_personal_data(&format!(
                 "{client:?} {:?} {:?}",
                 order(),
                 script.sent_requests()[0].headers()
@@ -230,13 +230,13 @@ fn no_error_or_span_shows_a_key_or_personal_data() {
     assert!(kinds.len() >= 11, "{kinds:?}");
     assert!(collected.len() > 100);
     for line in &collected {
-        assert_harmless(line);
+        assert_no_personal_data(line);
     }
 }
 
-/// Checks that no personal data is shown: canaries stand for names, national ids and link signatures, and the rest is
-/// from the test's order.
-fn assert_harmless(shown: &str) {
+/// Checks that a text contains no personal data: canaries stand for names, national ids and link signatures; the rest
+/// comes from the order of the test.
+fn assert_no_personal_data(shown: &str) {
     for secret in ["CANARY", key().secret(), "+593991234567", "SB-SUCCESS-0001"] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }

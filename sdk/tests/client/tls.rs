@@ -14,22 +14,22 @@ use tokio_rustls::{
 
 use crate::scripted_transport::{RECORD, key, number};
 
-/// A connection: the negotiated protocol (ALPN), and the beginning of its first request.
+/// A handshake: the negotiated protocol (ALPN), and the beginning of the first request after it.
 struct Handshake {
-    agreed: Option<String>,
+    alpn: Option<String>,
     head: String,
 }
 
 /// A server whose certificate comes from an authority that the machine does not trust. It offers HTTP/2 and answers in
 /// HTTP/1.1.
-struct PrivateServer {
+struct PrivateCaServer {
     address: String,
     authority: rcgen::Certificate,
-    met: Arc<Mutex<Vec<Handshake>>>,
+    handshakes: Arc<Mutex<Vec<Handshake>>>,
     _task: tokio::task::JoinSet<()>,
 }
 
-impl PrivateServer {
+impl PrivateCaServer {
     async fn start() -> Self {
         let authority_key = rcgen::KeyPair::generate().unwrap();
         let mut authority = rcgen::CertificateParams::default();
@@ -49,18 +49,18 @@ impl PrivateServer {
 
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("https://{}", listener.local_addr().unwrap());
-        let (met, mut task) = (Arc::default(), tokio::task::JoinSet::new());
-        let seen: Arc<Mutex<Vec<Handshake>>> = Arc::clone(&met);
+        let (handshakes, mut task) = (Arc::default(), tokio::task::JoinSet::new());
+        let seen: Arc<Mutex<Vec<Handshake>>> = Arc::clone(&handshakes);
         task.spawn(async move {
             loop {
                 let socket = listener.accept().await.unwrap().0;
                 let Ok(mut socket) = acceptor.accept(socket).await else { continue };
-                let agreed = socket.get_ref().1.alpn_protocol();
-                let agreed = agreed.map(|name| String::from_utf8_lossy(name).into_owned());
+                let alpn = socket.get_ref().1.alpn_protocol();
+                let alpn = alpn.map(|name| String::from_utf8_lossy(name).into_owned());
                 let mut head = [0; 4096];
                 let length = socket.read(&mut head).await.unwrap_or_default();
                 let head = String::from_utf8_lossy(&head[..length]).into_owned();
-                seen.lock().unwrap().push(Handshake { agreed, head });
+                seen.lock().unwrap().push(Handshake { alpn, head });
                 let length = RECORD.len();
                 let answer = format!(
                     "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{RECORD}"
@@ -69,7 +69,7 @@ impl PrivateServer {
                 let _ = socket.shutdown().await;
             }
         });
-        Self { address, authority: certificate, met, _task: task }
+        Self { address, authority: certificate, handshakes, _task: task }
     }
 
     fn builder(&self) -> ClientBuilder {
@@ -79,7 +79,7 @@ impl PrivateServer {
 
 #[tokio::test]
 async fn a_custom_certificate_authority_is_trusted_once_added() {
-    let server = PrivateServer::start().await;
+    let server = PrivateCaServer::start().await;
     let client = server.builder().build().unwrap();
     let error = client.tracking().get(&number()).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Network && error.to_string().contains("TLS"), "{error:?}");
@@ -87,7 +87,7 @@ async fn a_custom_certificate_authority_is_trusted_once_added() {
     let client = client.with_retry(Retry::standard());
     let error = client.tracking().get(&number()).await.unwrap_err();
     assert_eq!(error.attempts(), 1, "it would not be trusted the next time either");
-    let other = PrivateServer::start().await.authority.pem();
+    let other = PrivateCaServer::start().await.authority.pem();
     let (pem, der) = (server.authority.pem(), server.authority.der().to_vec());
     let forms = [pem.clone().into_bytes(), format!("an authority\n{other}{pem}").into_bytes(), der];
     for form in forms {
@@ -100,7 +100,7 @@ async fn a_custom_certificate_authority_is_trusted_once_added() {
 
 #[tokio::test]
 async fn an_invalid_certificate_is_refused() {
-    let server = PrivateServer::start().await;
+    let server = PrivateCaServer::start().await;
     let pem = server.authority.pem();
     let spoilt = pem.replace('A', "!");
     for text in ["", "no certificate", &pem[..pem.len() / 2], &spoilt] {
@@ -114,28 +114,28 @@ async fn an_invalid_certificate_is_refused() {
     }
 }
 
-/// This holds whatever other crates of a build have turned on for reqwest.
+/// The result does not depend on the features of reqwest that other crates of a build enable.
 #[tokio::test]
 async fn http_2_and_gzip_are_offered_only_on_request() {
-    let server = PrivateServer::start().await;
+    let server = PrivateCaServer::start().await;
     let client = server.builder().root_certificate(server.authority.pem()).unwrap();
     client.build().unwrap().tracking().get(&number()).await.unwrap();
-    let met = server.met.lock().unwrap();
-    let Handshake { agreed, head } = &met[0];
-    assert_eq!(agreed.as_deref(), Some("http/1.1"));
+    let handshakes = server.handshakes.lock().unwrap();
+    let Handshake { alpn, head } = &handshakes[0];
+    assert_eq!(alpn.as_deref(), Some("http/1.1"));
     assert!(head.starts_with("GET ") && !head.contains("accept-encoding"), "{head}");
 }
 
 #[cfg(feature = "http2")]
 #[tokio::test]
 async fn http_2_is_negotiated_with_a_service_that_offers_it() {
-    let server = PrivateServer::start().await;
+    let server = PrivateCaServer::start().await;
     let client = server.builder().root_certificate(server.authority.pem()).unwrap();
     // It answers in HTTP/1.1 anyway, not in HTTP/2.
     let error = client.http2().build().unwrap().tracking().get(&number()).await.unwrap_err();
-    let met = server.met.lock().unwrap();
-    let Handshake { agreed, head } = &met[0];
-    assert_eq!(agreed.as_deref(), Some("h2"));
+    let handshakes = server.handshakes.lock().unwrap();
+    let Handshake { alpn, head } = &handshakes[0];
+    assert_eq!(alpn.as_deref(), Some("h2"));
     assert!(head.starts_with("PRI * HTTP/2.0"), "{head}");
     assert!(error.kind() == ErrorKind::Decode, "{error:?}");
 }

@@ -124,9 +124,9 @@ fn answer_of(operation: &str) -> Value {
     }
 }
 
-/// Returns answers that a later or faulty version of the service might give: operation, location in the answer, and the
-/// odd value.
-fn odd_values() -> Vec<(&'static str, &'static str, Value)> {
+/// Returns answers that a later or faulty version of the service might give: the operation, the location in the answer,
+/// and the unexpected value.
+fn unexpected_values() -> Vec<(&'static str, &'static str, Value)> {
     let words = [
         ("create", "/parcel/status"),
         ("create", "/parcel/id"),
@@ -209,7 +209,7 @@ fn odd_values() -> Vec<(&'static str, &'static str, Value)> {
 #[tokio::test(start_paused = true)]
 async fn every_answer_may_have_unknown_values_and_rows() {
     let mut failed = Vec::new();
-    for (operation, at, odd) in odd_values() {
+    for (operation, at, odd) in unexpected_values() {
         let mut body = answer_of(operation);
         *body.pointer_mut(at).unwrap() = odd.clone();
         let (client, script) = ScriptedTransport::client([answer(200, body.to_string())]);
@@ -221,9 +221,9 @@ async fn every_answer_may_have_unknown_values_and_rows() {
     assert!(failed.is_empty(), "{} failed:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// Returns a client whose answer is `body` with these oddities in it.
-fn client_answering(mut body: Value, odd_values: &[(&str, Value)]) -> Client {
-    for (at, odd) in odd_values {
+/// Returns a client whose answer is `body` with these unexpected values.
+fn client_answering(mut body: Value, unexpected_values: &[(&str, Value)]) -> Client {
+    for (at, odd) in unexpected_values {
         *body.pointer_mut(at).unwrap() = odd.clone();
     }
     ScriptedTransport::client([answer(200, body.to_string())]).0
@@ -337,14 +337,15 @@ async fn rows_without_a_time_are_returned_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_creation_yields_its_number_despite_unreadable_fields() {
-    let odd_values = [
+    let unexpected_values = [
         ("/parcel/id", json!([])),
         ("/parcel/status", json!(7)),
         ("/parcel/labelUrl", json!({"pdf": "http://localhost/l"})),
         ("/parcel/createdAt", json!("soon")),
         ("/warnings/0", json!({"text": "New."})),
     ];
-    let created = client_answering(created(), &odd_values).orders().create(&order()).await.unwrap();
+    let created =
+        client_answering(created(), &unexpected_values).orders().create(&order()).await.unwrap();
     let parcel = &created.parcel;
     assert_eq!(parcel.tracking_number, number());
     assert_eq!(parcel.status, ParcelStatus::Unknown("7".to_owned()));

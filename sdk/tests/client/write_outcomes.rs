@@ -20,7 +20,7 @@ use tokio::{
 
 use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, order, refusal};
 
-/// The fate of a request.
+/// The behaviour of the server towards a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ConnectionEnd {
     /// The connection is closed at once.
@@ -58,7 +58,7 @@ impl AnswerKind {
     }
 }
 
-/// The conclusion that an end allows.
+/// The conclusion about execution that an end allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpectedOutcome {
     /// No conclusion.
@@ -117,7 +117,7 @@ pub(crate) fn all_ends() -> Vec<(ConnectionEnd, ExpectedOutcome)> {
 /// Longer than any test takes.
 const HOUR: Duration = Duration::from_secs(3_600);
 
-/// A server that reads one request after the other.
+/// A server that reads one request after another, and knows which arrived whole.
 #[derive(Debug)]
 struct RecordingServer {
     client: Client,
@@ -152,7 +152,7 @@ impl RecordingServer {
         Self { client, next, arrived, _tasks: tasks }
     }
 
-    /// Makes a call that meets an end. Returns the error, and whether the request arrived whole.
+    /// Makes a call that ends in a given way. Returns its error, and `true` if the request arrived whole.
     async fn call(&self, order: &OrderRequest, end: ConnectionEnd) -> (Error, bool) {
         *self.next.lock().unwrap() = end;
         self.arrived.store(false, Ordering::SeqCst);
@@ -193,7 +193,7 @@ async fn serve_request(socket: &mut TcpStream, end: ConnectionEnd, whole: &Atomi
     let _ = socket.shutdown().await;
 }
 
-/// Returns whether the request is there whole, within this many bytes.
+/// Reads at most this many bytes. Returns `true` if the request arrived whole.
 async fn read(socket: &mut TcpStream, limit: usize) -> bool {
     let mut request = Vec::new();
     loop {
@@ -228,15 +228,15 @@ fn assert_says_if_executed(error: &Error) {
 
 #[tokio::test]
 async fn not_executed_is_claimed_only_if_it_is_certain() {
-    let judge = RecordingServer::start().await;
+    let recorder = RecordingServer::start().await;
     for (first, proof) in all_ends() {
         for (later, later_proof) in all_ends() {
             for resumed in [false, true] {
                 let mut order = order();
-                // The judge's knowledge, and the client's.
+                // Whether the write may have been executed as the server knows, and as the client can know.
                 let (mut possible, mut doubtful) = (false, false);
                 for (end, proof) in [(first, proof), (later, later_proof)] {
-                    let (error, arrived) = judge.call(&order, end).await;
+                    let (error, arrived) = recorder.call(&order, end).await;
                     possible |= arrived && proof == ExpectedOutcome::None;
                     possible &= proof != ExpectedOutcome::Settled;
                     doubtful = (doubtful || proof == ExpectedOutcome::None)
@@ -256,7 +256,7 @@ async fn not_executed_is_claimed_only_if_it_is_certain() {
     }
 }
 
-/// Returns the key as the next process restores it.
+/// Returns the key as the next process restores it from its saved state.
 fn resume(key: &IdempotencyKey) -> IdempotencyKey {
     let (text, state) = (key.to_string(), serde_json::to_string(&key.state()).unwrap());
     let state: KeyState = serde_json::from_str(&state).unwrap();

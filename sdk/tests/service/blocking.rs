@@ -29,7 +29,7 @@ use crate::{
     scripted_transport::{key, number},
 };
 
-/// Starts a server on its own threads, which a blocked caller does not block.
+/// Starts a server on separate threads, so that a blocked caller does not block it.
 fn server() -> MockServer {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
     let (sender, start) = mpsc::channel();
@@ -67,8 +67,8 @@ impl Transport for HangingTransport {
     }
 }
 
-/// Does everything that a client can do, once.
-fn everything() {
+/// Makes every call of the client once.
+fn exercise_every_call() {
     let (server, client) = start();
     let client = client.with_timeouts(Timeouts::default().total(HOUR));
     assert_eq!(client.health().unwrap().meta().attempts, 1);
@@ -150,18 +150,18 @@ fn lists(client: &Client, both: &[TrackingNumber; 2]) {
 
 #[test]
 fn every_call_works_in_a_plain_thread() {
-    everything();
+    exercise_every_call();
 }
 
 #[tokio::test]
 async fn every_call_works_inside_a_single_threaded_runtime() {
-    everything();
+    exercise_every_call();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_call_works_inside_a_multi_threaded_runtime() {
-    let tasks = [(); 2].map(|()| tokio::spawn(async { everything() }));
-    tokio::task::spawn_blocking(everything).await.unwrap();
+    let tasks = [(); 2].map(|()| tokio::spawn(async { exercise_every_call() }));
+    tokio::task::spawn_blocking(exercise_every_call).await.unwrap();
     for task in tasks {
         task.await.unwrap();
     }

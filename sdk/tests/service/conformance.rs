@@ -12,7 +12,7 @@ use parcelo_server::mock::{self, Fault, MockServer};
 
 use crate::scripted_transport::order;
 
-/// A way from the SDK to the service.
+/// A transport between the SDK and the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransportKind {
     InMemory,
@@ -23,7 +23,7 @@ pub(crate) enum TransportKind {
 pub(crate) const TRANSPORTS: [TransportKind; 3] =
     [TransportKind::InMemory, TransportKind::Http, TransportKind::Wiremock];
 
-/// A service and its client. A server of stubs may be between them.
+/// A service and its client, possibly with a stub server in between.
 pub(crate) struct Session {
     pub(crate) server: MockServer,
     pub(crate) client: Client,
@@ -67,7 +67,7 @@ pub(crate) fn valid_order(key: IdempotencyKey) -> OrderRequest {
     order
 }
 
-/// Describes an answer as the caller sees it.
+/// Describes an answer by the parts that the caller sees.
 fn describe_reply<T>(
     reply: Result<Reply<T>, Error>,
     describe: impl FnOnce(&T) -> String,
@@ -90,7 +90,7 @@ fn describe_error(error: &Error) -> String {
     format!("{kind:?} {code:?} in {attempts}, executed: {executed}, {reason:?}")
 }
 
-/// Runs a caller's day and describes everything that the suite compares.
+/// Makes the calls of a typical day, and describes everything that the suite compares.
 async fn run_session(client: &Client) -> Vec<String> {
     let orders = ["order-0001", "order-0002", "order-0003"].map(order_with_key);
     let mut seen_all = Vec::new();
@@ -150,39 +150,39 @@ async fn a_session_is_the_same_over_every_transport() {
     assert!(in_memory[6].starts_with("NotFound Some(\"PARCEL_NOT_FOUND\")"), "{in_memory:?}");
 }
 
-/// A fault: its name, and a function that plans it.
-pub(crate) type Planned = (&'static str, fn(Fault<'_>));
+/// A fault to plan: its name, and the function that plans it.
+pub(crate) type PlannedFault = (&'static str, fn(Fault<'_>));
 
-const MOMENT: Duration = Duration::from_millis(10);
+const SHORT_DELAY: Duration = Duration::from_millis(10);
 
 /// The faults of a connection and of a service.
-pub(crate) const FAULTS: [Planned; 10] = [
-    ("latency", |fault| fault.latency(MOMENT)),
+pub(crate) const FAULTS: [PlannedFault; 10] = [
+    ("latency", |fault| fault.latency(SHORT_DELAY)),
     ("500", |fault| fault.error(ErrorCode::InternalError)),
     ("503", |fault| fault.error(ErrorCode::ServiceUnavailable)),
-    ("429", |fault| fault.rate_limited(MOMENT)),
+    ("429", |fault| fault.rate_limited(SHORT_DELAY)),
     ("reply", |fault| fault.reply(mock::Reply::status(503).body("<h1>Down</h1>"))),
     ("close", |fault| fault.close()),
     ("reset", |fault| fault.reset_connection()),
     ("truncated", |fault| fault.truncated_body()),
-    ("slow", |fault| fault.slow_body(MOMENT)),
+    ("slow", |fault| fault.slow_body(SHORT_DELAY)),
     ("malformed", |fault| fault.malformed_json()),
 ];
 
-pub(crate) fn plan(fault: Fault<'_>, after: bool, planned: Planned) {
+pub(crate) fn plan_fault(fault: Fault<'_>, after: bool, planned: PlannedFault) {
     planned.1(if after { fault.after_commit() } else { fault });
 }
 
-/// Describes one faulty creation as its caller sees it.
+/// Makes a creation that meets a fault, and describes its outcome as the caller sees it.
 async fn faulty_creation(
     transport: TransportKind,
     retry: Retry,
     after: bool,
-    planned: Planned,
+    planned: PlannedFault,
 ) -> String {
     let session = Session::start(transport, retry).await;
     let create = session.server.faults().on(Operation::CreateOrder).nth(1);
-    plan(create, after, planned);
+    plan_fault(create, after, planned);
     let reply = session.client.orders().create(&order_with_key("order-0001")).await;
     assert!(session.server.faults().unused().is_empty(), "{transport:?} {}", planned.0);
     match reply {
@@ -191,7 +191,8 @@ async fn faulty_creation(
     }
 }
 
-/// Runs every fault before and after the commit on each way at once, and describes each as its caller sees it.
+/// Makes a faulty creation for every fault, before and after the commit, over every transport. Returns the
+/// descriptions.
 async fn faulty_creations(retry: &Retry) -> Vec<(&'static str, bool, [String; 3])> {
     let all = FAULTS.into_iter().flat_map(|planned| [(planned, false), (planned, true)]);
     join_all(all.map(async |(planned, after)| {

@@ -11,22 +11,24 @@ use parcelo::{
     },
 };
 
-use crate::conformance::{FAULTS, Planned, Session, TransportKind, order_with_key, plan};
+use crate::conformance::{
+    FAULTS, PlannedFault, Session, TransportKind, order_with_key, plan_fault,
+};
 
 /// The number of requests in the session when nothing fails.
 const REQUESTS: u64 = 7;
 
-/// One fault or several in a row.
+/// A fault, or the same fault several times in succession.
 #[derive(Debug, Clone, Copy)]
 struct SweptFault {
-    /// The first request that meets it, counted from 1.
+    /// The number of the first request that meets the fault, from 1.
     at: u64,
     times: u64,
     after: bool,
-    planned: Planned,
+    planned: PlannedFault,
 }
 
-fn all_faults(faults: &[Planned], times: &[u64]) -> Vec<SweptFault> {
+fn all_faults(faults: &[PlannedFault], times: &[u64]) -> Vec<SweptFault> {
     let mut all = Vec::new();
     for planned in faults {
         for at in 1..=REQUESTS {
@@ -40,7 +42,7 @@ fn all_faults(faults: &[Planned], times: &[u64]) -> Vec<SweptFault> {
     all
 }
 
-/// Repeats a call until it is answered, as a caller does who relies on the key.
+/// Repeats a call until it succeeds, as a caller does who relies on the idempotency key.
 async fn retry_until_success<T>(call: impl AsyncFn() -> Result<Reply<T>, Error>) -> T {
     loop {
         match call().await {
@@ -55,7 +57,7 @@ async fn create(client: &Client, key: &str) -> TrackingNumber {
     retry_until_success(async || client.orders().create(&order).await).await.parcel.tracking_number
 }
 
-/// Repeats the query until it is answered.
+/// Tracks parcels, and repeats the request until it is answered.
 async fn batch(client: &Client, numbers: &[TrackingNumber]) -> Vec<BatchResult> {
     loop {
         if let Ok(results) = client.tracking().batch(numbers).history(true).await {
@@ -101,7 +103,7 @@ async fn read_history(client: &Client, number: &TrackingNumber) -> (Vec<ParcelSt
 async fn run_session_with_fault(transport: TransportKind, fault: SweptFault) {
     let Session { server, client, .. } = &Session::start(transport, Retry::standard()).await;
     for nth in fault.at..fault.at + fault.times {
-        plan(server.faults().on_any().nth(nth), fault.after, fault.planned);
+        plan_fault(server.faults().on_any().nth(nth), fault.after, fault.planned);
     }
     let numbers = session(client).await;
     assert!(server.faults().unused().len() < usize::try_from(fault.times).unwrap());

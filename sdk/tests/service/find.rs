@@ -5,7 +5,7 @@ use std::time::Duration;
 use parcelo::{Client, ErrorKind, IdempotencyKey, OrderRequest, ParcelStatus, VoidRequest};
 use parcelo_server::mock::MockServer;
 
-/// Returns an order with the caller's id; the service chooses the tracking number.
+/// Returns an order with the caller's id; the service generates its tracking number.
 fn order(id: &str, key: &str) -> OrderRequest {
     let mut order = MockServer::order("SB-SUCCESS-0001");
     order.idempotency_key = IdempotencyKey::parse(key).unwrap();

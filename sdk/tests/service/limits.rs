@@ -18,7 +18,7 @@ use parcelo::{
     calls::{Attempt, StopReason},
     transport::{BodyStream, Transport, TransportError},
 };
-use parcelo_server::internals::{Admission, Millis, Windows};
+use parcelo_server::internals::{Admission, Millis, RateLimitWindows};
 use parcelo_server::mock::{Clock, MockServer};
 use tokio::time::{Instant, sleep};
 
@@ -34,10 +34,10 @@ pub(crate) fn now() -> Instant {
 struct LimitedService {
     limit: u32,
     began: Instant,
-    /// Milliseconds between a whole second and the start.
+    /// Milliseconds by which the start is after a whole second.
     phase: u64,
     latency: Duration,
-    window: Arc<Mutex<Windows<()>>>,
+    window: Arc<Mutex<RateLimitWindows<()>>>,
     refused: Arc<AtomicUsize>,
 }
 
@@ -194,7 +194,7 @@ async fn two_clients_with_one_key_share_its_rate_limit() {
     assert!(refused < 100 && share > 0.8, "{refused} refused, {share} of the limit");
 }
 
-/// Makes calls of one client at the same time and checks that none was refused.
+/// Makes concurrent calls with one client, and checks that none was refused.
 async fn create_concurrently(client: &Client, count: u32) {
     let mut calls = tokio::task::JoinSet::new();
     for order in orders(count) {

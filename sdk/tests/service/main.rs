@@ -1,4 +1,4 @@
-//! The client's promises with the real service, which runs embedded.
+//! The guarantees of the client with the real service, embedded in the test.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

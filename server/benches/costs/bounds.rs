@@ -1,4 +1,4 @@
-//! The table of bounds, bounds.tsv: it is read, compared with the figures of this run, and rewritten on demand.
+//! The bounds in bounds.tsv: read, compared with the figures of this run, and rewritten on request.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs};
 

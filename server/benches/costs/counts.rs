@@ -1,5 +1,5 @@
-//! The figures and how they are counted: instructions by valgrind in a separate process, allocations by the allocator,
-//! and pages by the length of the write-ahead log.
+//! Counting the costs: instructions with valgrind in a separate process, allocations with the global allocator, and
+//! pages by the length of the write-ahead log.
 
 use std::{
     fmt::{self, Display},
@@ -13,13 +13,13 @@ use crate::{
     work::{self, Work},
 };
 
-/// Argument with which this program only does the work that valgrind counts.
+/// Command-line argument that makes this program run only the work whose instructions valgrind counts.
 pub(crate) const COUNT_COMMAND: &str = "count";
-/// The function in which `SQLite` does all work of a statement. Instructions within it count as SQL.
+/// The function in which `SQLite` executes statements. Instructions within it count as SQL.
 const SQLITE_STEP: &str = "sqlite3_step";
-/// Bytes of a page in the write-ahead log: the page of the file, and its header.
+/// Bytes of a page in the write-ahead log: a page of the database and the log's frame header.
 const WAL_PAGE_BYTES: f64 = 4096.0 + 24.0;
-/// Number of orders that are written to a log before a new one is begun. It is far below the number that starts a
+/// Number of orders written to one log before a new one is started. It is far below the size that triggers a
 /// checkpoint, after which the log is overwritten from its beginning.
 const ORDERS_PER_WAL: usize = 64;
 const WAL_COUNT: usize = 8;
@@ -28,18 +28,18 @@ const WAL_COUNT: usize = 8;
 #[derive(Clone, Copy)]
 pub(crate) enum Figure {
     Instructions(Work),
-    /// Instructions within statements.
+    /// Instructions within SQL statements.
     Sql(Work),
-    /// Allocations on the thread that answers.
+    /// Allocations on the thread that handles the request.
     Allocations(Work),
-    /// Pages that an order writes to the log, in groups of this many orders.
+    /// Pages per order that a group commit of this many orders writes to the log.
     WalPages(usize),
 }
 
 impl Figure {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let groups = [1, 12, 64];
-        let instructions = Work::ANSWERS.into_iter().map(Self::Instructions);
+        let instructions = Work::OVER_HTTP.into_iter().map(Self::Instructions);
         instructions
             .chain(groups.map(|orders| Self::Sql(Work::Group(orders))))
             .chain([Self::Sql(Work::InMemory)])
@@ -49,7 +49,7 @@ impl Figure {
 
     pub(crate) fn count(self, database: &Path) -> f64 {
         match self {
-            // Each run creates the same orders before them.
+            // Every run creates the same orders before the counted ones.
             Self::Instructions(Work::Webhook) => {
                 instructions_per_answer(Work::Webhook, None, database)
                     - instructions_per_answer(Work::Create, None, database)
@@ -73,11 +73,11 @@ impl Display for Figure {
     }
 }
 
-/// Returns the instructions of one answer, only those within a function if one is named: the difference between two
-/// runs.
+/// Returns the instructions per request, or only those within a function if one is given: the difference between two
+/// runs, divided by the number of requests.
 fn instructions_per_answer(work: Work, within: Option<&str>, database: &Path) -> f64 {
     let times = work.repetitions();
-    // Both run at once, which does not change their figures.
+    // The two runs can be concurrent: that does not change what valgrind counts.
     let (fewer, more) = thread::scope(|scope| {
         let fewer = scope.spawn(|| count_in_valgrind(work, times, within, database));
         let more = count_in_valgrind(work, 2 * times, within, database);
@@ -86,7 +86,7 @@ fn instructions_per_answer(work: Work, within: Option<&str>, database: &Path) ->
     (more - fewer) / (times * work.orders_per_repetition()) as f64
 }
 
-/// Runs valgrind on a process that does the work, and returns its instructions.
+/// Runs the work in a separate process under valgrind, and returns its instructions.
 fn count_in_valgrind(work: Work, times: usize, within: Option<&str>, database: &Path) -> f64 {
     let (copy, _folder) = measured_server::copy_database(database);
     let mut command = Command::new("valgrind");
@@ -106,7 +106,7 @@ fn count_allocations(work: Work, database: &Path) -> f64 {
     let server = MeasuredServer::start(&copy);
     let times = work.repetitions();
     let mut worker = work::Worker::new(server);
-    // The first work includes things that are created only once.
+    // The first repetition also creates what later ones reuse.
     worker.perform(work, times);
     let found = allocation_counter::measure(|| worker.perform(work, times));
     worker.finish();

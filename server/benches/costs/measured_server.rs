@@ -1,5 +1,5 @@
-//! The server whose costs are counted, and its client. It runs on one thread with a frozen clock and ids from a seed,
-//! so that each run does the same.
+//! The server whose costs are counted, and its client. It runs on one thread, with a frozen clock and seeded ids, so
+//! that every run does exactly the same.
 
 use std::{
     fmt::Write as _,
@@ -23,9 +23,9 @@ use futures_util::future::join_all;
 use http_body_util::BodyExt as _;
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Actor, Allowance, AllowedHosts, Api, Countries, Dispatcher, EndpointRequest, Ids, Kinds,
-    LegacySchedule, Limits, Listener, MAX_IN_FLIGHT_PER_ENDPOINT, ManualClock, Millis,
-    NewKeyRequest, Secrets, Service, Settings, Site, Stop, Store, Tenant, router,
+    Actor, AllowedHosts, Api, Countries, EndpointRequest, Ids, LegacySchedule, Limits, Listener,
+    MAX_IN_FLIGHT_PER_ENDPOINT, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings,
+    Site, Stop, Store, Tenant, WebhookAllowance, WebhookDispatcher, WebhookEventKinds, router,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -38,16 +38,16 @@ use tower::ServiceExt as _;
 const ORDER: &str = r#"{"idempotencyKey":"KEY","sender":{"fullName":"Ana Ruiz","phone":"+13055550100","address":{"line1":"8400 NW 25th St","city":"Miami","state":"FL","zipCode":"33122","country":"US"}},"receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103","idType":"cedula","address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","zipCode":"170515","country":"EC"}},"parcelDetails":{"weightKg":1.25,"declaredValue":45.50},"customsInfo":{"description":"Cotton shirts","hsCode":"610910"}}"#;
 const CREATE_PATH: &str = "/api/v1/orders/create";
 const SECRET: [u8; 32] = [1; 32];
-/// The time of the first parcel; the others follow at intervals of a millisecond.
+/// Creation time of the first parcel, in milliseconds since 1970; each later parcel is a millisecond younger.
 const FIRST_PARCEL_TIME: i64 = 1_790_000_000_000;
-/// The time of the counted work, at which the idempotency keys of the parcels have not expired.
+/// Time at which the costs are counted; the parcels' idempotency keys have not expired by then.
 const MEASUREMENT_TIME: i64 = FIRST_PARCEL_TIME + 20 * 3_600_000;
 /// Number of orders in each commit while the database is filled.
 const ORDERS_PER_FILL_COMMIT: usize = 250;
 /// Number of parcels whose keys and tracking numbers the client knows.
 const SAMPLE_SIZE: usize = 1_000;
 
-/// A server on a database, and a connection to it.
+/// A server on a prepared database, and a connection to it.
 pub(crate) struct MeasuredServer {
     runtime: Runtime,
     service: Arc<Service>,
@@ -61,7 +61,7 @@ pub(crate) struct MeasuredServer {
     sample: Vec<(String, String)>,
 }
 
-/// Creates a database with this many parcels, and beside it a file with a sample of them.
+/// Creates a database with this many parcels, and a file beside it with a sample of their keys and numbers.
 pub(crate) fn prepare_database(database: &Path, parcels: usize) {
     let mut server = MeasuredServer::from_store(Store::open(database, SECRET).unwrap(), 0, None);
     let every = (parcels / SAMPLE_SIZE).max(1);
@@ -103,7 +103,7 @@ impl MeasuredServer {
     }
 
     fn from_store(store: Store, seed: u64, prepared: Option<&Path>) -> Self {
-        // Lines are written as JSON, as in production, and then dropped.
+        // Log lines are formatted as JSON, as in production, and then discarded.
         let _ = tracing_subscriber::fmt().json().with_writer(std::io::sink).try_init();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (clock, ids) =
@@ -171,7 +171,7 @@ impl MeasuredServer {
         self.create_in_one_commit(orders);
         let after = self.service.store().stats();
         let made = (after.commits - before.commits, after.orders - before.orders);
-        // The pause of the writer counts as a commit too.
+        // Pausing the writer counts as a commit too.
         assert_eq!(made, (2, orders as u64), "a group was divided");
     }
 
@@ -184,11 +184,12 @@ impl MeasuredServer {
     /// Creates this many orders one after the other and delivers their events to a receiver.
     pub(crate) fn create_and_deliver(&mut self, orders: usize) {
         let received = Arc::new(AtomicUsize::new(0));
-        let dispatcher = Dispatcher::new(Arc::clone(&self.service), MAX_IN_FLIGHT_PER_ENDPOINT);
+        let dispatcher =
+            WebhookDispatcher::new(Arc::clone(&self.service), MAX_IN_FLIGHT_PER_ENDPOINT);
         self.runtime.block_on(async {
             let url = start_receiver(Arc::clone(&received)).await;
-            // One event for each order, for its label.
-            let kinds = Kinds::default();
+            // Each order has one event, for its label.
+            let kinds = WebhookEventKinds::default();
             let request = EndpointRequest {
                 tenant: self.tenant,
                 url,
@@ -225,7 +226,7 @@ impl MeasuredServer {
         self.runtime.block_on(self.connection.send(&head, status));
     }
 
-    /// Creates orders while the writer is paused, so that it writes them in one group. Returns their keys and numbers.
+    /// Creates orders while the writer is paused, so that it commits them as one group. Returns their keys and numbers.
     fn create_in_one_commit(&mut self, orders: usize) -> Vec<(String, String)> {
         let orders: Vec<_> = (0..orders).map(|_| self.new_order()).collect();
         self.runtime.block_on(async {
@@ -234,7 +235,7 @@ impl MeasuredServer {
                 .iter()
                 .map(|(_, order)| create(self.routes.clone(), &self.key, order.clone()));
             let mut creates = std::pin::pin!(join_all(creates));
-            // Once each request was polled, all are in the writer's queue.
+            // After one poll of each request, all of them are in the writer's queue.
             for _ in 0..orders.len() {
                 let _ = futures_util::future::select(
                     &mut creates,
@@ -249,7 +250,7 @@ impl MeasuredServer {
     }
 }
 
-/// Reads the API key that made the parcels, and keys and numbers of some of them.
+/// Reads the API key that created the parcels, and the sample of their keys and numbers.
 fn read_sample(database: &Path) -> (String, Vec<(String, String)>) {
     let text = fs::read_to_string(sample_file(database)).unwrap();
     let (key, sample) = text.split_once('\n').unwrap();
@@ -283,7 +284,7 @@ async fn create(routes: Router, key: &str, order: String) -> String {
     number.split('"').next().unwrap().to_owned()
 }
 
-/// Starts a receiver of webhooks on this machine and returns its address.
+/// Starts a webhook receiver on this machine and returns its URL.
 async fn start_receiver(received: Arc<AtomicUsize>) -> String {
     let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", socket.local_addr().unwrap());
@@ -295,7 +296,7 @@ async fn start_receiver(received: Arc<AtomicUsize>) -> String {
     url
 }
 
-/// A connection with little overhead: a client library would cost as much as a tracking record.
+/// A bare HTTP connection: a client library would cost as much as answering a tracking request.
 struct Connection {
     stream: TcpStream,
     answer: Vec<u8>,
@@ -340,7 +341,7 @@ fn settings() -> Settings {
         destinations: Destinations::All,
         limits: Limits { enforced: false, ..Limits::default() },
         secrets: Secrets::derive(&SECRET),
-        webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
+        webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
         trusted_proxies: Vec::new(),
         database_options: None,
         legacy: LegacySchedule::default(),

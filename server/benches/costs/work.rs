@@ -11,11 +11,11 @@ use crate::measured_server::MeasuredServer;
 /// A kind of work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// An order under a random key; each is a separate commit.
+    /// Creates an order under a random key, in a commit of its own.
     Create,
-    /// The same with addresses in it, at a server that sends e-mails.
+    /// Creates an order with e-mail addresses on a server that sends e-mails.
     CreateWithMail,
-    /// An existing order, sent again.
+    /// Sends an existing order again.
     Repeat,
     Tracking,
     List,
@@ -23,11 +23,11 @@ pub(crate) enum Work {
     LabelPdf,
     LabelPng,
     LabelZpl,
-    /// The event of an order, from its commit to its acknowledgement.
+    /// Sends an order's webhook, from the event's commit to the acknowledgement.
     Webhook,
-    /// This many orders in one commit, without HTTP.
+    /// Creates this many orders in one commit, without HTTP.
     Group(usize),
-    /// An order in a store in memory with the same contents.
+    /// Creates an order in an in-memory store with the same contents.
     InMemory,
 }
 
@@ -48,8 +48,8 @@ impl Work {
         Self::Group(64),
         Self::InMemory,
     ];
-    /// The kinds that go over HTTP, and the webhook.
-    pub(crate) const ANSWERS: [Self; 10] = [
+    /// The kinds that go over HTTP, and the webhook. Each has its number of instructions and allocations.
+    pub(crate) const OVER_HTTP: [Self; 10] = [
         Self::Create,
         Self::CreateWithMail,
         Self::Repeat,
@@ -62,7 +62,7 @@ impl Work {
         Self::Webhook,
     ];
 
-    /// Returns the number of repetitions that makes the figure steady and the run short.
+    /// Returns the number of repetitions: enough for a stable figure, few enough for a short run.
     pub(crate) const fn repetitions(self) -> usize {
         match self {
             Self::Create
@@ -76,7 +76,7 @@ impl Work {
         }
     }
 
-    /// Returns the number of orders that each repetition makes.
+    /// Returns the number of orders that each repetition creates.
     pub(crate) const fn orders_per_repetition(self) -> usize {
         match self {
             Self::Group(orders) => orders,
@@ -113,7 +113,7 @@ impl FromStr for Work {
     }
 }
 
-/// Does the work on the database and ends.
+/// Performs the work on the database; the whole process does nothing else.
 pub(crate) fn run(work: Work, times: usize, database: &Path) {
     let server = match work {
         Work::InMemory => MeasuredServer::start_in_memory(database),
@@ -127,7 +127,7 @@ pub(crate) fn run(work: Work, times: usize, database: &Path) {
     worker.finish();
 }
 
-/// A client that makes the server work.
+/// Performs work on a server.
 pub(crate) struct Worker {
     server: MeasuredServer,
     /// The index of the next sampled parcel.

@@ -52,13 +52,14 @@ pub(crate) const REQUEST_KINDS: [RequestKind; 6] = [
 ];
 
 impl RequestKind {
-    /// Returns `true` if this many connections get answers: the server refuses more than 64 waiting lists of a tenant.
-    pub(crate) fn is_answered_over(self, connections: usize) -> bool {
+    /// Returns `true` if the server answers this many connections: it refuses more than 64 waiting list requests of a
+    /// tenant.
+    pub(crate) fn supports_connections(self, connections: usize) -> bool {
         !self.2.starts_with(LIST_PATH) || connections <= 64
     }
 }
 
-/// Runs the same work on this many connections at once.
+/// Runs the same work on several connections to the target at once; the number is the second part of `at`.
 pub(crate) async fn run_connections<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
     (target, connections): (&Target, usize),
     work: impl Fn(Connection) -> F,
@@ -79,7 +80,8 @@ pub(crate) async fn create_parcels(target: &Target, parcels: usize) -> StoredOrd
         .1
 }
 
-/// Sends requests of a kind while `has_more`. Returns the latencies in ms, and a sample of the created parcels.
+/// Sends requests of this kind until `has_more` returns `false`. Returns the latencies in ms, and a sample of the
+/// created parcels.
 pub(crate) async fn send_repeatedly(
     at: (&Target, usize),
     kind: RequestKind,
@@ -149,7 +151,7 @@ impl Connection {
     pub(crate) async fn send(&mut self, method: &str, path: &str, body: String) -> (u16, Bytes) {
         let head = Request::builder().method(method).uri(path).header("host", "bench");
         let head = head.header("x-api-key", &*self.key).header("content-type", "application/json");
-        // prism answers with the first status in the document unless the request asks for another.
+        // prism answers with the first status in the document unless the request asks for another one.
         let request = head.header("prefer", "code=201").body(Full::new(body.into())).unwrap();
         self.sender.ready().await.unwrap();
         let answer = self.sender.send_request(request).await.unwrap();

@@ -153,7 +153,7 @@ async fn measure_growth(folder: &Path, database: &Database, args: &Args) -> Vec<
             .iter()
             .flat_map(|kind| args.connections.iter().map(|connections| (*kind, *connections)));
         for (kind, connections) in
-            all.filter(|(kind, connections)| kind.is_answered_over(*connections))
+            all.filter(|(kind, connections)| kind.supports_connections(*connections))
         {
             let servers = [ServerProcess::start_server(folder, &database.url, &mut key)];
             let at = (&servers[..], database.postmaster());

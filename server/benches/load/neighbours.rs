@@ -30,7 +30,8 @@ const PAIRS: usize = 5;
 /// Time for which a row stays locked.
 const LOCK_DURATION: Duration = Duration::from_secs(40);
 
-/// Measures creates while lists run, at the rate limit of a key on a file and without a pause on PostgreSQL.
+/// Measures creates with and without another tenant's lists: lists at the rate limit of a key on a file, lists without
+/// a pause on PostgreSQL.
 pub(crate) async fn measure(folder: &Path, database: &Database, time: Duration) {
     let server = ServerProcess::start_server(folder, &database.url, &mut None);
     let (other, begun) = (server.create_account(&database.url), Utc::now());
@@ -88,13 +89,13 @@ async fn measure_creates_during(
     Row { connections: CREATE_CONNECTIONS, ..row }.print().figures[P50].unwrap()
 }
 
-/// Lists parcels over this many connections, each of which sends one request per pause.
+/// Lists parcels over several connections, each of which sends one request per pause.
 async fn run_lists(at: (&Target, usize), queries: &[String], (pause, time): (Duration, Duration)) {
     let all = Instant::now();
     let millis = run_connections(at, |mut connection| {
         let queries = queries.to_vec();
         async move {
-            // Spread the first requests over the pause.
+            // Spreads the first requests over the pause.
             let mut next = tokio::time::Instant::now() + pause.mul_f64(fastrand::f64());
             let (mut millis, turn) = (Vec::new(), fastrand::usize(..queries.len()));
             for query in queries.iter().cycle().skip(turn) {

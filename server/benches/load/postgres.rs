@@ -1,5 +1,5 @@
-//! Orders on a PostgreSQL cluster that is started for the run, by one server and by two, compared with a file and with
-//! the bare statements sent over one connection, without the service.
+//! Creates on a PostgreSQL cluster that is started for the run, with one server and with two, compared with a file and
+//! with the same SQL statements sent over one connection without the service.
 
 use std::{
     fs,
@@ -24,8 +24,8 @@ use crate::{
 mod cluster;
 use cluster::Cluster;
 
-/// Numbers of orders in a transaction that is sent without the service: as many as 32 connections can have waiting, and
-/// a number beyond which little is gained.
+/// Numbers of orders per transaction in the runs without the service: as many as 32 connections can have waiting, and a
+/// number beyond which little is gained.
 const BARE_GROUP_SIZES: [usize; 2] = [32, 128];
 
 /// A new database, in a file or on PostgreSQL with the default settings of `initdb`.
@@ -45,7 +45,7 @@ impl Database {
         Self { url: cluster.url(&name), cluster: Some((cluster, name)) }
     }
 
-    /// Returns the process id of PostgreSQL's main process.
+    /// Returns the process id of PostgreSQL's main process, the postmaster.
     pub(crate) fn postmaster(&self) -> Option<u32> {
         let (cluster, _) = self.cluster.as_ref()?;
         let file = fs::read_to_string(format!("{}/data/postmaster.pid", cluster.folder())).unwrap();
@@ -87,8 +87,8 @@ pub(crate) async fn measure(folder: &Path, args: &Args) -> Vec<Row> {
     rows
 }
 
-/// Spreads the dates of a database's parcels over the last year and those of its idempotency keys over the last 20
-/// hours, as in a service that has run for long.
+/// Spreads the creation dates of the parcels over the last year and those of the idempotency keys over the last 20
+/// hours, as in a service that has been running for a long time.
 pub(crate) async fn spread_dates(database: &Database) {
     let Some(client) = database.connect().await else { return };
     let spread = "UPDATE parcels SET \
@@ -128,11 +128,11 @@ async fn create_group(client: &Client, statements: &[Statement], orders: usize) 
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
     let random = || (0..orders).map(|_| fastrand::u128(..).to_be_bytes().to_vec()).collect();
     let (mut keys, public_ids): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (random(), random());
-    // The format of the service's numbers: five characters for the second and eight random ones.
+    // Numbers have the service's format: five characters for the second, then eight random ones.
     let number = |_| Ulid::from_parts(now as u64 / 1_000, fastrand::u128(..)).to_string();
     let number = |nth| format!("SBEC{}", &number(nth)[5..18]);
     let mut numbers: Vec<String> = (0..orders).map(number).collect();
-    // Sort them by their index, because the service writes them in this order.
+    // Sorted as in the index, because the service writes them in this order.
     keys.sort_unstable();
     numbers.sort_unstable();
     /// Builds a column of the group, with the same value in every row.

@@ -16,7 +16,7 @@ use crate::{
     server_process::{ServerProcess, cpu_micros},
 };
 
-/// The columns of figures, each with its decimals.
+/// The columns of figures, each with its number of decimals.
 pub(crate) const COLUMNS: [(&str, usize); 8] = [
     ("answers/s", 0),
     ("p50 ms", 2),
@@ -38,7 +38,7 @@ pub(crate) const ORDERS_PER_COMMIT: usize = 7;
 /// A row of the table.
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// `None` if no parcels are stored or their number does not matter.
+    /// `None` if there are no parcels or their number does not matter.
     pub(crate) parcels: Option<usize>,
     pub(crate) connections: usize,
     pub(crate) answers: usize,
@@ -70,7 +70,7 @@ impl Row {
         Self { name: name.to_owned(), parcels: None, connections: 1, answers, figures }
     }
 
-    /// Measures servers that share a load, and PostgreSQL if its main process, the `postmaster`, is passed.
+    /// Measures servers that share a load, and PostgreSQL if the process id of its `postmaster` is given.
     pub(crate) async fn measure(
         name: &str,
         (servers, postmaster): (&[ServerProcess], Option<u32>),
@@ -113,7 +113,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// Measures the lower bound of a commit's duration: a write of the size of a group commit, and its fdatasync.
+/// Measures a lower bound for the duration of a commit: a write as large as a group commit, followed by fdatasync.
 pub(crate) fn measure_disk_writes(folder: &Path, time: Duration) -> Row {
     let mut file = File::create(folder.join("bare")).unwrap();
     let (block, mut millis, begun) = (vec![7; 32 * 1024], Vec::new(), Instant::now());

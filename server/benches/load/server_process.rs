@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::{CREATE_PATH, Connection, Target};
 
-/// Argument with which this program is the static server: it answers every order with a constant.
+/// Command-line argument that makes this program run as the static server, which answers every order with a constant.
 pub(crate) const STATIC_ARGUMENT: &str = "--static";
 const SERVER: &str = env!("CARGO_BIN_EXE_parcelo-server");
 const OPENAPI_DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/openapi.json");
@@ -46,8 +46,7 @@ impl ServerProcess {
         Self::start(&mut command, folder, &mut None)
     }
 
-    /// Starts the service on a database, with its usual log written to a file. The first start on a database creates
-    /// the key.
+    /// Starts the service on a database, with its usual log in a file. The first start on a database creates the key.
     pub(crate) fn start_server(folder: &Path, database: &str, key: &mut Option<Arc<str>>) -> Self {
         let mut command = Command::new(SERVER);
         command.args(["serve", "--sandbox-rate-limit", "100000000", "--database", database]);
@@ -145,7 +144,8 @@ impl Drop for ServerProcess {
     }
 }
 
-/// Returns the CPU time of a process and its children so far, in microseconds, exact to a clock tick of 10 ms each.
+/// Returns the CPU time that a process and its children have used, in microseconds, with the resolution of a 10 ms
+/// clock tick.
 pub(crate) fn cpu_micros(process: u32) -> f64 {
     const MICROS_PER_TICK: f64 = 10_000.0;
     let process = process.to_string();
@@ -183,7 +183,12 @@ fn read_printed_key(output: impl std::io::Read) -> Arc<str> {
 
 fn wait_for_ready_file(ready: &Path, writer: &mut Child) -> Value {
     loop {
-        assert_eq!(writer.try_wait().unwrap(), None, "it ended; see beside {}", ready.display());
+        assert_eq!(
+            writer.try_wait().unwrap(),
+            None,
+            "the server ended; its log is beside {}",
+            ready.display()
+        );
         let written = fs::read(ready).ok().and_then(|text| serde_json::from_slice(&text).ok());
         if let Some(written) = written {
             fs::remove_file(ready).unwrap();

@@ -7,30 +7,31 @@ use std::time::Duration;
 
 use super::Millis;
 
-/// Maximum drift of the wall clock from monotonic time between two checks; more is a jump.
+/// Maximum drift of the wall clock from monotonic time between two checks, in milliseconds. A larger drift is a jump.
 const MAX_DRIFT_MILLIS: i64 = Millis::MINUTE;
-/// Time for which the wall clock is in doubt after a jump and after the start, so that it can be corrected.
+/// Time for which the wall clock is in doubt after a jump and after the start, so that it can be corrected meanwhile.
 const DOUBT_PERIOD: Duration = Duration::from_secs(600);
 
 /// The times of the machine's two clocks, read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ClockReading {
     /// The time of day, which can be set.
     pub wall: Millis,
     /// The time since an arbitrary start, which cannot be set.
     pub monotonic: Duration,
 }
 
-impl Reading {
-    /// Returns the time that the wall clock would show at a later monotonic time if it were not set in between.
-    fn wall_at(self, monotonic: Duration) -> Millis {
+impl ClockReading {
+    /// Returns the time that the wall clock shows at a later monotonic time unless it is set in between.
+    fn extrapolated_wall(self, monotonic: Duration) -> Millis {
         let passed = monotonic.saturating_sub(self.monotonic).as_millis();
         self.wall.plus(i64::try_from(passed).unwrap_or(i64::MAX))
     }
 
-    /// Returns the milliseconds by which the wall clock of a later reading is ahead of [`Self::wall_at`] its time.
+    /// Returns the drift at a later reading: the milliseconds by which its wall clock is ahead of this reading,
+    /// advanced by the monotonic time in between.
     fn drift_until(self, later: Self) -> i64 {
-        later.wall.0.saturating_sub(self.wall_at(later.monotonic).0)
+        later.wall.0.saturating_sub(self.extrapolated_wall(later.monotonic).0)
     }
 }
 
@@ -38,9 +39,9 @@ impl Reading {
 #[derive(Debug)]
 pub(crate) struct JumpGuard {
     /// The latest reading.
-    last: Reading,
+    last: ClockReading,
     /// While the clock is in doubt, the reading from before a jump that gives the earliest time.
-    before_jump: Option<Reading>,
+    before_jump: Option<ClockReading>,
     /// The end of the doubt, in monotonic time.
     doubted_until: Duration,
 }
@@ -48,12 +49,12 @@ pub(crate) struct JumpGuard {
 impl JumpGuard {
     /// Creates a guard at the start of the process. The clock is in doubt, as after a jump, because it may have been
     /// wrong before the start.
-    pub(crate) fn starting_at(first: Reading) -> Self {
+    pub(crate) fn starting_at(first: ClockReading) -> Self {
         Self { last: first, before_jump: None, doubted_until: first.monotonic + DOUBT_PERIOD }
     }
 
     /// Checks the clock. Returns the jump since the last check in milliseconds, or `None` if there was none.
-    pub(crate) fn check(&mut self, reading: Reading) -> Option<i64> {
+    pub(crate) fn check(&mut self, reading: ClockReading) -> Option<i64> {
         if reading.monotonic < self.last.monotonic {
             return None;
         }
@@ -67,19 +68,21 @@ impl JumpGuard {
         has_jumped.then_some(drift)
     }
 
-    /// Returns the time by which something may expire. While the clock is in doubt, it is the earlier of the time shown
-    /// and the time without the jump, because an early expiry loses data and a late one does not.
-    pub(crate) fn expiry(&self, reading: Reading) -> Millis {
+    /// Returns the time against which expiry is checked. While the clock is in doubt, it is the earlier of the time
+    /// shown and the time without the jump, because an early expiry loses data and a late one does not.
+    pub(crate) fn expiry(&self, reading: ClockReading) -> Millis {
         let has_jumped = self.last.drift_until(reading).saturating_abs() > MAX_DRIFT_MILLIS;
         if has_jumped || self.is_in_doubt(reading.monotonic) {
-            reading.wall.min(self.earliest_reading(reading.monotonic).wall_at(reading.monotonic))
+            reading
+                .wall
+                .min(self.earliest_reading(reading.monotonic).extrapolated_wall(reading.monotonic))
         } else {
             reading.wall
         }
     }
 
     /// Returns `true` if old data may be deleted: never while the clock is in doubt, because deletion is final.
-    pub(crate) fn may_purge(&self, reading: Reading) -> bool {
+    pub(crate) fn may_purge(&self, reading: ClockReading) -> bool {
         !self.is_in_doubt(reading.monotonic)
             && self.last.drift_until(reading).saturating_abs() <= MAX_DRIFT_MILLIS
     }
@@ -89,9 +92,13 @@ impl JumpGuard {
     }
 
     /// Returns the reading that gives the earliest of the possible times.
-    fn earliest_reading(&self, monotonic: Duration) -> Reading {
+    fn earliest_reading(&self, monotonic: Duration) -> ClockReading {
         let before = self.before_jump.filter(|_| self.is_in_doubt(monotonic)).unwrap_or(self.last);
-        if before.wall_at(monotonic) < self.last.wall_at(monotonic) { before } else { self.last }
+        if before.extrapolated_wall(monotonic) < self.last.extrapolated_wall(monotonic) {
+            before
+        } else {
+            self.last
+        }
     }
 }
 
@@ -102,76 +109,84 @@ mod tests {
     const DAY: i64 = 86_400;
     const START: i64 = 1_000_000;
 
-    /// Returns the clocks `seconds` after the start, with the wall clock off by `off` seconds.
-    fn at(seconds: u64, off: i64) -> Reading {
+    /// Returns a reading `seconds` after the start, with the wall clock off by `off` seconds.
+    fn reading_at(seconds: u64, off: i64) -> ClockReading {
         let wall = START + i64::try_from(seconds).unwrap() + off;
-        Reading { wall: Millis(wall * 1_000), monotonic: Duration::from_secs(seconds) }
+        ClockReading { wall: Millis(wall * 1_000), monotonic: Duration::from_secs(seconds) }
     }
 
     /// Creates a guard that was started long ago and has checked every second since.
-    fn settled() -> JumpGuard {
-        let mut guard = JumpGuard::starting_at(at(0, 0));
-        assert!((1..=600).all(|second| guard.check(at(second, 0)).is_none()));
+    fn settled_guard() -> JumpGuard {
+        let mut guard = JumpGuard::starting_at(reading_at(0, 0));
+        assert!((1..=600).all(|second| guard.check(reading_at(second, 0)).is_none()));
         guard
     }
 
-    /// Returns how many seconds the time for expiry is off if the clock is off by `off` seconds.
-    fn believed(guard: &JumpGuard, seconds: u64, off: i64) -> i64 {
-        guard.expiry(at(seconds, off)).0 / 1_000 - at(seconds, 0).wall.0 / 1_000
+    /// Returns the error of the expiry time in seconds if the wall clock is off by `off` seconds.
+    fn expiry_error_seconds(guard: &JumpGuard, seconds: u64, off: i64) -> i64 {
+        guard.expiry(reading_at(seconds, off)).0 / 1_000 - reading_at(seconds, 0).wall.0 / 1_000
     }
 
     #[test]
     fn a_steady_clock_is_trusted() {
-        let guard = settled();
-        assert!(guard.may_purge(at(600, 0)) && guard.may_purge(at(601, 60)));
-        assert_eq!([0, 60, -60].map(|off| believed(&guard, 601, off)), [0, 60, -60]);
+        let guard = settled_guard();
+        assert!(guard.may_purge(reading_at(600, 0)) && guard.may_purge(reading_at(601, 60)));
+        assert_eq!([0, 60, -60].map(|off| expiry_error_seconds(&guard, 601, off)), [0, 60, -60]);
     }
 
     #[test]
     fn nothing_is_purged_in_the_first_ten_minutes() {
-        let guard = JumpGuard::starting_at(at(0, 0));
-        assert!(!guard.may_purge(at(0, 0)) && !guard.may_purge(at(599, 0)));
-        assert!(guard.may_purge(at(600, 0)) && !guard.may_purge(at(600, 61)));
+        let guard = JumpGuard::starting_at(reading_at(0, 0));
+        assert!(!guard.may_purge(reading_at(0, 0)) && !guard.may_purge(reading_at(599, 0)));
+        assert!(guard.may_purge(reading_at(600, 0)) && !guard.may_purge(reading_at(600, 61)));
     }
 
     #[test]
     fn after_a_jump_the_earlier_time_counts_for_ten_minutes() {
         // (the jump, the error of the time for expiry after it, and after ten minutes)
         for (jump, doubted, later) in [(DAY, 0, DAY), (-DAY, -DAY, -DAY), (61, 0, 61)] {
-            let mut guard = settled();
-            assert_eq!(believed(&guard, 601, jump), doubted, "{jump}: before the next check");
-            assert!(!guard.may_purge(at(601, jump)));
-            assert_eq!(guard.check(at(601, jump)), Some(jump * 1_000));
+            let mut guard = settled_guard();
+            assert_eq!(
+                expiry_error_seconds(&guard, 601, jump),
+                doubted,
+                "{jump}: before the next check"
+            );
+            assert!(!guard.may_purge(reading_at(601, jump)));
+            assert_eq!(guard.check(reading_at(601, jump)), Some(jump * 1_000));
             for second in 602..1_201 {
-                assert_eq!(guard.check(at(second, jump)), None);
-                assert_eq!(believed(&guard, second, jump), doubted, "{jump} at {second}");
-                assert!(!guard.may_purge(at(second, jump)));
+                assert_eq!(guard.check(reading_at(second, jump)), None);
+                assert_eq!(
+                    expiry_error_seconds(&guard, second, jump),
+                    doubted,
+                    "{jump} at {second}"
+                );
+                assert!(!guard.may_purge(reading_at(second, jump)));
             }
-            assert_eq!(guard.check(at(1_201, jump)), None);
-            assert_eq!(believed(&guard, 1_201, jump), later);
-            assert!(guard.may_purge(at(1_201, jump)));
+            assert_eq!(guard.check(reading_at(1_201, jump)), None);
+            assert_eq!(expiry_error_seconds(&guard, 1_201, jump), later);
+            assert!(guard.may_purge(reading_at(1_201, jump)));
         }
     }
 
     #[test]
     fn the_earliest_time_of_several_jumps_counts() {
-        let mut guard = settled();
-        assert_eq!(guard.check(at(700, DAY)), Some(DAY * 1_000));
-        assert_eq!(guard.check(at(800, 2 * DAY)), Some(DAY * 1_000));
-        assert_eq!(believed(&guard, 1_350, 2 * DAY), 0);
+        let mut guard = settled_guard();
+        assert_eq!(guard.check(reading_at(700, DAY)), Some(DAY * 1_000));
+        assert_eq!(guard.check(reading_at(800, 2 * DAY)), Some(DAY * 1_000));
+        assert_eq!(expiry_error_seconds(&guard, 1_350, 2 * DAY), 0);
         assert_eq!(
-            guard.check(at(1_390, 0)),
+            guard.check(reading_at(1_390, 0)),
             Some(-2 * DAY * 1_000),
             "set back to the correct time"
         );
-        assert_eq!(believed(&guard, 1_400, 0), 0);
-        assert!(!guard.may_purge(at(1_989, 0)) && guard.may_purge(at(1_990, 0)));
+        assert_eq!(expiry_error_seconds(&guard, 1_400, 0), 0);
+        assert!(!guard.may_purge(reading_at(1_989, 0)) && guard.may_purge(reading_at(1_990, 0)));
     }
 
     #[test]
     fn a_late_reading_changes_nothing() {
-        let mut guard = settled();
-        assert_eq!(guard.check(at(10, DAY)), None);
-        assert_eq!(believed(&guard, 601, 0), 0);
+        let mut guard = settled_guard();
+        assert_eq!(guard.check(reading_at(10, DAY)), None);
+        assert_eq!(expiry_error_seconds(&guard, 601, 0), 0);
     }
 }

@@ -9,14 +9,14 @@ use std::{
     time::Duration,
 };
 
-use super::{ClockSource, MachineClocks, Millis, Reading, stopwatch};
+use super::{ClockReading, ClockSource, MachineClocks, Millis, monotonic_now};
 
-/// Minimum skew of the machine's clock that is logged.
-const MIN_LOGGED_SKEW: i64 = Millis::SECOND;
-/// Maximum skew with which the server may be used.
-const MAX_SKEW: i64 = 10 * Millis::SECOND;
+/// Minimum skew of the machine's clock that is logged, in milliseconds.
+const MIN_LOGGED_SKEW_MILLIS: i64 = Millis::SECOND;
+/// Maximum skew with which the server may be used, in milliseconds.
+const MAX_SKEW_MILLIS: i64 = 10 * Millis::SECOND;
 
-/// The order of magnitude of the skew between the machine's clock and the database's.
+/// The severity of the skew between the machine's clock and the database's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum SkewLevel {
     Negligible,
@@ -26,7 +26,7 @@ enum SkewLevel {
 
 /// The last measurement of the database's clock.
 #[derive(Debug, Default)]
-struct Measurement {
+struct SkewMeasurement {
     /// The database's time when the machine's monotonic time was zero; `None` before the first measurement.
     offset: Option<i64>,
     /// The milliseconds by which the machine's clock is ahead of the database's.
@@ -37,7 +37,7 @@ struct Measurement {
 /// The database's clock as this machine knows it.
 pub(crate) struct SharedClock {
     machine: Box<dyn ClockSource>,
-    measurement: Mutex<Measurement>,
+    measurement: Mutex<SkewMeasurement>,
 }
 
 /// The milliseconds by which the machine's clock is ahead of the database's, or behind if negative.
@@ -46,7 +46,7 @@ pub(crate) struct Skew(pub(crate) i64);
 
 impl Default for SharedClock {
     fn default() -> Self {
-        Self::with_machine_clocks(MachineClocks(stopwatch()))
+        Self::with_machine_clocks(MachineClocks(monotonic_now()))
     }
 }
 
@@ -57,28 +57,28 @@ impl SharedClock {
     }
 
     /// Reads the machine's clocks for a measurement.
-    pub(crate) fn machine(&self) -> Reading {
+    pub(crate) fn read_machine(&self) -> ClockReading {
         self.machine.read()
     }
 
     /// Records that the database's clock showed `shown` at some time between two readings of the machine's. Returns the
-    /// skew if its order of magnitude has changed.
+    /// skew if its level has changed.
     pub(crate) fn record_measurement(
         &self,
-        sent: Reading,
+        sent: ClockReading,
         shown: Millis,
-        received: Reading,
+        received: ClockReading,
     ) -> Option<Skew> {
         let mut measurement = self.measurement();
         let [earliest, latest] =
             [received, sent].map(|reading| shown.0.saturating_sub(millis(reading.monotonic)));
-        // Keep the offset as long as the measurement allows it, so that slow answers do not make the clock jump. The
+        // Keep the offset as long as the measurement allows it, so that slow responses do not make the clock jump. The
         // first offset is the earliest possible, so that anything due by this clock is also due by the database's.
         let offset = measurement.offset.unwrap_or(earliest).clamp(earliest, latest.max(earliest));
         let ahead = received.wall.0 - offset.saturating_add(millis(received.monotonic));
         let level = skew_level(ahead, measurement.level.unwrap_or(SkewLevel::Negligible));
         let has_changed = measurement.level.unwrap_or(SkewLevel::Negligible) != level;
-        *measurement = Measurement { offset: Some(offset), ahead, level: Some(level) };
+        *measurement = SkewMeasurement { offset: Some(offset), ahead, level: Some(level) };
         has_changed.then_some(Skew(ahead))
     }
 
@@ -88,28 +88,29 @@ impl SharedClock {
         (measurement.level == Some(SkewLevel::Excessive)).then_some(Skew(measurement.ahead))
     }
 
-    fn measurement(&self) -> MutexGuard<'_, Measurement> {
+    fn measurement(&self) -> MutexGuard<'_, SkewMeasurement> {
         self.measurement.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl ClockSource for std::sync::Arc<SharedClock> {
-    fn read(&self) -> Reading {
-        let Reading { wall, monotonic } = self.machine.read();
+    fn read(&self) -> ClockReading {
+        let ClockReading { wall, monotonic } = self.machine.read();
         let offset = self.measurement().offset;
         let wall = offset.map_or(wall, |offset| Millis(offset).plus(millis(monotonic)));
-        Reading { wall, monotonic }
+        ClockReading { wall, monotonic }
     }
 }
 
-/// Classifies a skew. It returns to a lower class only at half the limit, so that a clock at the limit is logged once.
+/// Classifies a skew of `ahead` milliseconds. It returns to a lower level only at half the limit, so that a clock at
+/// the limit is logged once.
 fn skew_level(ahead: i64, previous: SkewLevel) -> SkewLevel {
     let exceeds = |limit: i64, level: SkewLevel| {
         ahead.saturating_abs() > if previous >= level { limit / 2 } else { limit }
     };
-    if exceeds(MAX_SKEW, SkewLevel::Excessive) {
+    if exceeds(MAX_SKEW_MILLIS, SkewLevel::Excessive) {
         SkewLevel::Excessive
-    } else if exceeds(MIN_LOGGED_SKEW, SkewLevel::Logged) {
+    } else if exceeds(MIN_LOGGED_SKEW_MILLIS, SkewLevel::Logged) {
         SkewLevel::Logged
     } else {
         SkewLevel::Negligible
@@ -144,19 +145,19 @@ mod tests {
 
     /// The machine's clocks, set by the test.
     #[derive(Debug, Clone)]
-    struct Machine(Arc<Mutex<Reading>>);
+    struct Machine(Arc<Mutex<ClockReading>>);
 
     impl ClockSource for Machine {
-        fn read(&self) -> Reading {
+        fn read(&self) -> ClockReading {
             *self.0.lock().unwrap()
         }
     }
 
     const START: i64 = 1_000_000;
 
-    fn reading(monotonic: i64, ahead: i64) -> Reading {
+    fn reading(monotonic: i64, ahead: i64) -> ClockReading {
         let monotonic_time = Duration::from_millis(monotonic.unsigned_abs());
-        Reading { wall: Millis(START + monotonic + ahead), monotonic: monotonic_time }
+        ClockReading { wall: Millis(START + monotonic + ahead), monotonic: monotonic_time }
     }
 
     fn clock(ahead: i64) -> (Arc<SharedClock>, Machine) {

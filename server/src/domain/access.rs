@@ -35,8 +35,8 @@ pub(crate) fn is_allowed(list: &[IpNet], client: IpAddr) -> bool {
     list.is_empty() || contains(list, client)
 }
 
-/// Returns the network whose requests and attempts are counted together: an IPv4 address, or an IPv6 /64,
-/// the smallest network that a household or a rented server gets.
+/// Returns the network whose requests and attempts are counted together: an IPv4 address, or an IPv6 /64, which is the
+/// smallest network that a household or a rented server gets.
 pub(crate) fn client_network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => {
@@ -49,7 +49,7 @@ pub(crate) fn client_network(client: IpAddr) -> IpAddr {
 
 /// Parses a network, or an address as a network with a single address. IPv4 written as IPv6 becomes IPv4, as in
 /// [`client_address`].
-pub(crate) fn network(text: &str) -> Option<IpNet> {
+pub(crate) fn parse_network(text: &str) -> Option<IpNet> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(address.to_canonical().into());
     }
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_address_is_a_network_of_one_in_any_spelling() {
-        let read = |text| network(text).map(|net| net.to_string());
+        let read = |text| parse_network(text).map(|net| net.to_string());
         let table = [
             ("192.0.2.1", Some("192.0.2.1/32")),
             ("::ffff:192.0.2.1", Some("192.0.2.1/32")),

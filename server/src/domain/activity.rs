@@ -5,15 +5,15 @@ use parcelo::CountryCode;
 use super::{State, delivery};
 use crate::clock::Millis;
 
-/// The number of parcels created on a day that are in a state now. A parcel voided today counts under the day of its
-/// creation.
+/// The number of parcels that were created on one day and are in one state now. A parcel voided today counts under the
+/// day of its creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParcelCount {
     /// The day of creation in UTC, in days since 1970-01-01.
     pub created_day: i64,
-    /// The state.
+    /// The state that the parcels are in now.
     pub state: State,
-    /// The destination.
+    /// The destination country.
     pub country: CountryCode,
     /// The number of parcels.
     pub parcels: u64,

@@ -7,7 +7,7 @@ use ulid::Ulid;
 
 use super::{
     AccountRecord, CarrierReport, Shop,
-    carrier::LoggedException,
+    carrier::LoggedCarrierException,
     webhooks::{DisabledBy, Endpoint, LoggedAttempt, LoggedDelivery},
 };
 use crate::{clock::Millis, ids::named};
@@ -210,8 +210,8 @@ pub(crate) struct ExceptionView {
     refused_at: String,
 }
 
-impl From<&LoggedException> for ExceptionView {
-    fn from(logged: &LoggedException) -> Self {
+impl From<&LoggedCarrierException> for ExceptionView {
+    fn from(logged: &LoggedCarrierException) -> Self {
         let exception = &logged.exception;
         let CarrierReport { event_id, code, scan, .. } = &exception.report;
         Self {

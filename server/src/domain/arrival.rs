@@ -1,5 +1,5 @@
-//! A parcel's arrival as pages and answers present it. The promised day (`estimatedDelivery`) never changes; the
-//! arrival also depends on the parcel's state and on the present date at the destination.
+//! A parcel's arrival as pages and responses present it. The promised day (`estimatedDelivery`) never changes; the
+//! arrival also depends on the parcel's state and on the current date at the destination.
 
 use chrono::NaiveDate;
 use parcelo::model::{Arrival, ArrivalKind};
@@ -11,7 +11,7 @@ use crate::clock::Millis;
 pub(crate) fn arrival(parcel: &ParcelRow, now: Millis) -> Option<Arrival> {
     let zones = delivery::zones(parcel.country);
     let promised = NaiveDate::from_epoch_days(parcel.promised_day)?;
-    // The newest event led to the present state.
+    // The newest event led to the current state.
     let since = zones.date_of(parcel.updated_at);
     let today = zones.earliest_date(now);
     let (kind, date) = match parcel.state {
@@ -35,8 +35,8 @@ pub(crate) fn arrival(parcel: &ParcelRow, now: Millis) -> Option<Arrival> {
         // A driver who did not arrive by the end of the day is late, even before the promised day.
         State::OutForDelivery => (ArrivalKind::Delayed, promised.min(since)),
         State::Delivered => (ArrivalKind::Delivered, since),
-        // While the parcel is held, or after a missed delivery, the day depends on others. In the other states, no
-        // delivery follows.
+        // While the parcel is held by customs, or after a missed delivery, the day depends on customs or on the
+        // receiver. In the other states, no delivery follows.
         State::CustomsHold
         | State::DeliveryAttempted
         | State::DeliveryFailed

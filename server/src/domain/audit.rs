@@ -5,19 +5,19 @@ use parcelo::Language;
 use super::{AccountRowId, Tenant};
 use crate::clock::Millis;
 
-/// Time that an entry is kept.
-pub(crate) const AUDIT_RETENTION: i64 = 365 * Millis::DAY;
+/// Time for which an entry is kept, in milliseconds.
+pub(crate) const AUDIT_RETENTION_MILLIS: i64 = 365 * Millis::DAY;
 
 /// The author and the time of a change. Each audited write requires one, so no caller can forget it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    /// The author.
+    /// Who made the change.
     pub actor: Actor,
-    /// The time.
+    /// When the change was made.
     pub at: Millis,
 }
 
-/// The author of a change.
+/// The person or program that made a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
     /// Someone who is signed in to the dashboard as the account that the entry is about.
@@ -39,7 +39,7 @@ impl Actor {
         Author { actor: self, at }
     }
 
-    /// Returns the stable code; for a token, its id.
+    /// Returns the code under which the actor is stored; for a token, the token's id.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -61,7 +61,7 @@ impl Actor {
         }
     }
 
-    /// Returns the text for people.
+    /// Returns the human-readable text.
     #[must_use]
     pub fn text(&self, language: Language) -> String {
         match self {
@@ -91,13 +91,13 @@ macro_rules! actions {
             /// Every action.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// Returns the stable code.
+            /// Returns the code under which the action is stored.
             #[must_use]
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// Returns the text for people.
+            /// Returns the human-readable text.
             #[must_use]
             pub fn text(self, language: Language) -> &'static str {
                 match self { $(Self::$name => language.pick($en, $es),)+ }
@@ -156,13 +156,13 @@ impl AuditedChange {
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// The time.
+    /// When the change was made.
     pub at: Millis,
-    /// The name of the account that was changed, if there is one.
+    /// The name of the account that was changed; `None` for a change of the whole server.
     pub account: Option<String>,
-    /// The author.
+    /// Who made the change.
     pub actor: Actor,
-    /// The action.
+    /// What was changed.
     pub action: AuditAction,
     /// The id of the changed object; for a webhook its environment; empty if the object is unique in its account.
     pub subject: String,

@@ -1,26 +1,26 @@
-//! Judges carriers' reports: a scan moves a parcel, joins its history only, or is refused
-//! (docs/api.md, Carrier events). The sandbox's simulated scans are judged here too.
+//! Evaluates carriers' reports: a scan moves the parcel to a new state, is only added to its history, or is refused
+//! (docs/api.md, Carrier events). The sandbox's simulated scans are evaluated here too.
 
 use parcelo::{TrackingNumber, admin::CarrierOutcome};
 
 use super::{
-    AcceptedCarrierEvent, CarrierException, CarrierReport, Cause, Changes, Event, Op, ParcelRow,
-    Refusal, Scan, State,
+    AcceptedCarrierEvent, CarrierException, CarrierReport, Cause, Changes, Event, ParcelRow,
+    Refusal, Scan, State, StoreOp,
 };
 use crate::clock::Millis;
 
 /// The effect of a scan on a parcel.
 #[derive(Debug, Clone)]
 pub(crate) enum ScanOutcome {
-    /// The parcel moves.
-    Applied(Vec<Op>),
-    /// The scan joins the history, and the parcel's state stays.
-    Recorded(Vec<Op>),
+    /// The scan moves the parcel to a new state.
+    Applied(Vec<StoreOp>),
+    /// The scan is added to the history, and the parcel's state stays.
+    Recorded(Vec<StoreOp>),
     /// The scan's state cannot follow the parcel's.
     Rejected(IllegalTransition),
 }
 
-/// A transition that the table or its cause forbids.
+/// A transition that the state machine does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IllegalTransition {
     /// The parcel's state.
@@ -35,8 +35,8 @@ impl From<IllegalTransition> for Refusal {
     }
 }
 
-/// Judges a scan. A scan that is older than the newest event, or repeats its state, only joins the history. Otherwise
-/// the table decides. A state that carriers cannot cause is always rejected.
+/// Evaluates a scan. A scan that is older than the newest event, or repeats its state, is only added to the history.
+/// Otherwise the table of transitions decides. A state that carriers cannot cause is always rejected.
 pub(crate) fn evaluate_scan(parcel: &ParcelRow, scan: Scan) -> ScanOutcome {
     let illegal = IllegalTransition { from: parcel.state, to: scan.state };
     if !Cause::Carrier.allows(scan.state) {
@@ -44,18 +44,18 @@ pub(crate) fn evaluate_scan(parcel: &ParcelRow, scan: Scan) -> ScanOutcome {
     }
     let is_late = scan.at < parcel.updated_at;
     let is_same = scan.state == parcel.state;
-    let event = event(parcel, scan);
+    let event = scan_event(parcel, scan);
     if is_late || is_same {
-        ScanOutcome::Recorded(vec![Op::AddEvent { parcel: parcel.key, event }])
+        ScanOutcome::Recorded(vec![StoreOp::AddEvent { parcel: parcel.key, event }])
     } else if illegal.from.can_become(illegal.to) {
-        ScanOutcome::Applied(vec![Op::Move { parcel: parcel.key, event }])
+        ScanOutcome::Applied(vec![StoreOp::Move { parcel: parcel.key, event }])
     } else {
         ScanOutcome::Rejected(illegal)
     }
 }
 
-/// Decides on a report: returns the carrier's result and the changes. Because scans come out of order, a refused event
-/// is not marked as accepted, so that it is judged again when it is sent again.
+/// Evaluates a report, and returns the carrier's result and the changes. Because scans arrive out of order, a refused
+/// event is not marked as accepted, so that it is evaluated again when it is sent again.
 pub(crate) fn evaluate_report(
     parcel: &ParcelRow,
     report: CarrierReport,
@@ -76,7 +76,7 @@ pub(crate) fn evaluate_report(
                 report,
                 refused_at: now,
             };
-            (Err(illegal.into()), vec![Op::LogCarrierException(Box::new(exception))])
+            (Err(illegal.into()), vec![StoreOp::LogCarrierException(Box::new(exception))])
         }
     };
     (
@@ -85,28 +85,32 @@ pub(crate) fn evaluate_report(
     )
 }
 
-/// Prepends the operation that marks the event as accepted, so that a repeat is refused before anything is written.
-fn prepend_acceptance(ops: Vec<Op>, parcel: &ParcelRow, report: CarrierReport) -> Vec<Op> {
+/// Prepends the operation that marks the event as accepted, so that a duplicate is refused before anything is written.
+fn prepend_acceptance(
+    ops: Vec<StoreOp>,
+    parcel: &ParcelRow,
+    report: CarrierReport,
+) -> Vec<StoreOp> {
     let CarrierReport { carrier, event_id, code, scan: _ } = report;
     let sequence = parcel.last_sequence + 1;
     let parcel = parcel.key;
     let seen = AcceptedCarrierEvent { carrier, event_id, parcel, sequence, code };
-    std::iter::once(Op::RecordCarrierEvent(seen)).chain(ops).collect()
+    std::iter::once(StoreOp::RecordCarrierEvent(seen)).chain(ops).collect()
 }
 
-fn event(parcel: &ParcelRow, scan: Scan) -> Event {
+fn scan_event(parcel: &ParcelRow, scan: Scan) -> Event {
     let Scan { state, at, location, description } = scan;
     Event { sequence: parcel.last_sequence + 1, state, at, location, description }
 }
 
-/// A refused event as the log shows it.
+/// A refused carrier event, as the log of exceptions shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoggedException {
+pub struct LoggedCarrierException {
     /// The carrier's name.
     pub carrier_name: String,
     /// The parcel's number.
     pub tracking_number: TrackingNumber,
-    /// The refusal itself.
+    /// The refused event.
     pub exception: CarrierException,
 }
 
@@ -156,11 +160,11 @@ mod tests {
     fn word(judgement: &ScanOutcome) -> &'static str {
         match judgement {
             ScanOutcome::Applied(ops) => {
-                assert!(matches!(ops.as_slice(), [Op::Move { .. }]));
+                assert!(matches!(ops.as_slice(), [StoreOp::Move { .. }]));
                 "APPLIED"
             }
             ScanOutcome::Recorded(ops) => {
-                assert!(matches!(ops.as_slice(), [Op::AddEvent { .. }]));
+                assert!(matches!(ops.as_slice(), [StoreOp::AddEvent { .. }]));
                 "RECORDED"
             }
             ScanOutcome::Rejected(_) => "REJECTED",
@@ -197,17 +201,17 @@ mod tests {
     }
 
     impl Kept {
-        fn apply(&mut self, ops: Vec<Op>) {
+        fn apply(&mut self, ops: Vec<StoreOp>) {
             for op in ops {
                 match op {
-                    Op::Move { event, .. } => {
+                    StoreOp::Move { event, .. } => {
                         self.row.state = event.state;
                         self.moves.push(event.state);
                         self.add(event);
                     }
-                    Op::AddEvent { event, .. } => self.add(event),
-                    Op::Schedule { step, .. } => self.row.step = Some(step),
-                    Op::CancelSteps { .. } => self.row.step = None,
+                    StoreOp::AddEvent { event, .. } => self.add(event),
+                    StoreOp::Schedule { step, .. } => self.row.step = Some(step),
+                    StoreOp::CancelSteps { .. } => self.row.step = None,
                     other => panic!("{other:?}"),
                 }
             }
@@ -228,9 +232,12 @@ mod tests {
         /// Moves the parcel as a void or a manifest does, if its state allows it.
         fn try_move(&mut self, cause: Cause, to: State, now: Millis) {
             if self.row.state.can_become_by(cause, to) {
-                let event = event(&self.row, Scan { at: now, ..scan(to, 0) });
+                let event = scan_event(&self.row, Scan { at: now, ..scan(to, 0) });
                 let key = self.row.key;
-                self.apply(vec![Op::Move { parcel: key, event }, Op::CancelSteps { parcel: key }]);
+                self.apply(vec![
+                    StoreOp::Move { parcel: key, event },
+                    StoreOp::CancelSteps { parcel: key },
+                ]);
             }
         }
     }
@@ -282,13 +289,13 @@ mod tests {
             row.updated_at = BORN.plus(seen * Millis::MINUTE);
             let ops = scenario::take_step(&row, step);
             assert!(
-                matches!(ops.as_slice(), [Op::AddEvent { .. }, Op::Schedule { .. }]),
+                matches!(ops.as_slice(), [StoreOp::AddEvent { .. }, StoreOp::Schedule { .. }]),
                 "{ops:?}"
             );
         }
         row.state = State::Voided;
         row.updated_at = BORN;
         let ops = scenario::take_step(&row, step);
-        assert!(matches!(ops.as_slice(), [Op::CancelSteps { .. }]), "{ops:?}");
+        assert!(matches!(ops.as_slice(), [StoreOp::CancelSteps { .. }]), "{ops:?}");
     }
 }

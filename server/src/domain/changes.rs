@@ -8,11 +8,11 @@ use super::{
     carrier_event::{AcceptedCarrierEvent, CarrierException},
     mail::{NewMail, triggered_mails},
     parcel::{Event, ParcelRowId, Step, Version},
-    tracking_numbers::Redraws,
+    tracking_numbers::RemainingDraws,
 };
 use crate::clock::Millis;
 
-/// One mutation, committed together with the answer that repeated requests get.
+/// The changes of one request, committed together with the response that repeated requests get.
 #[derive(Debug, Clone)]
 pub struct Changes {
     /// The time of the decision.
@@ -22,13 +22,13 @@ pub struct Changes {
     /// The parcels that the decision read, at the versions that it saw.
     pub expect: Vec<(ParcelRowId, Version)>,
     /// The operations, in the order in which they apply.
-    pub ops: Vec<Op>,
+    pub ops: Vec<StoreOp>,
 }
 
 impl Changes {
-    /// Counts the orders that are created.
+    /// Returns the number of orders that are created.
     pub(crate) fn orders(&self) -> usize {
-        self.ops.iter().filter(|op| matches!(op, Op::InsertParcel(_))).count()
+        self.ops.iter().filter(|op| matches!(op, StoreOp::InsertParcel(_))).count()
     }
 
     /// Returns the body of the idempotency record; empty if there is no record.
@@ -40,18 +40,18 @@ impl Changes {
     pub(crate) fn add_mails(&mut self) {
         let at = self.now;
         let moves = self.ops.iter().filter_map(|op| match op {
-            Op::Move { parcel, event } => Some((*parcel, event)),
+            StoreOp::Move { parcel, event } => Some((*parcel, event)),
             _ => None,
         });
         let mails: Vec<_> =
             moves.flat_map(|(parcel, event)| triggered_mails(parcel, event, at)).collect();
-        self.ops.extend(mails.into_iter().map(Op::InsertMail));
+        self.ops.extend(mails.into_iter().map(StoreOp::InsertMail));
     }
 }
 
 /// One change of the store.
 #[derive(Debug, Clone)]
-pub enum Op {
+pub enum StoreOp {
     /// A new parcel; its first two events are implied by its row.
     InsertParcel(Box<NewParcel>),
     /// A new manifest. Its parcels are moved by separate operations.
@@ -108,7 +108,7 @@ pub struct NewParcel {
     /// The tracking number, unique in its environment regardless of case.
     pub tracking_number: TrackingNumber,
     /// The draws that are left if that number is taken; `None` for a number that the caller chose.
-    pub(crate) redraws: Option<Redraws>,
+    pub(crate) redraws: Option<RemainingDraws>,
     /// The time of creation.
     pub created_at: Millis,
     /// The place of its first events: `Miami, US`.

@@ -1,14 +1,14 @@
-//! The language of a country's people, on the papers of a parcel and in e-mails.
+//! The language of a country, for the shipping documents of a parcel and for e-mails.
 
 use parcelo::{CountryCode, Language};
 
-/// Countries where customs and people use Spanish, in the order of their codes. All others get English.
+/// Countries where customs and receivers use Spanish, in the order of their codes. All others get English.
 const SPANISH_SPEAKING: [&str; 21] = [
     "AR", "BO", "CL", "CO", "CR", "CU", "DO", "EC", "ES", "GQ", "GT", "HN", "MX", "NI", "PA", "PE",
     "PR", "PY", "SV", "UY", "VE",
 ];
 
-/// Returns the language of a country.
+/// Returns the language of documents and e-mails for a country.
 pub(crate) fn country_language(country: CountryCode) -> Language {
     let is_spanish = SPANISH_SPEAKING.contains(&country.as_str());
     if is_spanish { Language::Es } else { Language::En }

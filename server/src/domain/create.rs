@@ -1,4 +1,4 @@
-//! Creating an order: an accepted request becomes a parcel, its label and its answer
+//! Creating an order: an accepted request becomes a parcel, its label and its response
 //! (spec: POST /api/v1/orders/create).
 
 use std::sync::Arc;
@@ -10,41 +10,41 @@ use parcelo::{
 use ulid::Ulid;
 
 use super::{
-    Changes, IdempotencyRecord, NewParcel, Op, RecordKey, Scenario, State, StoredOrder, Tenant,
-    delivery,
+    Changes, IdempotencyRecord, NewParcel, RecordKey, Scenario, State, StoreOp, StoredOrder,
+    Tenant, delivery,
     secrets::Secrets,
     site::Site,
     to_body,
-    tracking_numbers::{NumberSource, Redraws},
+    tracking_numbers::{RemainingDraws, TrackingNumberGenerator},
 };
 use crate::{clock::Millis, ids::parcel_id};
 
-/// A valid order, with everything that its creation needs.
+/// A valid order, with everything that is needed to create it.
 #[derive(Debug)]
-pub(crate) struct Creation<'a> {
+pub(crate) struct OrderCreation<'a> {
     /// The tenant that will own the parcel.
     pub tenant: Tenant,
-    /// The order.
+    /// The order as it was accepted.
     pub order: OrderRequest,
-    /// The warnings about the order.
+    /// The warnings to return with the order.
     pub warnings: Vec<Warning>,
     /// The idempotency key in its scope, and the request's fingerprint.
     pub idempotency: (RecordKey, parcelo::model::Fingerprint),
-    /// The source of the URLs in the answer.
+    /// The source of the URLs in the response.
     pub site: &'a Site,
-    /// Signs the label link.
+    /// The keys that sign the label link.
     pub secrets: &'a Secrets,
-    /// Draws the tracking number if the order has none.
-    pub numbers: &'a Arc<NumberSource>,
+    /// The generator of the tracking number, for an order that has none.
+    pub numbers: &'a Arc<TrackingNumberGenerator>,
 }
 
-/// Decides the changes of a creation. The idempotency record holds the body of the answer.
-pub(crate) fn create(creation: Creation<'_>, id: Ulid, now: Millis) -> Changes {
-    let Creation { tenant, order, warnings, idempotency, site, secrets, numbers } = creation;
-    let place = (tenant.environment, order.receiver.address.country);
+/// Returns the changes that create an order. The idempotency record holds the body of the response.
+pub(crate) fn create(creation: OrderCreation<'_>, id: Ulid, now: Millis) -> Changes {
+    let OrderCreation { tenant, order, warnings, idempotency, site, secrets, numbers } = creation;
+    let origin = (tenant.environment, order.receiver.address.country);
     let (number, redraws) = match order.tracking_number.clone() {
         Some(given) => (given, None),
-        None => (numbers.draw(place, now), Some(Redraws::new(numbers))),
+        None => (numbers.draw(origin, now), Some(RemainingDraws::new(numbers))),
     };
     let label_url = site.label_url(secrets, &number, id);
     let parcel = Parcel::new(parcel_id(id), number.clone(), label_url)
@@ -58,28 +58,31 @@ pub(crate) fn create(creation: Creation<'_>, id: Ulid, now: Millis) -> Changes {
         body: to_body(&CreatedOrder::new(parcel).with_warnings(warnings)),
     };
     let parcel = new_parcel((tenant, order), (number, redraws), id, now);
-    let ops = vec![Op::InsertParcel(Box::new(parcel))];
+    let ops = vec![StoreOp::InsertParcel(Box::new(parcel))];
     Changes { now, idempotency_record: Some(record), expect: Vec::new(), ops }
 }
 
-/// Draws another number for a parcel whose number is taken, and writes it into the parcel and its answer. Returns
-/// `false` if the caller chose the number, or if no draw is left.
-pub(crate) fn redraw(parcel: &mut NewParcel, record: Option<&mut IdempotencyRecord>) -> bool {
-    let Some(source) = parcel.redraws.as_mut().and_then(Redraws::next) else { return false };
+/// Draws another tracking number for a parcel whose number is taken, and writes it into the parcel and its response.
+/// Returns `false` if the caller chose the number, or if all draws are used up.
+pub(crate) fn redraw_tracking_number(
+    parcel: &mut NewParcel,
+    record: Option<&mut IdempotencyRecord>,
+) -> bool {
+    let Some(source) = parcel.redraws.as_mut().and_then(RemainingDraws::next) else { return false };
     let environment = parcel.tenant.environment;
     let number = source.draw((environment, parcel.country), parcel.created_at);
     let taken = std::mem::replace(&mut parcel.tracking_number, number);
     let number = &parcel.tracking_number;
     if let Some(record) = record {
         let signed = |number| source.secrets.link_signature(environment, number, parcel.id);
-        replace(&mut record.body, taken.as_str(), number.as_str());
-        replace(&mut record.body, &signed(&taken), &signed(number));
+        replace_in_body(&mut record.body, taken.as_str(), number.as_str());
+        replace_in_body(&mut record.body, &signed(&taken), &signed(number));
     }
     true
 }
 
-/// Replaces every occurrence of a text in an answer by another text of the same length.
-fn replace(body: &mut [u8], text: &str, other: &str) {
+/// Replaces every occurrence of a text in a response by another text of the same length.
+fn replace_in_body(body: &mut [u8], text: &str, other: &str) {
     let length = text.len();
     for at in 0..body.len() {
         if let Some(found) = body.get_mut(at..at + length)
@@ -92,7 +95,7 @@ fn replace(body: &mut [u8], text: &str, other: &str) {
 
 fn new_parcel(
     (tenant, order): (Tenant, OrderRequest),
-    (number, redraws): (TrackingNumber, Option<Redraws>),
+    (number, redraws): (TrackingNumber, Option<RemainingDraws>),
     id: Ulid,
     now: Millis,
 ) -> NewParcel {
@@ -107,8 +110,8 @@ fn new_parcel(
         id,
         tenant,
         created_at: now,
-        origin: place(&order.sender.address.city, order.sender.address.country),
-        destination: place(&order.receiver.address.city, country),
+        origin: city_and_country(&order.sender.address.city, order.sender.address.country),
+        destination: city_and_country(&order.receiver.address.city, country),
         country,
         promised_day: delivery::promised_day(country, now),
         step,
@@ -119,6 +122,6 @@ fn new_parcel(
     }
 }
 
-fn place(city: &str, country: CountryCode) -> String {
+fn city_and_country(city: &str, country: CountryCode) -> String {
     format!("{city}, {country}")
 }

@@ -49,7 +49,7 @@ impl From<AllowedCountries> for Countries {
     }
 }
 
-/// The scope of a kind of credential: what it gives access to.
+/// The scope of a kind of credential: the tenant, carrier or API that it gives access to.
 pub trait Scope: Send + Sync + Sized + 'static {
     /// The part of the scope that is known before it is stored.
     type New: Send + 'static;
@@ -79,7 +79,7 @@ pub struct NewCredential<S> {
     pub scope: S,
 }
 
-/// A credential.
+/// A credential as it is stored.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential<S> {
     /// The row id in the database.
@@ -102,11 +102,11 @@ pub struct Credential<S> {
     pub scope: S,
 }
 
-/// An API key.
+/// An API key as it is stored.
 pub type ApiKeyRecord = Credential<ApiKeyScope>;
-/// A carrier key. Keys with the same name in an environment belong to the same carrier.
+/// A carrier key as it is stored. Keys with the same name in an environment belong to the same carrier.
 pub(crate) type CarrierKeyRecord = Credential<CarrierScope>;
-/// An admin token.
+/// An admin token as it is stored.
 pub(crate) type AdminTokenRecord = Credential<AdminScope>;
 
 /// The scope of an API key.
@@ -186,7 +186,7 @@ pub struct NewSecret {
     pub last4: String,
     /// The time at which the secrets before it stop working, unless they stop earlier.
     pub old_until: Millis,
-    /// The hash of the secret to replace; `None` for the present one, whatever it is.
+    /// The hash of the secret to replace; `None` for the current one, whatever it is.
     pub replaces: Option<[u8; 32]>,
 }
 
@@ -209,7 +209,7 @@ impl<S> Credential<S> {
     }
 }
 
-// No log shows the hash: together with the database's secret, it is as good as the key.
+// The hash is not logged: together with the database's secret, it is as good as the key.
 impl<S> fmt::Debug for NewCredential<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NewCredential").field("id", &self.id).finish_non_exhaustive()
@@ -226,7 +226,7 @@ impl<S: fmt::Debug> fmt::Debug for Credential<S> {
     }
 }
 
-// No log shows the customer's name and addresses either.
+// The customer's name and addresses are not logged either.
 impl fmt::Debug for ApiKeyScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiKeyScope")

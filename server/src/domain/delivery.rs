@@ -5,13 +5,30 @@ use parcelo::CountryCode;
 
 use crate::clock::Millis;
 
-/// A destination: country, days in transit, hours that `estimatedDelivery` is behind UTC, and its zones.
-struct Destination(&'static str, u64, i32, Zones);
+/// A destination with its delivery times.
+struct Destination {
+    country: &'static str,
+    transit_days: u64,
+    /// The hours that `estimatedDelivery` is behind UTC.
+    hours_behind_utc: i32,
+    zones: TimeZoneOffsets,
+}
+
+impl Destination {
+    const fn new(
+        country: &'static str,
+        transit_days: u64,
+        hours_behind_utc: i32,
+        zones: TimeZoneOffsets,
+    ) -> Self {
+        Self { country, transit_days, hours_behind_utc, zones }
+    }
+}
 
 /// The hours that a country is behind UTC in two of its zones. Countries with one zone have no summer time. For the
 /// others, these bounds are enough; a database of time zones would need the zone of each address.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Zones {
+pub(crate) struct TimeZoneOffsets {
     /// The zone whose dates are shown. Between 08:00 and 21:00, when parcels are delivered, every zone of the country
     /// has the same date as this one, even in summer. For `US` and `CA`, which span five hours or more, it is in the
     /// west.
@@ -22,42 +39,47 @@ pub(crate) struct Zones {
 
 /// Destinations with their own times. The second zones are the Galápagos, Tijuana, Honolulu and Vancouver.
 const DESTINATIONS: [Destination; 6] = [
-    Destination("EC", 8, 5, Zones { dates: 5, last: 6 }),
-    Destination("CO", 8, 5, Zones { dates: 5, last: 5 }),
-    Destination("MX", 6, 6, Zones { dates: 6, last: 8 }),
-    Destination("PE", 10, 5, Zones { dates: 5, last: 5 }),
-    Destination("US", 5, 0, Zones { dates: 8, last: 10 }),
-    Destination("CA", 6, 0, Zones { dates: 8, last: 8 }),
+    Destination::new("EC", 8, 5, TimeZoneOffsets { dates: 5, last: 6 }),
+    Destination::new("CO", 8, 5, TimeZoneOffsets { dates: 5, last: 5 }),
+    Destination::new("MX", 6, 6, TimeZoneOffsets { dates: 6, last: 8 }),
+    Destination::new("PE", 10, 5, TimeZoneOffsets { dates: 5, last: 5 }),
+    Destination::new("US", 5, 0, TimeZoneOffsets { dates: 8, last: 10 }),
+    Destination::new("CA", 6, 0, TimeZoneOffsets { dates: 8, last: 8 }),
 ];
 /// Any other destination: dates are in UTC, and a day is over once it is over everywhere on Earth.
-const DEFAULT_DESTINATION: Destination = Destination("", 12, 0, Zones { dates: 0, last: 12 });
+const DEFAULT_DESTINATION: Destination =
+    Destination::new("", 12, 0, TimeZoneOffsets { dates: 0, last: 12 });
 
 /// Returns the promised day at the destination, in days since 1970-01-01: the local date of the order plus
 /// the days in transit.
 pub(crate) fn promised_day(country: CountryCode, created: Millis) -> i32 {
-    let destination = destination(country);
-    (local_date(destination.2, created) + Days::new(destination.1)).to_epoch_days()
+    let destination = destination_for(country);
+    (local_date(destination.hours_behind_utc, created) + Days::new(destination.transit_days))
+        .to_epoch_days()
 }
 
 /// Returns the end of a promised day, with the destination's offset.
 pub(crate) fn estimated_delivery(country: CountryCode, day: i32) -> DateTime<FixedOffset> {
     let last_second = NaiveDate::from_epoch_days(day).and_then(|date| date.and_hms_opt(23, 59, 59));
-    offset_behind_utc(destination(country).2)
+    offset_behind_utc(destination_for(country).hours_behind_utc)
         .from_local_datetime(&last_second.unwrap_or_default())
         .earliest()
         .unwrap_or_default()
 }
 
-fn destination(country: CountryCode) -> &'static Destination {
-    DESTINATIONS.iter().find(|known| known.0 == country.as_str()).unwrap_or(&DEFAULT_DESTINATION)
+fn destination_for(country: CountryCode) -> &'static Destination {
+    DESTINATIONS
+        .iter()
+        .find(|known| known.country == country.as_str())
+        .unwrap_or(&DEFAULT_DESTINATION)
 }
 
 /// Returns the zones that determine the date at a destination, and whether a day has passed.
-pub(crate) fn zones(country: CountryCode) -> Zones {
-    destination(country).3
+pub(crate) fn zones(country: CountryCode) -> TimeZoneOffsets {
+    destination_for(country).zones
 }
 
-impl Zones {
+impl TimeZoneOffsets {
     /// Returns the date of a time.
     pub(crate) fn date_of(self, at: Millis) -> NaiveDate {
         local_date(self.dates, at)

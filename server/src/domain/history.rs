@@ -1,5 +1,4 @@
-//! Tracking records: a parcel's status and history for people, in their language
-//! (spec: Tracking record).
+//! Tracking records: a parcel's status and history in the reader's language (spec: Tracking record).
 
 use parcelo::{
     Language, ParcelStatus,
@@ -21,7 +20,7 @@ pub(crate) fn first_events(parcel: &ParcelRow) -> [Event; 2] {
 }
 
 /// Returns the tracking record of a parcel as of `now`, with its history if `events` is given.
-pub(crate) fn record(
+pub(crate) fn tracking_record(
     parcel: &ParcelRow,
     events: Option<&[Event]>,
     language: Language,
@@ -33,19 +32,19 @@ pub(crate) fn record(
     let mut record = TrackingRecord::new(parcel.tracking_number.clone(), status, estimated)
         .with_status_name(name);
     record.arrival = arrival(parcel, now);
-    record.history =
-        events.map(|events| events.iter().map(|event| Ok(entry(event, language))).collect());
+    record.history = events
+        .map(|events| events.iter().map(|event| Ok(history_entry(event, language))).collect());
     record
 }
 
-/// Returns the record that anyone may see. Its events have only status, time and city.
-pub(crate) fn public_record(
+/// Returns the tracking record that anyone may see: its events have only status, time and city.
+pub(crate) fn public_tracking_record(
     parcel: &ParcelRow,
     events: &[Event],
     language: Language,
     now: Millis,
 ) -> TrackingRecord {
-    let mut record = record(parcel, Some(events), language, now);
+    let mut record = tracking_record(parcel, Some(events), language, now);
     for entry in record.history.iter_mut().flatten().flatten() {
         entry.description = None;
         entry.sequence = None;
@@ -53,7 +52,7 @@ pub(crate) fn public_record(
     record
 }
 
-fn entry(event: &Event, language: Language) -> HistoryEntry {
+fn history_entry(event: &Event, language: Language) -> HistoryEntry {
     let status = ParcelStatus::from(event.state);
     let name = status.name(language).to_owned();
     let mut entry = HistoryEntry::new(status, event.at.to_utc(), event.location.as_str())

@@ -1,4 +1,4 @@
-//! Exactly once: compares a request with the record of the same idempotency key
+//! Idempotency: compares a request with the stored record of the same idempotency key
 //! (spec: Idempotency; docs/api.md, Idempotency).
 
 use parcelo::{IdempotencyKey, Operation, model::Fingerprint};
@@ -7,8 +7,8 @@ use sha2::{Digest, Sha256};
 use super::Tenant;
 use crate::clock::Millis;
 
-/// Time that a key is remembered after its first use.
-pub(crate) const LIFETIME: i64 = 24 * Millis::HOUR;
+/// Time for which a key is remembered after its first use, in milliseconds.
+pub(crate) const LIFETIME_MILLIS: i64 = 24 * Millis::HOUR;
 
 /// A hash of API key, operation and idempotency key. An idempotency key is unique within the other two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,7 +28,7 @@ impl RecordKey {
     }
 }
 
-/// A completed write and its answer.
+/// A completed write and its response.
 #[derive(Clone, PartialEq, Eq)]
 pub struct IdempotencyRecord {
     /// The key in its scope.
@@ -39,18 +39,18 @@ pub struct IdempotencyRecord {
     pub fingerprint: Fingerprint,
     /// The time of the first request.
     pub first_seen: Millis,
-    /// The body of the answer.
+    /// The body of the response.
     pub body: Vec<u8>,
 }
 
 impl IdempotencyRecord {
-    /// Returns the time at which the key is forgotten.
-    pub const fn expires(&self) -> Millis {
-        self.first_seen.plus(LIFETIME)
+    /// Returns the time at which the record expires.
+    pub const fn expires_at(&self) -> Millis {
+        self.first_seen.plus(LIFETIME_MILLIS)
     }
 }
 
-// No log shows the answer: it holds a label link, which opens the label to anyone.
+// The response is not logged: it holds a label link, which opens the label to anyone.
 impl std::fmt::Debug for IdempotencyRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("IdempotencyRecord")
@@ -63,7 +63,7 @@ impl std::fmt::Debug for IdempotencyRecord {
 /// The decision on a request with an idempotency key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReplayDecision {
-    /// The key is new, or forgotten.
+    /// The key is new, or its record has expired.
     Fresh,
     /// The same request was answered before.
     Replay(IdempotencyRecord),
@@ -71,19 +71,19 @@ pub(crate) enum ReplayDecision {
     Conflict(IdempotencyRecord),
 }
 
-/// Returns `true` if a record of this age still counts.
-pub(crate) const fn is_alive(first_seen: Millis, now: Millis) -> bool {
-    now.0 < first_seen.plus(LIFETIME).0
+/// Returns `true` if a record that was first seen then still counts.
+pub(crate) const fn is_within_lifetime(first_seen: Millis, now: Millis) -> bool {
+    now.0 < first_seen.plus(LIFETIME_MILLIS).0
 }
 
-/// Decides on a request by the record that was found under its key, if there is one.
+/// Decides whether a request is new, a replay or a conflict, by the record that was found under its key.
 pub(crate) fn decide_replay(
     found: Option<IdempotencyRecord>,
     fingerprint: &Fingerprint,
     now: Millis,
 ) -> ReplayDecision {
     match found {
-        Some(record) if is_alive(record.first_seen, now) => {
+        Some(record) if is_within_lifetime(record.first_seen, now) => {
             if record.fingerprint == *fingerprint {
                 ReplayDecision::Replay(record)
             } else {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_key_replays_conflicts_and_is_forgotten_after_24_hours() {
-        let last = Millis(1_000 + LIFETIME - 1);
+        let last = Millis(1_000 + LIFETIME_MILLIS - 1);
         assert_eq!(decide_replay(None, &[7; 32], last), ReplayDecision::Fresh);
         assert_eq!(decide_replay(Some(record()), &[7; 32], last), ReplayDecision::Replay(record()));
         assert_eq!(

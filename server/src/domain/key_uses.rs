@@ -1,6 +1,6 @@
-//! The day of each API key's last use.
+//! The day on which each API key was last used.
 
 use std::collections::BTreeMap;
 
-/// The day in UTC, in days since 1970-01-01, by the key's row id.
-pub(crate) type LastUses = BTreeMap<i64, i64>;
+/// The day of each key's last use in UTC, in days since 1970-01-01, by the key's row id.
+pub(crate) type LastUseDays = BTreeMap<i64, i64>;

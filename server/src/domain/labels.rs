@@ -8,8 +8,8 @@ use parcelo::{
 use super::{ParcelRow, Refusal, Secrets, Site, State};
 use crate::{clock::Millis, ids::named};
 
-/// Returns the metadata of a parcel's label; an order without a label has none.
-pub(crate) fn metadata(
+/// Returns the metadata of a parcel's label, or a refusal if the order has no label yet.
+pub(crate) fn label_metadata(
     parcel: &ParcelRow,
     site: &Site,
     secrets: &Secrets,
@@ -37,7 +37,7 @@ pub(crate) fn metadata(
     })
 }
 
-/// Refuses a parcel whose state means that it has no usable label.
+/// Refuses a parcel that has no label yet, or whose label is void.
 pub(crate) fn check_label_usable(state: State) -> Result<(), Refusal> {
     if state == State::Ordered {
         return Err(ErrorCode::LabelNotFound.into());
@@ -48,7 +48,7 @@ pub(crate) fn check_label_usable(state: State) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Returns the parcel after a reprint of its label, unless its journey has ended.
+/// Returns the parcel with the next version of its label, or a refusal if its journey has ended.
 pub(crate) fn reprint(parcel: &ParcelRow, now: Millis) -> Result<ParcelRow, Refusal> {
     check_label_usable(parcel.state)?;
     match parcel.state {

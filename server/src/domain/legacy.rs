@@ -1,4 +1,4 @@
-//! Translates the legacy API's flat `snake_case` requests to `/api/v1`, and the answers of `/api/v1` back
+//! Translates the legacy API's flat `snake_case` requests to `/api/v1`, and the responses of `/api/v1` back
 //! (docs/api.md, Legacy API). It adds no rules.
 
 use parcelo::{
@@ -24,7 +24,7 @@ pub struct LegacySchedule {
 }
 
 impl Default for LegacySchedule {
-    /// Returns a deprecation since 2026-01-01, without an end.
+    /// Returns a schedule that is deprecated since 2026-01-01 and has no sunset.
     fn default() -> Self {
         Self { deprecated: Millis(1_767_225_600_000), sunset: None }
     }
@@ -120,7 +120,7 @@ fn legacy_name(path: &str) -> &str {
 }
 
 /// Converts a refusal to the legacy format.
-pub(crate) fn refusal(refusal: &Refusal) -> Value {
+pub(crate) fn to_legacy_refusal(refusal: &Refusal) -> Value {
     let mut answer = json!({
         "ok": false,
         "error": refusal.code.code(),
@@ -129,14 +129,14 @@ pub(crate) fn refusal(refusal: &Refusal) -> Value {
     });
     let faults = refusal.faults();
     if let Some(members) = answer.as_object_mut().filter(|_| !faults.is_empty()) {
-        members.insert("fields".to_owned(), fields(&faults, Language::En));
-        members.insert("fields_es".to_owned(), fields(&faults, Language::Es));
+        members.insert("fields".to_owned(), first_faults(&faults, Language::En));
+        members.insert("fields_es".to_owned(), first_faults(&faults, Language::Es));
     }
     answer
 }
 
-/// Returns the first fault of each field.
-fn fields(faults: &[FieldFault], language: Language) -> Value {
+/// Returns the text of the first fault of each field, by the legacy name of the field.
+fn first_faults(faults: &[FieldFault], language: Language) -> Value {
     let mut fields = Map::new();
     for fault in faults {
         let text = language.pick(&fault.message, &fault.message_es);
@@ -153,16 +153,16 @@ fn replace_field_names(text: &str) -> String {
     })
 }
 
-/// Returns the last name in a path if it cannot mean anything else in a sentence: the name is in camelCase, so it is
-/// not a word, and no other field has it.
+/// Returns the last segment of a path if it is unambiguous in a sentence: it is in camelCase, so that it is no ordinary
+/// word, and no other field ends with it.
 fn unambiguous_name(path: &str) -> Option<&str> {
     let name = path.rsplit('.').next()?;
-    let bearers = FIELDS.iter().filter(|(_, other)| other.ends_with(name)).count();
-    (bearers == 1 && name.contains(char::is_uppercase)).then_some(name)
+    let fields_with_name = FIELDS.iter().filter(|(_, other)| other.ends_with(name)).count();
+    (fields_with_name == 1 && name.contains(char::is_uppercase)).then_some(name)
 }
 
 /// Converts a created order to the legacy format.
-pub(crate) fn created_order(order: &CreatedOrder) -> Value {
+pub(crate) fn to_legacy_order(order: &CreatedOrder) -> Value {
     let parcel = &order.parcel;
     json!({
         "ok": true,
@@ -174,9 +174,9 @@ pub(crate) fn created_order(order: &CreatedOrder) -> Value {
 }
 
 /// Converts tracking records to the legacy format.
-pub(crate) fn tracking_results(batch: &BatchTracking) -> Value {
+pub(crate) fn to_legacy_tracking(batch: &BatchTracking) -> Value {
     let results = batch.results.iter().map(|result| match result {
-        BatchResult::Found { tracking, .. } => record(tracking),
+        BatchResult::Found { tracking, .. } => to_legacy_record(tracking),
         BatchResult::NotFound { tracking_number, error, .. } => {
             json!({ "tracking_number": tracking_number, "error": error.code })
         }
@@ -186,7 +186,7 @@ pub(crate) fn tracking_results(batch: &BatchTracking) -> Value {
     json!({ "ok": true, "tracking": results.collect::<Vec<_>>() })
 }
 
-fn record(record: &TrackingRecord) -> Value {
+fn to_legacy_record(record: &TrackingRecord) -> Value {
     let event = |entry: &HistoryEntry| {
         let date = parcelo::model::time::to_text(entry.timestamp);
         json!({ "status": entry.status, "date": date, "location": entry.location })
@@ -251,7 +251,7 @@ mod tests {
             let order = to_order(&json!({ "receiver_country": country }));
             let faults = rules::check_order(&order, &context).unwrap_err().faults;
             assert!(faults.len() > 8);
-            let Value::Object(fields) = fields(&faults, Language::Es) else { panic!() };
+            let Value::Object(fields) = first_faults(&faults, Language::Es) else { panic!() };
             assert!(fields.keys().all(|name| !name.contains('.')), "{country}: {fields:?}");
         }
     }
@@ -282,9 +282,9 @@ mod tests {
             }
             body[field] = value;
             let faults = rules::check_order(&to_order(&body), &context).unwrap_err().faults;
-            let english = fields(&faults, Language::En);
+            let english = first_faults(&faults, Language::En);
             assert!(english[field].as_str().is_some_and(|text| text.contains(says)), "{english}");
-            let spanish = fields(&faults, Language::Es).to_string();
+            let spanish = first_faults(&faults, Language::Es).to_string();
             assert!(["weightKg", "weightLbs", "idType"].iter().all(|name| !spanish.contains(name)));
         }
     }
@@ -312,7 +312,7 @@ mod tests {
             fault("idempotencyKey"),
         ]);
         assert_eq!(
-            refusal(&refused),
+            to_legacy_refusal(&refused),
             json!({
                 "ok": false, "error": "VALIDATION_FAILED", "message": "The request is not valid.",
                 "message_es": "La solicitud no es válida.",
@@ -320,7 +320,7 @@ mod tests {
                 "fields_es": { "receiver_city": "Falta.", "X-Idempotency-Key": "Falta." },
             })
         );
-        let plain = refusal(&parcelo::ErrorCode::ParcelNotFound.into());
+        let plain = to_legacy_refusal(&parcelo::ErrorCode::ParcelNotFound.into());
         assert!(plain.get("fields").is_none(), "{plain}");
     }
 

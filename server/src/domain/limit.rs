@@ -25,8 +25,8 @@ impl Quota {
         Self { limit, remaining: limit, reset: now.second() + 1 }
     }
 
-    /// Returns the whole seconds until the window ends, at least one.
-    pub fn wait(self, now: Millis) -> u32 {
+    /// Returns the seconds until the window ends, rounded up to at least one, for `Retry-After`.
+    pub fn retry_after(self, now: Millis) -> u32 {
         u32::try_from(self.reset - now.second()).unwrap_or(1).max(1)
     }
 }
@@ -43,18 +43,18 @@ pub enum Admission {
 /// The requests of each caller in the current second. Earlier seconds are dropped as a whole, so entries need no
 /// expiry.
 #[derive(Debug)]
-pub struct Windows<K> {
+pub struct RateLimitWindows<K> {
     second: i64,
     used: HashMap<K, u32>,
 }
 
-impl<K> Default for Windows<K> {
+impl<K> Default for RateLimitWindows<K> {
     fn default() -> Self {
         Self { second: i64::MIN, used: HashMap::new() }
     }
 }
 
-impl<K: Eq + Hash> Windows<K> {
+impl<K: Eq + Hash> RateLimitWindows<K> {
     /// Counts a request against `limit`, unless the caller's window is used up.
     pub fn admit(&mut self, key: K, limit: u32, now: Millis) -> Admission {
         self.advance_to(now.second());
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_51st_request_of_a_window_is_refused() {
-        let mut windows = Windows::default();
+        let mut windows = RateLimitWindows::default();
         let now = Millis(1_700_000_000_400);
         for left in (0..50).rev() {
             let quota = Quota { limit: 50, remaining: left, reset: 1_700_000_001 };
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_jumps_back_starts_a_window() {
-        let mut windows = Windows::default();
+        let mut windows = RateLimitWindows::default();
         assert!(matches!(windows.admit("a", 1, Millis(9_000)), Admission::Granted(_)));
         assert!(matches!(windows.admit("a", 1, Millis(5_000)), Admission::Granted(_)));
         assert!(matches!(windows.admit("a", 1, Millis(5_000)), Admission::Refused(_)));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_overtaken_request_does_not_reset_the_counts() {
-        let mut windows = Windows::default();
+        let mut windows = RateLimitWindows::default();
         assert!(matches!(windows.admit("a", 1, Millis(6_000)), Admission::Granted(_)));
         assert!(matches!(windows.admit("b", 1, Millis(5_999)), Admission::Granted(_)));
         assert!(matches!(windows.admit("a", 1, Millis(6_001)), Admission::Refused(_)));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn callers_of_an_earlier_second_are_forgotten() {
-        let mut windows = Windows::default();
+        let mut windows = RateLimitWindows::default();
         for caller in 0..100_000 {
             windows.admit(caller, 1, Millis(1_000));
         }

@@ -23,7 +23,7 @@ pub struct ParcelListRow {
 }
 
 /// Returns the summary of a parcel as of `now`. `label_url` is called only if the parcel has a valid label.
-pub(crate) fn summary(
+pub(crate) fn parcel_summary(
     listed: ParcelListRow,
     label_url: impl FnOnce(&ParcelRow) -> String,
     language: Language,

@@ -14,16 +14,18 @@ use crate::clock::Millis;
 /// Maximum number of counts, and of known networks, that are remembered. To evict an entry, an attacker has to fail
 /// this often under other names, and each failure takes time.
 const MAX_COUNTS: usize = 10_000;
-/// Time after the last failure at which all failures are forgotten.
-pub(crate) const FAILURE_LIFETIME: i64 = Millis::HOUR;
+/// Time after the last failure at which all failures are forgotten, in milliseconds.
+pub(crate) const FAILURE_LIFETIME_MILLIS: i64 = Millis::HOUR;
 /// Maximum length of an account's name in characters; longer names are counted by their beginning.
 const MAX_NAME_CHARS: usize = 100;
 
 /// The number of free failures, and the pauses after further ones.
 struct Pauses {
+    /// The number of failures without a pause.
     free: u32,
-    /// The pause after the last free failure; each further failure doubles it.
+    /// The pause after the last free failure in milliseconds; each further failure doubles it.
     first: i64,
+    /// The longest pause, in milliseconds.
     longest: i64,
 }
 
@@ -86,7 +88,7 @@ impl LoginAttempt<'_> {
 
 impl FailureKey {
     /// Returns how many milliseconds the next attempt has to wait after these failures.
-    fn wait(&self, failures: Failures, now: Millis) -> i64 {
+    fn wait_millis(&self, failures: Failures, now: Millis) -> i64 {
         let pauses = match self {
             Self::Network(_) => NETWORK,
             Self::Account(_) => ACCOUNT,
@@ -103,14 +105,15 @@ pub(crate) fn count_attempt(
     previous: &[(&FailureKey, Option<Failures>)],
     now: Millis,
 ) -> Result<Vec<Failures>, u32> {
-    let waits = previous.iter().filter_map(|(by, failures)| Some(by.wait((*failures)?, now)));
+    let waits =
+        previous.iter().filter_map(|(by, failures)| Some(by.wait_millis((*failures)?, now)));
     let wait = waits.max().unwrap_or(0);
     if wait > 0 {
         let seconds = (wait + Millis::SECOND - 1) / Millis::SECOND;
         return Err(u32::try_from(seconds).unwrap_or(u32::MAX));
     }
     let counted = previous.iter().map(|(_, failures)| {
-        let before = failures.filter(|failures| !failures.have_expired(now));
+        let before = failures.filter(|failures| !failures.are_expired(now));
         let count = before.map_or(0, |failures| failures.count).saturating_add(1);
         Failures { count, last: now }
     });
@@ -174,8 +177,8 @@ impl Pauses {
 }
 
 impl Failures {
-    fn have_expired(&self, now: Millis) -> bool {
-        now.0 - self.last.0 >= FAILURE_LIFETIME
+    fn are_expired(&self, now: Millis) -> bool {
+        now.0 - self.last.0 >= FAILURE_LIFETIME_MILLIS
     }
 }
 

@@ -9,19 +9,20 @@ use super::{
 };
 use crate::clock::Millis;
 
-/// Time that an e-mail waits for its parcel's next event. A burst of events sends one e-mail: the last.
-pub(crate) const BURST_DELAY: i64 = 60 * Millis::SECOND;
-/// Time that an e-mail is leased to one server for an attempt; longer than any attempt takes.
-pub(crate) const LEASE: i64 = 2 * Millis::MINUTE;
-/// Time that the result of an e-mail is kept, as with webhooks.
-pub(crate) const RETENTION: i64 = 30 * Millis::DAY;
+/// Time for which an e-mail waits for the next event of its parcel, in milliseconds. A burst of events sends only the
+/// last e-mail.
+pub(crate) const BURST_DELAY_MILLIS: i64 = 60 * Millis::SECOND;
+/// Time for which an e-mail is leased to one server, in milliseconds; longer than any attempt takes.
+pub(crate) const LEASE_MILLIS: i64 = 2 * Millis::MINUTE;
+/// Time for which the result of an e-mail is kept, in milliseconds; the same as for webhooks.
+pub(crate) const RETENTION_MILLIS: i64 = 30 * Millis::DAY;
 /// Maximum number of e-mails from a tenant to an address in a day. A parcel has at most six.
 pub(crate) const MAX_DAILY_PER_ADDRESS: u32 = 30;
 /// Maximum number of e-mails from a tenant in an hour.
 pub(crate) const MAX_HOURLY_PER_TENANT: u32 = 10_000;
 
-/// The pauses after attempts that failed temporarily. After the last attempt, about two days later, the e-mail is given
-/// up; a relay that is down can be repaired in that time.
+/// The pauses after attempts that failed temporarily, in milliseconds. After the last attempt, about two days later,
+/// the e-mail is given up; a relay that is down can be repaired in that time.
 const PAUSES: [i64; 9] = [
     Millis::MINUTE,
     5 * Millis::MINUTE,
@@ -34,7 +35,7 @@ const PAUSES: [i64; 9] = [
     12 * Millis::HOUR,
 ];
 
-/// The recipient of an e-mail.
+/// The person who gets an e-mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MailRecipient {
     /// The parcel's receiver.
@@ -43,20 +44,20 @@ pub enum MailRecipient {
     Sender,
 }
 
-/// The news in an e-mail.
+/// The news that an e-mail reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MailKind {
     /// The carrier has the parcel. Sent once for each parcel.
     OnItsWay,
-    /// Customs holds it.
+    /// The parcel is held by customs.
     Held,
-    /// It arrives today.
+    /// The parcel arrives today.
     OutForDelivery,
-    /// It has arrived.
+    /// The parcel has arrived.
     Delivered,
-    /// It could not be delivered.
+    /// The parcel could not be delivered.
     Failed,
-    /// It goes back to its sender.
+    /// The parcel goes back to its sender.
     Returning,
 }
 
@@ -89,7 +90,7 @@ impl MailRecipient {
         }
     }
 
-    /// Returns the name for programs.
+    /// Returns the stable code.
     pub const fn code(self) -> &'static str {
         match self {
             Receiver => "receiver",
@@ -111,7 +112,7 @@ impl MailKind {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// Returns the name for programs.
+    /// Returns the stable code.
     pub const fn code(self) -> &'static str {
         match self {
             OnItsWay => "on-its-way",
@@ -157,9 +158,9 @@ pub struct NewMail {
     pub parcel: ParcelRowId,
     /// The sequence of the event.
     pub sequence: u32,
-    /// The recipient.
+    /// The person who gets it.
     pub recipient: MailRecipient,
-    /// The news.
+    /// The news that it reports.
     pub kind: MailKind,
     /// The time of the change.
     pub at: Millis,
@@ -272,7 +273,7 @@ impl MailStatus {
         Self::ALL.iter().find(|(_, known)| *known == number).map(|(status, _)| *status)
     }
 
-    /// Returns the name for programs.
+    /// Returns the stable code.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -326,7 +327,7 @@ pub(crate) fn decide(attempt: u32, outcome: MailOutcome, now: Millis) -> MailDec
     })
 }
 
-/// Returns the reason not to send an e-mail about a parcel in its present state, if there is one.
+/// Returns the reason not to send an e-mail about a parcel in its current state, if there is one.
 pub(crate) fn reason_to_drop(
     mail: &MailLease,
     parcel: &ParcelRow,
@@ -374,7 +375,7 @@ impl OptOut {
     }
 }
 
-/// Returns `true` if an e-mail is within the limits. Both numbers include it.
+/// Returns `true` if an e-mail is within the limits. Both counts include the e-mail itself.
 pub(crate) const fn is_within_limits(daily_to_address: u32, hourly_from_tenant: u32) -> bool {
     daily_to_address <= MAX_DAILY_PER_ADDRESS && hourly_from_tenant <= MAX_HOURLY_PER_TENANT
 }

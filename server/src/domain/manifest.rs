@@ -12,7 +12,7 @@ use serde_json::json;
 use ulid::Ulid;
 
 use super::{
-    Event, NewManifest, Op, ParcelRow, ParcelRowId, Refusal, State, Tenant, Version, to_body,
+    Event, NewManifest, ParcelRow, ParcelRowId, Refusal, State, StoreOp, Tenant, Version, to_body,
 };
 use crate::{
     clock::Millis,
@@ -24,7 +24,7 @@ const NUMBERS: &str = "trackingNumbers";
 
 /// A requested parcel, with the values that its manifest adds up.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct ManifestCandidate {
     /// The parcel.
     pub parcel: ParcelRow,
     /// Its weight and value.
@@ -35,7 +35,7 @@ pub struct Candidate {
 
 /// A request to submit a manifest, with the records that were found for it.
 #[derive(Debug)]
-pub(crate) struct Submission<'a> {
+pub(crate) struct ManifestSubmission<'a> {
     /// The tenant that makes the request.
     pub tenant: Tenant,
     /// The request.
@@ -43,7 +43,7 @@ pub(crate) struct Submission<'a> {
     /// The tenant's manifest under the same air waybill.
     pub known: Option<Manifest>,
     /// The tenant's parcels for the requested numbers, in their order, or the reason why a parcel is missing.
-    pub found: &'a [Result<Candidate, Refusal>],
+    pub found: &'a [Result<ManifestCandidate, Refusal>],
 }
 
 /// The result of a submission that is not refused.
@@ -58,17 +58,17 @@ pub(crate) enum SubmissionOutcome {
         /// The parcels that the decision read, at the versions that it saw.
         expect: Vec<(ParcelRowId, Version)>,
         /// The operations.
-        ops: Vec<Op>,
+        ops: Vec<StoreOp>,
     },
 }
 
-/// Decides a submission.
+/// Returns the outcome of a submission and, for a new manifest, its operations.
 pub(crate) fn submit(
-    submission: Submission<'_>,
+    submission: ManifestSubmission<'_>,
     id: Ulid,
     now: Millis,
 ) -> Result<SubmissionOutcome, Refusal> {
-    let Submission { tenant, request, known, found } = submission;
+    let ManifestSubmission { tenant, request, known, found } = submission;
     if let Some(known) = known {
         return if is_same_set(request, &known) {
             Ok(SubmissionOutcome::AlreadySubmitted(known))
@@ -86,7 +86,7 @@ pub(crate) fn submit(
         return Err(Refusal::from(ErrorCode::ManifestParcelsRejected).with_details(details));
     }
     let candidates: Vec<_> = found.iter().flatten().collect();
-    let manifest = manifest(request, &candidates, id, now);
+    let manifest = build_manifest(request, &candidates, id, now);
     let new = NewManifest {
         id,
         tenant,
@@ -97,7 +97,7 @@ pub(crate) fn submit(
     };
     let parcels = || candidates.iter().map(|candidate| &candidate.parcel);
     let expect = parcels().map(|parcel| (parcel.key, parcel.version)).collect();
-    let mut ops = vec![Op::InsertManifest(Box::new(new))];
+    let mut ops = vec![StoreOp::InsertManifest(Box::new(new))];
     ops.extend(parcels().map(|parcel| move_to_manifest(parcel, now)));
     Ok(SubmissionOutcome::New { manifest, expect, ops })
 }
@@ -126,17 +126,17 @@ struct RejectedParcel<'a> {
 fn check_candidate<'a>(
     index: usize,
     number: &'a str,
-    found: &Result<Candidate, Refusal>,
+    found: &Result<ManifestCandidate, Refusal>,
 ) -> Option<RejectedParcel<'a>> {
     let refusal = match found {
         Err(refusal) => refusal.clone(),
-        Ok(Candidate { manifest: Some(manifest), .. }) => {
+        Ok(ManifestCandidate { manifest: Some(manifest), .. }) => {
             Refusal::already_manifested(&named("man", *manifest))
         }
-        Ok(Candidate { parcel, .. }) if can_be_added(parcel.state) => {
+        Ok(ManifestCandidate { parcel, .. }) if can_be_added(parcel.state) => {
             return None;
         }
-        Ok(Candidate { parcel, .. }) => {
+        Ok(ManifestCandidate { parcel, .. }) => {
             Refusal::for_status(ErrorCode::ParcelNotManifestable, parcel.state)
         }
     };
@@ -152,7 +152,7 @@ fn can_be_added(state: State) -> bool {
     state.can_become_by(Cause::Manifest, State::ManifestSubmitted)
 }
 
-fn move_to_manifest(parcel: &ParcelRow, now: Millis) -> Op {
+fn move_to_manifest(parcel: &ParcelRow, now: Millis) -> StoreOp {
     let event = Event {
         sequence: parcel.last_sequence + 1,
         state: State::ManifestSubmitted,
@@ -160,12 +160,12 @@ fn move_to_manifest(parcel: &ParcelRow, now: Millis) -> Op {
         location: parcel.origin.clone(),
         description: None,
     };
-    Op::Move { parcel: parcel.key, event }
+    StoreOp::Move { parcel: parcel.key, event }
 }
 
-fn manifest(
+fn build_manifest(
     request: &ManifestRequest,
-    candidates: &[&Candidate],
+    candidates: &[&ManifestCandidate],
     id: Ulid,
     now: Millis,
 ) -> Manifest {
@@ -174,7 +174,8 @@ fn manifest(
     let weights = candidates.iter().filter_map(|candidate| candidate.details.kilograms());
     let numbers = candidates.iter().map(|candidate| candidate.parcel.tracking_number.clone());
     let (id, awb) = (manifest_id(id), request.awb_number.clone());
-    let warnings = if countries.len() > 1 { vec![mixed_destinations()] } else { Vec::new() };
+    let warnings =
+        if countries.len() > 1 { vec![mixed_destinations_warning()] } else { Vec::new() };
     let mut manifest = Manifest::new(id, awb, numbers.collect(), now.to_utc())
         .with_total_weight_kg(weights.sum())
         .with_declared_values(declared_values(candidates))
@@ -189,7 +190,7 @@ fn manifest(
 }
 
 /// Returns the sums by currency, in the order of their codes.
-fn declared_values(candidates: &[&Candidate]) -> Vec<Row<DeclaredValue>> {
+fn declared_values(candidates: &[&ManifestCandidate]) -> Vec<Row<DeclaredValue>> {
     let mut sums: BTreeMap<&str, (CurrencyCode, Decimal)> = BTreeMap::new();
     for ParcelDetails { currency, declared_value, .. } in
         candidates.iter().map(|candidate| &candidate.details)
@@ -200,7 +201,7 @@ fn declared_values(candidates: &[&Candidate]) -> Vec<Row<DeclaredValue>> {
     sums.into_values().map(|(currency, amount)| Ok(DeclaredValue::new(currency, amount))).collect()
 }
 
-fn mixed_destinations() -> Warning {
+fn mixed_destinations_warning() -> Warning {
     let texts = (
         "The parcels go to several countries: check that a single air waybill is intended.",
         "Los paquetes van a varios países: verifique que corresponda una sola guía aérea.",

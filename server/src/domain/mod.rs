@@ -50,7 +50,7 @@ pub(crate) mod webhooks;
 pub(crate) use carrier_event::{
     AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Scan,
 };
-pub(crate) use changes::{Changes, NewManifest, NewParcel, Op};
+pub(crate) use changes::{Changes, NewManifest, NewParcel, StoreOp};
 pub(crate) use country_language::country_language;
 pub(crate) use credentials::{
     AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Countries, NewCredential,
@@ -66,9 +66,9 @@ pub(crate) use site::Site;
 pub(crate) use state::{Cause, State};
 pub(crate) use stored_order::{Layout, StoredOrder};
 pub(crate) use tenant::{AccountRecord, AccountRowId, Tenant};
-pub(crate) use tracking_numbers::NumberSource;
+pub(crate) use tracking_numbers::TrackingNumberGenerator;
 
-/// Writes an answer's body as JSON.
+/// Writes a response's body as JSON.
 pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {
     #[expect(
         clippy::expect_used,

@@ -10,7 +10,7 @@ use crate::clock::Millis;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ParcelRowId(pub i64);
 
-/// The number of writes to a parcel's row. A decision names the version that it was made on.
+/// The number of writes to a parcel's row. A decision states the version that it was based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version(pub i64);
 
@@ -27,7 +27,7 @@ pub struct ParcelRow {
     pub tenant: Tenant,
     /// The tracking number, as it was sent or generated.
     pub tracking_number: TrackingNumber,
-    /// The present state.
+    /// The current state.
     pub state: State,
     /// The time of creation.
     pub created_at: Millis,
@@ -63,13 +63,13 @@ pub struct Step {
 /// One event of a parcel's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// 1, 2, 3… within the parcel.
+    /// Its number within the parcel's history, from 1.
     pub sequence: u32,
     /// The state at this event.
     pub state: State,
     /// The time of the event.
     pub at: Millis,
-    /// City and country.
+    /// The place of the event: city and country.
     pub location: String,
     /// A further description, if there is one.
     pub description: Option<String>,

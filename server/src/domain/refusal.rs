@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use super::{IdempotencyRecord, State};
 use crate::clock::Millis;
 
-/// The error that a caller gets for a request that is not carried out.
+/// The error for a request that is not carried out: a code, and the values for its texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal {
     /// The code, which determines status and texts.
     pub code: ErrorCode,
-    /// The whole seconds to wait before trying again.
+    /// The number of seconds to wait before trying again.
     pub retry_after: Option<u32>,
     values: Vec<(&'static str, String)>,
     hint: Option<(String, String)>,
@@ -76,7 +76,7 @@ impl Refusal {
         let answer: Value = serde_json::from_slice(&record.body).unwrap_or_default();
         let mut details = serde_json::Map::from_iter([
             ("firstSeenAt".to_owned(), json!(timestamp(record.first_seen))),
-            ("expiresAt".to_owned(), json!(timestamp(record.expires()))),
+            ("expiresAt".to_owned(), json!(timestamp(record.expires_at()))),
         ]);
         if let Some(number) = answer.pointer("/parcel/trackingNumber") {
             details.insert("trackingNumber".to_owned(), number.clone());
@@ -89,7 +89,7 @@ impl Refusal {
         Self { retry_after: Some(1), ..ErrorCode::IdempotencyInProgress.into() }
     }
 
-    /// Refuses a request that the service cannot answer now.
+    /// Refuses a request that the service cannot handle now.
     pub fn unavailable() -> Self {
         Self { retry_after: Some(1), ..ErrorCode::ServiceUnavailable.into() }
     }
@@ -108,7 +108,7 @@ impl Refusal {
         self.code.status() >= 500
     }
 
-    /// Refuses a request because of the parcel's status. The text of `code` has a `{status}`.
+    /// Refuses a request because of the parcel's status. The text of `code` must have the placeholder `{status}`.
     pub fn for_status(code: ErrorCode, state: State) -> Self {
         Self::for_statuses(code, parcelo::ParcelStatus::from(state).code())
     }
@@ -141,14 +141,14 @@ impl Refusal {
         ItemError::new(self.code.code(), self.texts())
     }
 
-    /// Refuses a state that cannot follow the parcel's present one.
+    /// Refuses a state that cannot follow the parcel's current one.
     pub fn illegal_transition(from: State, to: State) -> Self {
         let word = |state| parcelo::ParcelStatus::from(state).to_string();
         let values = vec![("from", word(from)), ("to", word(to))];
         Self { values, ..ErrorCode::IllegalTransition.into() }
     }
 
-    /// Returns a refusal with example values wherever the code's text names something.
+    /// Returns a refusal with example values for all placeholders of the code's texts.
     pub fn example(code: ErrorCode) -> Self {
         match code {
             ErrorCode::ValidationFailed => Self::invalid(&[]),

@@ -8,7 +8,7 @@ use super::State::{
     OutForDelivery, ReturnToSender,
 };
 use super::{
-    Op, ParcelRow, Scan, Step,
+    ParcelRow, Scan, Step, StoreOp,
     carrier::{self, ScanOutcome},
 };
 use crate::clock::Millis;
@@ -55,10 +55,10 @@ impl Scenario {
     }
 }
 
-/// Takes a step that is due: judges its scan like a carrier's at the scheduled time, and schedules the next step. The
-/// journey ends if the parcel's state does not allow the step.
-pub(crate) fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
-    let end = Op::CancelSteps { parcel: parcel.key };
+/// Takes a step that is due: evaluates its scan like a carrier's at the scheduled time, and schedules the next step.
+/// The journey ends if the parcel's state does not allow the step.
+pub(crate) fn take_step(parcel: &ParcelRow, step: Step) -> Vec<StoreOp> {
+    let end = StoreOp::CancelSteps { parcel: parcel.key };
     let Some(scenario) = Scenario::for_number(&parcel.tracking_number) else { return vec![end] };
     let Some((_, state)) = scenario.steps.get(usize::from(step.index)) else { return vec![end] };
     let location = parcel.destination.clone();
@@ -66,7 +66,7 @@ pub(crate) fn take_step(parcel: &ParcelRow, step: Step) -> Vec<Op> {
     match carrier::evaluate_scan(parcel, scan) {
         ScanOutcome::Applied(mut ops) | ScanOutcome::Recorded(mut ops) => {
             ops.push(match scenario.step(step.index + 1, parcel.created_at) {
-                Some(step) => Op::Schedule { parcel: parcel.key, step },
+                Some(step) => StoreOp::Schedule { parcel: parcel.key, step },
                 None => end,
             });
             ops

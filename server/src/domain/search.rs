@@ -15,18 +15,18 @@ use fold::{fold, fold_code};
 
 mod fold;
 
-/// Minimum length of a suffix that is searched for.
-const MIN_SUFFIX: usize = 4;
-/// Maximum length of a term in characters, without its kind: the same as for a reference.
+/// Minimum length of a suffix that is searched for, in characters.
+const MIN_SUFFIX_CHARS: usize = 4;
+/// Maximum length of a term in characters, without the letter of its kind: the same as for a reference.
 const MAX_TERM_CHARS: usize = ListQuery::MAX_SEARCH;
 /// Number of digits in an air waybill.
 const AWB_DIGITS: usize = 11;
 /// Maximum number of words in a name that are indexed.
-const MAX_WORDS: usize = 16;
+const MAX_INDEXED_WORDS: usize = 16;
 /// A terminator for terms that are searched for as a whole. No term contains it; the store appends it to its entries.
 pub(crate) const TERM_END: &str = "\0";
 
-/// The field that a term comes from. The first letter of a term tells its kind.
+/// The kind of a term: the field that it comes from. The first letter of a term encodes its kind.
 #[derive(Debug, Clone, Copy)]
 enum TermKind {
     Number,
@@ -102,7 +102,7 @@ impl SearchableFields<'_> {
         let name = fold(self.receiver);
         terms.extend(
             name.split(' ')
-                .take(MAX_WORDS)
+                .take(MAX_INDEXED_WORDS)
                 .filter(|word| !word.is_empty())
                 .map(|word| TermKind::Name.term(word.chars())),
         );
@@ -115,7 +115,7 @@ fn push_code(terms: &mut BTreeSet<String>, code: &str, [prefix, suffix]: [TermKi
         return;
     }
     terms.insert(prefix.term(code.chars()));
-    if code.chars().count() >= MIN_SUFFIX {
+    if code.chars().count() >= MIN_SUFFIX_CHARS {
         terms.insert(suffix.term(code.chars().rev()));
     }
 }
@@ -123,12 +123,12 @@ fn push_code(terms: &mut BTreeSet<String>, code: &str, [prefix, suffix]: [TermKi
 /// A search. It matches a parcel that has all words of one of the alternatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Search {
-    pub(crate) alternatives: Vec<Vec<Word>>,
+    pub(crate) alternatives: Vec<Vec<SearchWord>>,
 }
 
 /// One word of a search. A parcel has it if a term or the air waybill matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
+pub(crate) struct SearchWord {
     /// Prefixes of terms.
     pub(crate) terms: Vec<String>,
     /// Digits at the beginning of an air waybill or, if there are at least four, at its end.
@@ -168,16 +168,17 @@ impl Search {
         words.sort_by_key(|word| (Reverse(word.len()), *word));
         words.dedup();
         let mut alternatives =
-            vec![words.iter().copied().map(Word::name_or_code).collect::<Vec<_>>()];
+            vec![words.iter().copied().map(SearchWord::name_or_code).collect::<Vec<_>>()];
         if text.contains(' ') {
             // A number written with spaces between its parts.
-            alternatives.push(vec![Word::code(&fold_code(&text))]);
+            alternatives.push(vec![SearchWord::code(&fold_code(&text))]);
         }
         if is_exact {
             alternatives = alternatives.into_iter().map(exact_words).collect();
         }
-        let reference = reference.as_deref().map(Word::reference);
-        let reference = if is_exact_reference { reference.map(Word::exact) } else { reference };
+        let reference = reference.as_deref().map(SearchWord::reference);
+        let reference =
+            if is_exact_reference { reference.map(SearchWord::exact) } else { reference };
         for words in &mut alternatives {
             words.extend(reference.clone());
         }
@@ -185,7 +186,7 @@ impl Search {
     }
 }
 
-impl Word {
+impl SearchWord {
     fn name_or_code(word: &str) -> Self {
         let mut either = Self::code(word);
         either.terms.push(TermKind::Name.term(word.chars()));
@@ -228,7 +229,7 @@ impl Word {
         let Some(wanted) = &self.awb else { return false };
         let digits = awb.replace('-', "");
         digits.starts_with(wanted.as_str())
-            || (wanted.len() >= MIN_SUFFIX && digits.ends_with(wanted.as_str()))
+            || (wanted.len() >= MIN_SUFFIX_CHARS && digits.ends_with(wanted.as_str()))
     }
 
     /// Returns the ranges that match it in the store's indexes of air waybills.
@@ -240,19 +241,19 @@ impl Word {
         };
         // In ASCII, the colon follows the digit nine.
         let to = format!("{from}:");
-        let last = digits.len().checked_sub(MIN_SUFFIX).and_then(|at| digits.get(at..));
+        let last = digits.len().checked_sub(MIN_SUFFIX_CHARS).and_then(|at| digits.get(at..));
         let last = last.map(str::to_owned);
         Some(AwbBounds { from, to, last, digits })
     }
 }
 
-fn exact_words(words: Vec<Word>) -> Vec<Word> {
-    words.into_iter().map(Word::exact).collect()
+fn exact_words(words: Vec<SearchWord>) -> Vec<SearchWord> {
+    words.into_iter().map(SearchWord::exact).collect()
 }
 
 fn code_terms(code: &str, [prefix, suffix]: [TermKind; 2]) -> Vec<String> {
     let mut terms = vec![prefix.term(code.chars())];
-    if code.chars().count() >= MIN_SUFFIX {
+    if code.chars().count() >= MIN_SUFFIX_CHARS {
         terms.push(suffix.term(code.chars().rev()));
     }
     terms
@@ -314,7 +315,7 @@ mod tests {
         };
         let terms = parcel.terms();
         let is_found = |search: Search| {
-            let has_all = |words: &Vec<Word>| {
+            let has_all = |words: &Vec<SearchWord>| {
                 words.iter().all(|word| word.matches(&terms, Some("176-12345675")))
             };
             search.alternatives.iter().any(has_all)

@@ -13,10 +13,11 @@ use ulid::Ulid;
 
 use super::tenant::{AccountRowId, Tenant};
 
-/// HMAC-SHA256 with its key already set, which is half the cost of a signature: a page of parcels has many.
+/// HMAC-SHA256 with its key already set. Setting the key is half the cost of a signature, and a page of parcels has
+/// many signatures.
 type HmacSha256 = Hmac<Sha256>;
 
-/// The keys that derive from the database's secret.
+/// The keys that are derived from the database's secret.
 #[derive(Clone)]
 pub struct Secrets {
     api_keys: HmacSha256,
@@ -42,7 +43,7 @@ impl Secrets {
     /// Derives the keys from the secret.
     pub fn derive(secret: &[u8; 32]) -> Self {
         let secret = new_hmac(secret);
-        let derived = |purpose: &[u8]| new_hmac(&mac(&secret, &[purpose]));
+        let derived = |purpose: &[u8]| new_hmac(&compute_mac(&secret, &[purpose]));
         Self {
             api_keys: derived(b"api keys"),
             carrier_keys: derived(b"carrier keys"),
@@ -60,24 +61,24 @@ impl Secrets {
 
     /// Returns the hash under which an API key, a carrier key or an admin token is stored.
     pub fn hash_credential<K: HashedKey>(&self, key: &K) -> [u8; 32] {
-        mac(K::hash_key(self), &[key.text().as_bytes()])
+        compute_mac(K::hash_key(self), &[key.text().as_bytes()])
     }
 
     /// Returns the hash under which a session of the dashboard is stored.
     pub fn hash_session_token(&self, token: &str) -> [u8; 32] {
-        mac(&self.sessions, &[token.as_bytes()])
+        compute_mac(&self.sessions, &[token.as_bytes()])
     }
 
     /// Derives the anti-forgery token of a form from `holder`: its viewer's cookie, or the hash or secret of the key or
     /// webhook that it changes. The token does not reveal `holder`.
     pub fn form_token(&self, holder: &[u8]) -> String {
-        URL_SAFE_NO_PAD.encode(mac(&self.forms, &[holder]))
+        URL_SAFE_NO_PAD.encode(compute_mac(&self.forms, &[holder]))
     }
 
     /// Returns the id of the key that an account's form creates. Its time is the time at which the form was shown.
     #[cfg(feature = "server")]
     pub fn new_key_id(&self, account: AccountRowId, form: Ulid) -> Ulid {
-        let whole = mac(&self.new_keys, &[&account.0.to_be_bytes(), &form.to_bytes()]);
+        let whole = compute_mac(&self.new_keys, &[&account.0.to_be_bytes(), &form.to_bytes()]);
         let random = whole.first_chunk::<16>().copied().unwrap_or_default();
         Ulid::from_parts(form.timestamp_ms(), u128::from_be_bytes(random))
     }
@@ -91,8 +92,10 @@ impl Secrets {
         id: Ulid,
     ) -> String {
         let (number, id) = (number.folded(), id.to_bytes());
-        let whole =
-            mac(&self.label_links, &[environment.code().as_bytes(), number.as_bytes(), &id]);
+        let whole = compute_mac(
+            &self.label_links,
+            &[environment.code().as_bytes(), number.as_bytes(), &id],
+        );
         URL_SAFE_NO_PAD.encode(whole.first_chunk::<16>().unwrap_or(&[0; 16]))
     }
 
@@ -100,25 +103,28 @@ impl Secrets {
     /// does not matter in domains and, in practice, in mailboxes.
     pub(crate) fn hash_mail_address(&self, account: AccountRowId, address: &str) -> [u8; 32] {
         let address = address.trim().to_lowercase();
-        mac(&self.mail_addresses, &[b"address", &account.0.to_be_bytes(), address.as_bytes()])
+        compute_mac(
+            &self.mail_addresses,
+            &[b"address", &account.0.to_be_bytes(), address.as_bytes()],
+        )
     }
 
     /// Returns the hash under which a tenant's e-mails are counted: in total, or to an address, passed as its hash.
     pub(crate) fn mail_count_key(&self, tenant: Tenant, address: Option<&[u8; 32]>) -> [u8; 32] {
         let address = address.map_or(&[][..], <[u8; 32]>::as_slice);
-        mac(&self.mail_addresses, &[b"count", &tenant.number().to_be_bytes(), address])
+        compute_mac(&self.mail_addresses, &[b"count", &tenant.number().to_be_bytes(), address])
     }
 
     /// Returns the part of a Message-ID before the `@`. It is the same at every attempt, and opaque.
     pub(crate) fn message_id(&self, parcel: Ulid, sequence: u32, recipient: u8) -> String {
         let parts = [&parcel.to_bytes()[..], &sequence.to_be_bytes(), &[recipient]];
-        let whole = mac(&self.message_ids, &parts);
+        let whole = compute_mac(&self.message_ids, &parts);
         URL_SAFE_NO_PAD.encode(whole.first_chunk::<16>().unwrap_or(&[0; 16]))
     }
 
     /// Returns the signature of the link that unsubscribes an address from an account, both passed as one hash.
     pub(crate) fn unsubscribe_signature(&self, hash: &[u8; 32]) -> [u8; 16] {
-        let whole = mac(&self.unsubscribe_links, &[hash]);
+        let whole = compute_mac(&self.unsubscribe_links, &[hash]);
         *whole.first_chunk::<16>().unwrap_or(&[0; 16])
     }
 
@@ -131,8 +137,8 @@ impl Secrets {
 /// Returns the hash under which servers count failed sign-ins, so that neither address nor name is stored.
 #[cfg(feature = "postgres")]
 pub(crate) fn hash_login_failure(secret: &[u8; 32], parts: [&str; 3]) -> [u8; 32] {
-    let key = mac(&new_hmac(secret), &[b"failures to sign in"]);
-    mac(&new_hmac(&key), &parts.map(str::as_bytes))
+    let key = compute_mac(&new_hmac(secret), &[b"failures to sign in"]);
+    compute_mac(&new_hmac(&key), &parts.map(str::as_bytes))
 }
 
 fn new_hmac(key: &[u8; 32]) -> HmacSha256 {
@@ -142,8 +148,9 @@ fn new_hmac(key: &[u8; 32]) -> HmacSha256 {
     HmacSha256::new(&block.into())
 }
 
-/// Computes the code over parts whose lengths are included, so that they cannot run into each other.
-fn mac(hmac: &HmacSha256, parts: &[&[u8]]) -> [u8; 32] {
+/// Computes the message authentication code of several parts. It covers their lengths, so that no bytes can move from
+/// one part to the next.
+fn compute_mac(hmac: &HmacSha256, parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = hmac.clone();
     for part in parts {
         mac.update(&(part.len() as u64).to_be_bytes());

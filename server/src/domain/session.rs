@@ -6,25 +6,25 @@ use super::{AccountRowId, Tenant};
 use crate::clock::Millis;
 use parcelo::{Environment, rules::is_invisible};
 
-/// Lifetime of a session.
-pub const SESSION_LIFETIME: i64 = 12 * Millis::HOUR;
+/// Lifetime of a session, in milliseconds.
+pub const SESSION_LIFETIME_MILLIS: i64 = 12 * Millis::HOUR;
 /// Minimum length of a password in characters.
 pub(crate) const MIN_PASSWORD_CHARS: usize = 12;
 /// Maximum length of a password in characters.
 pub(crate) const MAX_PASSWORD_CHARS: usize = 200;
 
-/// An account with a password.
+/// An account with the hash of its password, as it is stored.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Login {
+pub struct PasswordLogin {
     /// The account.
     pub account: AccountRowId,
-    /// Its password, hashed.
+    /// The hash of its password.
     pub password: String,
 }
 
-impl fmt::Debug for Login {
+impl fmt::Debug for PasswordLogin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Login").field("account", &self.account).finish_non_exhaustive()
+        f.debug_struct("PasswordLogin").field("account", &self.account).finish_non_exhaustive()
     }
 }
 

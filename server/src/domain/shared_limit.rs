@@ -2,7 +2,7 @@
 //! [`super::limit`] is the same limit on one server, with the same windows.
 //!
 //! For each key and second, the database counts the requests that servers have claimed. If every request needed a
-//! claim, every request would have to wait, so each server has the leeway [`Share::spare`] in two ways:
+//! claim, every request would have to wait, so each server has some leeway (see [`LEEWAY_DIVISOR`]) in two ways:
 //!
 //! * It may admit that many requests in a second without a claim. Its next claim counts them. If no claim follows, or
 //!   if the limit is used up before, they are admitted beyond the limit.
@@ -33,8 +33,8 @@ pub enum SharedKey {
 
 /// A server's claim to a part of a key's limit, sent to the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claim {
-    /// The second by the database's clock.
+pub struct LimitClaim {
+    /// The Unix second, by the database's clock.
     pub second: i64,
     /// The key that is limited.
     pub key: SharedKey,
@@ -46,16 +46,16 @@ pub struct Claim {
     pub wanted: u32,
 }
 
-/// The database's answer to a claim.
+/// The database's response to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grant {
+pub struct LimitGrant {
     /// The number of claimed requests that are granted; fewer if they would exceed the limit.
     pub granted: u32,
     /// The number of requests that all servers have taken in the second.
     pub taken: u32,
 }
 
-/// The number of servers, and the time in the database.
+/// The number of servers on a database, and the time by its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerCount {
     /// The number of servers, including this one.
@@ -67,25 +67,25 @@ pub struct ServerCount {
 /// Claims that are sent to the database together, with the requests that wait for each.
 #[derive(Debug)]
 pub(crate) struct ClaimBatch<T> {
-    claims: Vec<Claim>,
+    claims: Vec<LimitClaim>,
     tickets: Vec<Vec<T>>,
 }
 
 impl<T> ClaimBatch<T> {
     /// Returns the claims to send.
-    pub(crate) fn claims(&self) -> &[Claim] {
+    pub(crate) fn claims(&self) -> &[LimitClaim] {
         &self.claims
     }
 }
 
 /// A limit and the number of servers that share it.
 #[derive(Debug, Clone, Copy)]
-struct Share {
+struct LimitShare {
     limit: u32,
     servers: u32,
 }
 
-impl Share {
+impl LimitShare {
     /// Returns how many requests one server may hold unused.
     fn max_unused(self) -> u32 {
         match self.servers.checked_sub(1) {
@@ -108,7 +108,7 @@ impl Share {
 
 /// The state of the limit in the database.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Pool {
+enum PoolState {
     #[default]
     Open,
     /// The limit is used up.
@@ -117,30 +117,30 @@ enum Pool {
     Unreachable,
 }
 
-/// A key's use of the present second.
+/// The requests that a key made in the current second.
 #[derive(Debug, Default)]
-struct Usage {
+struct KeyUsage {
     /// The requests that this server admitted.
     admitted: u32,
     /// The number of requests in the database's count that this server has taken.
     taken: u32,
     /// The number of requests that the other servers have taken, as far as is known.
     others: u32,
-    pool: Pool,
+    pool: PoolState,
     /// `true` if a claim is in flight or about to be sent.
     is_claiming: bool,
 }
 
-impl Usage {
+impl KeyUsage {
     /// Counts a request if it is admitted. Returns `None` if that needs a claim.
-    fn admit(&mut self, share: Share) -> Option<bool> {
+    fn admit(&mut self, share: LimitShare) -> Option<bool> {
         let is_admitted = self.admitted < self.taken
             || match self.pool {
-                Pool::Empty => false,
-                Pool::Unreachable => self.admitted < share.offline_limit(),
-                Pool::Open if self.admitted < share.unclaimed_limit() => true,
-                Pool::Open if share.servers <= 1 => false,
-                Pool::Open => return None,
+                PoolState::Empty => false,
+                PoolState::Unreachable => self.admitted < share.offline_limit(),
+                PoolState::Open if self.admitted < share.unclaimed_limit() => true,
+                PoolState::Open if share.servers <= 1 => false,
+                PoolState::Open => return None,
             };
         if is_admitted {
             self.admitted += 1;
@@ -154,23 +154,23 @@ impl Usage {
     }
 
     /// Returns `true` if it is time to claim more, so that the next requests need not wait.
-    fn is_low(&self, share: Share) -> bool {
+    fn is_low(&self, share: LimitShare) -> bool {
         let left = self.taken.max(share.unclaimed_limit()).saturating_sub(self.admitted);
-        self.pool == Pool::Open
+        self.pool == PoolState::Open
             && !self.is_claiming
             && share.max_unused() > 0
             && left <= share.max_unused() / 2
     }
 
-    fn settle(&mut self, claim: Claim, grant: Option<Grant>) {
+    fn settle(&mut self, claim: LimitClaim, grant: Option<LimitGrant>) {
         self.is_claiming = false;
-        let Some(Grant { granted, taken }) = grant else {
-            self.pool = Pool::Unreachable;
+        let Some(LimitGrant { granted, taken }) = grant else {
+            self.pool = PoolState::Unreachable;
             return;
         };
         self.taken += claim.admitted + granted;
         self.others = taken.saturating_sub(self.taken);
-        self.pool = if granted < claim.wanted { Pool::Empty } else { Pool::Open };
+        self.pool = if granted < claim.wanted { PoolState::Empty } else { PoolState::Open };
     }
 
     fn quota(&self, limit: u32, second: i64) -> Quota {
@@ -181,30 +181,30 @@ impl Usage {
 
 /// A request that waits for a claim.
 #[derive(Debug)]
-struct Waiting<T> {
+struct WaitingRequest<T> {
     second: i64,
     key: SharedKey,
     limit: u32,
     ticket: T,
 }
 
-/// The use of the present second by each key that called this server. `T` identifies a waiting request.
+/// The requests that each key made at this server in the current second. `T` identifies a waiting request.
 #[derive(Debug)]
-pub(crate) struct SharedWindows<T> {
+pub(crate) struct SharedRateLimitWindows<T> {
     second: i64,
-    usage: HashMap<SharedKey, Usage>,
-    /// The use of the previous second: a request that is still waiting when the second ends counts in it.
-    previous: HashMap<SharedKey, Usage>,
+    usage: HashMap<SharedKey, KeyUsage>,
+    /// The requests of the previous second: a request that is still waiting when its second ends counts in it.
+    previous: HashMap<SharedKey, KeyUsage>,
     servers: u32,
     /// The milliseconds by which the database's clock is ahead of ours. All servers count seconds by that clock.
     clock_offset: i64,
-    waiting: Vec<Waiting<T>>,
+    waiting: Vec<WaitingRequest<T>>,
     /// Keys that are about to run out, with their limits.
     low: Vec<(SharedKey, u32)>,
     is_in_flight: bool,
 }
 
-impl<T> Default for SharedWindows<T> {
+impl<T> Default for SharedRateLimitWindows<T> {
     fn default() -> Self {
         Self {
             second: i64::MIN,
@@ -219,8 +219,9 @@ impl<T> Default for SharedWindows<T> {
     }
 }
 
-impl<T> SharedWindows<T> {
-    /// Counts a request against `limit`. Returns `None` if it needs a claim: it must then [wait](Self::wait).
+impl<T> SharedRateLimitWindows<T> {
+    /// Counts a request against `limit`. Returns `None` if it needs a claim: the caller must then
+    /// [enqueue](Self::enqueue) it.
     pub(crate) fn admit(&mut self, key: SharedKey, limit: u32, now: Millis) -> Option<Admission> {
         self.advance_to(now.plus(self.clock_offset).second());
         let share = self.share(limit);
@@ -234,7 +235,7 @@ impl<T> SharedWindows<T> {
     }
 
     /// Counts `more` for an admitted request that stands for several. It may exceed the limit, so that a limit below
-    /// its size does not refuse it for ever. It is refused if the limit is already exceeded, so that concurrent
+    /// its size does not refuse it forever. It is refused if the limit is already exceeded, so that concurrent
     /// requests exceed it only once.
     pub(crate) fn admit_more(
         &mut self,
@@ -247,7 +248,7 @@ impl<T> SharedWindows<T> {
         let is_admitted = usage.others.saturating_add(usage.admitted) <= limit;
         if is_admitted {
             usage.admitted = usage.admitted.saturating_add(more);
-            // Claim now, so that the other servers count it too: there may be no next request.
+            // Send a claim now, so that the other servers count it too: there may be no next request.
             if self.servers > 1 && !usage.is_claiming {
                 usage.is_claiming = true;
                 self.low.push((key, limit));
@@ -265,9 +266,9 @@ impl<T> SharedWindows<T> {
         })
     }
 
-    /// Lets a request wait for a claim.
-    pub(crate) fn wait(&mut self, key: SharedKey, limit: u32, ticket: T) {
-        self.waiting.push(Waiting { second: self.second, key, limit, ticket });
+    /// Adds a request that waits for the next claim. `ticket` identifies it in the result of [`Self::settle`].
+    pub(crate) fn enqueue(&mut self, key: SharedKey, limit: u32, ticket: T) {
+        self.waiting.push(WaitingRequest { second: self.second, key, limit, ticket });
     }
 
     /// Returns the batch of claims to send next, or `None` while a batch is in flight. It must be
@@ -278,7 +279,7 @@ impl<T> SharedWindows<T> {
         }
         self.is_in_flight = true;
         let mut by_key = BTreeMap::<(i64, SharedKey), (u32, Vec<T>)>::new();
-        for Waiting { second, key, limit, ticket } in self.waiting.drain(..) {
+        for WaitingRequest { second, key, limit, ticket } in self.waiting.drain(..) {
             by_key.entry((second, key)).or_insert_with(|| (limit, Vec::new())).1.push(ticket);
         }
         for (key, limit) in self.low.drain(..) {
@@ -293,7 +294,7 @@ impl<T> SharedWindows<T> {
         Some(batch)
     }
 
-    fn claim(&mut self, (second, key): (i64, SharedKey), limit: u32, waiting: u32) -> Claim {
+    fn claim(&mut self, (second, key): (i64, SharedKey), limit: u32, waiting: u32) -> LimitClaim {
         let spare = self.share(limit).max_unused();
         let (mut admitted, mut wanted) = (0, waiting);
         if let Some(usage) = self.usage_mut(second, key) {
@@ -301,7 +302,7 @@ impl<T> SharedWindows<T> {
             admitted = usage.admitted.saturating_sub(usage.taken);
             wanted = waiting.saturating_add(spare).saturating_sub(usage.unused());
         }
-        Claim { second, key, limit, admitted, wanted }
+        LimitClaim { second, key, limit, admitted, wanted }
     }
 
     /// Settles a batch with a grant for each claim, or with `None` if the database did not answer. Returns the
@@ -309,14 +310,14 @@ impl<T> SharedWindows<T> {
     pub(crate) fn settle(
         &mut self,
         batch: ClaimBatch<T>,
-        grants: Option<&[Grant]>,
+        grants: Option<&[LimitGrant]>,
     ) -> Vec<(T, Admission)> {
         self.is_in_flight = false;
         let mut answered = Vec::new();
         let grants = (0..).map(|place| grants.and_then(|grants| grants.get(place)).copied());
         for ((claim, tickets), grant) in batch.claims.into_iter().zip(batch.tickets).zip(grants) {
             let share = self.share(claim.limit);
-            let mut forgotten = Usage::default();
+            let mut forgotten = KeyUsage::default();
             let usage = self.usage_mut(claim.second, claim.key).unwrap_or(&mut forgotten);
             usage.settle(claim, grant);
             for ticket in tickets {
@@ -329,7 +330,8 @@ impl<T> SharedWindows<T> {
         answered
     }
 
-    fn usage_mut(&mut self, second: i64, key: SharedKey) -> Option<&mut Usage> {
+    /// Returns the entry of a key in the current or the previous second; `None` for any other second.
+    fn usage_mut(&mut self, second: i64, key: SharedKey) -> Option<&mut KeyUsage> {
         if second == self.second {
             self.usage.get_mut(&key)
         } else if second.checked_add(1) == Some(self.second) {
@@ -339,7 +341,8 @@ impl<T> SharedWindows<T> {
         }
     }
 
-    /// Sets the number of servers and the offset of the database's clock, which was read when our clock showed `at`.
+    /// Sets the number of servers, and the offset of the database's clock from ours. `at` is the time by our clock at
+    /// which the database's clock was read.
     pub(crate) fn set_servers(&mut self, count: ServerCount, at: Millis) {
         self.servers = count.servers.max(1);
         // A single server uses its own clock, like a server on a database file.
@@ -354,12 +357,12 @@ impl<T> SharedWindows<T> {
         self.low.clear();
     }
 
-    const fn share(&self, limit: u32) -> Share {
-        Share { limit, servers: self.servers }
+    const fn share(&self, limit: u32) -> LimitShare {
+        LimitShare { limit, servers: self.servers }
     }
 
     fn advance_to(&mut self, second: i64) {
-        // As in `Windows`: a request from just before the end of a second counts in the next one.
+        // As in `RateLimitWindows`: a request from just before the end of a second counts in the next one.
         if second == self.second || second.checked_add(1) == Some(self.second) {
             return;
         }

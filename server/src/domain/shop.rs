@@ -33,7 +33,7 @@ pub enum Contact {
 
 /// A reason to refuse a shop's description.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShopFault {
+pub enum ShopError {
     /// The name is too long, or has invisible characters.
     Name,
     /// The contact is not one of the three kinds.
@@ -42,15 +42,15 @@ pub enum ShopFault {
 
 impl Shop {
     /// Parses a shop as it was typed or stored. A blank part counts as missing.
-    pub fn parse(name: &str, contact: &str) -> Result<Self, ShopFault> {
+    pub fn parse(name: &str, contact: &str) -> Result<Self, ShopError> {
         let (name, contact) = (name.trim(), contact.trim());
         let is_shown = |c: char| !c.is_control() && !is_invisible(c);
         if name.chars().count() > MAX_NAME_CHARS || !name.chars().all(is_shown) {
-            return Err(ShopFault::Name);
+            return Err(ShopError::Name);
         }
         let contact = match contact {
             "" => None,
-            given => Some(Contact::parse(given).ok_or(ShopFault::Contact)?),
+            given => Some(Contact::parse(given).ok_or(ShopError::Contact)?),
         };
         Ok(Self { name: (!name.is_empty()).then(|| name.to_owned()), contact })
     }
@@ -115,7 +115,7 @@ impl Contact {
     }
 }
 
-impl ShopFault {
+impl ShopError {
     /// Explains what is wrong and what to do.
     pub fn text(self, language: Language) -> &'static str {
         match self {
@@ -205,10 +205,10 @@ mod tests {
             &long,
         ];
         for typed in table {
-            assert_eq!(Shop::parse("", typed), Err(ShopFault::Contact), "{typed}");
+            assert_eq!(Shop::parse("", typed), Err(ShopError::Contact), "{typed}");
         }
         for name in ["a\u{202e}b", "a\u{7}b", &"ñ".repeat(MAX_NAME_CHARS + 1)] {
-            assert_eq!(Shop::parse(name, ""), Err(ShopFault::Name), "{name}");
+            assert_eq!(Shop::parse(name, ""), Err(ShopError::Name), "{name}");
         }
         let fits = "ñ".repeat(MAX_NAME_CHARS);
         assert_eq!(Shop::parse(&fits, " ").unwrap(), Shop { name: Some(fits), contact: None });

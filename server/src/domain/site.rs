@@ -1,4 +1,4 @@
-//! The service's public addresses, as they appear in answers and on labels.
+//! The service's public addresses, as they appear in responses and on labels.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -38,7 +38,8 @@ impl Site {
         self.base_url.as_deref().unwrap_or_default()
     }
 
-    /// Returns `true` if the URL means the caller's own machine: a QR code with it does not lead to the service.
+    /// Returns `true` if the URL points to the caller's own machine, so that a QR code with it does not lead to the
+    /// service.
     pub fn is_local(&self) -> bool {
         let url = Url::parse(self.base_url()).ok();
         match url.as_ref().and_then(Url::host) {
@@ -49,7 +50,7 @@ impl Site {
         }
     }
 
-    /// Returns the same site under another URL.
+    /// Returns the same site with another base URL.
     #[must_use]
     pub fn with_base_url(&self, base_url: &str) -> Self {
         let path = self.labels_base_url.strip_prefix(self.base_url());

@@ -57,7 +57,7 @@ pub(crate) const TRANSITIONS: [(State, &[State]); 13] = [
     (Voided, &[]),
 ];
 
-/// A cause of a parcel's change of state.
+/// The cause of a change of a parcel's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The order is created.
@@ -74,7 +74,7 @@ impl Cause {
     /// Every cause.
     pub const ALL: [Self; 4] = [Self::Create, Self::Void, Self::Manifest, Self::Carrier];
 
-    /// Returns `true` if it can lead to `to` at all. Each state has exactly one cause.
+    /// Returns `true` if this cause can lead to `to` from any state. Each state has exactly one cause.
     pub const fn allows(self, to: State) -> bool {
         match to {
             Ordered | LabelGenerated => matches!(self, Self::Create),

@@ -1,11 +1,12 @@
-//! An order as the store keeps it: the accepted order, and the layout of its papers.
+//! An order as the store keeps it: the accepted order, and the layout of its shipping documents.
 
 use std::ops::Deref;
 
 use parcelo::OrderRequest;
 use serde::{Deserialize, Serialize};
 
-/// The layout of label and invoice. A parcel keeps the layout of its creation, so that a reprinted label is the same.
+/// The layout of label and invoice. A parcel keeps the layout that it was created with, so that a reprinted label is
+/// the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
     /// The layout of parcels whose order names none.
@@ -35,12 +36,12 @@ impl Layout {
     }
 }
 
-/// An order with its layout.
+/// An order with the layout of its shipping documents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredOrder {
     /// The order as it was accepted.
     pub order: OrderRequest,
-    /// The layout of its papers.
+    /// The layout of its shipping documents.
     pub layout: Layout,
 }
 

@@ -8,7 +8,7 @@ use crate::clock::Millis;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccountRowId(pub i64);
 
-/// An account.
+/// An account as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountRecord {
     /// The row id in the database.
@@ -34,7 +34,7 @@ pub struct Tenant {
 const IDENTITY_MASK: i64 = 0xFFFF_FFFF;
 
 impl Tenant {
-    /// Returns the tenant's number before any reset. Rows that a reset keeps have this number for ever.
+    /// Returns the tenant's number before any reset. Rows that a reset keeps have this number forever.
     pub const fn number(self) -> i64 {
         let environment = match self.environment {
             Environment::Production => 0,

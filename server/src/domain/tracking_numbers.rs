@@ -18,17 +18,17 @@ const BITS_PER_CHARACTER: usize = 5;
 /// Maximum number of draws for one parcel. Even at a million orders a second, a second draw is rare.
 const MAX_DRAWS: u32 = 8;
 
-/// The source of the random part of numbers.
+/// A function that returns the random part of a tracking number.
 pub(crate) type RandomBytes = dyn Fn() -> [u8; RANDOM_BYTES] + Send + Sync;
 
 /// A generator of tracking numbers.
-pub(crate) struct NumberSource {
+pub(crate) struct TrackingNumberGenerator {
     random: Box<RandomBytes>,
-    /// Signs the label link, which contains the number.
+    /// The keys that sign the label link, which contains the number.
     pub(super) secrets: Secrets,
 }
 
-impl NumberSource {
+impl TrackingNumberGenerator {
     pub(crate) fn new(random: Box<RandomBytes>, secrets: Secrets) -> Self {
         Self { random, secrets }
     }
@@ -39,26 +39,26 @@ impl NumberSource {
     }
 }
 
-impl fmt::Debug for NumberSource {
+impl fmt::Debug for TrackingNumberGenerator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("NumberSource(***)")
+        f.write_str("TrackingNumberGenerator(***)")
     }
 }
 
-/// The draws that are left for a parcel whose number is taken.
+/// The number of draws that are left for a parcel whose tracking number is taken.
 #[derive(Debug, Clone)]
-pub(crate) struct Redraws {
-    source: Arc<NumberSource>,
+pub(crate) struct RemainingDraws {
+    source: Arc<TrackingNumberGenerator>,
     left: u32,
 }
 
-impl Redraws {
-    pub(crate) fn new(source: &Arc<NumberSource>) -> Self {
+impl RemainingDraws {
+    pub(crate) fn new(source: &Arc<TrackingNumberGenerator>) -> Self {
         Self { source: Arc::clone(source), left: MAX_DRAWS - 1 }
     }
 
-    /// Returns the source of the next number, or `None` once the draws are used up.
-    pub(super) fn next(&mut self) -> Option<Arc<NumberSource>> {
+    /// Returns the generator for the next draw, or `None` once the draws are used up.
+    pub(super) fn next(&mut self) -> Option<Arc<TrackingNumberGenerator>> {
         self.left = self.left.checked_sub(1)?;
         Some(Arc::clone(&self.source))
     }

@@ -7,14 +7,14 @@ use subtle::ConstantTimeEq;
 
 use super::{Secrets, Site};
 
-/// The path of the page, which the token follows.
+/// The path of the unsubscribe page; the token follows it.
 pub(crate) const PATH: &str = "/unsubscribe";
 
 const HASH_BYTES: usize = 32;
 const SIGNATURE_BYTES: usize = 16;
 
-/// Returns the token for an account and an address.
-pub(crate) fn token(secrets: &Secrets, hash: &[u8; HASH_BYTES]) -> String {
+/// Returns the signed token for an account and an address, both passed as one hash.
+pub(crate) fn sign_token(secrets: &Secrets, hash: &[u8; HASH_BYTES]) -> String {
     URL_SAFE_NO_PAD.encode([hash, secrets.unsubscribe_signature(hash).as_slice()].concat())
 }
 
@@ -30,9 +30,9 @@ pub(crate) fn read_token(secrets: &Secrets, token: &str) -> Option<[u8; HASH_BYT
     is_ours.then_some(*hash)
 }
 
-/// Returns the page's public URL.
-pub(crate) fn url(site: &Site, secrets: &Secrets, hash: &[u8; HASH_BYTES]) -> String {
-    format!("{}{PATH}/{}", site.base_url(), token(secrets, hash))
+/// Returns the public URL of the unsubscribe page for an account and an address, both passed as one hash.
+pub(crate) fn unsubscribe_url(site: &Site, secrets: &Secrets, hash: &[u8; HASH_BYTES]) -> String {
+    format!("{}{PATH}/{}", site.base_url(), sign_token(secrets, hash))
 }
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn a_token_names_its_hash_for_ever() {
         let secrets = Secrets::derive(&[1; 32]);
-        let token = token(&secrets, &[7; 32]);
+        let token = sign_token(&secrets, &[7; 32]);
         // Computed with Python's hmac. Links in old e-mails must keep working.
         assert_eq!(token, TOKEN);
         assert_eq!(read_token(&secrets, &token), Some([7; 32]));
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_token_that_was_not_signed_here_names_nothing() {
         let secrets = Secrets::derive(&[1; 32]);
-        let ours = token(&secrets, &[7; 32]);
+        let ours = sign_token(&secrets, &[7; 32]);
         let mut bytes = URL_SAFE_NO_PAD.decode(&ours).unwrap();
         for place in 0..bytes.len() {
             bytes[place] ^= 1;
@@ -61,7 +61,7 @@ mod tests {
             assert_eq!(read_token(&secrets, &forged), None, "{place}");
             bytes[place] ^= 1;
         }
-        let theirs = token(&Secrets::derive(&[2; 32]), &[7; 32]);
+        let theirs = sign_token(&Secrets::derive(&[2; 32]), &[7; 32]);
         let longer = ours.repeat(40);
         for wrong in ["", "x", &ours[..63], &ours[..43], &*theirs, &*longer, "ñandú", "%00"] {
             assert_eq!(read_token(&secrets, wrong), None, "{wrong}");

@@ -7,21 +7,22 @@ use parcelo::{
 };
 use serde_json::json;
 
-use super::{Cause, Event, Op, ParcelRow, ParcelRowId, Refusal, State, Version, to_body};
+use super::{Cause, Event, ParcelRow, ParcelRowId, Refusal, State, StoreOp, Version, to_body};
 use crate::clock::Millis;
 
-/// The changes of a void, and the body of its answer.
+/// The changes of a void, and the body of its response.
 #[derive(Debug)]
 pub(crate) struct VoidChanges {
-    /// The body of the answer.
+    /// The body of the response.
     pub body: Vec<u8>,
     /// The parcels that the decision read, at the versions that it saw.
     pub expect: Vec<(ParcelRowId, Version)>,
     /// The operations.
-    pub ops: Vec<Op>,
+    pub ops: Vec<StoreOp>,
 }
 
-/// Decides a void. `found` has the parcels for the requested numbers, in their order, or the reason why one is missing.
+/// Returns the changes that void the requested orders. `found` has the parcels for the requested numbers, in their
+/// order, or the reason why one is missing.
 pub(crate) fn void(
     request: &VoidRequest,
     found: &[Result<ParcelRow, Refusal>],
@@ -44,8 +45,8 @@ pub(crate) fn void(
     Ok(VoidChanges { body, expect, ops })
 }
 
-/// Returns the operations that void a parcel for the owner of its account, or no operations if it is already void.
-pub(crate) fn void_one(parcel: &ParcelRow, now: Millis) -> Result<Vec<Op>, Refusal> {
+/// Returns the operations that void one parcel; none if it is void already.
+pub(crate) fn void_parcel_ops(parcel: &ParcelRow, now: Millis) -> Result<Vec<StoreOp>, Refusal> {
     match parcel.state {
         State::Voided => Ok(Vec::new()),
         state if can_be_voided(state) => Ok(void_ops(parcel, None, now)),
@@ -58,7 +59,7 @@ pub(crate) fn can_be_voided(state: State) -> bool {
     state.can_become_by(Cause::Void, State::Voided)
 }
 
-fn void_ops(parcel: &ParcelRow, reason: Option<String>, now: Millis) -> Vec<Op> {
+fn void_ops(parcel: &ParcelRow, reason: Option<String>, now: Millis) -> Vec<StoreOp> {
     let event = Event {
         sequence: parcel.last_sequence + 1,
         state: State::Voided,
@@ -66,8 +67,8 @@ fn void_ops(parcel: &ParcelRow, reason: Option<String>, now: Millis) -> Vec<Op> 
         location: parcel.origin.clone(),
         description: reason,
     };
-    let mut ops = vec![Op::Move { parcel: parcel.key, event }];
-    ops.extend(parcel.step.map(|_| Op::CancelSteps { parcel: parcel.key }));
+    let mut ops = vec![StoreOp::Move { parcel: parcel.key, event }];
+    ops.extend(parcel.step.map(|_| StoreOp::CancelSteps { parcel: parcel.key }));
     ops
 }
 
@@ -91,7 +92,7 @@ fn failed_result(number: &str, state: Option<State>, refusal: &Refusal) -> VoidR
     failed
 }
 
-/// Returns the error if nothing was voided: the error that all items share, or a general error.
+/// Returns the refusal if nothing was voided: the error that all items share, or a general one.
 fn common_refusal(results: &[VoidResult]) -> Refusal {
     let all = |code: ErrorCode| {
         results

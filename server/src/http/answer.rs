@@ -1,4 +1,4 @@
-//! Turning answers and refusals into HTTP responses.
+//! Converts results and refusals to HTTP responses.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -15,10 +15,10 @@ use serde::Serialize;
 use crate::{
     clock::Millis,
     domain::{Refusal, limit::Quota, to_body},
-    service::Answer,
+    service::WriteResponse,
 };
 
-/// The request's id, for answers that include it; the middleware adds it to each request.
+/// The request's id, for responses that include it; the middleware adds it to each request.
 #[derive(Debug, Clone)]
 pub(super) struct RequestId(pub(super) String);
 
@@ -53,7 +53,7 @@ pub(super) fn render_refusal(response: Response, request_id: &str) -> Response {
     refusal_response(&response, &refusal, body)
 }
 
-/// Returns a refusal with this body.
+/// Returns the response for a refusal with this body.
 pub(super) fn refusal_response(response: &Response, refusal: &Refusal, body: Vec<u8>) -> Response {
     let mut rendered = json(http_status(refusal.code), body);
     // Headers that the router has set, such as the allowed methods, are kept.
@@ -83,10 +83,10 @@ fn set_request_id(headers: &mut HeaderMap, request_id: &str) {
     headers.insert(HeaderName::from_static(names::REQUEST_ID), id);
 }
 
-/// Maximum second that a date in a header can name, since its year has four digits.
+/// The last Unix second that a date in a header can express, because its year has four digits.
 const LAST_HTTP_SECOND: i64 = 253_402_300_799;
 
-/// Returns a moment in the format of HTTP headers.
+/// Formats a time for HTTP headers.
 pub(super) fn http_date(at: Millis) -> String {
     let second = at.second().clamp(0, LAST_HTTP_SECOND).unsigned_abs();
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(second))
@@ -100,7 +100,7 @@ pub(super) fn set_common_headers(headers: &mut HeaderMap, request_id: &str, quot
     headers.insert(HeaderName::from_static(names::RATE_RESET), quota.reset.into());
 }
 
-impl IntoResponse for Answer {
+impl IntoResponse for WriteResponse {
     fn into_response(self) -> Response {
         match self {
             Self::Created(body) => json(StatusCode::CREATED, body),
@@ -115,12 +115,12 @@ impl IntoResponse for Answer {
     }
 }
 
-/// Returns a JSON answer in the envelope.
+/// Returns a JSON response in the envelope.
 pub(super) fn enveloped(data: impl Serialize, request_id: RequestId) -> Response {
     enveloped_with_status(StatusCode::OK, data, request_id)
 }
 
-/// Returns a JSON answer in the envelope, with this status.
+/// Returns a JSON response in the envelope, with this status.
 pub(super) fn enveloped_with_status(
     status: StatusCode,
     data: impl Serialize,

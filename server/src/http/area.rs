@@ -1,4 +1,4 @@
-//! An area of a listener: routes with one policy. The policy names the callers, the limit and the form of responses.
+//! An area of a listener: routes with one policy. The policy names the callers, the limit and the format of responses.
 //! It also applies to paths under the area's prefixes that have no route.
 
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::{clock::Millis, domain::Refusal, service::Caller};
 /// The middleware's rules for requests to an area.
 #[derive(Clone)]
 pub(super) struct Policy {
-    /// The callers that are admitted.
+    /// The callers that are admitted, and the subject of their rate limit.
     pub(super) principal: Principal,
-    /// The form of responses.
+    /// The format of responses.
     pub(super) style: ResponseStyle,
     /// The name in metrics of a route that is not in the table of operations.
     pub(super) metrics_name: &'static str,
@@ -37,7 +37,7 @@ pub(super) enum Principal {
     Anyone(AddressLimit),
 }
 
-/// A further check of a caller whose key is valid and within its limit.
+/// An additional check of a caller whose key is valid and within its limit.
 pub(super) type CallerCheck = fn(&Api, &Caller, Millis) -> Result<(), Refusal>;
 
 /// The limit that counts the requests of an address.
@@ -54,12 +54,12 @@ pub(super) enum AddressLimit {
     Operators,
 }
 
-/// The form of an area's responses.
+/// The format of an area's responses.
 #[derive(Clone)]
 pub(super) enum ResponseStyle {
-    /// The form of `/api/v1`: a refusal is a JSON envelope.
+    /// The format of `/api/v1`: a refusal is a JSON envelope.
     Json,
-    /// The area's own form.
+    /// The area's own format.
     Custom(ResponseStyler),
 }
 
@@ -81,12 +81,12 @@ impl Policy {
         Self { principal, style: ResponseStyle::Json, metrics_name: "Other" }
     }
 
-    /// Returns `true` if the area has pages for people who follow a parcel.
+    /// Returns `true` if the area has the public tracking pages.
     pub(super) const fn is_public_page(&self) -> bool {
         matches!(self.principal, Principal::Anyone(AddressLimit::PublicPages))
     }
 
-    /// Returns `true` if machines call the area all the time: probes and scrapes, which have no limit.
+    /// Returns `true` if machines call the area all the time, as with probes and scrapes, which have no limit.
     pub(super) const fn is_probed(&self) -> bool {
         matches!(self.principal, Principal::Anyone(AddressLimit::Unlimited))
     }
@@ -103,8 +103,8 @@ impl Area {
         Self { policy, routes: Router::new() }
     }
 
-    /// Claims the paths under a prefix that have no route, so that the policy applies before their 404.
-    pub(super) fn path_prefix(self, prefix: &str) -> Self {
+    /// Adds a fallback for the paths under a prefix that have no route, so that the policy applies before their 404.
+    pub(super) fn with_fallback_under(self, prefix: &str) -> Self {
         let area = self.map_routes(|routes| routes.nest(prefix, Router::new().fallback(not_found)));
         // A nested router does not match its prefix with a trailing slash.
         area.route(&format!("{prefix}/"), any(not_found))
@@ -136,7 +136,7 @@ impl Area {
     }
 }
 
-/// Answers a path that has no route.
+/// Responds with 404 to a path that has no route.
 pub(super) async fn not_found() -> HttpRefusal {
     ErrorCode::NotFound.into()
 }

@@ -21,7 +21,8 @@ pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {
     rules::parse_body(&bytes).map_err(|fault| Refusal::invalid(&[fault]))
 }
 
-/// Reads the JSON object in a body of any content type; an empty object if there is no body. For calls made by hand.
+/// Reads the JSON object in a body of any content type, or an empty object if there is no body. It is for calls that
+/// are made by hand, for example with curl.
 pub(crate) async fn json_object_of_any_type(request: Request) -> Result<Value, Refusal> {
     let bytes = read_body(request.into_body(), MAX_BODY_BYTES).await?;
     if bytes.is_empty() {
@@ -51,7 +52,7 @@ impl From<BodyError> for Refusal {
     }
 }
 
-/// Returns the fault of an incomplete body. Only a proxy in between can still read this answer.
+/// Returns the fault of an incomplete body. Only a proxy in between can still read this response.
 fn incomplete_body_fault() -> FieldFault {
     FieldFault::new(
         "body",
@@ -70,14 +71,14 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// Returns the language that `Accept-Language` prefers.
-pub(super) fn language(headers: &HeaderMap) -> Language {
+pub(super) fn preferred_language(headers: &HeaderMap) -> Language {
     let languages = header_text(headers, header::ACCEPT_LANGUAGE.as_str());
     Language::from_header(&languages.unwrap_or_default())
 }
 
-/// Returns the idempotency key in `X-Idempotency-Key`, or in `Idempotency-Key` as the IETF's draft has it: in quotes
-/// or without, and blanks inside quotes are part of the key. Two different keys are joined with a comma, which makes
-/// an invalid key.
+/// Returns the idempotency key in `X-Idempotency-Key`, or in `Idempotency-Key` as the IETF's draft defines it: with or
+/// without quotes, where spaces inside the quotes are part of the key. Two different keys are joined with a comma,
+/// which makes an invalid key.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Option<String> {
     let custom = header_text(headers, names::IDEMPOTENCY_KEY);
     let standard = header_text(headers, names::STANDARD_IDEMPOTENCY_KEY);
@@ -95,8 +96,8 @@ fn strip_quotes(text: &str) -> &str {
     inner.unwrap_or(text)
 }
 
-/// Returns a header's text. Values of a repeated header are joined with commas, as HTTP defines; for a key that makes
-/// an invalid one, so that none of them is chosen silently.
+/// Returns a header's text. Values of a repeated header are joined with commas, as HTTP defines. For a key, the result
+/// is invalid, so that none of several keys is chosen silently.
 pub(super) fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
     let values = headers.get_all(name).iter();
     let texts: Vec<_> = values.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
@@ -104,13 +105,13 @@ pub(super) fn header_text(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// Returns a query parameter; the last one if it is repeated.
-pub(crate) fn query(query: Option<&str>, name: &str) -> Option<String> {
+pub(crate) fn query_parameter(query: Option<&str>, name: &str) -> Option<String> {
     let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     pairs.filter(|(key, _)| key == name).last().map(|(_, value)| value.into_owned())
 }
 
-/// Returns the path's parameter. One that is not text becomes empty, which matches nothing.
-pub(crate) fn parameter(path: Result<Path<String>, PathRejection>) -> String {
+/// Returns the path's parameter. A parameter that is not UTF-8 becomes empty, which matches nothing.
+pub(crate) fn path_parameter(path: Result<Path<String>, PathRejection>) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
 }
 

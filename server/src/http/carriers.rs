@@ -14,6 +14,7 @@ use super::{
 };
 use crate::service::Carrier;
 
+/// Handles POST /carrier/v1/events.
 pub(super) async fn push(
     State(api): State<Api>,
     Extension(carrier): Extension<Carrier>,
@@ -25,7 +26,7 @@ pub(super) async fn push(
     Ok(answer::json_ok(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(id.0)))))
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -35,13 +36,13 @@ pub(super) mod description {
 
     use crate::{
         domain::sample,
-        http::openapi::{call::Call, operation_doc::Answer},
+        http::openapi::{call::Call, operation_doc::ResponseDoc},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         let call = Call::new(Operation::PushCarrierEvents, "Report a carrier's scans")
             .with_body::<CarrierEvents>(sample::carrier_events())
-            .with_answer(Answer::data::<CarrierResults>("200", "The result of each event."));
+            .with_response(ResponseDoc::data::<CarrierResults>("200", "The result of each event."));
         vec![call]
     }
 }

@@ -1,4 +1,4 @@
-//! The address that a request came from, also behind proxies.
+//! The address of the client that sent a request, directly or through proxies.
 
 use std::{fmt, net::IpAddr};
 
@@ -11,10 +11,10 @@ use crate::domain::access;
 /// The address of the connection's other end; the listener adds it to each request. A request without one came over
 /// no socket: an embedded mock server was called in memory.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub IpAddr);
+pub(crate) struct PeerAddress(pub IpAddr);
 
-/// A client as the log shows it: its address, or only its network if it visits a public page, because that is a
-/// person.
+/// A client as the log shows it: its address, or only its network if it visits a public page, because visitors of
+/// public pages are people.
 pub(super) struct LoggedClient {
     pub(super) address: IpAddr,
     pub(super) is_person: bool,
@@ -32,8 +32,10 @@ impl fmt::Display for LoggedClient {
 
 /// Returns the client's address: the connection's, or the one that a trusted proxy gives in `X-Forwarded-For`.
 pub(super) fn client_address(api: &Api, request: &Request) -> IpAddr {
-    let peer =
-        request.extensions().get::<Peer>().map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0);
+    let peer = request
+        .extensions()
+        .get::<PeerAddress>()
+        .map_or(IpAddr::from([127, 0, 0, 1]), |peer| peer.0);
     let forwarded = request.headers().get_all("x-forwarded-for");
     // A line that is not UTF-8 is kept: dropping it would let a forged line take its place.
     let lines: Vec<_> =

@@ -1,5 +1,5 @@
-//! The limit on connections of one address, so that none takes them all, and counting connections that never became
-//! a request.
+//! Limits the connections of one address, so that none can take all of them, and counts connections that never became a
+//! request.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -38,7 +38,7 @@ pub struct ConnectionLimits {
 #[derive(Debug)]
 pub(super) struct OpenConnections {
     limits: Option<ConnectionLimits>,
-    /// The connections by address. The lock blocks, but is held for one look into the map and never across an await.
+    /// The number of connections by address. The lock is held for one map lookup only, never across an await.
     open: Mutex<HashMap<IpAddr, u32>>,
 }
 
@@ -175,7 +175,7 @@ mod tests {
         listener.finish().await;
     }
 
-    /// The first packet; further packets, each with the end of its answer; the last packet; the count of slow heads.
+    /// The first packet; further packets, each with the end of its response; the last packet; the count of slow heads.
     type Row = (&'static str, &'static [(&'static str, &'static str)], &'static str, u64);
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! Responses with pages of documentation. They may load files of this server and nothing else.
+//! Responses with pages of the documentation. The pages may load files of this server and nothing else.
 
 use axum::{
     http::header,

@@ -14,7 +14,7 @@ const FIRST_ORDER: &str = include_str!("../../templates/docs/first_order.txt");
 /// A group of calls: its name, and a description of each call, in English and in Spanish.
 type Group = (&'static str, &'static str, &'static [(Operation, &'static str, &'static str)]);
 
-/// The calls in the order that a newcomer needs them; the legacy API is last.
+/// The calls in the order in which a newcomer needs them; the legacy API comes last.
 #[rustfmt::skip]
 const GROUPS: &[Group] = &[
     ("Orders", "Pedidos", &[
@@ -80,14 +80,14 @@ struct CallView {
     anchor: String,
 }
 
-/// Answers GET /docs/ in the language of `?lang=`, else in the caller's.
+/// Handles GET /docs/ in the language of `?lang=`, else in the caller's.
 pub(super) async fn page(
     extract::State(api): extract::State<Api>,
     request: extract::Request,
 ) -> Result<Response, HttpRefusal> {
-    let chosen = body::query(request.uri().query(), "lang");
+    let chosen = body::query_parameter(request.uri().query(), "lang");
     let chosen = chosen.and_then(|tag| public::parse_language(&tag));
-    let language = chosen.unwrap_or_else(|| body::language(request.headers()));
+    let language = chosen.unwrap_or_else(|| body::preferred_language(request.headers()));
     let sandbox = api.service.site(Environment::Sandbox).base_url().to_owned();
     let page = Guide::new(language, sandbox).render();
     Ok(html_page(page.map_err(|_| ErrorCode::InternalError)?))

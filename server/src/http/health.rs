@@ -18,7 +18,7 @@ pub(super) const LIVE: &str = "/healthz";
 /// The path of the readiness probe.
 pub(super) const READY: &str = "/readyz";
 
-/// Answers GET /api/v1/health with the key's name and permissions.
+/// Handles GET /api/v1/health with the key's name and permissions.
 pub(super) async fn check_key(
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<super::answer::RequestId>,
@@ -34,14 +34,14 @@ pub(super) async fn check_key(
     }))
 }
 
-/// Answers the liveness probe: a process that answers is alive.
-pub(super) async fn live() -> Response {
+/// Responds to the liveness probe: a process that responds is alive.
+pub(super) async fn check_liveness() -> Response {
     answer::json_ok(&json!({ "status": "ok" }))
 }
 
-/// Answers the readiness probe. The process is ready if it is not stopping, its store can be written and read, its
+/// Responds to the readiness probe. The process is ready if it is not stopping, its store can be written and read, its
 /// clock agrees with the database's, and its version works beside the other servers'.
-pub(super) async fn ready(State(api): State<Api>) -> Result<Response, HttpRefusal> {
+pub(super) async fn check_readiness(State(api): State<Api>) -> Result<Response, HttpRefusal> {
     let store = api.service.store();
     if let Some(reason) = api.service.clock_fault().or_else(|| store.fault()) {
         let body = json!({ "status": "unavailable", "reason": reason });
@@ -55,18 +55,18 @@ pub(super) async fn ready(State(api): State<Api>) -> Result<Response, HttpRefusa
     }
 }
 
-/// The description for the OpenAPI document.
+/// The description of the health call for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{Operation, model::Health};
 
-    use crate::http::openapi::{call::Call, operation_doc::Answer};
+    use crate::http::openapi::{call::Call, operation_doc::ResponseDoc};
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         let about = "The key's name and permissions.";
         vec![
             Call::new(Operation::Health, "Check the API key")
-                .with_answer(Answer::without_envelope::<Health>("200", about)),
+                .with_response(ResponseDoc::without_envelope::<Health>("200", about)),
         ]
     }
 }
@@ -93,9 +93,9 @@ mod tests {
         let ready = Arc::new(AtomicBool::new(true));
         let api = Api { service: Arc::new(service), environment: Environment::Sandbox, ready };
         for (ahead, status) in [(9_900, 200), (12_000, 503), (0, 200)] {
-            let machine = clock.machine();
+            let machine = clock.read_machine();
             clock.record_measurement(machine, machine.wall.plus(-ahead), machine);
-            let answer = super::ready(State(api.clone())).await.unwrap();
+            let answer = super::check_readiness(State(api.clone())).await.unwrap();
             assert_eq!(answer.status(), status, "{ahead}");
             let body = axum::body::to_bytes(answer.into_body(), 1_000).await.unwrap();
             let body = String::from_utf8(body.to_vec()).unwrap();
@@ -105,6 +105,6 @@ mod tests {
         }
         // The next measurement is one of the real clocks.
         api.service.watch_clock().await.unwrap();
-        assert_eq!(super::ready(State(api)).await.unwrap().status(), 200);
+        assert_eq!(super::check_readiness(State(api)).await.unwrap().status(), 200);
     }
 }

@@ -1,5 +1,5 @@
-//! The `Host` header of a request, which must have exactly one (RFC 9112, 3.2). A proxy and the service must not read
-//! one request as one to different hosts.
+//! The `Host` header, of which a request must have exactly one (RFC 9112, 3.2). Otherwise a proxy and the service could
+//! disagree about the host of a request.
 
 use axum::{
     extract::Request,
@@ -7,13 +7,13 @@ use axum::{
 };
 use parcelo::model::{FaultCode, FieldFault};
 
-use super::client_address::Peer;
+use super::client_address::PeerAddress;
 use crate::domain::Refusal;
 
 /// Refuses a request from a socket without exactly one valid host. HTTP/1.0 needs none.
-pub(super) fn check(request: &Request) -> Result<(), Refusal> {
-    // Without a socket there is no second reader to disagree with.
-    if request.extensions().get::<Peer>().is_none() {
+pub(super) fn check_host(request: &Request) -> Result<(), Refusal> {
+    // A request that did not come over a socket has passed no proxy.
+    if request.extensions().get::<PeerAddress>().is_none() {
         return Ok(());
     }
     let mut lines = request.headers().get_all(header::HOST).iter();

@@ -20,32 +20,35 @@ use super::{
 };
 use crate::{
     domain::Refusal,
-    service::{Answer, Caller, KeyedRequest, LabelBatch, LabelFile},
+    service::{Caller, KeyedRequest, LabelBatch, LabelFile, WriteResponse},
 };
 
+/// Handles GET /api/v1/labels/{trackingNumber}.
 pub(super) async fn metadata(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
-    let metadata = api.service.label_metadata(&caller, &body::parameter(path)).await?;
+    let metadata = api.service.label_metadata(&caller, &body::path_parameter(path)).await?;
     Ok(answer::enveloped(metadata, id))
 }
 
+/// Handles POST /api/v1/labels/{trackingNumber}/reprint.
 pub(super) async fn reprint(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
-) -> Result<Answer, HttpRefusal> {
+) -> Result<WriteResponse, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
     let request = KeyedRequest { body: &body, header_key: key.as_deref(), request_id: &id.0 };
-    Ok(api.service.reprint_label(&caller, &body::parameter(path), request).await?)
+    Ok(api.service.reprint_label(&caller, &body::path_parameter(path), request).await?)
 }
 
+/// Handles GET /api/v1/labels/{trackingNumber}/download.
 pub(super) async fn download(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -53,17 +56,21 @@ pub(super) async fn download(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    let format = parse_format(body::query(query.as_deref(), "format"))?;
-    label_response(api.service.label(&caller, &body::parameter(path), format).await?, &headers)
+    let format = parse_format(body::query_parameter(query.as_deref(), "format"))?;
+    label_response(
+        api.service.draw_caller_label(&caller, &body::path_parameter(path), format).await?,
+        &headers,
+    )
 }
 
+/// Handles POST /api/v1/labels/batch.
 pub(super) async fn batch(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
-    let (labels, quota) = api.service.label_batch(&caller, &body).await?;
+    let (labels, quota) = api.service.draw_label_batch(&caller, &body).await?;
     Ok((Extension(quota), batch_response(labels)).into_response())
 }
 
@@ -78,25 +85,29 @@ pub(super) fn batch_response(LabelBatch { format, bytes }: LabelBatch) -> Respon
     (headers, bytes).into_response()
 }
 
+/// Handles GET of a label file behind a capability link.
 pub(super) async fn download_linked(
     State(api): State<Api>,
     path: Result<Path<String>, PathRejection>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    let signature = body::query(query.as_deref(), "sig").unwrap_or_default();
-    let file =
-        api.service.linked_label(api.environment, &body::parameter(path), &signature).await?;
+    let signature = body::query_parameter(query.as_deref(), "sig").unwrap_or_default();
+    let file = api
+        .service
+        .draw_linked_label(api.environment, &body::path_parameter(path), &signature)
+        .await?;
     label_response(file, &headers)
 }
 
+/// Handles GET /api/v1/parcels/{trackingNumber}/invoice.
 pub(super) async fn invoice(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    let invoice = api.service.invoice(&caller, &body::parameter(path)).await?;
+    let invoice = api.service.draw_caller_invoice(&caller, &body::path_parameter(path)).await?;
     file_response("invoice", invoice, &headers)
 }
 
@@ -147,7 +158,7 @@ fn disposition(kind: &str, number: &str, format: LabelFormat) -> String {
     format!("attachment; filename=\"{kind}-{number}.{}\"", format.extension())
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -162,23 +173,26 @@ pub(super) mod description {
 
     use crate::http::openapi::{
         call::Call,
-        operation_doc::{Answer, Query, reference},
+        operation_doc::{QueryParameter, ResponseDoc, reference},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
-        let label = Answer::data::<LabelMetadata>("200", "The label as it is now.");
+        let label = ResponseDoc::data::<LabelMetadata>("200", "The label as it is now.");
         vec![
             Call::new(Operation::GetLabel, "Read a label's metadata")
-                .with_answer(Answer::data::<LabelMetadata>("200", "What is known about the label."))
+                .with_response(ResponseDoc::data::<LabelMetadata>(
+                    "200",
+                    "What is known about the label.",
+                ))
                 .with_refusals(&[ParcelNotFound, LabelNotFound]),
             Call::new(Operation::DownloadLabel, "Download a label file")
-                .query(&[Query {
+                .query(&[QueryParameter {
                     name: "format",
                     about: "The file's format, in any case; PDF when absent.",
                     schema: reference::<LabelFormat>,
                 }])
-                .with_answer(Answer::file("200", "The label."))
-                .with_answer(Answer::not_modified())
+                .with_response(ResponseDoc::file("200", "The label."))
+                .with_response(ResponseDoc::not_modified())
                 .with_refusals(&[
                     ValidationFailed,
                     ParcelNotFound,
@@ -190,17 +204,20 @@ pub(super) mod description {
                 .with_body::<LabelBatchRequest>(
                     json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "format": "PDF" }),
                 )
-                .with_answer(Answer::labels("200", "The labels, in the order of their numbers."))
+                .with_response(ResponseDoc::labels(
+                    "200",
+                    "The labels, in the order of their numbers.",
+                ))
                 .with_refusals(&[LabelsRejected]),
             Call::new(Operation::DownloadInvoice, "Download a commercial invoice")
-                .with_answer(Answer::pdf("200", "The invoice: every item of the order."))
-                .with_answer(Answer::not_modified())
+                .with_response(ResponseDoc::pdf("200", "The invoice: every item of the order."))
+                .with_response(ResponseDoc::not_modified())
                 .with_refusals(&[ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed]),
             Call::new(Operation::ReprintLabel, "Reprint a label")
                 .with_body::<ReprintRequest>(
                     json!({ "idempotencyKey": "reprint-0001", "reason": "Label damaged" }),
                 )
-                .with_answer(label.with_replay_header())
+                .with_response(label.with_replay_header())
                 .with_refusals(&[
                     ParcelNotFound,
                     LabelNotFound,

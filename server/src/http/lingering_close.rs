@@ -1,5 +1,5 @@
-//! Lingering close: closing a connection so that its client can read the last answer. A socket that is closed while
-//! data arrives is reset, and a reset discards an answer that the client has not read yet.
+//! Lingering close: closing a connection so that its client can read the last response. A socket that is closed while
+//! data arrives is reset, and a reset discards a response that the client has not read yet.
 
 use std::{
     io::{self, IoSlice},
@@ -17,8 +17,8 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// Maximum time that the client may go on sending; with the limit below it bounds the cost of a client that never
-/// stops.
+/// Maximum time for which the client may go on sending. Together with the limit below, it bounds the cost of a client
+/// that never stops.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of bytes that it may send meanwhile.
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
@@ -32,17 +32,17 @@ pub(super) struct ConnectionState {
 }
 
 impl ConnectionState {
-    /// Notes that an answer is sent before its request was read to the end.
+    /// Records that a response is sent before its request was read to the end.
     pub(super) fn mark_unread(&self) {
         self.unread.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that a request is answered, so that the next bytes belong to the next head.
+    /// Records that a request is answered, so that the next bytes belong to the next head.
     pub(super) fn mark_answered(&self) {
         self.head_begun.store(false, Ordering::Relaxed);
     }
 
-    /// Returns `true` if a byte of the next head has arrived. One that came before the last answer is not seen, since
+    /// Returns `true` if a byte of the next head has arrived. One that came before the last response is not seen, since
     /// only hyper knows where a head ends.
     pub(super) fn has_head_begun(&self) -> bool {
         self.head_begun.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! Listeners: accepting connections, their limits in time and number, and a graceful stop.
+//! Listeners: accepting connections, limiting their number and duration, and stopping gracefully.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -23,15 +23,15 @@ use tokio::{
 use tower::ServiceExt;
 
 use super::{
-    client_address::Peer,
+    client_address::PeerAddress,
     connections::{AddressSlot, ConnectionLimits, MAX_CONNECTIONS, OpenConnections},
     lingering_close::{ConnectionState, LingeringStream},
     request_body::BodyNotDrained,
 };
 
-/// Maximum time for the head of a request to arrive. Without it, clients that send a byte now and then could hold
-/// every connection.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time for the head of a request to arrive. Without it, clients that send a byte now and then could occupy all
+/// connections.
+const REQUEST_HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for requests in flight to finish when the process stops: less than the 30 s that Kubernetes grants
 /// by default.
 pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(25);
@@ -42,7 +42,7 @@ const MAX_HEAD_BYTES: usize = 128 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Serving,
-    /// New connections are accepted, and each answer is the last one of its connection.
+    /// New connections are accepted, and each response is the last one of its connection.
     Draining,
     /// No connection is accepted, and requests in flight have this long to finish.
     Stopping(Duration),
@@ -59,12 +59,12 @@ impl Default for Stop {
 }
 
 impl Stop {
-    /// Closes each connection after its next answer, so that clients move to other servers. Listeners still accept.
+    /// Closes each connection after its next response, so that clients move to other servers. Listeners still accept.
     pub fn drain(&self) {
         self.0.send_replace(Phase::Draining);
     }
 
-    /// Stops the listeners; requests in flight have [`SHUTDOWN_GRACE`] to finish.
+    /// Stops the listeners now. Requests in flight have [`SHUTDOWN_GRACE`] to finish.
     pub fn now(&self) {
         self.within(SHUTDOWN_GRACE);
     }
@@ -86,7 +86,7 @@ impl Stop {
             if let Phase::Stopping(grace) = *phases.borrow_and_update() {
                 return grace;
             }
-            // It cannot fail: `self` is a sender.
+            // This cannot fail, because `self` is a sender.
             let _ = phases.changed().await;
         }
     }
@@ -127,12 +127,12 @@ impl ServerStream for TcpStream {
 pub struct Listener(JoinHandle<()>);
 
 impl Listener {
-    /// Serves the routes on a socket until the stop.
+    /// Starts serving the routes on a socket until the stop.
     pub fn start(socket: TcpListener, routes: Router, stop: Stop) -> Self {
         Self::start_on::<TcpStream>(socket, routes, stop)
     }
 
-    /// Serves the routes on a socket until the stop, with a limit on the connections of one address.
+    /// Starts serving like [`Self::start`], with a limit on the connections of one address.
     pub fn start_within(
         limits: ConnectionLimits,
         socket: TcpListener,
@@ -143,7 +143,7 @@ impl Listener {
         Self(tokio::spawn(accept::<TcpStream>(socket, routes, stop, open_connections)))
     }
 
-    /// Serves the routes until the stop, on connections of another kind.
+    /// Starts serving like [`Self::start`], on connections of another kind.
     pub(crate) fn start_on<S: ServerStream>(
         socket: TcpListener,
         routes: Router,
@@ -213,7 +213,7 @@ struct AcceptedConnection {
     slot: ConnectionSlot,
 }
 
-/// A connection's place in the limits of the listener and of its address, given back on drop.
+/// A connection's slot in the limits of the listener and of its address, released on drop.
 struct ConnectionSlot {
     _permit: OwnedSemaphorePermit,
     _address: AddressSlot,
@@ -249,7 +249,7 @@ fn serve_connection<S: ServerStream>(
     stop: Stop,
     graceful: &GracefulShutdown,
 ) {
-    // Without Nagle's algorithm small answers are sent at once; a failure only makes them slower.
+    // Without Nagle's algorithm small responses are sent at once; a failure only makes them slower.
     let _ = stream.set_nodelay(true);
     let (stream, hook) = S::open(stream);
     let state = Arc::new(ConnectionState::default());
@@ -260,7 +260,7 @@ fn serve_connection<S: ServerStream>(
         let state = Arc::clone(&state);
         async move {
             let mut request = request.map(Body::new);
-            request.extensions_mut().insert(Peer(peer.ip()));
+            request.extensions_mut().insert(PeerAddress(peer.ip()));
             let Ok(mut answer) = routes.oneshot(request).await;
             if answer.extensions().get::<BodyNotDrained>().is_some() {
                 state.mark_unread();
@@ -274,7 +274,7 @@ fn serve_connection<S: ServerStream>(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
+        .header_read_timeout(REQUEST_HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
         // The buffer's size alone would admit a longer head that comes in large packets.
         .max_header_size(MAX_HEAD_BYTES)

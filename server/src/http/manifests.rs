@@ -11,31 +11,33 @@ use super::{
     answer::{self, RequestId},
     body,
 };
-use crate::service::{Answer, Caller, KeyedRequest};
+use crate::service::{Caller, KeyedRequest, WriteResponse};
 
+/// Handles POST /api/v1/manifests/submit.
 pub(super) async fn submit(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     request: Request,
-) -> Result<Answer, HttpRefusal> {
+) -> Result<WriteResponse, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
     let request = KeyedRequest { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.submit_manifest(&caller, request).await?)
 }
 
+/// Handles GET /api/v1/manifests/{manifestId}.
 pub(super) async fn get(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
-    let manifest = api.service.manifest(&caller, &body::parameter(path)).await?;
+    let manifest = api.service.get_manifest(&caller, &body::path_parameter(path)).await?;
     Ok(answer::enveloped(manifest, id))
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -49,16 +51,16 @@ pub(super) mod description {
 
     use crate::{
         domain::sample,
-        http::openapi::{call::Call, operation_doc::Answer},
+        http::openapi::{call::Call, operation_doc::ResponseDoc},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
-        let before = Answer::data::<Manifest>("200", "It had been submitted before.");
+        let before = ResponseDoc::data::<Manifest>("200", "It had been submitted before.");
         vec![
             Call::new(Operation::SubmitManifest, "Submit a manifest under an air waybill")
                 .with_body::<ManifestRequest>(sample::manifest())
-                .with_answer(Answer::data::<Manifest>("201", "The manifest was submitted."))
-                .with_answer(before.with_replay_header())
+                .with_response(ResponseDoc::data::<Manifest>("201", "The manifest was submitted."))
+                .with_response(before.with_replay_header())
                 .with_refusals(&[
                     ManifestParcelsRejected,
                     ManifestAlreadySubmitted,
@@ -66,7 +68,10 @@ pub(super) mod description {
                     IdempotencyInProgress,
                 ]),
             Call::new(Operation::GetManifest, "Read a manifest")
-                .with_answer(Answer::data::<Manifest>("200", "The manifest as it was submitted."))
+                .with_response(ResponseDoc::data::<Manifest>(
+                    "200",
+                    "The manifest as it was submitted.",
+                ))
                 .with_refusals(&[ManifestNotFound]),
         ]
     }

@@ -17,6 +17,7 @@ pub(super) const PATH: &str = "/metrics";
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// Handles GET /metrics.
 pub(super) async fn scrape(
     State(api): State<Api>,
     headers: HeaderMap,

@@ -23,7 +23,7 @@ use super::{
     request_body::{self, SharedBody},
 };
 use crate::{
-    clock::{Millis, stopwatch},
+    clock::{Millis, monotonic_now},
     domain::{
         Refusal,
         limit::{Admission, Quota},
@@ -50,7 +50,7 @@ pub(super) struct AreaMiddleware {
     pub(super) policy: Policy,
 }
 
-/// Passes a request on to its handler, or refuses it.
+/// Passes a request to its handler, or refuses it.
 pub(super) async fn area_middleware(
     State(area): State<AreaMiddleware>,
     request: Request,
@@ -60,7 +60,7 @@ pub(super) async fn area_middleware(
     let (body, request) = SharedBody::split_from(request);
     let response = area.handle(request, (body.as_ref(), next)).await;
     match body {
-        // This comes last: reading the rest of the body may take seconds, which must not count as the handler's.
+        // This comes last, because reading the rest of the body may take seconds that must not count as the handler's.
         Some(body) => body.drain_or_close(expects_continue, response).await,
         None => response,
     }
@@ -72,7 +72,7 @@ impl AreaMiddleware {
         mut request: Request,
         (body, next): (Option<&SharedBody>, Next),
     ) -> Response {
-        let (now, started) = (self.api.service.now(), stopwatch());
+        let (now, started) = (self.api.service.now(), monotonic_now());
         let request_id = self.api.service.request_id(now);
         let (method, path) = (request.method().clone(), route_pattern(&request));
         let operation = self.operation(&method, path.as_deref());
@@ -133,7 +133,7 @@ impl AreaMiddleware {
         response
     }
 
-    /// Returns the request's name in metrics: a word from a closed list, so that no caller can add a series.
+    /// Returns the name of the request in metrics. It is from a closed list, so that no caller can add a time series.
     fn operation(&self, method: &Method, path: Option<&str>) -> &'static str {
         let Some(path) = path else { return "Other" };
         let matches = |operation: &&Operation| {
@@ -145,7 +145,7 @@ impl AreaMiddleware {
 
     /// Admits or refuses the request by the area's policy. Handlers find the caller among its extensions.
     async fn admit(&self, request: &mut Request, client: IpAddr) -> AdmissionResult {
-        if let Err(refusal) = host::check(request) {
+        if let Err(refusal) = host::check_host(request) {
             return self.refuse_and_count(refusal, client);
         }
         match self.policy.principal {
@@ -240,11 +240,11 @@ fn route_pattern(request: &Request) -> Option<String> {
 fn to_admission_result(admission: Admission, now: Millis) -> AdmissionResult {
     match admission {
         Admission::Granted(quota) => (quota, Ok(())),
-        Admission::Refused(quota) => (quota, Err(Refusal::rate_limited(quota.wait(now)))),
+        Admission::Refused(quota) => (quota, Err(Refusal::rate_limited(quota.retry_after(now)))),
     }
 }
 
-/// Returns the handler's response, or a refusal if it panics or takes too long.
+/// Runs a handler. Returns its response, or a refusal if it panics or takes too long.
 async fn with_timeouts(
     handler: impl Future<Output = Response>,
     body: Option<&SharedBody>,
@@ -267,7 +267,7 @@ async fn with_timeouts(
     }
 }
 
-/// Returns the answer for a body that did not end in time: 408 if the handler waits for it, else 503.
+/// Returns the response for a body that did not end in time: 408 if the handler waits for it, else 503.
 fn body_timed_out(body: &SharedBody) -> Response {
     let is_client_fault = body.is_awaited();
     body.give_up();
@@ -307,14 +307,15 @@ mod tests {
     };
 
     /// Panics.
-    async fn faulty() -> &'static str {
+    async fn panicking_handler() -> &'static str {
         panic!("a handler's own fault")
     }
 
     #[tokio::test]
     async fn a_panic_in_a_handler_is_a_json_500_and_the_server_lives_on() {
         let server = MockServer::start().await;
-        let routes = Router::new().route("/faulty", get(faulty)).route("/fine", get(|| async {}));
+        let routes =
+            Router::new().route("/faulty", get(panicking_handler)).route("/fine", get(|| async {}));
         let routes = open_routes(routes, server.api());
         let call = |path| routes.clone().oneshot(Request::get(path).body(Body::empty()).unwrap());
         for _ in 0..3 {
@@ -331,25 +332,25 @@ mod tests {
     }
 
     /// Reads a body, then takes 20 seconds.
-    async fn slow(request: extract::Request) -> Result<&'static str, HttpRefusal> {
+    async fn slow_handler(request: extract::Request) -> Result<&'static str, HttpRefusal> {
         json_object(request).await?;
         tokio::time::sleep(Duration::from_secs(20)).await;
         Ok("done")
     }
 
-    /// Reads a body, then never answers.
-    async fn stuck(request: extract::Request) -> Result<&'static str, HttpRefusal> {
+    /// Reads a body, then never responds.
+    async fn stuck_handler(request: extract::Request) -> Result<&'static str, HttpRefusal> {
         json_object(request).await?;
         std::future::pending().await
     }
 
-    /// Reads nothing and never answers.
-    async fn deaf() -> &'static str {
+    /// Reads nothing and never responds.
+    async fn silent_handler() -> &'static str {
         std::future::pending().await
     }
 
     /// Returns the body `{}` in two pieces, the second after `seconds` or never.
-    fn lagging(seconds: Option<u64>) -> Body {
+    fn delayed_body(seconds: Option<u64>) -> Body {
         let first = stream::once(async { Ok::<_, std::io::Error>(Bytes::from("{")) });
         let second = stream::once(async move {
             match seconds {
@@ -364,9 +365,9 @@ mod tests {
     async fn answer_to(path: &str, body: Body) -> Response {
         let server = MockServer::start().await;
         let routes = Router::new()
-            .route("/slow", post(slow))
-            .route("/stuck", post(stuck))
-            .route("/deaf", post(deaf));
+            .route("/slow", post(slow_handler))
+            .route("/stuck", post(stuck_handler))
+            .route("/deaf", post(silent_handler));
         let request = Request::post(path).header("content-type", "application/json");
         let request = request.body(body).unwrap();
         open_routes(routes, server.api()).oneshot(request).await.unwrap()
@@ -375,15 +376,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_body_is_a_408_and_a_slow_handler_a_503() {
         let table = [
-            ("/slow", lagging(Some(0)), 200, false),
-            ("/slow", lagging(Some(29)), 200, false),
-            ("/slow", lagging(None), 408, true),
-            ("/slow", lagging(Some(31)), 408, true),
-            ("/stuck", lagging(Some(29)), 503, false),
+            ("/slow", delayed_body(Some(0)), 200, false),
+            ("/slow", delayed_body(Some(29)), 200, false),
+            ("/slow", delayed_body(None), 408, true),
+            ("/slow", delayed_body(Some(31)), 408, true),
+            ("/stuck", delayed_body(Some(29)), 503, false),
             ("/stuck", Body::from("{}"), 503, false),
-            ("/deaf", lagging(None), 503, true),
-            ("/nowhere", lagging(Some(1)), 404, false),
-            ("/nowhere", lagging(Some(3)), 404, true),
+            ("/deaf", delayed_body(None), 503, true),
+            ("/nowhere", delayed_body(Some(1)), 404, false),
+            ("/nowhere", delayed_body(Some(3)), 404, true),
         ];
         for (path, body, status, closes) in table {
             let answer = answer_to(path, body).await;

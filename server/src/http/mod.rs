@@ -1,7 +1,7 @@
-//! The HTTP shell of one environment: routes, and the form of answers and refusals on the wire.
+//! The HTTP shell of one environment: routes, and the format of responses and refusals on the wire.
 //!
-//! It decides nothing: the [middleware] admits a request by the policy of its [area], a handler reads it, and the
-//! [service](crate::service) answers. All routes are listed in [routes].
+//! It makes no decisions: the [middleware] admits a request by the policy of its [area], a handler parses it, and the
+//! [service](crate::service) executes it. All routes are listed in [routes].
 
 #[cfg(feature = "server")]
 mod admin;
@@ -44,7 +44,7 @@ use parcelo::Environment;
 
 use crate::service::Service;
 pub(crate) use answer::{HttpRefusal, json_ok, with_request_id};
-pub(crate) use body::{idempotency_key, json_object_of_any_type, parameter};
+pub(crate) use body::{idempotency_key, json_object_of_any_type, path_parameter};
 pub(crate) use connections::{ConnectionLimits, DEFAULT_CONNECTIONS_PER_ADDRESS};
 pub(crate) use host::from_headers as host_from_headers;
 pub(crate) use listen::ServerStream;

@@ -6,32 +6,34 @@ use axum::{
 };
 
 use super::{Api, HttpRefusal, answer::RequestId, body};
-use crate::service::{Answer, Caller, KeyedRequest};
+use crate::service::{Caller, KeyedRequest, WriteResponse};
 
+/// Handles POST /api/v1/orders/create.
 pub(super) async fn create(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     request: Request,
-) -> Result<Answer, HttpRefusal> {
+) -> Result<WriteResponse, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
     let body = body::json_bytes(request).await?;
     let order = body::parse_borrowed_object(&body)?;
     Ok(api.service.create_order(&caller, &order, key.as_deref()).await?)
 }
 
+/// Handles POST /api/v1/orders/void.
 pub(super) async fn void(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     request: Request,
-) -> Result<Answer, HttpRefusal> {
+) -> Result<WriteResponse, HttpRefusal> {
     let key = body::idempotency_key(request.headers());
     let body = body::json_object(request).await?;
     let request = KeyedRequest { body: &body, header_key: key.as_deref(), request_id: &id.0 };
     Ok(api.service.void_orders(&caller, request).await?)
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -46,19 +48,19 @@ pub(super) mod description {
 
     use crate::{
         domain::sample,
-        http::openapi::{call::Call, operation_doc::Answer},
+        http::openapi::{call::Call, operation_doc::ResponseDoc},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         vec![
             Call::new(Operation::CreateOrder, "Create an order with its label")
                 .with_body::<OrderRequest>(sample::order())
-                .with_answer(Answer::without_envelope::<CreatedOrder>(
+                .with_response(ResponseDoc::without_envelope::<CreatedOrder>(
                     "201",
                     "The order was created.",
                 ))
-                .with_answer(
-                    Answer::without_envelope::<CreatedOrder>("200", "The first answer again.")
+                .with_response(
+                    ResponseDoc::without_envelope::<CreatedOrder>("200", "The first answer again.")
                         .with_replay_header(),
                 )
                 .with_refusals(&[
@@ -73,8 +75,8 @@ pub(super) mod description {
                     "trackingNumbers": ["SB-SUCCESS-0001"],
                     "reason": "Customer cancelled",
                 }))
-                .with_answer(
-                    Answer::data::<VoidedOrders>("200", "At least one is void.")
+                .with_response(
+                    ResponseDoc::data::<VoidedOrders>("200", "At least one is void.")
                         .with_replay_header(),
                 )
                 .with_refusals(&[

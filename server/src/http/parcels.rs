@@ -36,6 +36,7 @@ struct Meta {
     request_id: String,
 }
 
+/// Handles GET /api/v1/parcels.
 pub(super) async fn list(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -45,12 +46,12 @@ pub(super) async fn list(
 ) -> Result<Response, HttpRefusal> {
     let pairs = form_urlencoded::parse(query.as_deref().unwrap_or_default().as_bytes());
     let query = rules::check_list(pairs).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-    let language = body::language(&headers);
+    let language = body::preferred_language(&headers);
     let (data, page) = api.service.list_parcels(&caller, &query, language).await?;
     Ok(answer::json_ok(&Page { success: true, data, meta: Meta { page, request_id } }))
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -63,45 +64,45 @@ pub(super) mod description {
 
     use crate::http::openapi::{
         call::Call,
-        operation_doc::{Answer, Query, reference},
+        operation_doc::{QueryParameter, ResponseDoc, reference},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         vec![
             Call::new(Operation::ListParcels, "List parcels, newest first")
                 .query(LIST)
-                .with_answer(Answer::page::<ParcelSummary>("200", "A page of the list."))
+                .with_response(ResponseDoc::page::<ParcelSummary>("200", "A page of the list."))
                 .with_refusals(&[ErrorCode::ValidationFailed]),
         ]
     }
 
-    const LIST: &[Query] = &[
-        Query {
+    const LIST: &[QueryParameter] = &[
+        QueryParameter {
             name: "page",
             about: "The page, from 1; 1 when absent.",
             schema: || integer_up_to(u32::MAX),
         },
-        Query {
+        QueryParameter {
             name: "limit",
             about: "Parcels on a page; 20 when absent.",
             schema: || integer_up_to(ListQuery::MAX_LIMIT),
         },
-        Query {
+        QueryParameter {
             name: "status",
             about: "Only parcels in this status.",
             schema: reference::<ParcelStatus>,
         },
-        Query {
+        QueryParameter {
             name: "country",
             about: "Only parcels to this country.",
             schema: reference::<CountryCode>,
         },
-        Query {
+        QueryParameter {
             name: "externalOrderId",
             about: "Only parcels with exactly this id in the caller's system.",
             schema: text,
         },
-        Query {
+        QueryParameter {
             name: "search",
             about: "Only parcels that each of these words finds: the beginning, or the last four or more \
                     characters, of the tracking number, `customerReference`, `externalOrderId` or the air waybill, \
@@ -109,18 +110,18 @@ pub(super) mod description {
                     A text in quotation marks is found as a whole only.",
             schema: text,
         },
-        Query {
+        QueryParameter {
             name: "reference",
             about: "Only parcels whose `customerReference` or `externalOrderId` begins with this, or ends with these \
                     four or more characters; in quotation marks only an exact match, case, accents and punctuation aside.",
             schema: text,
         },
-        Query {
+        QueryParameter {
             name: "createdFrom",
             about: "Only parcels created at or after this time; a date means 00:00 UTC.",
             schema: moment,
         },
-        Query {
+        QueryParameter {
             name: "createdTo",
             about: "Only parcels created before this time; a date means 00:00 UTC.",
             schema: moment,

@@ -7,7 +7,7 @@ use super::body;
 
 /// The result of `If-Match` and `If-None-Match` (RFC 9110, 13).
 pub(super) enum Precondition {
-    /// The file must be sent.
+    /// The file is sent.
     Met,
     /// The caller has it already.
     Unchanged,

@@ -1,5 +1,5 @@
-//! A request's body: it is copied into one buffer of bounded size, and read to its end after the answer was made, so
-//! that the connection can be used again.
+//! The body of a request: it is copied into one buffer of bounded size, and read to its end after the response was
+//! produced, so that the connection can be reused.
 
 use std::{
     pin::Pin,
@@ -23,8 +23,8 @@ use tokio::{sync::Notify, time::timeout};
 pub(crate) const MAX_BODY_BYTES: usize = 256 * 1024;
 /// Maximum size of the buffer allocated before any of a body has arrived, since a client may declare any length.
 const INITIAL_BUFFER_BYTES: usize = 16 * 1024;
-/// Maximum size of an unread body that is drained after the answer so that the connection stays open: the largest valid
-/// body, plus what a client sends before it notices that its own is too large.
+/// Maximum size of an unread body that is drained after the response so that the connection stays open: the largest
+/// valid body, plus what a client sends before it notices that its own is too large.
 const MAX_DRAINED_BYTES: u64 = (MAX_BODY_BYTES + 64 * 1024) as u64;
 /// Maximum time to drain it; together with the size it bounds the cost of a client that keeps sending.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -63,8 +63,8 @@ where
     Ok(whole)
 }
 
-/// A mark on an answer whose request's body was not read to its end. The connection is closed only after the client
-/// had time to read the answer, since bytes that arrive at a closed socket reset it.
+/// A marker on a response whose request body was not read to its end. The connection is closed only after the client
+/// had time to read the response, since bytes that arrive at a closed socket reset it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyNotDrained;
 
@@ -109,7 +109,7 @@ impl SharedBody {
         (Some(shared), request)
     }
 
-    /// Waits until the body was read to its end; returns only once.
+    /// Waits until the body was read to its end. Only the first call returns.
     pub(super) async fn ended(&self) {
         self.0.ended.notified().await;
     }
@@ -124,7 +124,7 @@ impl SharedBody {
         self.source().progress = ReadProgress::GivenUp;
     }
 
-    /// Reads the rest of the body. If that fails, the answer closes the connection, where the rest would be taken for
+    /// Reads the rest of the body. If that fails, the response closes the connection, where the rest would be taken for
     /// the next request.
     pub(crate) async fn drain_or_close(
         &self,

@@ -47,7 +47,7 @@ pub fn admin_router(api: Api) -> Router {
 /// Returns the area of the API's version 1.
 fn api_v1() -> Area {
     Area::new(Policy::json(Principal::ApiKey(None)))
-        .path_prefix("/api")
+        .with_fallback_under("/api")
         .operation(Operation::CreateOrder, orders::create)
         .operation(Operation::VoidOrders, orders::void)
         .operation(Operation::SubmitManifest, manifests::submit)
@@ -66,15 +66,15 @@ fn api_v1() -> Area {
 
 fn carrier_api() -> Area {
     Area::new(Policy::json(Principal::CarrierKey))
-        .path_prefix("/carrier")
+        .with_fallback_under("/carrier")
         .operation(Operation::PushCarrierEvents, carriers::push)
 }
 
 /// Returns the liveness and readiness probes, which every listener has.
 fn probes() -> Area {
     Area::new(Policy::open(AddressLimit::Unlimited))
-        .route(health::LIVE, get(health::live))
-        .route(health::READY, get(health::ready))
+        .route(health::LIVE, get(health::check_liveness))
+        .route(health::READY, get(health::check_readiness))
 }
 
 /// Returns the routes that need no key: label files behind signed links, and documentation.
@@ -117,7 +117,7 @@ fn labels_path(api: &Api) -> String {
     path.unwrap_or_default()
 }
 
-/// Puts routes that anyone may call behind the middleware.
+/// Returns routes that anyone may call, behind the middleware.
 #[cfg(test)]
 pub(super) fn open_routes(routes: Router<Api>, api: Api) -> Router {
     let area = Area::new(Policy::open(AddressLimit::Unauthenticated));
@@ -136,7 +136,7 @@ mod tests {
     use tower::ServiceExt;
 
     use super::*;
-    use crate::{http::client_address::Peer, mock::MockServer};
+    use crate::{http::client_address::PeerAddress, mock::MockServer};
 
     async fn get_form(routes: &Router, path: &str) -> (StatusCode, String) {
         let request = Request::get(path).header("accept", "text/html");
@@ -159,7 +159,7 @@ mod tests {
         let server = MockServer::builder().rate_limits(true).start().await;
         let remaining = async |routes: Router, path: &str, host: &str| {
             let mut request = Request::get(path).header("host", host).body(Body::empty()).unwrap();
-            request.extensions_mut().insert(Peer([192, 0, 2, 1].into()));
+            request.extensions_mut().insert(PeerAddress([192, 0, 2, 1].into()));
             let answer = routes.oneshot(request).await.unwrap();
             let remaining = answer.headers()["x-ratelimit-remaining"].to_str().unwrap().to_owned();
             (answer.status().as_u16(), remaining.parse::<u32>().unwrap())

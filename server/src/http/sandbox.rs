@@ -8,6 +8,7 @@ use super::{
 };
 use crate::service::Caller;
 
+/// Handles POST /api/v1/sandbox/reset.
 pub(super) async fn reset(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -16,17 +17,17 @@ pub(super) async fn reset(
     Ok(answer::enveloped(api.service.reset_sandbox(&caller).await?, id))
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{ErrorCode, Operation, model::SandboxReset};
 
-    use crate::http::openapi::{call::Call, operation_doc::Answer};
+    use crate::http::openapi::{call::Call, operation_doc::ResponseDoc};
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         vec![
             Call::new(Operation::ResetSandbox, "Delete all data of the caller's sandbox")
-                .with_answer(Answer::data::<SandboxReset>("200", "How much was deleted."))
+                .with_response(ResponseDoc::data::<SandboxReset>("200", "How much was deleted."))
                 .with_refusals(&[ErrorCode::SandboxOnly]),
         ]
     }

@@ -1,5 +1,5 @@
 //! The API's documentation for people: [a guide](super::guide), and a reference by Swagger UI from [the OpenAPI
-//! document](super::openapi). This server has all its files.
+//! document](super::openapi). All of its files are served by this server.
 
 use std::sync::Arc;
 
@@ -30,21 +30,21 @@ pub(super) fn routes() -> Router<Api> {
         .route("/docs", get(redirect_to_guide))
         .route("/docs/", get(guide::page))
         .route("/docs/reference", get(reference))
-        .route("/docs/{file}", get(file))
+        .route("/docs/{file}", get(documentation_file))
 }
 
-/// Answers GET /docs with a redirect to the guide. It is relative, since a proxy may add a folder in front.
+/// Handles GET /docs with a redirect to the guide. It is relative, since a proxy may add a folder in front.
 async fn redirect_to_guide() -> Response {
     Redirect::permanent("docs/").into_response()
 }
 
-/// Answers GET /docs/reference.
+/// Handles GET /docs/reference.
 async fn reference() -> Response {
     html_page(include_str!("../../templates/docs/reference.html").to_owned())
 }
 
-/// Answers GET /docs/{file}.
-async fn file(path: Result<Path<String>, PathRejection>) -> Response {
+/// Handles GET /docs/{file}.
+async fn documentation_file(path: Result<Path<String>, PathRejection>) -> Response {
     let Ok(Path(name)) = path else {
         return HttpRefusal::from(ErrorCode::NotFound).into_response();
     };

@@ -21,13 +21,13 @@ use super::{Api, admin_router, router, routes::open_routes};
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
-        Changes, Countries, Event, IdempotencyRecord, Op, RecordKey, Secrets, Site, State, Tenant,
-        access,
+        Changes, Countries, Event, IdempotencyRecord, RecordKey, Secrets, Site, State, StoreOp,
+        Tenant, access,
         audit::{Actor, BY},
         credentials::{AdminScope, ApiKeyScope, CarrierScope},
         legacy::LegacySchedule,
         sample,
-        webhooks::Allowance,
+        webhooks::WebhookAllowance,
     },
     ids::Ids,
     service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings},
@@ -80,7 +80,7 @@ impl TestService {
             limits,
             secrets: Secrets::derive(&[1; 32]),
             trusted_proxies: Vec::new(),
-            webhooks: Allowance::default(),
+            webhooks: WebhookAllowance::default(),
             database_options: None,
             legacy,
         };
@@ -134,7 +134,7 @@ impl TestService {
         self.record_item_refusal(code, error);
     }
 
-    /// Keeps an error with a code that only items of an answer have.
+    /// Records an error with a code that only items of a response have.
     fn record_item_refusal(&mut self, code: ErrorCode, error: &Value) {
         self.refusals.insert(code.code(), error.clone());
     }
@@ -150,15 +150,17 @@ impl TestService {
     }
 
     /// Moves a parcel to a state without the checks of any operation.
-    async fn force(&self, number: &str, state: State) {
+    async fn force_state(&self, number: &str, state: State) {
         let number = TrackingNumber::parse(number).unwrap();
         let store = self.service.store();
         let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
         let sequence = parcel.last_sequence + 1;
         let event =
             Event { sequence, state, at: NOW, location: "Nowhere".to_owned(), description: None };
-        let ops =
-            vec![Op::Move { parcel: parcel.key, event }, Op::CancelSteps { parcel: parcel.key }];
+        let ops = vec![
+            StoreOp::Move { parcel: parcel.key, event },
+            StoreOp::CancelSteps { parcel: parcel.key },
+        ];
         let changes = Changes { now: NOW, idempotency_record: None, expect: Vec::new(), ops };
         assert_eq!(store.commit(changes).await, crate::store::CommitOutcome::Committed);
     }
@@ -191,9 +193,10 @@ fn manifest(key: &str, awb: &str, numbers: &[&str]) -> Value {
     json!({ "idempotencyKey": key, "awbNumber": awb, "trackingNumbers": numbers })
 }
 
-async fn keys_and_requests(test: &mut TestService) {
+async fn check_key_refusals(test: &mut TestService) {
     let key = test.key(|_| {}).await;
-    let elsewhere = test.key(|key| key.ip_list = vec![access::network("10.0.0.1").unwrap()]).await;
+    let elsewhere =
+        test.key(|key| key.ip_list = vec![access::parse_network("10.0.0.1").unwrap()]).await;
     let mexican =
         test.key(|key| key.countries = Countries::Only(vec![parcelo::CountryCode::MX])).await;
     let slow = test.key(|key| key.rate_limit = Some(1)).await;
@@ -250,7 +253,7 @@ async fn keys_and_requests(test: &mut TestService) {
     test.record_refusal(ErrorCode::SandboxOnly, answered);
 }
 
-async fn parcels_and_labels(test: &mut TestService) {
+async fn check_parcel_refusals(test: &mut TestService) {
     let key = test.key(|_| {}).await;
     let headers = [(parcelo::model::header::API_KEY, key.as_str()), JSON];
     for number in [NUMBER, "SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"] {
@@ -300,13 +303,13 @@ async fn parcels_and_labels(test: &mut TestService) {
     let labels = TestRequest::post(Operation::BatchLabels.path(), &headers, &both);
     test.expect_refusal(ErrorCode::LabelsRejected, labels).await;
     test.create(&key, "SB-NORMAL-0009").await;
-    test.force("SB-NORMAL-0009", State::Ordered).await;
+    test.force_state("SB-NORMAL-0009", State::Ordered).await;
     let label = Operation::DownloadLabel.path_of("SB-NORMAL-0009");
     test.expect_refusal(ErrorCode::LabelNotFound, TestRequest::get(&label, &headers)).await;
-    manifests_and_carriers(test, &headers).await;
+    check_manifest_refusals(test, &headers).await;
 }
 
-async fn manifests_and_carriers(test: &mut TestService, headers: &[(&str, &str)]) {
+async fn check_manifest_refusals(test: &mut TestService, headers: &[(&str, &str)]) {
     let submit = Operation::SubmitManifest.path();
     let first = manifest("man-0001", "176-12345675", &["SB-NORMAL-0001"]);
     assert_eq!(test.send(TestRequest::post(submit, headers, &first)).await.0, 201);
@@ -345,7 +348,7 @@ async fn manifests_and_carriers(test: &mut TestService, headers: &[(&str, &str)]
 }
 
 /// Checks the refusals that only operators see.
-async fn operators(test: &mut TestService) {
+async fn check_operator_refusals(test: &mut TestService) {
     let routes = || admin_router(test.api(Environment::Production));
     let token =
         test.issuer().issue::<AdminScope>("Test".to_owned(), AdminScope, NOW).await.unwrap().0;
@@ -360,7 +363,7 @@ async fn operators(test: &mut TestService) {
     let gone =
         TestRequest { method: "DELETE", ..TestRequest::get("/admin/v1/keys/key_1", &headers) };
     let gone = call(routes(), gone).await;
-    test.issuer().account("default".to_owned(), NOW).await.unwrap();
+    test.issuer().find_or_create_account("default".to_owned(), NOW).await.unwrap();
     let unset = call(routes(), TestRequest::get(webhook, &headers)).await;
     assert_eq!(call(routes(), set).await.0, 201);
     let event = json!({ "eventId": format!("evt_{}", "0".repeat(26)) });
@@ -403,11 +406,11 @@ async fn forged_form(routes: Router, language: &str) -> String {
 }
 
 /// Checks the refusals that need a failure or the legacy API's end.
-async fn failures(test: &mut TestService, folder: &Path) {
-    async fn faulty() -> &'static str {
+async fn check_failure_refusals(test: &mut TestService, folder: &Path) {
+    async fn panicking_handler() -> &'static str {
         panic!("a handler's own fault")
     }
-    let routes = Router::new().route("/faulty", get(faulty));
+    let routes = Router::new().route("/faulty", get(panicking_handler));
     let routes = open_routes(routes, test.api(Environment::Sandbox));
     test.record_refusal(
         ErrorCode::InternalError,
@@ -451,10 +454,10 @@ static ORDER: std::sync::LazyLock<Value> = std::sync::LazyLock::new(sample::orde
 async fn every_code_is_sent_in_both_languages() {
     let folder = tempfile::tempdir().unwrap();
     let mut test = TestService::in_memory();
-    keys_and_requests(&mut test).await;
-    parcels_and_labels(&mut test).await;
-    operators(&mut test).await;
-    failures(&mut test, folder.path()).await;
+    check_key_refusals(&mut test).await;
+    check_parcel_refusals(&mut test).await;
+    check_operator_refusals(&mut test).await;
+    check_failure_refusals(&mut test, folder.path()).await;
     for code in ErrorCode::ALL {
         let error =
             test.refusals.get(code.code()).unwrap_or_else(|| panic!("{code} was never sent"));
@@ -510,7 +513,7 @@ async fn a_request_that_waited_for_its_key_resets_no_count() {
     assert_eq!(test.send(list()).await.0, 429, "one of this second was admitted before");
 }
 
-/// Checks that a retry after an upgrade gets the first answer, even if a warning of an unknown field is a fault by
+/// Checks that a retry after an upgrade gets the first response, even if a warning of an unknown field is a fault by
 /// then.
 #[tokio::test]
 async fn an_order_accepted_before_a_new_rule_is_replayed_after_it() {

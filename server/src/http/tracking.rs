@@ -16,6 +16,7 @@ use crate::service::Caller;
 
 const HISTORY: &str = "includeHistory";
 
+/// Handles GET /api/v1/tracking/{trackingNumber}.
 pub(super) async fn get(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -23,26 +24,27 @@ pub(super) async fn get(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    let number = body::parameter(path);
-    let text = body::query(query.as_deref(), HISTORY);
+    let number = body::path_parameter(path);
+    let text = body::query_parameter(query.as_deref(), HISTORY);
     let with_history = body::parse_bool(text.as_deref(), HISTORY);
-    let language = body::language(&headers);
+    let language = body::preferred_language(&headers);
     let record = api.service.track(&caller, &number, with_history, language).await?;
     Ok(answer::json_ok(&record))
 }
 
+/// Handles POST /api/v1/tracking/batch.
 pub(super) async fn batch(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     Extension(id): Extension<RequestId>,
     request: Request,
 ) -> Result<Response, HttpRefusal> {
-    let language = body::language(request.headers());
+    let language = body::preferred_language(request.headers());
     let body = body::json_object(request).await?;
     Ok(answer::enveloped(api.service.track_batch(&caller, &body, language).await?, id))
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -55,18 +57,18 @@ pub(super) mod description {
 
     use crate::http::openapi::{
         call::Call,
-        operation_doc::{Answer, Query},
+        operation_doc::{QueryParameter, ResponseDoc},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
         vec![
             Call::new(Operation::GetTracking, "Track one parcel")
-                .query(&[Query {
+                .query(&[QueryParameter {
                     name: super::HISTORY,
                     about: "Whether the answer has the parcel's history.",
                     schema: || <bool as PartialSchema>::schema(),
                 }])
-                .with_answer(Answer::without_envelope::<TrackingRecord>(
+                .with_response(ResponseDoc::without_envelope::<TrackingRecord>(
                     "200",
                     "The tracking record.",
                 ))
@@ -75,7 +77,10 @@ pub(super) mod description {
                 .with_body::<BatchTrackingRequest>(
                     json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "includeHistory": true }),
                 )
-                .with_answer(Answer::data::<BatchTracking>("200", "A result for each number.")),
+                .with_response(ResponseDoc::data::<BatchTracking>(
+                    "200",
+                    "A result for each number.",
+                )),
         ]
     }
 }

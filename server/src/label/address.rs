@@ -1,4 +1,4 @@
-//! The two address blocks. An address is cut only if no line can be freed for it.
+//! The address blocks of sender and receiver. An address is truncated only if no further line can be freed for it.
 
 use parcelo::{CountryCode, Language, OrderRequest, Receiver, Sender};
 
@@ -9,8 +9,8 @@ use super::{
     font::{Weight, width},
     label_text,
     page::{Page, TextSlot, bold, fits_into, is_fully_shown, regular, span},
-    text::{clean, join},
-    text_fit::Style,
+    text::{join, to_single_line},
+    text_fit::TextStyle,
     town,
 };
 use crate::domain::Layout;
@@ -19,7 +19,7 @@ use crate::domain::Layout;
 const RECEIVER_SPAN: Span = span(32, 780);
 const RIGHT_BESIDE_QR: u32 = 494;
 
-const SENDER_NAME: Style = bold(&[26, 24, 22, 20, 18, 16]);
+const SENDER_NAME: TextStyle = bold(&[26, 24, 22, 20, 18, 16]);
 const RECEIVER_SIZES: &[u32] = &[36, 34, 32, 30, 28, 26];
 /// Sizes for the lines that are closer together.
 const DENSE_SIZES: &[u32] = &[24, 22, 20];
@@ -32,35 +32,35 @@ const SENDER_SPAN: Span = span(32, 492);
 
 /// Draws the sender's block: FROM / REMITENTE.
 pub(super) fn draw_sender(page: &mut Page, data: &LabelData<'_>) {
-    page.line(label_text::FROM, TextSlot::new(212, SENDER_SPAN, bold(&[20])));
+    page.add_line(label_text::FROM, TextSlot::new(212, SENDER_SPAN, bold(&[20])));
     sender(data.order, data.layout).draw(page);
 }
 
 /// Draws the receiver's block: TO / DESTINATARIO. The person has the largest type, with the company below.
 pub(super) fn draw_receiver(page: &mut Page, data: &LabelData<'_>) {
-    page.line(
+    page.add_line(
         label_text::TO,
         TextSlot::new(410, span(RECEIVER_SPAN.left, RIGHT_BESIDE_QR), bold(&[20])),
     );
     receiver(data.order, data.layout).draw(page);
 }
 
-/// Returns the fields of sender and receiver that are cut.
-pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
+/// Returns the fields of sender and receiver whose text is truncated.
+pub(super) fn truncated_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
     let mut cut = Vec::new();
     if !is_sender_short(&order.sender) {
         let fields = sender(order, layout);
-        cut.extend(fields.cut_fields().map(|field| format!("sender.{field}")));
+        cut.extend(fields.truncated_fields().map(|field| format!("sender.{field}")));
     }
     if !is_receiver_short(&order.receiver) {
         let fields = receiver(order, layout);
-        cut.extend(fields.cut_fields().map(|field| format!("receiver.{field}")));
+        cut.extend(fields.truncated_fields().map(|field| format!("receiver.{field}")));
     }
     cut
 }
 
-/// Returns `true` if each line fits in the smallest type, so that nothing is cut in any arrangement. This is enough for
-/// most orders, and saves some sixty allocations.
+/// Returns `true` if each line fits in the smallest type, so that nothing is truncated in any arrangement. This check
+/// is enough for most orders, and saves some sixty allocations.
 fn is_sender_short(sender: &Sender) -> bool {
     let (address, across) = (&sender.address, SENDER_SPAN.width());
     let is_line = |parts: &[&str]| is_short(parts, (Weight::Regular, MIN_SIZE), across);
@@ -113,7 +113,7 @@ const MIN_NAME_SIZE: u32 = 28;
 /// An upper bound for all gaps in a line of that size, in dots.
 const MAX_GAP_DOTS: u32 = 48;
 
-/// Returns `true` if the parts surely fit into one line. Parts that [`clean`] might widen count as too long.
+/// Returns `true` if the parts certainly fit into one line. Parts that [`to_single_line`] might widen count as too long.
 fn is_short(parts: &[&str], (weight, size): (Weight, u32), across: u32) -> bool {
     let is_plain = |part: &&str| part.chars().all(|c| c < '\u{300}' && !c.is_control());
     let dots: u32 = parts.iter().map(|part| width(part, weight, size)).sum();
@@ -130,12 +130,12 @@ struct AddressBlock<'a> {
 struct Name {
     field: &'static str,
     text: String,
-    style: Style,
+    style: TextStyle,
     slots: Vec<TextSlot>,
 }
 
 impl Name {
-    fn new(field: &'static str, text: String, style: Style, slots: &[TextSlot]) -> Self {
+    fn new(field: &'static str, text: String, style: TextStyle, slots: &[TextSlot]) -> Self {
         let slots = slots.iter().map(|slot| TextSlot { style, ..*slot }).collect();
         Self { field, text, style, slots }
     }
@@ -144,22 +144,22 @@ impl Name {
 impl AddressBlock<'_> {
     fn draw(&self, page: &mut Page) {
         for name in &self.names {
-            page.lines(&name.text, name.style, &name.slots);
+            page.add_lines(&name.text, name.style, &name.slots);
         }
         self.lines.draw(page, &self.slots);
     }
 
-    fn cut_fields(&self) -> impl Iterator<Item = &'static str> {
+    fn truncated_fields(&self) -> impl Iterator<Item = &'static str> {
         let cut =
             self.names.iter().filter(|name| !is_fully_shown(&name.text, name.style, &name.slots));
-        cut.map(|name| name.field).chain(self.lines.cut_fields(&self.slots))
+        cut.map(|name| name.field).chain(self.lines.truncated_fields(&self.slots))
     }
 }
 
 fn sender(order: &OrderRequest, layout: Layout) -> AddressBlock<'_> {
     let sender = &order.sender;
-    let company = clean(sender.company_name.as_deref().unwrap_or_default());
-    let names = [("companyName", company), ("fullName", clean(&sender.full_name))];
+    let company = to_single_line(sender.company_name.as_deref().unwrap_or_default());
+    let names = [("companyName", company), ("fullName", to_single_line(&sender.full_name))];
     let count = names.iter().filter(|(_, name)| !name.is_empty()).count();
     let address = &sender.address;
     let [line2, state, zip] =
@@ -175,7 +175,7 @@ fn sender(order: &OrderRequest, layout: Layout) -> AddressBlock<'_> {
         city: town::sender_line(layout, address),
         country_code: address.country,
         country: country(address.country),
-        phone: clean(&sender.phone),
+        phone: to_single_line(&sender.phone),
         id: String::new(),
     };
     let usual = SENDER_BASELINES.map(|y| TextSlot::new(y, SENDER_SPAN, regular(SENDER_SIZES)));
@@ -192,10 +192,10 @@ fn sender(order: &OrderRequest, layout: Layout) -> AddressBlock<'_> {
 struct Arrangement {
     beside_qr: [u32; 2],
     below_qr: &'static [u32],
-    name: Style,
-    long_name: Style,
-    company: Style,
-    address: Style,
+    name: TextStyle,
+    long_name: TextStyle,
+    company: TextStyle,
+    address: TextStyle,
 }
 
 const DEFAULT_ARRANGEMENT: Arrangement = Arrangement {
@@ -231,8 +231,8 @@ impl Arrangement {
 }
 
 fn receiver(order: &OrderRequest, layout: Layout) -> AddressBlock<'_> {
-    let name = clean(&order.receiver.full_name);
-    let company = clean(order.receiver.company_name.as_deref().unwrap_or_default());
+    let name = to_single_line(&order.receiver.full_name);
+    let company = to_single_line(order.receiver.company_name.as_deref().unwrap_or_default());
     let lines = receiver_lines(order, layout);
     let companies = usize::from(!company.is_empty());
     let (slots, names) = DEFAULT_ARRANGEMENT.slots(&name);
@@ -250,7 +250,7 @@ fn receiver(order: &OrderRequest, layout: Layout) -> AddressBlock<'_> {
 fn receiver_lines(order: &OrderRequest, layout: Layout) -> AddressLines<'_> {
     let receiver = &order.receiver;
     let address = &receiver.address;
-    let id = clean(receiver.national_id.as_deref().unwrap_or_default());
+    let id = to_single_line(receiver.national_id.as_deref().unwrap_or_default());
     let kind = label_text::id_type_name(receiver.id_type.as_ref());
     let id = if id.is_empty() { id } else { format!("{kind} {id}") };
     let [line2, province, zip] =
@@ -266,7 +266,7 @@ fn receiver_lines(order: &OrderRequest, layout: Layout) -> AddressLines<'_> {
         city: town::receiver_line(layout, address),
         country_code: address.country,
         country: country(address.country),
-        phone: clean(&receiver.phone),
+        phone: to_single_line(&receiver.phone),
         id,
     }
 }

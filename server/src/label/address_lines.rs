@@ -4,8 +4,8 @@ use parcelo::CountryCode;
 
 use super::{
     page::{Page, TextSlot, fits_into, regular, shown_bytes},
-    text::clean,
-    text_fit::Style,
+    text::to_single_line,
+    text_fit::TextStyle,
     town,
 };
 
@@ -13,7 +13,7 @@ use super::{
 const GAP: &str = "   ";
 /// The usual sizes of an address's lines.
 pub(super) const SENDER_SIZES: &[u32] = &[26, 24, 22, 20];
-/// Sizes that are tried before the text is cut with an ellipsis.
+/// Sizes that are tried before the text is truncated with an ellipsis.
 const SMALLEST_SIZES: &[u32] = &[18, 16];
 
 /// A field and its text, as it was sent.
@@ -39,38 +39,39 @@ impl AddressLines<'_> {
         let (street, tail) = self.split_slots(slots);
         let style =
             fitting_style(&self.street, last.style, street).unwrap_or(regular(SENDER_SIZES));
-        let used = page.lines(&self.street, style, street);
+        let used = page.add_lines(&self.street, style, street);
         let tail = std::iter::once(&self.city).chain(&tail);
         for (text, slot) in tail.zip(slots.get(used..).unwrap_or_default()) {
             let style = fitting_style(text, last.style, &[*slot]).unwrap_or(regular(SENDER_SIZES));
-            page.line(text, TextSlot { style, ..*slot });
+            page.add_line(text, TextSlot { style, ..*slot });
         }
     }
 
-    /// Returns the fields that are cut. Of several fields in a line, these are the fields that end after the ellipsis.
-    pub(super) fn cut_fields(&self, slots: &[TextSlot]) -> Vec<&'static str> {
+    /// Returns the fields whose text is truncated. Of several fields on a line, these are the fields that end after the
+    /// ellipsis.
+    pub(super) fn truncated_fields(&self, slots: &[TextSlot]) -> Vec<&'static str> {
         let Some(last) = slots.last() else { return Vec::new() };
         let (street, tail) = self.split_slots(slots);
         let shown = |text: &str, slots: &[TextSlot]| match fitting_style(text, last.style, slots) {
             Some(_) => text.len(),
             None => shown_bytes(text, regular(SENDER_SIZES), slots),
         };
-        let cleaned = |(field, text): Field<'_>| (field, clean(text));
+        let cleaned = |(field, text): Field<'_>| (field, to_single_line(text));
         let street_fields = self.street_parts.into_iter().map(cleaned);
-        let mut cut = cut_after(shown(&self.street, street), &self.street, street_fields);
+        let mut cut = fields_ending_after(shown(&self.street, street), &self.street, street_fields);
         let line = [*last];
         let town = town::order_parts(self.country_code, self.city_parts).map(cleaned);
-        cut.extend(cut_after(shown(&self.city, &line), &self.city, town));
+        cut.extend(fields_ending_after(shown(&self.city, &line), &self.city, town));
         for text in &tail {
-            // In a line that is cut, the ID is after the telephone number.
+            // In a truncated line, the ID is after the telephone number.
             let fields = [("phone", &self.phone), ("nationalId", &self.id)];
             let fields = fields.into_iter().map(|(field, text)| (field, text.clone()));
-            cut.extend(cut_after(shown(text, &line), text, fields));
+            cut.extend(fields_ending_after(shown(text, &line), text, fields));
         }
         cut
     }
 
-    /// Returns `true` if nothing has to be cut and the street does not need the smallest sizes.
+    /// Returns `true` if nothing has to be truncated and the street does not need the smallest sizes.
     pub(super) fn fits(&self, slots: &[TextSlot]) -> bool {
         let Some(last) = slots.last() else { return false };
         let (street, tail) = self.split_slots(slots);
@@ -78,8 +79,8 @@ impl AddressLines<'_> {
             && std::iter::once(&self.city).chain(&tail).all(|text| fits_on_line(text, last))
     }
 
-    /// Returns the lines that the street may take, and the texts below the city. Country and telephone number share a
-    /// line if the street needs another line.
+    /// Divides the lines: returns the slots that the street may take, and the texts below the city. Country and
+    /// telephone number share a line if the street needs another one.
     fn split_slots<'a>(&self, slots: &'a [TextSlot]) -> (&'a [TextSlot], Vec<String>) {
         let Some(last) = slots.last() else { return (slots, Vec::new()) };
         let (street, _) = slots.split_at(slots.len().saturating_sub(3));
@@ -92,7 +93,8 @@ impl AddressLines<'_> {
         (street, tail)
     }
 
-    /// Returns the country with the ID, and the telephone number. If the ID does not fit, it gets its own line.
+    /// Returns two lines: the country with the ID, and the telephone number. If the ID does not fit, it gets its own
+    /// line.
     fn two_lines(&self, slot: &TextSlot) -> Vec<String> {
         let country = join_with_gap(&self.country, &self.id);
         if fits_on_line(&country, slot) {
@@ -102,7 +104,8 @@ impl AddressLines<'_> {
         }
     }
 
-    /// Returns country, ID and telephone number in one line. If it is too long, the ID comes last and is cut.
+    /// Returns country, ID and telephone number in one line. If the line is too long, the ID comes last and is
+    /// truncated.
     fn one_line(&self, slot: &TextSlot) -> String {
         let line = join_with_gap(&join_with_gap(&self.country, &self.id), &self.phone);
         if fits_on_line(&line, slot) {
@@ -113,8 +116,8 @@ impl AddressLines<'_> {
     }
 }
 
-/// Returns the fields that end beyond the first `shown` bytes of a line with the fields in this order.
-fn cut_after(
+/// Returns the fields that end after the first `shown` bytes of a line, which has the fields in this order.
+fn fields_ending_after(
     shown: usize,
     line: &str,
     fields: impl Iterator<Item = (&'static str, String)>,
@@ -136,7 +139,7 @@ fn join_with_gap(left: &str, right: &str) -> String {
 }
 
 /// Returns the largest style in which the text fits uncut.
-fn fitting_style(text: &str, style: Style, slots: &[TextSlot]) -> Option<Style> {
+fn fitting_style(text: &str, style: TextStyle, slots: &[TextSlot]) -> Option<TextStyle> {
     let styles = [style, regular(SENDER_SIZES), regular(SMALLEST_SIZES)];
     styles.into_iter().find(|style| fits_into(text, *style, slots))
 }

@@ -42,7 +42,8 @@ impl Canvas {
         bytes
     }
 
-    pub(super) fn rect(&mut self, rect: Rect) {
+    /// Fills a rectangle with black dots.
+    pub(super) fn fill_rect(&mut self, rect: Rect) {
         for y in rect.y..rect.y + rect.h {
             self.draw_run(rect.x, y, rect.w);
         }
@@ -62,7 +63,7 @@ impl Canvas {
 
     /// Draws a line of text. Each glyph starts at a whole dot, so that its bitmap can be cached and a letter always
     /// looks the same.
-    pub(super) fn text(&mut self, text: &Text) {
+    pub(super) fn draw_text(&mut self, text: &Text) {
         let mut pen = 0;
         for character in text.line.chars() {
             let glyph = font::glyph(text.weight, character);
@@ -123,7 +124,7 @@ mod tests {
     #[test]
     fn rectangles_cross_words_and_stop_at_the_edge() {
         let mut canvas = Canvas::new(72, 3);
-        canvas.rect(Rect { x: 62, y: 1, w: 4, h: 9 });
+        canvas.fill_rect(Rect { x: 62, y: 1, w: 4, h: 9 });
         let row = format!("{}1111{}", "0".repeat(62), "0".repeat(6));
         assert_eq!(shown(canvas), ["0".repeat(72), row.clone(), row]);
     }

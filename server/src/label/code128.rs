@@ -1,8 +1,8 @@
-//! Code 128, in code set B only, because it is the one set that all ZPL interpreters encode alike.
+//! Code 128 bar codes, in code set B only, because all ZPL interpreters encode that set alike.
 //!
 //! Subset C would pack pairs of digits, but printers switch to it differently, so their symbols would differ from ours.
 
-/// The widths of bars and spaces in turn, in modules, from the first bar to the last.
+/// A Code 128 symbol: the widths of its bars and spaces in turn, in modules, from the first bar to the last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bars(Vec<u8>);
 

@@ -7,8 +7,8 @@ use super::{
     element::Span,
     label_text,
     page::{Page, TextSlot, bold, fits_into, regular, span},
-    text::clean,
-    text_fit::Style,
+    text::to_single_line,
+    text_fit::TextStyle,
 };
 
 /// Columns of the table. Descriptions get about half of the width, because they are the longest texts.
@@ -24,10 +24,10 @@ const VALUE: Span = span(660, 784);
 /// Baselines of the rows, 28 dots apart for text of 24. Four fill the box; with more items, the last row counts the
 /// rest.
 const ROW_BASELINES: [u32; 4] = [1032, 1060, 1088, 1116];
-const DESCRIPTION_STYLE: Style = regular(&[24, 22, 20]);
-/// The style of figures. They shrink further than words, because a cut figure would be wrong.
-const FIGURE_STYLE: Style = regular(&[24, 22, 20, 18, 16, 14, 12]);
-const HEADING_STYLE: Style = bold(&[18, 16, 14]);
+const DESCRIPTION_STYLE: TextStyle = regular(&[24, 22, 20]);
+/// The style of figures. They shrink further than words, because a truncated figure would be wrong.
+const FIGURE_STYLE: TextStyle = regular(&[24, 22, 20, 18, 16, 14, 12]);
+const HEADING_STYLE: TextStyle = bold(&[18, 16, 14]);
 
 /// Draws headings, items and total. `total_baseline` is below the rows that are used.
 pub(super) fn draw_customs(page: &mut Page, order: &OrderRequest, total_baseline: u32) {
@@ -40,12 +40,12 @@ pub(super) fn draw_customs(page: &mut Page, order: &OrderRequest, total_baseline
     let across = span(DESCRIPTION.left, VALUE.right);
     if let (false, Some(y)) = (further.is_empty(), ROW_BASELINES.last()) {
         let more = format!("+ {} {}", further.len(), label_text::MORE_ITEMS);
-        page.line(&more, TextSlot::new(*y, across, DESCRIPTION_STYLE));
+        page.add_line(&more, TextSlot::new(*y, across, DESCRIPTION_STYLE));
     }
-    page.line(&total_line(order), TextSlot::new(total_baseline, across, bold(&[24, 22, 20])));
+    page.add_line(&total_line(order), TextSlot::new(total_baseline, across, bold(&[24, 22, 20])));
 }
 
-/// Returns how many rows the box can give to other texts.
+/// Returns the number of rows that the box can give up to other texts.
 pub(super) fn free_rows(order: &OrderRequest) -> usize {
     let items = if order.products.is_empty() {
         usize::from(order.customs_info.is_some())
@@ -55,10 +55,10 @@ pub(super) fn free_rows(order: &OrderRequest) -> usize {
     ROW_BASELINES.len().saturating_sub(items)
 }
 
-/// Returns the fields that describe an item and are cut.
-pub(super) fn cut_fields(order: &OrderRequest) -> Vec<String> {
+/// Returns the fields of item descriptions whose text is truncated.
+pub(super) fn truncated_fields(order: &OrderRequest) -> Vec<String> {
     let slot = TextSlot::new(0, DESCRIPTION, DESCRIPTION_STYLE);
-    let is_cut = |text: &str| !fits_into(&clean(text), DESCRIPTION_STYLE, &[slot]);
+    let is_cut = |text: &str| !fits_into(&to_single_line(text), DESCRIPTION_STYLE, &[slot]);
     let products = order.products.iter().take(listed_rows(order.products.len()));
     let product_fields = products.clone().enumerate().filter_map(|(place, product)| {
         let (field, text) = description_field(product)?;
@@ -72,7 +72,7 @@ pub(super) fn cut_fields(order: &OrderRequest) -> Vec<String> {
     product_fields.chain(goods.map(|_| "customsInfo.description".to_owned())).collect()
 }
 
-/// Returns how many of the items have their own row.
+/// Returns the number of items that have a row of their own.
 fn listed_rows(items: usize) -> usize {
     if items > ROW_BASELINES.len() { ROW_BASELINES.len() - 1 } else { items }
 }
@@ -85,13 +85,16 @@ fn description_field(product: &Product) -> Option<(&'static str, &str)> {
 
 fn draw_headings(page: &mut Page, with_origin: bool) {
     let caption = span(DESCRIPTION.left, QUANTITY_HEADING.left);
-    page.line(label_text::CUSTOMS, TextSlot::new(1004, caption, bold(&[20])));
-    page.line(label_text::QUANTITY, TextSlot::new(1004, QUANTITY_HEADING, HEADING_STYLE).right());
-    page.line(label_text::HS_CODE, TextSlot::new(1004, HS_CODE, HEADING_STYLE));
+    page.add_line(label_text::CUSTOMS, TextSlot::new(1004, caption, bold(&[20])));
+    page.add_line(
+        label_text::QUANTITY,
+        TextSlot::new(1004, QUANTITY_HEADING, HEADING_STYLE).right(),
+    );
+    page.add_line(label_text::HS_CODE, TextSlot::new(1004, HS_CODE, HEADING_STYLE));
     if with_origin {
-        page.line(label_text::ORIGIN, TextSlot::new(1004, ORIGIN, HEADING_STYLE));
+        page.add_line(label_text::ORIGIN, TextSlot::new(1004, ORIGIN, HEADING_STYLE));
     }
-    page.line(label_text::VALUE, TextSlot::new(1004, VALUE, HEADING_STYLE).right());
+    page.add_line(label_text::VALUE, TextSlot::new(1004, VALUE, HEADING_STYLE).right());
 }
 
 struct Item {
@@ -102,24 +105,26 @@ struct Item {
     value: String,
 }
 
-/// Returns the products. Without products, returns the goods as a whole if `customsInfo` describes them.
+/// Returns an item for each product. Without products, returns the goods as a whole if `customsInfo` describes them.
 fn items(order: &OrderRequest) -> Vec<Item> {
     let goods = order.customs_info.clone().unwrap_or_default();
     let description = goods.description.as_deref().unwrap_or_default();
     let hs_code = goods.hs_code.as_deref().unwrap_or_default();
     if order.products.is_empty() && order.customs_info.is_some() {
         return vec![Item {
-            description: clean(description),
+            description: to_single_line(description),
             quantity: 1,
-            hs_code: clean(hs_code),
+            hs_code: to_single_line(hs_code),
             origin: None,
             value: format_money(order, order.parcel_details.declared_value),
         }];
     }
     let product_item = |product: &Product| Item {
-        description: clean(description_field(product).map_or(description, |(_, text)| text)),
+        description: to_single_line(
+            description_field(product).map_or(description, |(_, text)| text),
+        ),
         quantity: product.quantity,
-        hs_code: clean(product.hs_code.as_deref().unwrap_or(hs_code)),
+        hs_code: to_single_line(product.hs_code.as_deref().unwrap_or(hs_code)),
         origin: product.country_of_origin,
         value: format_money(order, line_value(product)),
     };
@@ -128,13 +133,13 @@ fn items(order: &OrderRequest) -> Vec<Item> {
 
 fn draw_row(page: &mut Page, item: &Item, y: u32) {
     let hs_code = if item.hs_code.is_empty() { label_text::MISSING_VALUE } else { &item.hs_code };
-    page.line(&item.description, TextSlot::new(y, DESCRIPTION, DESCRIPTION_STYLE));
-    page.line(&item.quantity.to_string(), TextSlot::new(y, QUANTITY, FIGURE_STYLE).right());
-    page.line(hs_code, TextSlot::new(y, HS_CODE, FIGURE_STYLE));
+    page.add_line(&item.description, TextSlot::new(y, DESCRIPTION, DESCRIPTION_STYLE));
+    page.add_line(&item.quantity.to_string(), TextSlot::new(y, QUANTITY, FIGURE_STYLE).right());
+    page.add_line(hs_code, TextSlot::new(y, HS_CODE, FIGURE_STYLE));
     if let Some(origin) = item.origin {
-        page.line(origin.as_str(), TextSlot::new(y, ORIGIN, FIGURE_STYLE));
+        page.add_line(origin.as_str(), TextSlot::new(y, ORIGIN, FIGURE_STYLE));
     }
-    page.line(&item.value, TextSlot::new(y, VALUE, FIGURE_STYLE).right());
+    page.add_line(&item.value, TextSlot::new(y, VALUE, FIGURE_STYLE).right());
 }
 
 pub(super) fn line_value(product: &Product) -> Decimal {
@@ -142,7 +147,8 @@ pub(super) fn line_value(product: &Product) -> Decimal {
     product.unit_fob_value.checked_mul(quantity).unwrap_or(product.unit_fob_value)
 }
 
-/// Returns the totals of the parcel. The declared value need not be the sum of the items.
+/// Returns the line with the number of pieces, the weight and the declared value, which need not be the sum of the
+/// items.
 fn total_line(order: &OrderRequest) -> String {
     let pieces: u64 = order.products.iter().map(|product| u64::from(product.quantity)).sum();
     let declared = format_money(order, order.parcel_details.declared_value);
@@ -152,7 +158,7 @@ fn total_line(order: &OrderRequest) -> String {
     format!("{count}   {weight}   {declared}")
 }
 
-/// Returns the weight in kilograms, at least a gram.
+/// Formats the weight in kilograms; a weight below a gram counts as a gram.
 pub(super) fn format_weight(order: &OrderRequest) -> String {
     let kilograms = order.parcel_details.kilograms().map(|kg| kg.max(Decimal::new(1, 3)));
     kilograms.map_or(label_text::MISSING_VALUE.to_owned(), |kg| format!("{} kg", kg.normalize()))

@@ -1,7 +1,7 @@
 //! The fonts of the labels: widths of text, and glyphs as one-bit pictures.
 //!
-//! Glyphs are drawn once in each size and kept for the life of the process. Sizes and characters
-//! are few and fixed, so the memory for them is bounded.
+//! Glyphs are drawn once in each size and cached for the life of the process. Sizes and characters
+//! are few and fixed, so the cache is bounded.
 
 use std::{
     collections::HashMap,
@@ -22,7 +22,7 @@ pub(super) enum Weight {
     Bold,
 }
 
-/// One of the fonts.
+/// The identity of one of the fonts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Typeface {
     Regular,
@@ -32,9 +32,9 @@ pub(super) enum Typeface {
     Han,
 }
 
-/// A font with its measured glyphs.
+/// A loaded font with its measured glyphs.
 #[derive(Debug)]
-pub(super) struct Face {
+pub(super) struct LoadedFont {
     font: FontRef<'static>,
     pub(super) data: &'static [u8],
     pub(super) name: &'static str,
@@ -62,21 +62,21 @@ pub(super) struct BoundingBox {
     pub bottom: i32,
 }
 
-static REGULAR: LazyLock<Face> = LazyLock::new(|| {
+static REGULAR: LazyLock<LoadedFont> = LazyLock::new(|| {
     let data = include_bytes!("../../fonts/RobotoCondensed-Regular.ttf");
-    Face::new(Typeface::Regular, "RobotoCondensed-Regular", data)
+    LoadedFont::new(Typeface::Regular, "RobotoCondensed-Regular", data)
 });
-static BOLD: LazyLock<Face> = LazyLock::new(|| {
+static BOLD: LazyLock<LoadedFont> = LazyLock::new(|| {
     let data = include_bytes!("../../fonts/RobotoCondensed-Bold.ttf");
-    Face::new(Typeface::Bold, "RobotoCondensed-Bold", data)
+    LoadedFont::new(Typeface::Bold, "RobotoCondensed-Bold", data)
 });
 #[cfg(feature = "cjk")]
-static HAN: LazyLock<Face> = LazyLock::new(|| {
+static HAN: LazyLock<LoadedFont> = LazyLock::new(|| {
     let data = include_bytes!("../../fonts/NotoSansCJKsc-Regular.otf");
-    Face::new(Typeface::Han, "NotoSansCJKsc-Regular", data)
+    LoadedFont::new(Typeface::Han, "NotoSansCJKsc-Regular", data)
 });
 
-pub(super) fn face(typeface: Typeface) -> &'static Face {
+pub(super) fn face(typeface: Typeface) -> &'static LoadedFont {
     match typeface {
         Typeface::Regular => &REGULAR,
         Typeface::Bold => &BOLD,
@@ -118,7 +118,7 @@ pub(super) fn width(text: &str, weight: Weight, size: u32) -> u32 {
     (units * size).div_ceil(UNITS_PER_EM)
 }
 
-impl Face {
+impl LoadedFont {
     #[expect(clippy::expect_used, reason = "the fonts are part of the program; tests read both")]
     fn new(face: Typeface, name: &'static str, data: &'static [u8]) -> Self {
         let font = FontRef::try_from_slice(data).expect("a font of the program");
@@ -141,8 +141,8 @@ impl Face {
         Self { font, data, name, glyphs, missing }
     }
 
-    /// Returns the box.
-    pub(super) fn missing(&self) -> Glyph {
+    /// Returns the glyph for characters that the font lacks: a box.
+    pub(super) fn missing_glyph(&self) -> Glyph {
         self.missing
     }
 
@@ -177,13 +177,13 @@ type BitmapKey = (Typeface, u32, u16);
 static BITMAPS: LazyLock<Mutex<HashMap<BitmapKey, Arc<GlyphBitmap>>>> =
     LazyLock::new(Mutex::default);
 
-/// Returns the picture of a glyph with an em of `size` dots.
+/// Returns the bitmap of a glyph with an em of `size` dots, from the cache if it was drawn before.
 pub(super) fn glyph_bitmap(glyph: Glyph, size: u32) -> Arc<GlyphBitmap> {
     let mut bitmaps = BITMAPS.lock().unwrap_or_else(PoisonError::into_inner);
     let drawn = bitmaps.entry((glyph.face, size, glyph.id)).or_insert_with(|| {
         let font = &face(glyph.face).font;
         let scale = ab_glyph::PxScale::from(size as f32 * line_height(font));
-        Arc::new(draw(font, GlyphId(glyph.id).with_scale(scale)))
+        Arc::new(rasterize(font, GlyphId(glyph.id).with_scale(scale)))
     });
     Arc::clone(drawn)
 }
@@ -198,7 +198,7 @@ fn units_per_em(font: &FontRef<'_>) -> f32 {
     font.units_per_em().unwrap_or(UNITS_PER_EM as f32)
 }
 
-fn draw(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> GlyphBitmap {
+fn rasterize(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> GlyphBitmap {
     let is_box = glyph.id.0 == NOTDEF;
     let Some(outline) = font.outline_glyph(glyph) else { return GlyphBitmap::default() };
     let bounds = outline.px_bounds();

@@ -1,5 +1,5 @@
-//! The area that a line's ink covers, glyph by glyph. Lines are so close that a letter with two accents could touch a
-//! `g` above it.
+//! The area that the ink of a line of text covers, glyph by glyph. Lines are so close that a letter with two accents
+//! could touch a `g` above it.
 
 use super::{
     element::Text,

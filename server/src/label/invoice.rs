@@ -12,38 +12,38 @@ use super::{
     invoice_text::{self as words, BilingualText, other_language},
     label_text,
     page::{Page, RULE, TextSlot, bold, regular, span},
-    pdf::{Paper, PrintScaling},
-    text::clean,
-    text_fit::{Style, fit},
+    pdf::{PageFormat, PrintScaling},
+    text::to_single_line,
+    text_fit::{TextStyle, fit},
     town,
 };
 use crate::domain::country_language;
 
 /// A4, in half points.
-pub(super) const A4: Paper =
-    Paper { width: 1190, height: 1684, points_per_unit: 0.5, scaling: PrintScaling::Allowed };
+pub(super) const A4: PageFormat =
+    PageFormat { width: 1190, height: 1684, points_per_unit: 0.5, scaling: PrintScaling::Allowed };
 
 /// The span between the margins of 13 mm.
-const TEXT: Span = span(72, 1118);
-const LEFT: Span = span(72, 587);
-const RIGHT: Span = span(603, 1118);
-/// The end of the rows on a page; the page number is below it.
-const BOTTOM: u32 = 1600;
+const TEXT_SPAN: Span = span(72, 1118);
+const LEFT_COLUMN: Span = span(72, 587);
+const RIGHT_COLUMN: Span = span(603, 1118);
+/// The height at which the rows of a page end; the page number is below it.
+const ROWS_BOTTOM: u32 = 1600;
 /// The distance of text from the box around it.
-const INSET: u32 = 12;
+const BOX_INSET: u32 = 12;
 
-const CAPTION: Style = bold(&[16, 14, 12]);
-const SMALL: Style = regular(&[14, 12, 10]);
-const VALUE_STYLE: Style = regular(&[20, 18, 16, 14, 12, 10]);
-/// The style of texts that may be long, which are wrapped before they are cut.
-const LONG: Style = regular(&[20, 18, 16, 14]);
+const CAPTION_STYLE: TextStyle = bold(&[16, 14, 12]);
+const FINE_PRINT_STYLE: TextStyle = regular(&[14, 12, 10]);
+const VALUE_STYLE: TextStyle = regular(&[20, 18, 16, 14, 12, 10]);
+/// The style of texts that may be long, which are wrapped before they are truncated.
+const WRAPPED_STYLE: TextStyle = regular(&[20, 18, 16, 14]);
 const LINE_HEIGHT: u32 = 26;
 /// Maximum number of lines for one field of an address, and for one description. Both hold 255 characters.
 const MAX_ADDRESS_LINES: usize = 4;
 const MAX_DESCRIPTION_LINES: usize = 4;
 
-const ROW_TEXT: Style = regular(&[18, 16, 14]);
-const ROW_FIGURE: Style = regular(&[18, 16, 14, 12, 10, 8]);
+const ROW_TEXT: TextStyle = regular(&[18, 16, 14]);
+const ROW_FIGURE: TextStyle = regular(&[18, 16, 14, 12, 10, 8]);
 const ROW_HEIGHT: u32 = 22;
 
 const NUMBER: Span = span(72, 116);
@@ -73,11 +73,11 @@ pub(super) fn draw_pages(data: &LabelData<'_>) -> Vec<Vec<Element>> {
 /// An invoice, written from the top of its first page to the end of its last.
 struct Invoice<'a> {
     data: &'a LabelData<'a>,
-    /// The language that comes first.
+    /// The language of the destination, which comes first.
     first: Language,
     finished: Vec<Page>,
     page: Page,
-    /// The height to which the page is filled.
+    /// The height to which the current page is filled.
     y: u32,
 }
 
@@ -92,21 +92,21 @@ impl<'a> Invoice<'a> {
     /// Draws title and number, on every page.
     fn draw_header(&mut self) {
         let title = TextSlot::new(104, span(72, 800), bold(&[34, 32, 30]));
-        self.page.line(&words::TITLE.both(self.first), title);
+        self.page.add_line(&words::TITLE.both(self.first), title);
         let number = TextSlot::new(104, span(808, 1118), bold(&[24, 22, 20, 18, 16, 14])).right();
-        self.page.line(self.data.tracking_number.as_str(), number);
+        self.page.add_line(self.data.tracking_number.as_str(), number);
         self.y = 124;
         if self.data.sandbox {
-            self.page.rect((TEXT.left, self.y), (TEXT.width(), 44));
-            let mark = TextSlot::new(self.y + 32, TEXT, bold(&[28])).centre().white();
-            self.page.line(label_text::sandbox_notice(self.data.layout), mark);
+            self.page.add_rect((TEXT_SPAN.left, self.y), (TEXT_SPAN.width(), 44));
+            let mark = TextSlot::new(self.y + 32, TEXT_SPAN, bold(&[28])).centre().white();
+            self.page.add_line(label_text::sandbox_notice(self.data.layout), mark);
             self.y += 58;
         }
     }
 
     /// Starts a new page if `height` does not fit on this one.
     fn make_room(&mut self, height: u32) {
-        if self.y + height > BOTTOM {
+        if self.y + height > ROWS_BOTTOM {
             self.finished.push(std::mem::take(&mut self.page));
             self.draw_header();
             self.draw_headings();
@@ -116,30 +116,32 @@ impl<'a> Invoice<'a> {
     /// Draws exporter and consignee side by side, in boxes of the same height.
     fn draw_parties(&mut self) {
         let top = self.y;
-        let from = self.draw_party(LEFT, words::EXPORTER, &sender_lines(self.data, self.first));
-        let to = self.draw_party(RIGHT, words::CONSIGNEE, &receiver_lines(self.data, self.first));
-        let bottom = from.max(to) + INSET;
-        for across in [LEFT, RIGHT] {
-            self.page.outline(across, (top, bottom));
+        let from =
+            self.draw_party(LEFT_COLUMN, words::EXPORTER, &sender_lines(self.data, self.first));
+        let to =
+            self.draw_party(RIGHT_COLUMN, words::CONSIGNEE, &receiver_lines(self.data, self.first));
+        let bottom = from.max(to) + BOX_INSET;
+        for across in [LEFT_COLUMN, RIGHT_COLUMN] {
+            self.page.add_outline(across, (top, bottom));
         }
         self.y = bottom + 16;
     }
 
     /// Draws the lines of one party; returns the baseline of the last.
     fn draw_party(&mut self, box_span: Span, caption: BilingualText, lines: &[String]) -> u32 {
-        let across = span(box_span.left + INSET, box_span.right - INSET);
+        let across = span(box_span.left + BOX_INSET, box_span.right - BOX_INSET);
         let mut y = self.y + 28;
-        self.page.line(&caption.both(self.first), TextSlot::new(y, across, CAPTION));
+        self.page.add_line(&caption.both(self.first), TextSlot::new(y, across, CAPTION_STYLE));
         for text in lines.iter().filter(|text| !text.is_empty()) {
             let slots: Vec<_> = (1..=MAX_ADDRESS_LINES as u32)
-                .map(|line| TextSlot::new(y + line * LINE_HEIGHT, across, LONG))
+                .map(|line| TextSlot::new(y + line * LINE_HEIGHT, across, WRAPPED_STYLE))
                 .collect();
-            y += LINE_HEIGHT * self.page.lines(text, LONG, &slots) as u32;
+            y += LINE_HEIGHT * self.page.add_lines(text, WRAPPED_STYLE, &slots) as u32;
         }
         y
     }
 
-    /// Draws the facts about the whole parcel, in cells.
+    /// Draws the cells with the facts about the whole parcel.
     fn draw_facts(&mut self) {
         let (data, order, first) = (self.data, self.data.order, self.first);
         let goods = order.customs_info.clone().unwrap_or_default();
@@ -173,17 +175,17 @@ impl<'a> Invoice<'a> {
 
     fn draw_cells(&mut self, cells: [(BilingualText, Option<String>); 4]) {
         const HEIGHT: u32 = 62;
-        let width = TEXT.width() / cells.len() as u32;
+        let width = TEXT_SPAN.width() / cells.len() as u32;
         for (column, (caption, value)) in (0..).zip(cells) {
-            let left = TEXT.left + column * width;
+            let left = TEXT_SPAN.left + column * width;
             // Neighbouring cells share a rule.
-            let across = span(left, (left + width + RULE).min(TEXT.right));
-            self.page.outline(across, (self.y, self.y + HEIGHT + RULE));
-            let inside = span(left + INSET, left + width - INSET);
+            let across = span(left, (left + width + RULE).min(TEXT_SPAN.right));
+            self.page.add_outline(across, (self.y, self.y + HEIGHT + RULE));
+            let inside = span(left + BOX_INSET, left + width - BOX_INSET);
             let caption = caption.both(self.first);
-            self.page.line(&caption, TextSlot::new(self.y + 22, inside, SMALL));
-            let value = clean(value.as_deref().unwrap_or(label_text::MISSING_VALUE));
-            self.page.line(&value, TextSlot::new(self.y + 50, inside, VALUE_STYLE));
+            self.page.add_line(&caption, TextSlot::new(self.y + 22, inside, FINE_PRINT_STYLE));
+            let value = to_single_line(value.as_deref().unwrap_or(label_text::MISSING_VALUE));
+            self.page.add_line(&value, TextSlot::new(self.y + 50, inside, VALUE_STYLE));
         }
         self.y += HEIGHT;
     }
@@ -201,15 +203,18 @@ impl<'a> Invoice<'a> {
             (words::AMOUNT, AMOUNT, true),
         ];
         for (heading, across, is_figure) in columns {
-            let lines = [(self.first, 24, CAPTION), (other_language(self.first), 44, SMALL)];
+            let lines = [
+                (self.first, 24, CAPTION_STYLE),
+                (other_language(self.first), 44, FINE_PRINT_STYLE),
+            ];
             for (language, below, style) in lines {
                 let slot = TextSlot::new(self.y + below, across, style);
                 let slot = if is_figure { slot.right() } else { slot };
-                self.page.line(heading.pick(language), slot);
+                self.page.add_line(heading.pick(language), slot);
             }
         }
         self.y += 54;
-        self.page.rule(self.y, TEXT);
+        self.page.add_rule(self.y, TEXT_SPAN);
         self.y += 6;
     }
 
@@ -222,14 +227,14 @@ impl<'a> Invoice<'a> {
         let slots: Vec<_> = (0..MAX_DESCRIPTION_LINES as u32)
             .map(|line| TextSlot::new(first + line * ROW_HEIGHT, DESCRIPTION, ROW_TEXT))
             .collect();
-        self.page.lines(&item.description, ROW_TEXT, &slots);
+        self.page.add_lines(&item.description, ROW_TEXT, &slots);
         let cells = [
             (number.to_string(), NUMBER),
             (item.hs_code.clone(), HS_CODE),
             (item.origin.map_or_else(String::new, |origin| origin.to_string()), ORIGIN),
         ];
         for (text, across) in cells {
-            self.page.line(&text, TextSlot::new(first, across, ROW_FIGURE));
+            self.page.add_line(&text, TextSlot::new(first, across, ROW_FIGURE));
         }
         let net = item.net_weight_kg.map(|net| net.normalize().to_string());
         let figures = [
@@ -239,13 +244,13 @@ impl<'a> Invoice<'a> {
             (format_amount(item.amount), AMOUNT),
         ];
         for (text, across) in figures {
-            self.page.line(&text, TextSlot::new(first, across, ROW_FIGURE).right());
+            self.page.add_line(&text, TextSlot::new(first, across, ROW_FIGURE).right());
         }
         self.y += height;
-        self.page.rect((TEXT.left, self.y), (TEXT.width(), 1));
+        self.page.add_rect((TEXT_SPAN.left, self.y), (TEXT_SPAN.width(), 1));
     }
 
-    /// Draws the sums of the items, and the declared value, which may be more: freight is not an item.
+    /// Draws the sums of the items, and the declared value, which may be higher because it may include freight.
     fn draw_totals(&mut self, items: &[Item]) {
         self.make_room(230);
         let sum = invoice_items::totals(items);
@@ -253,7 +258,7 @@ impl<'a> Invoice<'a> {
         let currency = self.data.order.parcel_details.currency;
         let baseline = self.y + 34;
         let caption = TextSlot::new(baseline, span(72, QUANTITY.left - 8), bold(&[18, 16, 14]));
-        self.page.line(&words::SUM.both(self.first), caption);
+        self.page.add_line(&words::SUM.both(self.first), caption);
         let figures = [
             (sum.quantity.to_string(), QUANTITY),
             (net.unwrap_or_default(), NET_KG),
@@ -264,27 +269,27 @@ impl<'a> Invoice<'a> {
         ];
         for (text, across) in figures {
             let slot = TextSlot::new(baseline, across, bold(&[18, 16, 14, 12, 10, 8]));
-            self.page.line(&text, slot.right());
+            self.page.add_line(&text, slot.right());
         }
         let caption = TextSlot::new(baseline + 34, span(72, NET_KG.right), bold(&[20, 18, 16]));
-        self.page.line(&words::DECLARED.both(self.first), caption);
+        self.page.add_line(&words::DECLARED.both(self.first), caption);
         let slot =
             TextSlot::new(baseline + 34, span(UNIT_VALUE.left, AMOUNT.right), bold(&[20, 18, 16]));
-        self.page.line(&self.declared_value(), slot.right());
+        self.page.add_line(&self.declared_value(), slot.right());
         self.y = baseline + 50;
-        self.page.rule(self.y, TEXT);
+        self.page.add_rule(self.y, TEXT_SPAN);
     }
 
     /// Draws the statement that the sender signs.
     fn draw_statement(&mut self) {
         for (language, below) in [(self.first, 34), (other_language(self.first), 58)] {
-            let slot = TextSlot::new(self.y + below, TEXT, SMALL_TEXT);
-            self.page.line(words::STATEMENT.pick(language), slot);
+            let slot = TextSlot::new(self.y + below, TEXT_SPAN, STATEMENT_STYLE);
+            self.page.add_line(words::STATEMENT.pick(language), slot);
         }
-        for (caption, across) in [(words::PLACE, LEFT), (words::SIGNATURE, RIGHT)] {
-            self.page.rect((across.left, self.y + 118), (across.width(), 2));
-            let slot = TextSlot::new(self.y + 138, across, SMALL);
-            self.page.line(&caption.both(self.first), slot);
+        for (caption, across) in [(words::PLACE, LEFT_COLUMN), (words::SIGNATURE, RIGHT_COLUMN)] {
+            self.page.add_rect((across.left, self.y + 118), (across.width(), 2));
+            let slot = TextSlot::new(self.y + 138, across, FINE_PRINT_STYLE);
+            self.page.add_line(&caption.both(self.first), slot);
         }
     }
 
@@ -294,8 +299,8 @@ impl<'a> Invoice<'a> {
         let count = self.finished.len();
         let caption = words::PAGE.both(self.first);
         let numbered = (1..).zip(self.finished).map(|(number, mut page)| {
-            let slot = TextSlot::new(1640, TEXT, SMALL).right();
-            page.line(&format!("{caption} {number} / {count}"), slot);
+            let slot = TextSlot::new(1640, TEXT_SPAN, FINE_PRINT_STYLE).right();
+            page.add_line(&format!("{caption} {number} / {count}"), slot);
             page.into_elements()
         });
         numbered.collect()
@@ -307,36 +312,36 @@ impl<'a> Invoice<'a> {
     }
 }
 
-const SMALL_TEXT: Style = regular(&[18, 16, 14]);
+const STATEMENT_STYLE: TextStyle = regular(&[18, 16, 14]);
 
 fn sender_lines(data: &LabelData<'_>, first: Language) -> Vec<String> {
     let (from, at) = (&data.order.sender, &data.order.sender.address);
     vec![
-        clean(or_empty(from.company_name.as_ref())),
-        clean(&from.full_name),
-        clean(&at.line1),
-        clean(or_empty(at.line2.as_ref())),
+        to_single_line(or_empty(from.company_name.as_ref())),
+        to_single_line(&from.full_name),
+        to_single_line(&at.line1),
+        to_single_line(or_empty(at.line2.as_ref())),
         town::sender_line(data.layout, at),
         country(at.country, first),
-        clean(&from.phone),
-        clean(or_empty(from.email.as_ref())),
+        to_single_line(&from.phone),
+        to_single_line(or_empty(from.email.as_ref())),
     ]
 }
 
 fn receiver_lines(data: &LabelData<'_>, first: Language) -> Vec<String> {
     let (to, at) = (&data.order.receiver, &data.order.receiver.address);
-    let id = clean(or_empty(to.national_id.as_ref()));
+    let id = to_single_line(or_empty(to.national_id.as_ref()));
     let kind = label_text::id_type_name(to.id_type.as_ref());
     vec![
-        clean(or_empty(to.company_name.as_ref())),
-        clean(&to.full_name),
+        to_single_line(or_empty(to.company_name.as_ref())),
+        to_single_line(&to.full_name),
         if id.is_empty() { id } else { format!("{kind} {id}") },
-        clean(&at.line1),
-        clean(or_empty(at.line2.as_ref())),
+        to_single_line(&at.line1),
+        to_single_line(or_empty(at.line2.as_ref())),
         town::receiver_line(data.layout, at),
         country(at.country, first),
-        clean(&to.phone),
-        clean(or_empty(to.email.as_ref())),
+        to_single_line(&to.phone),
+        to_single_line(or_empty(to.email.as_ref())),
     ]
 }
 

@@ -5,7 +5,7 @@ use rust_decimal::Decimal;
 
 use super::{
     customs::line_value,
-    text::{clean, join},
+    text::{join, to_single_line},
 };
 
 /// A row of the table.
@@ -38,8 +38,8 @@ pub(super) fn items(order: &OrderRequest) -> Vec<Item> {
     if order.products.is_empty() {
         let declared = order.parcel_details.declared_value;
         return vec![Item {
-            description: clean(description),
-            hs_code: clean(hs_code),
+            description: to_single_line(description),
+            hs_code: to_single_line(hs_code),
             origin: None,
             quantity: 1,
             net_weight_kg: None,
@@ -52,7 +52,7 @@ pub(super) fn items(order: &OrderRequest) -> Vec<Item> {
         let quantity = Decimal::from(product.quantity);
         Item {
             description: join([name, product.sku.as_deref().unwrap_or_default()], " · "),
-            hs_code: clean(product.hs_code.as_deref().unwrap_or(hs_code)),
+            hs_code: to_single_line(product.hs_code.as_deref().unwrap_or(hs_code)),
             origin: product.country_of_origin,
             quantity: product.quantity,
             net_weight_kg: product.unit_net_weight_kg.and_then(|net| net.checked_mul(quantity)),

@@ -18,14 +18,14 @@ impl BilingualText {
         language.pick(self.en, self.es)
     }
 
-    /// Returns both languages; a text that is the same in both appears once.
+    /// Returns the text in both languages, `first` first; a text that is the same in both appears once.
     pub(super) fn both(self, first: Language) -> String {
         let (one, other) = (self.pick(first), self.pick(other_language(first)));
         if one == other { one.to_owned() } else { format!("{one} / {other}") }
     }
 }
 
-/// Returns the other language of the paper.
+/// Returns the other language of the invoice.
 pub(super) fn other_language(first: Language) -> Language {
     match first {
         Language::En => Language::Es,

@@ -39,7 +39,7 @@ pub(super) const fn sandbox_notice(layout: Layout) -> &'static str {
     }
 }
 
-/// Returns the name of a kind of national id on paper.
+/// Returns the name of a kind of national id, as it is printed.
 pub(super) fn id_type_name(kind: Option<&IdType>) -> &'static str {
     match kind {
         Some(IdType::Cedula) => "CÉDULA",

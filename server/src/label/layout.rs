@@ -1,4 +1,4 @@
-//! Places everything on a label. PNG, PDF and ZPL copy the positions, so that all three look the same.
+//! Places all elements of a label. The writers of PNG, PDF and ZPL copy the positions, so that all three look the same.
 //!
 //! Positions are dots at 203 dpi (8 dots are 1 mm), on 812 × 1218; a text's `y` is its baseline. From top to bottom,
 //! between the rules: header 16-124 (brand and route), band 124-183 (sandbox or export), sender 183-380 next to the QR
@@ -14,8 +14,8 @@ use super::{
     label_text,
     page::{Page, RULE, TextSlot, bold, fits_into, is_fully_shown, regular, span},
     qr, route,
-    text::{clean, join},
-    text_fit::Style,
+    text::{join, to_single_line},
+    text_fit::TextStyle,
 };
 use crate::domain::Layout;
 
@@ -24,7 +24,7 @@ const FRAME: Span = span(16, 796);
 const FRAME_TOP: u32 = 16;
 const FRAME_BOTTOM: u32 = 1202;
 /// The columns of text, 2 mm inside the frame.
-const TEXT: Span = span(32, 780);
+const TEXT_SPAN: Span = span(32, 780);
 /// The rules below header, band and receiver.
 const BAND_TOP: u32 = 124;
 const BAND_BOTTOM: u32 = 183;
@@ -55,28 +55,28 @@ pub(super) fn lay_out(data: &LabelData<'_>) -> Result<Vec<Element>, LabelError> 
 }
 
 fn draw_frame(page: &mut Page, footer: &Footer) {
-    page.outline(FRAME, (FRAME_TOP, BARCODE_BAND.0));
+    page.add_outline(FRAME, (FRAME_TOP, BARCODE_BAND.0));
     if footer.is_drawn() {
-        page.outline(FRAME, (BARCODE_BAND.1, FRAME_BOTTOM));
+        page.add_outline(FRAME, (BARCODE_BAND.1, FRAME_BOTTOM));
     }
     for y in [BAND_TOP, BAND_BOTTOM, CELLS_TOP] {
-        page.rule(y, FRAME);
+        page.add_rule(y, FRAME);
     }
     if footer.has_customs {
-        page.rule(footer.top(), FRAME);
+        page.add_rule(footer.top(), FRAME);
     }
-    page.rule(RECEIVER_TOP, span(FRAME.left, QR_LEFT + RULE));
-    page.vertical_rule(QR_LEFT, (BAND_BOTTOM, QR_BOTTOM + RULE));
-    page.rule(QR_BOTTOM, span(QR_LEFT, FRAME.right));
+    page.add_rule(RECEIVER_TOP, span(FRAME.left, QR_LEFT + RULE));
+    page.add_vertical_rule(QR_LEFT, (BAND_BOTTOM, QR_BOTTOM + RULE));
+    page.add_rule(QR_BOTTOM, span(QR_LEFT, FRAME.right));
 }
 
 fn draw_header(page: &mut Page, data: &LabelData<'_>) {
     // The route has the largest text of the header: parcels are sorted by it.
-    let left = span(TEXT.left, 448);
-    page.line(label_text::BRAND, TextSlot::new(76, left, bold(&[52])));
-    page.line(service_name(data), TextSlot::new(112, left, regular(&[26])));
+    let left = span(TEXT_SPAN.left, 448);
+    page.add_line(label_text::BRAND, TextSlot::new(76, left, bold(&[52])));
+    page.add_line(service_name(data), TextSlot::new(112, left, regular(&[26])));
     let route = route::route_code(&data.order.receiver.address);
-    page.line(&route, TextSlot::new(104, span(456, 784), bold(&[84, 72, 60])).right());
+    page.add_line(&route, TextSlot::new(104, span(456, 784), bold(&[84, 72, 60])).right());
 }
 
 fn service_name(data: &LabelData<'_>) -> &'static str {
@@ -91,15 +91,15 @@ fn draw_band(page: &mut Page, data: &LabelData<'_>) {
     if data.sandbox {
         // Fill the whole band with black, so that a sandbox label is not mistaken for a real one.
         let height = BAND_BOTTOM - BAND_TOP - RULE;
-        page.rect((FRAME.left + RULE, BAND_TOP + RULE), (FRAME.width() - 2 * RULE, height));
-        page.line(
+        page.add_rect((FRAME.left + RULE, BAND_TOP + RULE), (FRAME.width() - 2 * RULE, height));
+        page.add_line(
             label_text::sandbox_notice(data.layout),
-            TextSlot::new(169, TEXT, bold(&[40])).centre().white(),
+            TextSlot::new(169, TEXT_SPAN, bold(&[40])).centre().white(),
         );
     } else {
         let text =
             if is_cross_border(data.order) { label_text::EXPORT } else { label_text::DOMESTIC };
-        page.line(text, TextSlot::new(164, TEXT, bold(&[28])));
+        page.add_line(text, TextSlot::new(164, TEXT_SPAN, bold(&[28])));
     }
 }
 
@@ -134,34 +134,34 @@ fn qr_placement(modules: u32) -> Result<QrPlacement, LabelError> {
     fits.then_some(placement).ok_or(LabelError::Qr)
 }
 
-const CELL: Style = bold(&[34, 32, 30, 28, 26, 24, 22]);
-const REFERENCE: Span = span(512, 784);
+const CELL_STYLE: TextStyle = bold(&[34, 32, 30, 28, 26, 24, 22]);
+const REFERENCE_SPAN: Span = span(512, 784);
 
 fn draw_cells(page: &mut Page, data: &LabelData<'_>) {
     for x in [196, 316, 496] {
-        page.vertical_rule(x, (CELLS_TOP, BARCODE_BAND.0));
+        page.add_vertical_rule(x, (CELLS_TOP, BARCODE_BAND.0));
     }
     let (caption, reference) = reference_cell(data);
     let cells = [
         (label_text::WEIGHT, customs::format_weight(data.order), span(32, 192)),
         (label_text::PIECES, label_text::ONE_PIECE.to_owned(), span(212, 312)),
         (label_text::DATE, data.created_on.to_string(), span(332, 492)),
-        (caption, reference, REFERENCE),
+        (caption, reference, REFERENCE_SPAN),
     ];
     for (caption, value, across) in cells {
-        page.line(caption, TextSlot::new(684, across, bold(&[18, 16])));
-        page.line(&value, TextSlot::new(720, across, CELL));
+        page.add_line(caption, TextSlot::new(684, across, bold(&[18, 16])));
+        page.add_line(&value, TextSlot::new(720, across, CELL_STYLE));
     }
 }
 
 /// Returns the air waybill once there is one, and the sender's reference before that.
 fn reference_cell(data: &LabelData<'_>) -> (&'static str, String) {
     if let Some(awb) = data.awb {
-        return (label_text::AWB, clean(awb));
+        return (label_text::AWB, to_single_line(awb));
     }
     let reference =
         sender_reference(data.order).map_or(label_text::MISSING_VALUE, |(_, text)| text);
-    (label_text::REFERENCE, clean(reference))
+    (label_text::REFERENCE, to_single_line(reference))
 }
 
 /// Returns the sender's reference, preceded by the name of its field.
@@ -170,18 +170,18 @@ fn sender_reference(order: &OrderRequest) -> Option<(&'static str, &str)> {
     reference.or(order.external_order_id.as_deref().map(|text| ("externalOrderId", text)))
 }
 
-/// Returns the fields of an order that its label cuts.
-pub(super) fn cut_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
+/// Returns the fields of an order whose text the label truncates.
+pub(super) fn truncated_fields(order: &OrderRequest, layout: Layout) -> Vec<String> {
     let footer = Footer::new(order, layout);
-    let mut cut = address::cut_fields(order, layout);
-    let cell = TextSlot::new(0, REFERENCE, CELL);
-    let reference =
-        sender_reference(order).filter(|(_, text)| !fits_into(&clean(text), CELL, &[cell]));
+    let mut cut = address::truncated_fields(order, layout);
+    let cell = TextSlot::new(0, REFERENCE_SPAN, CELL_STYLE);
+    let reference = sender_reference(order)
+        .filter(|(_, text)| !fits_into(&to_single_line(text), CELL_STYLE, &[cell]));
     cut.extend(reference.map(|(field, _)| field.to_owned()));
     if footer.has_customs {
-        cut.extend(customs::cut_fields(order));
+        cut.extend(customs::truncated_fields(order));
     }
-    if !footer.is_whole() {
+    if !footer.shows_all_instructions() {
         cut.push("receiver.address.deliveryInstructions".to_owned());
     }
     cut
@@ -215,10 +215,10 @@ fn draw_barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError>
     }));
     // The number in figures, in case the bars cannot be read; a reprint is marked next to it.
     let sizes = bold(&[42, 38, 34, 30, 26, 22]);
-    page.line(number, TextSlot::new(966, span(96, 716), sizes).centre());
+    page.add_line(number, TextSlot::new(966, span(96, 716), sizes).centre());
     if data.version > 1 {
         let reprint = format!("R{}", data.version - 1);
-        page.line(
+        page.add_line(
             &reprint,
             TextSlot::new(966, span(720, 780), bold(&[34, 28, 22, 16, 10])).right(),
         );
@@ -226,19 +226,19 @@ fn draw_barcode(page: &mut Page, data: &LabelData<'_>) -> Result<(), LabelError>
     Ok(())
 }
 
-const INSTRUCTIONS: Style = regular(&[24, 22, 20]);
+const INSTRUCTIONS_STYLE: TextStyle = regular(&[24, 22, 20]);
 /// The baselines of the instructions. They are as far apart as the customs box's rows, because the upper lines replace
 /// some of these rows.
-const INSTRUCTION_LINES: [u32; 3] = [1128, 1156, 1184];
+const INSTRUCTION_BASELINES: [u32; 3] = [1128, 1156, 1184];
 /// The distance from the rule above the instructions to their first baseline, and from the customs total to that rule.
 const BASELINE_BELOW_RULE: u32 = 30;
 const TOTAL_ABOVE_RULE: u32 = 8;
 
 /// The baselines of instructions that replace the customs box.
-const LINES_WITHOUT_CUSTOMS: [u32; 7] = [1016, 1044, 1072, 1100, 1128, 1156, 1184];
+const BASELINES_WITHOUT_CUSTOMS: [u32; 7] = [1016, 1044, 1072, 1100, 1128, 1156, 1184];
 /// The caption, left of the first line.
-const CAPTION: TextSlot = TextSlot::new(0, span(32, 204), bold(&[18, 16, 14]));
-const BESIDE_CAPTION: Span = span(212, 780);
+const CAPTION_SLOT: TextSlot = TextSlot::new(0, span(32, 204), bold(&[18, 16, 14]));
+const BESIDE_CAPTION_SPAN: Span = span(212, 780);
 
 /// The delivery instructions: one line, or up to three if they need them and the customs box has free rows.
 struct Footer {
@@ -258,7 +258,7 @@ impl Footer {
         };
         let lines = match (has_customs, has_caption) {
             (true, _) => lines_below_customs(&instructions, order, has_caption),
-            (false, true) => instruction_slots(&LINES_WITHOUT_CUSTOMS, has_caption),
+            (false, true) => instruction_slots(&BASELINES_WITHOUT_CUSTOMS, has_caption),
             (false, false) => Vec::new(),
         };
         Self { instructions, lines, has_caption, has_customs }
@@ -266,13 +266,16 @@ impl Footer {
 
     fn draw(&self, page: &mut Page) {
         if let (true, Some(first)) = (self.has_caption, self.lines.first()) {
-            page.line(label_text::INSTRUCTIONS, TextSlot { baseline: first.baseline, ..CAPTION });
+            page.add_line(
+                label_text::INSTRUCTIONS,
+                TextSlot { baseline: first.baseline, ..CAPTION_SLOT },
+            );
         }
-        page.lines(&self.instructions, INSTRUCTIONS, &self.lines);
+        page.add_lines(&self.instructions, INSTRUCTIONS_STYLE, &self.lines);
     }
 
-    fn is_whole(&self) -> bool {
-        is_fully_shown(&self.instructions, INSTRUCTIONS, &self.lines)
+    fn shows_all_instructions(&self) -> bool {
+        is_fully_shown(&self.instructions, INSTRUCTIONS_STYLE, &self.lines)
     }
 
     /// Returns `false` for a parcel that crosses no border and has no instructions: its footer is empty.
@@ -297,19 +300,20 @@ fn lines_below_customs(
     order: &OrderRequest,
     has_caption: bool,
 ) -> Vec<TextSlot> {
-    let max_lines = (1 + customs::free_rows(order)).min(INSTRUCTION_LINES.len());
+    let max_lines = (1 + customs::free_rows(order)).min(INSTRUCTION_BASELINES.len());
     let last_slots = |count: usize| {
-        let lines = INSTRUCTION_LINES.get(INSTRUCTION_LINES.len() - count..);
+        let lines = INSTRUCTION_BASELINES.get(INSTRUCTION_BASELINES.len() - count..);
         instruction_slots(lines.unwrap_or_default(), has_caption)
     };
-    let enough =
-        (1..max_lines).find(|count| fits_into(instructions, INSTRUCTIONS, &last_slots(*count)));
+    let enough = (1..max_lines)
+        .find(|count| fits_into(instructions, INSTRUCTIONS_STYLE, &last_slots(*count)));
     last_slots(enough.unwrap_or(max_lines))
 }
 
 /// Returns lines at these baselines. The first line is next to the caption, if there is one.
 fn instruction_slots(baselines: &[u32], has_caption: bool) -> Vec<TextSlot> {
-    let across = |index: usize| if has_caption && index == 0 { BESIDE_CAPTION } else { TEXT };
+    let across =
+        |index: usize| if has_caption && index == 0 { BESIDE_CAPTION_SPAN } else { TEXT_SPAN };
     let lines = baselines.iter().enumerate();
-    lines.map(|(index, y)| TextSlot::new(*y, across(index), INSTRUCTIONS)).collect()
+    lines.map(|(index, y)| TextSlot::new(*y, across(index), INSTRUCTIONS_STYLE)).collect()
 }

@@ -1,7 +1,7 @@
-//! The papers of a parcel: its label, 4 × 6 inches at 203 dots per inch, as PDF, ZPL or PNG (spec: Label), and its
-//! commercial invoice as PDF.
+//! The shipping documents of a parcel: its label, 4 × 6 inches at 203 dots per inch, as PDF, ZPL or PNG (spec: Label),
+//! and its commercial invoice as PDF.
 //!
-//! There is one drawing and three writers: `layout` turns a parcel into elements in whole dots, and the
+//! There is one layout and three writers: `layout` turns a parcel into elements in whole dots, and the
 //! writers copy the elements. A label is a pure function of its [`LabelData`], without a clock or random
 //! ids, so its bytes are always the same. Nothing is stored: a label is drawn when it is requested.
 #![allow(
@@ -104,7 +104,7 @@ impl AsRef<[element::Element]> for LabelLayout {
     }
 }
 
-/// Places everything on a label.
+/// Places all elements of a label.
 pub(crate) fn lay_out(data: &LabelData<'_>) -> Result<LabelLayout, LabelError> {
     layout::lay_out(data).map(LabelLayout)
 }
@@ -119,9 +119,9 @@ pub(crate) fn draw_all(labels: &[LabelLayout], format: LabelFormat) -> Result<Ve
     }
 }
 
-/// Returns the fields of a new order that its label cuts.
-pub(crate) fn cut_fields(order: &OrderRequest) -> Vec<String> {
-    layout::cut_fields(order, Layout::NEWEST)
+/// Returns the fields of a new order whose text the label truncates.
+pub(crate) fn truncated_fields(order: &OrderRequest) -> Vec<String> {
+    layout::truncated_fields(order, Layout::NEWEST)
 }
 
 /// Draws the commercial invoice as PDF. Data that only a label needs is ignored.

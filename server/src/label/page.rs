@@ -4,28 +4,28 @@ use super::{
     element::{Align, Colour, Element, Outline, Rect, Span, Text},
     font::{self, Weight},
     ink_bounds::InkBounds,
-    text_fit::{self, Style, fit, fits, shows_all},
+    text_fit::{self, TextStyle, fit, fits, shows_all},
 };
 
-/// Thickness of the frame and of the rules.
+/// Thickness of the frame and of the rules, in dots.
 pub(super) const RULE: u32 = 3;
 
 /// Sizes for a line whose accents would otherwise touch the line above it.
-const FALLBACK_SIZES: &[u32] = &[18, 16, 14, 12, 10];
+const TOUCHING_ACCENT_SIZES: &[u32] = &[18, 16, 14, 12, 10];
 
 /// The position and the style of one line of text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TextSlot {
     pub baseline: u32,
     pub span: Span,
-    pub style: Style,
+    pub style: TextStyle,
     pub align: Align,
     pub colour: Colour,
 }
 
 impl TextSlot {
     /// Creates a slot for a line in black, aligned left, in the first of `style`'s sizes that fits.
-    pub(super) const fn new(baseline: u32, span: Span, style: Style) -> Self {
+    pub(super) const fn new(baseline: u32, span: Span, style: TextStyle) -> Self {
         Self { baseline, span, style, align: Align::Left, colour: Colour::Black }
     }
 
@@ -41,8 +41,9 @@ impl TextSlot {
         Self { colour: Colour::White, ..self }
     }
 
-    fn text(&self, line: String, size: u32) -> Text {
-        let Self { baseline, span, style: Style { weight, .. }, align, colour } = *self;
+    /// Returns the text element for a line at this size in the slot.
+    fn to_text(self, line: String, size: u32) -> Text {
+        let Self { baseline, span, style: TextStyle { weight, .. }, align, colour } = self;
         let width = font::width(&line, weight, size);
         let spare = span.width().saturating_sub(width);
         let x = match align {
@@ -54,14 +55,14 @@ impl TextSlot {
     }
 }
 
-/// Returns bold type in the first of these sizes that fits.
-pub(super) const fn bold(sizes: &'static [u32]) -> Style {
-    Style { weight: Weight::Bold, sizes }
+/// Returns a bold style that uses the first of these sizes that fits.
+pub(super) const fn bold(sizes: &'static [u32]) -> TextStyle {
+    TextStyle { weight: Weight::Bold, sizes }
 }
 
-/// Returns regular type in the first of these sizes that fits.
-pub(super) const fn regular(sizes: &'static [u32]) -> Style {
-    Style { weight: Weight::Regular, sizes }
+/// Returns a regular style that uses the first of these sizes that fits.
+pub(super) const fn regular(sizes: &'static [u32]) -> TextStyle {
+    TextStyle { weight: Weight::Regular, sizes }
 }
 
 /// Returns the columns from `left` up to but not including `right`.
@@ -69,11 +70,11 @@ pub(super) const fn span(left: u32, right: u32) -> Span {
     Span { left, right }
 }
 
-/// The elements of a page so far.
+/// A page under construction: the elements that were added so far.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     elements: Vec<Element>,
-    /// The ink of the texts among them.
+    /// The ink of the texts among the elements, which no further text may touch.
     inks: Vec<InkBounds>,
 }
 
@@ -86,33 +87,33 @@ impl Page {
         self.elements.push(element);
     }
 
-    pub(super) fn rect(&mut self, (x, y): (u32, u32), (w, h): (u32, u32)) {
+    pub(super) fn add_rect(&mut self, (x, y): (u32, u32), (w, h): (u32, u32)) {
         self.push(Element::Rect(Rect { x, y, w, h }));
     }
 
-    /// Draws a horizontal rule below `y`.
-    pub(super) fn rule(&mut self, y: u32, across: Span) {
-        self.rect((across.left, y), (across.width(), RULE));
+    /// Adds a horizontal rule below `y`.
+    pub(super) fn add_rule(&mut self, y: u32, across: Span) {
+        self.add_rect((across.left, y), (across.width(), RULE));
     }
 
-    /// Draws a vertical rule from `top` to `bottom`, right of `x`.
-    pub(super) fn vertical_rule(&mut self, x: u32, (top, bottom): (u32, u32)) {
-        self.rect((x, top), (RULE, bottom - top));
+    /// Adds a vertical rule from `top` to `bottom`, right of `x`.
+    pub(super) fn add_vertical_rule(&mut self, x: u32, (top, bottom): (u32, u32)) {
+        self.add_rect((x, top), (RULE, bottom - top));
     }
 
-    /// Draws a box of rules from `top` to `bottom`.
-    pub(super) fn outline(&mut self, across: Span, (top, bottom): (u32, u32)) {
+    /// Adds a box of rules from `top` to `bottom`.
+    pub(super) fn add_outline(&mut self, across: Span, (top, bottom): (u32, u32)) {
         let outer = Rect { x: across.left, y: top, w: across.width(), h: bottom - top };
         self.push(Element::Outline(Outline { outer, thickness: RULE }));
     }
 
-    /// Adds one line, shrunk or cut to fit its slot.
-    pub(super) fn line(&mut self, text: &str, slot: TextSlot) {
-        self.lines(text, slot.style, &[slot]);
+    /// Adds one line of text, shrunk or truncated to fit its slot.
+    pub(super) fn add_line(&mut self, text: &str, slot: TextSlot) {
+        self.add_lines(text, slot.style, &[slot]);
     }
 
-    /// Adds a text over as many slots as it needs, and returns how many.
-    pub(super) fn lines(&mut self, text: &str, style: Style, slots: &[TextSlot]) -> usize {
+    /// Adds a text on as many slots as it needs, and returns their number.
+    pub(super) fn add_lines(&mut self, text: &str, style: TextStyle, slots: &[TextSlot]) -> usize {
         let widths: Vec<u32> = slots.iter().map(|slot| slot.span.width()).collect();
         let fitted = fit(text, style, &widths);
         let used = fitted.lines.len();
@@ -127,14 +128,19 @@ impl Page {
         if line.is_empty() {
             return;
         }
-        let mut text = slot.text(line, size);
+        let mut text = slot.to_text(line, size);
         let mut ink_bounds = InkBounds::new(&text);
-        let mut smaller =
-            slot.style.sizes.iter().chain(FALLBACK_SIZES).copied().filter(|other| *other < size);
+        let mut smaller = slot
+            .style
+            .sizes
+            .iter()
+            .chain(TOUCHING_ACCENT_SIZES)
+            .copied()
+            .filter(|other| *other < size);
         while self.inks.iter().any(|other| ink_bounds.touches(other))
             && let Some(size) = smaller.next()
         {
-            text = slot.text(text.line, size);
+            text = slot.to_text(text.line, size);
             ink_bounds = InkBounds::new(&text);
         }
         self.inks.push(ink_bounds);
@@ -143,16 +149,16 @@ impl Page {
 }
 
 /// Returns `true` if the slots show all of `text`.
-pub(super) fn is_fully_shown(text: &str, style: Style, slots: &[TextSlot]) -> bool {
+pub(super) fn is_fully_shown(text: &str, style: TextStyle, slots: &[TextSlot]) -> bool {
     shows_all(text, style, &slots.iter().map(|slot| slot.span.width()))
 }
 
 /// Returns how many bytes of `text` are shown in the slots.
-pub(super) fn shown_bytes(text: &str, style: Style, slots: &[TextSlot]) -> usize {
+pub(super) fn shown_bytes(text: &str, style: TextStyle, slots: &[TextSlot]) -> usize {
     text_fit::shown_bytes(text, style, &slots.iter().map(|slot| slot.span.width()))
 }
 
 /// Returns `true` if all of `text` fits into the slots in whole words.
-pub(super) fn fits_into(text: &str, style: Style, slots: &[TextSlot]) -> bool {
+pub(super) fn fits_into(text: &str, style: TextStyle, slots: &[TextSlot]) -> bool {
     fits(text, style, &slots.iter().map(|slot| slot.span.width()))
 }

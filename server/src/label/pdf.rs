@@ -1,5 +1,5 @@
-//! Writes papers as PDF: labels on pages of exactly 288 × 432 points, or pages of another size, with text as text and
-//! embedded fonts.
+//! Writes documents as PDF: labels on pages of exactly 288 × 432 points, or pages of another size, with text as text
+//! and embedded fonts.
 //!
 //! Every rectangle is drawn a little smaller than its dots. If it ended exactly on the edges of dots, poppler and mupdf
 //! would print it one dot too wide, and bars could not be decoded.
@@ -16,13 +16,13 @@ use subsetter::GlyphRemapper;
 use super::{
     LabelError,
     element::{Colour, Element, HEIGHT, Rect, Text, WIDTH},
-    font::{self, Face, Glyph, NOTDEF, Typeface, UNITS_PER_EM},
+    font::{self, Glyph, LoadedFont, NOTDEF, Typeface, UNITS_PER_EM},
     qr::QrMatrix,
 };
 
 /// The size of pages, and of the units in which their elements are placed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Paper {
+pub(super) struct PageFormat {
     /// The width in units.
     pub width: u32,
     pub height: u32,
@@ -38,8 +38,8 @@ pub(super) enum PrintScaling {
     Allowed,
 }
 
-/// The paper of labels: 4 × 6 inches, in dots.
-const LABEL_PAPER: Paper = Paper {
+/// The page format of labels: 4 × 6 inches, in dots.
+const LABEL_PAGE_FORMAT: PageFormat = PageFormat {
     width: WIDTH,
     height: HEIGHT,
     points_per_unit: 72.0 / 203.0,
@@ -69,13 +69,13 @@ pub(super) fn write(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
 
 /// Writes labels, one on each page.
 pub(super) fn write_labels(labels: &[impl AsRef<[Element]>]) -> Result<Vec<u8>, LabelError> {
-    write_pages(labels, LABEL_PAPER)
+    write_pages(labels, LABEL_PAGE_FORMAT)
 }
 
 /// Writes a file of several pages.
 pub(super) fn write_pages(
     pages: &[impl AsRef<[Element]>],
-    paper: Paper,
+    paper: PageFormat,
 ) -> Result<Vec<u8>, LabelError> {
     let mut fonts = FontSubset::all();
     // Compress the pages one by one, because the drawings of 100 labels would take megabytes.
@@ -98,7 +98,7 @@ pub(super) fn write_pages(
     Ok(pdf.finish())
 }
 
-fn write_document(pdf: &mut Pdf, (pages, paper): (usize, Paper), fonts: &[FontSubset]) {
+fn write_document(pdf: &mut Pdf, (pages, paper): (usize, PageFormat), fonts: &[FontSubset]) {
     let mut catalog = pdf.catalog(CATALOG);
     catalog.pages(PAGES);
     if paper.scaling == PrintScaling::Never {
@@ -122,10 +122,10 @@ fn write_document(pdf: &mut Pdf, (pages, paper): (usize, Paper), fonts: &[FontSu
 
 fn draw(
     elements: &[Element],
-    paper: Paper,
+    paper: PageFormat,
     fonts: &mut [FontSubset],
 ) -> Result<Vec<u8>, LabelError> {
-    let Paper { height, points_per_unit: scale, .. } = paper;
+    let PageFormat { height, points_per_unit: scale, .. } = paper;
     let mut content = Content::with_settings(COMPACT);
     content.transform([scale, 0.0, 0.0, scale, 0.0, 0.0]);
     for element in elements {
@@ -180,10 +180,10 @@ fn write_text(content: &mut Content, height: u32, text: &Text, fonts: &mut [Font
     }
 }
 
-/// A font, with the glyphs that a label uses.
+/// A font, with the glyphs that a document uses.
 struct FontSubset {
     typeface: Typeface,
-    face: &'static Face,
+    face: &'static LoadedFont,
     name: Name<'static>,
     first_id: i32,
     glyphs: GlyphRemapper,
@@ -273,9 +273,9 @@ impl FontSubset {
         descriptor.ascent(928.0).descent(-244.0).cap_height(711.0).stem_v(80.0);
     }
 
-    /// Returns the widths of the subset's glyphs in order. The first glyph is the box.
+    /// Returns the widths of the subset's glyphs in order. The first glyph is the box for missing characters.
     fn widths(&self) -> impl Iterator<Item = f32> {
-        let missing = self.face.missing().advance;
+        let missing = self.face.missing_glyph().advance;
         (0..self.glyphs.num_gids()).map(move |id| {
             let advance = self.shown.get(&id).map_or(missing, |(advance, _)| *advance);
             (f32::from(advance) * 10_000.0 / UNITS_PER_EM as f32).round() / 10.0

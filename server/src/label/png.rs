@@ -30,13 +30,13 @@ fn render(elements: &[Element]) -> Result<Vec<u8>, LabelError> {
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
     for element in elements {
         match element {
-            Element::Rect(rect) => canvas.rect(*rect),
+            Element::Rect(rect) => canvas.fill_rect(*rect),
             Element::Outline(outline) => {
-                outline.rects().into_iter().for_each(|rule| canvas.rect(rule));
+                outline.rects().into_iter().for_each(|rule| canvas.fill_rect(rule));
             }
-            Element::Text(text) => canvas.text(text),
-            Element::Code128(code) => code.rects().for_each(|bar| canvas.rect(bar)),
-            Element::Qr(qr) => QrMatrix::new(qr)?.row_runs().for_each(|run| canvas.rect(run)),
+            Element::Text(text) => canvas.draw_text(text),
+            Element::Code128(code) => code.rects().for_each(|bar| canvas.fill_rect(bar)),
+            Element::Qr(qr) => QrMatrix::new(qr)?.row_runs().for_each(|run| canvas.fill_rect(run)),
         }
     }
     let mut bytes = canvas.into_bytes();

@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 /// Returns the route code of an address.
 pub(super) fn route_code(address: &ReceiverAddress) -> String {
     let postal = postal_prefix(address.zip_code.as_deref().unwrap_or_default());
-    let hub = hub(address, &postal);
+    let hub = destination_hub(address, &postal);
     if postal.is_empty() { hub.to_owned() } else { format!("{hub}-{postal}") }
 }
 
@@ -17,16 +17,17 @@ fn postal_prefix(zip_code: &str) -> String {
     characters.take(3).map(|c| c.to_ascii_uppercase()).collect()
 }
 
-fn hub(address: &ReceiverAddress, postal: &str) -> &'static str {
-    if address.country == CountryCode::EC && is_coast(address, postal) {
+/// Returns the airport code of the hub that serves an address; the country code if no hub is known.
+fn destination_hub(address: &ReceiverAddress, postal: &str) -> &'static str {
+    if address.country == CountryCode::EC && is_served_by_coast_hub(address, postal) {
         return COAST_HUB;
     }
     let country = address.country.as_str();
     HUBS.iter().find(|(code, _)| *code == country).map_or(country, |(_, hub)| hub)
 }
 
-/// Decides by the postal code or, if there is none, by the province.
-fn is_coast(address: &ReceiverAddress, postal: &str) -> bool {
+/// Returns `true` if Guayaquil serves the address: by its postal code or, if there is none, by its province.
+fn is_served_by_coast_hub(address: &ReceiverAddress, postal: &str) -> bool {
     let province = normalize(address.province.as_deref().unwrap_or_default());
     ECUADOR_COAST.iter().any(|(prefix, name)| {
         if postal.is_empty() { province == *name } else { postal.starts_with(prefix) }
@@ -38,8 +39,10 @@ fn normalize(name: &str) -> String {
     name.nfd().filter(char::is_ascii_alphabetic).map(|c| c.to_ascii_lowercase()).collect()
 }
 
+/// Countries with the airport codes of their hubs.
 const HUBS: [(&str, &str); 4] = [("CO", "BOG"), ("EC", "UIO"), ("MX", "MEX"), ("PE", "LIM")];
 
+/// The hub of Guayaquil, which serves the coast of Ecuador.
 const COAST_HUB: &str = "GYE";
 
 /// Provinces of Ecuador that Guayaquil serves, each with its postal prefix and plain name.

@@ -13,7 +13,7 @@ use rxing::BarcodeFormat;
 
 use super::{
     element::{Code128, Element, HEIGHT, Qr, Text, WIDTH},
-    text::clean,
+    text::to_single_line,
     *,
 };
 
@@ -34,7 +34,7 @@ fn draw_sample(sandbox: bool, format: LabelFormat) -> Vec<u8> {
     draw(&LabelData { sandbox, ..sample::data(&order, &number) }, format).unwrap()
 }
 
-fn marks_of(order: &OrderRequest) -> Vec<Element> {
+fn lay_out_order(order: &OrderRequest) -> Vec<Element> {
     layout::lay_out(&sample::data(order, &sample::number("EC7K2M9QX4T8WD0"))).unwrap()
 }
 
@@ -74,7 +74,7 @@ impl Dots {
     }
 }
 
-fn code_of(elements: &[Element]) -> &Code128 {
+fn find_code128(elements: &[Element]) -> &Code128 {
     let found = elements.iter().find_map(|element| match element {
         Element::Code128(code) => Some(code),
         _ => None,
@@ -82,7 +82,7 @@ fn code_of(elements: &[Element]) -> &Code128 {
     found.unwrap()
 }
 
-fn qr_of(elements: &[Element]) -> &Qr {
+fn find_qr(elements: &[Element]) -> &Qr {
     let found = elements.iter().find_map(|element| match element {
         Element::Qr(qr) => Some(qr),
         _ => None,
@@ -110,7 +110,7 @@ fn module_and_quiet_zone_by_the_length_of_the_number() {
         let number = sample::number(&"A".repeat(length));
         let data = sample::data(&order, &number);
         let elements = layout::lay_out(&data).unwrap();
-        let code = code_of(&elements);
+        let code = find_code128(&elements);
         let right = code.x + code.bars.modules() * code.module;
         assert_eq!((code.module, code.y, code.height), (module, 748, 176), "{length}");
         assert!(code.x >= 10 * module && WIDTH - right >= 10 * module, "{length}");
@@ -130,7 +130,7 @@ fn quiet_zone_of_the_qr_symbol_and_the_edge_are_white() {
         let url = format!("https://x.example/{}", "a".repeat(length - 18));
         let data = LabelData { tracking_url: &url, ..sample::data(&order, &number) };
         let elements = layout::lay_out(&data).unwrap();
-        let Qr { x, y, module, modules, .. } = qr_of(&elements);
+        let Qr { x, y, module, modules, .. } = find_qr(&elements);
         let (side, quiet) = (modules * module, 4 * module);
         let (left, right) = (x - quiet, x + side + quiet);
         let (top, bottom) = (y - quiet, y + side + quiet);
@@ -174,15 +174,16 @@ fn streams(pdf: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// Returns the lines of text that can be copied from a label's PDF.
-fn text_of(pdf: &[u8]) -> Vec<String> {
-    text_of_pages(pdf, 1)
+fn extract_text(pdf: &[u8]) -> Vec<String> {
+    extract_pages(pdf, 1)
 }
 
-fn text_of_pages(pdf: &[u8], pages: usize) -> Vec<String> {
+fn extract_pages(pdf: &[u8], pages: usize) -> Vec<String> {
     let streams = streams(pdf);
     // Two streams for each font; a paper without Chinese has two fonts.
-    let [regular, bold, han] = [0, 2, 4]
-        .map(|place| streams.get(pages + place).map(|map| unicode_of(map)).unwrap_or_default());
+    let [regular, bold, han] = [0, 2, 4].map(|place| {
+        streams.get(pages + place).map(|map| parse_to_unicode(map)).unwrap_or_default()
+    });
     let mut lines: Vec<String> = Vec::new();
     let mut map = &regular;
     let content = streams[..pages].concat();
@@ -193,7 +194,7 @@ fn text_of_pages(pdf: &[u8], pages: usize) -> Vec<String> {
             b'/' if tail[0] == b'H' => map = &han,
             b'/' => map = if tail[0] == b'R' { &regular } else { &bold },
             b'(' | b'<' => {
-                let (glyphs, after) = string(*first, tail);
+                let (glyphs, after) = parse_pdf_string(*first, tail);
                 let ids = glyphs.chunks(2).map(|id| u16::from_be_bytes([id[0], id[1]]));
                 lines.push(ids.map(|id| map[&id]).collect());
                 rest = after;
@@ -205,7 +206,7 @@ fn text_of_pages(pdf: &[u8], pages: usize) -> Vec<String> {
 }
 
 /// Reads a PDF string, literal or hexadecimal; returns it and the rest.
-fn string(opening: u8, text: &[u8]) -> (Vec<u8>, &[u8]) {
+fn parse_pdf_string(opening: u8, text: &[u8]) -> (Vec<u8>, &[u8]) {
     let mut bytes = Vec::new();
     let mut at = 0;
     let mut depth = 0;
@@ -240,7 +241,7 @@ fn string(opening: u8, text: &[u8]) -> (Vec<u8>, &[u8]) {
 }
 
 /// Returns glyph → character from a `ToUnicode` map.
-fn unicode_of(map: &[u8]) -> HashMap<u16, char> {
+fn parse_to_unicode(map: &[u8]) -> HashMap<u16, char> {
     let text = std::str::from_utf8(map).unwrap();
     let pair = |line: &str| {
         let (id, character) = line.strip_prefix('<')?.strip_suffix('>')?.split_once("> <")?;
@@ -253,7 +254,7 @@ fn unicode_of(map: &[u8]) -> HashMap<u16, char> {
 #[test]
 fn sandbox_labels_say_so_and_others_do_not() {
     for sandbox in [true, false] {
-        let pdf = text_of(&draw_sample(sandbox, LabelFormat::Pdf)).join("\n");
+        let pdf = extract_text(&draw_sample(sandbox, LabelFormat::Pdf)).join("\n");
         assert_eq!(pdf.contains("SANDBOX"), sandbox, "PDF");
         let zpl = String::from_utf8(draw_sample(sandbox, LabelFormat::Zpl)).unwrap();
         assert_eq!(zpl.contains("SANDBOX") && zpl.contains("^FO19,127^GB774,56,56"), sandbox);
@@ -265,7 +266,7 @@ fn sandbox_labels_say_so_and_others_do_not() {
 
 #[test]
 fn accents_arrive() {
-    let pdf = text_of(&draw_sample(true, LabelFormat::Pdf));
+    let pdf = extract_text(&draw_sample(true, LabelFormat::Pdf));
     for line in ["José Ángel Muñoz Güiñazú", "ECUADOR (EC)   CÉDULA 1712345678"] {
         assert!(pdf.iter().any(|shown| shown == line), "{line}: {pdf:?}");
     }
@@ -322,7 +323,7 @@ fn a_pdf_is_one_page_of_four_by_six_inches_without_dates() {
 fn reprints_and_air_waybills_show() {
     let (order, number) = (sample::order(), sample::number("EC7K2M9QX4T8WD0"));
     let data = sample::data(&order, &number);
-    let lines = |data| text_of(&draw(&data, LabelFormat::Pdf).unwrap());
+    let lines = |data| extract_text(&draw(&data, LabelFormat::Pdf).unwrap());
     assert!(!lines(data).contains(&"R1".to_owned()));
     assert!(lines(LabelData { version: 2, ..data }).contains(&"R1".to_owned()));
     assert!(lines(LabelData { version: u32::MAX, ..data }).iter().any(|l| l.starts_with('R')));
@@ -368,9 +369,9 @@ const PARTS: [&str; 32] = [
 
 #[test]
 fn every_part_is_there_in_both_languages() {
-    let cases = corpus::kept();
+    let cases = corpus::golden_cases();
     let reprint = cases.iter().find(|case| case.name == "reprint").unwrap();
-    let shown = text_of(&draw(&reprint.data(), LabelFormat::Pdf).unwrap());
+    let shown = extract_text(&draw(&reprint.data(), LabelFormat::Pdf).unwrap());
     let missing: Vec<_> =
         PARTS.into_iter().filter(|part| !shown.iter().any(|line| line == part)).collect();
     assert!(missing.is_empty(), "{missing:?} in {shown:?}");
@@ -379,10 +380,10 @@ fn every_part_is_there_in_both_languages() {
 #[test]
 #[cfg(feature = "cjk")]
 fn chinese_is_drawn_and_not_warned_of() {
-    let cases = corpus::kept();
+    let cases = corpus::golden_cases();
     let chinese = cases.iter().find(|case| case.name == "chinese").unwrap();
     let pdf = draw(&chinese.data(), LabelFormat::Pdf).unwrap();
-    let (file, text) = (String::from_utf8_lossy(&pdf), text_of(&pdf).concat());
+    let (file, text) = (String::from_utf8_lossy(&pdf), extract_text(&pdf).concat());
     assert!(file.contains("/CIDFontType0C") && file.contains("NotoSansCJKsc"));
     assert!(text.contains("深圳市光辉贸易有限公司陈伟"), "{text}");
     assert!(!text.contains(char::REPLACEMENT_CHARACTER), "{text}");
@@ -394,7 +395,7 @@ fn four_items_or_three_and_how_many_more() {
     for (count, more) in [(0, None), (1, None), (4, None), (5, Some(2)), (500, Some(497))] {
         let mut order = sample::order();
         order.products = vec![order.products[0].clone(); count];
-        let elements = marks_of(&order);
+        let elements = lay_out_order(&order);
         let texts: Vec<&str> = texts(&elements).iter().map(|text| text.line.as_str()).collect();
         let rows = texts.iter().filter(|text| text.starts_with("Teléfono")).count();
         assert_eq!(rows, if more.is_some() { 3 } else { count }, "{count}");
@@ -410,7 +411,7 @@ fn a_weight_is_in_kilograms_and_never_nothing() {
     {
         let mut order = sample::order();
         order.parcel_details.weight_kg = Some(kilograms.parse().unwrap());
-        let elements = marks_of(&order);
+        let elements = lay_out_order(&order);
         assert!(texts(&elements).iter().any(|text| text.line == shown), "{shown}");
     }
 }
@@ -419,7 +420,7 @@ fn a_weight_is_in_kilograms_and_never_nothing() {
 fn a_long_address_is_whole() {
     let order = sample::full_order();
     let street = &order.receiver.address.line1;
-    let elements = marks_of(&order);
+    let elements = lay_out_order(&order);
     let shown: Vec<&str> = texts(&elements).iter().map(|text| text.line.as_str()).collect();
     let shown = shown.join(" ");
     assert!(shown.contains(street), "{shown}");
@@ -437,7 +438,7 @@ fn a_long_national_id_hides_no_telephone() {
             order.receiver.address.country = parcelo::CountryCode::parse("GS").unwrap();
             order.receiver.id_type = Some(parcelo::IdType::Passport);
             order.receiver.national_id = Some(id.to_owned());
-            let elements = marks_of(&order);
+            let elements = lay_out_order(&order);
             let shown: Vec<&str> = texts(&elements).iter().map(|text| text.line.as_str()).collect();
             assert!(shown.iter().any(|line| line.contains("+593 99 123 4567")), "{shown:?}");
             assert!(shown.iter().any(|line| line.contains("SANDWICH ISLANDS (GS)")), "{shown:?}");
@@ -449,8 +450,8 @@ fn a_long_national_id_hides_no_telephone() {
     }
 }
 
-fn lines_of(order: &OrderRequest) -> Vec<String> {
-    texts(&marks_of(order)).into_iter().map(|text| text.line.clone()).collect()
+fn label_lines(order: &OrderRequest) -> Vec<String> {
+    texts(&lay_out_order(order)).into_iter().map(|text| text.line.clone()).collect()
 }
 
 /// Without the number of the flat, the parcel cannot be delivered.
@@ -460,7 +461,7 @@ fn a_receiver_s_flat_and_company_are_on_the_label() {
     order.receiver.address.line1 = "Av. 6 de Diciembre N33-42".to_owned();
     order.receiver.address.line2 = Some("Edificio Titanium, Dpto. 402".to_owned());
     order.receiver.company_name = Some("Andina de Repuestos S.A.".to_owned());
-    let shown = lines_of(&order);
+    let shown = label_lines(&order);
     for line in [
         "José Ángel Muñoz Güiñazú",
         "Andina de Repuestos S.A.",
@@ -480,8 +481,8 @@ fn person_and_company_have_a_line_each_beside_long_addresses() {
         Some("Entrada por el parqueadero posterior, Dpto. 402".to_owned());
     order.sender.address.line1 = "Building 7, Nanshan Science and Technology Park".to_owned();
     order.sender.address.line2 = Some("Keji South Road 12, Block C, Room 1203".to_owned());
-    let shown = lines_of(&order);
-    let marks = marks_of(&order);
+    let shown = label_lines(&order);
+    let marks = lay_out_order(&order);
     let bold = |line: &str| {
         texts(&marks).iter().any(|text| text.line == line && text.weight == font::Weight::Bold)
     };
@@ -509,7 +510,7 @@ fn person_and_company_have_a_line_each_beside_long_addresses() {
 fn an_origin_is_shown_only_where_the_order_states_one() {
     let mut order = sample::order();
     let origins = |order: &OrderRequest| -> Vec<String> {
-        let shown = lines_of(order);
+        let shown = label_lines(order);
         shown.into_iter().filter(|line| ["ORIG.", "CN", "VN"].contains(&line.as_str())).collect()
     };
     assert_eq!(origins(&order), [""; 0]);
@@ -537,14 +538,14 @@ fn instructions_take_the_free_rows_of_the_customs_box() {
         let mut order = sample::order();
         order.products = vec![order.products[0].clone(); items];
         order.receiver.address.delivery_instructions = Some(text.to_owned());
-        let elements = marks_of(&order);
+        let elements = lay_out_order(&order);
         let texts = texts(&elements);
         let total = texts.iter().position(|text| text.line.starts_with("TOTAL")).unwrap();
         let below = &texts[total + 1..];
         assert_eq!(below.len(), lines, "{items}: {below:?}");
         let shown: Vec<_> = below.iter().map(|text| text.line.as_str()).collect();
         let shown = shown.join(" ");
-        let whole = shown == clean(text);
+        let whole = shown == to_single_line(text);
         assert!(whole || shown.ends_with('…'), "{items}: {shown}");
         assert!(below.iter().all(|line| line.baseline > texts[total].baseline + 30));
     }
@@ -599,7 +600,7 @@ fn within_a_country_instructions_replace_the_customs_box() {
     order.receiver.address.delivery_instructions = Some(long.clone());
     let shown = new_lines(&order);
     assert!(!shown.iter().any(|line| line.contains("CUSTOMS") || line.starts_with("TOTAL")));
-    assert!(shown.join(" ").contains(clean(&long).trim()), "{shown:?}");
+    assert!(shown.join(" ").contains(to_single_line(&long).trim()), "{shown:?}");
     order.receiver.address.delivery_instructions = None;
     let below_bars =
         |element: &Element| matches!(element, Element::Outline(outline) if outline.outer.y > 900);
@@ -624,13 +625,13 @@ fn instructions_have_a_caption_and_are_cut_only_with_a_warning() {
         assert_eq!(caption(&shown), !instructions.is_empty(), "{shown:?}");
         assert_eq!(shown.iter().any(|line| line.ends_with('…')), cut, "{items}: {shown:?}");
         let expected: &[_] = if cut { &["receiver.address.deliveryInstructions"] } else { &[] };
-        assert_eq!(super::cut_fields(&order), expected, "{items} {instructions}");
+        assert_eq!(super::truncated_fields(&order), expected, "{items} {instructions}");
     }
     let mut order = sample::order();
     order.external_order_id = Some("AMZ-2026-11-24-0000001234567890-0001".to_owned());
-    assert_eq!(super::cut_fields(&order), ["externalOrderId"]);
+    assert_eq!(super::truncated_fields(&order), ["externalOrderId"]);
     order.customer_reference = Some("7".to_owned());
-    assert_eq!(super::cut_fields(&order), [""; 0]);
+    assert_eq!(super::truncated_fields(&order), [""; 0]);
 }
 
 #[test]
@@ -639,7 +640,7 @@ fn every_field_of_a_cut_line_has_a_warning() {
     let cut = |change: fn(&mut OrderRequest, String), text: String| {
         let mut order = sample::order();
         change(&mut order, text);
-        super::cut_fields(&order)
+        super::truncated_fields(&order)
     };
     let line1 = |order: &mut OrderRequest, text| order.sender.address.line1 = text;
     let both = ["sender.address.line1", "sender.address.line2"];
@@ -665,20 +666,20 @@ fn a_cut_item_has_a_warning_on_the_field_with_its_text() {
     order.products[1].description = long();
     order.products[2].description = None;
     order.products[2].sku = long();
-    assert_eq!(super::cut_fields(&order), ["products[1].description", "products[2].sku"]);
+    assert_eq!(super::truncated_fields(&order), ["products[1].description", "products[2].sku"]);
     order.products = vec![order.products[0].clone(); 4];
     order.products[3].description = long();
-    assert_eq!(super::cut_fields(&order), ["products[3].description"]);
+    assert_eq!(super::truncated_fields(&order), ["products[3].description"]);
     order.products.push(order.products[3].clone());
-    assert_eq!(super::cut_fields(&order), [""; 0]);
+    assert_eq!(super::truncated_fields(&order), [""; 0]);
     order.products[0].description = None;
     order.products[1].description = None;
     order.customs_info = Some(parcelo::CustomsInfo::new(long().unwrap()));
-    assert_eq!(super::cut_fields(&order), ["customsInfo.description"]);
+    assert_eq!(super::truncated_fields(&order), ["customsInfo.description"]);
     order.products.clear();
-    assert_eq!(super::cut_fields(&order), ["customsInfo.description"]);
+    assert_eq!(super::truncated_fields(&order), ["customsInfo.description"]);
     order.sender.address.country = order.receiver.address.country;
-    assert_eq!(super::cut_fields(&order), [""; 0], "no customs box within a country");
+    assert_eq!(super::truncated_fields(&order), [""; 0], "no customs box within a country");
 }
 
 #[test]
@@ -687,7 +688,7 @@ fn a_sandbox_label_says_so_in_english_first_if_new() {
     let band =
         |shown: Vec<String>| shown.into_iter().find(|line| line.starts_with("SANDBOX")).unwrap();
     assert_eq!(band(new_lines(&order)), "SANDBOX  NOT FOR SHIPMENT / NO VÁLIDO");
-    assert_eq!(band(lines_of(&order)), "SANDBOX  NO VÁLIDO / NOT FOR SHIPMENT");
+    assert_eq!(band(label_lines(&order)), "SANDBOX  NO VÁLIDO / NOT FOR SHIPMENT");
 }
 
 fn texts(elements: &[Element]) -> Vec<&Text> {

@@ -3,8 +3,9 @@
 use parcelo::rules::is_invisible;
 use unicode_normalization::UnicodeNormalization;
 
-/// Makes a text one line: white space and control characters become single spaces, and invisible ones are removed.
-pub(super) fn clean(text: &str) -> String {
+/// Converts a text to a single line: runs of white space and control characters become one space, and invisible
+/// characters are removed.
+pub(super) fn to_single_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.nfc().filter(|c| !is_invisible(*c)) {
         if !character.is_whitespace() && !character.is_control() {
@@ -19,7 +20,8 @@ pub(super) fn clean(text: &str) -> String {
 
 /// Joins the parts that are not empty with `separator`.
 pub(super) fn join<'a>(parts: impl IntoIterator<Item = &'a str>, separator: &str) -> String {
-    let parts: Vec<String> = parts.into_iter().map(clean).filter(|p| !p.is_empty()).collect();
+    let parts: Vec<String> =
+        parts.into_iter().map(to_single_line).filter(|p| !p.is_empty()).collect();
     parts.join(separator)
 }
 
@@ -37,7 +39,7 @@ mod tests {
             ("\u{200B} \u{200B}", ""),
         ];
         for (given, line) in rows {
-            assert_eq!(clean(given), line, "{given:?}");
+            assert_eq!(to_single_line(given), line, "{given:?}");
         }
     }
 

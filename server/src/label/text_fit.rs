@@ -1,23 +1,23 @@
-//! Fits text into lines: tries each size, wraps at words, and cuts with an ellipsis only as a last resort.
+//! Fits text into lines: tries each size, wraps between words, and truncates with an ellipsis only as a last resort.
 
 use super::font::{self, UNITS_PER_EM, Weight};
 
 /// A font weight and the sizes to try, largest first.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Style {
+pub(super) struct TextStyle {
     pub weight: Weight,
     pub sizes: &'static [u32],
 }
 
-/// Lines that fit their widths.
+/// A text as lines that fit their widths.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FittedText {
     pub size: u32,
     pub lines: Vec<String>,
 }
 
-/// Sets `text` in lines of at most `widths` dots, with one width for each line.
-pub(super) fn fit(text: &str, style: Style, widths: &[u32]) -> FittedText {
+/// Wraps `text` into lines of at most `widths` dots, with one width for each line, in the first size that fits.
+pub(super) fn fit(text: &str, style: TextStyle, widths: &[u32]) -> FittedText {
     let whole = style.sizes.iter().find_map(|size| {
         let mut lines = Vec::new();
         let limits = widths.iter().map(|width| to_font_units(*width, *size));
@@ -26,22 +26,27 @@ pub(super) fn fit(text: &str, style: Style, widths: &[u32]) -> FittedText {
     });
     whole.unwrap_or_else(|| {
         let size = style.sizes.last().copied().unwrap_or(1);
-        FittedText { size, lines: cut_to_fit(text, style.weight, size, widths) }
+        FittedText { size, lines: wrap_with_ellipsis(text, style.weight, size, widths) }
     })
 }
 
-/// Returns `true` if [`fit`] cuts nothing. Does not allocate, because it is called for every order.
-pub(super) fn fits(text: &str, style: Style, widths: &(impl Iterator<Item = u32> + Clone)) -> bool {
+/// Returns `true` if [`fit`] shows the whole text without splitting a word. Does not allocate, because it is called for
+/// every order.
+pub(super) fn fits(
+    text: &str,
+    style: TextStyle,
+    widths: &(impl Iterator<Item = u32> + Clone),
+) -> bool {
     style.sizes.iter().any(|size| {
         let limits = widths.clone().map(|width| to_font_units(width, *size));
         wrap(text, style.weight, limits, |_| ())
     })
 }
 
-/// Returns `true` if [`fit`] shows all of the text, if necessary with a word on two lines.
+/// Returns `true` if [`fit`] shows the whole text, even if it has to split a word.
 pub(super) fn shows_all(
     text: &str,
-    style: Style,
+    style: TextStyle,
     widths: &(impl Iterator<Item = u32> + Clone),
 ) -> bool {
     let size = style.sizes.last().copied().unwrap_or(1);
@@ -49,10 +54,10 @@ pub(super) fn shows_all(
     fits(text, style, widths) || widths.clone().fold(text, line).is_empty()
 }
 
-/// Returns how many bytes of `text` [`fit`] shows.
+/// Returns the number of bytes of `text` that [`fit`] shows.
 pub(super) fn shown_bytes(
     text: &str,
-    style: Style,
+    style: TextStyle,
     widths: &(impl Iterator<Item = u32> + Clone),
 ) -> usize {
     if shows_all(text, style, widths) {
@@ -68,7 +73,7 @@ pub(super) fn shown_bytes(
     shown
 }
 
-/// Passes the lines of `text`, in whole words, to `each`. Returns `false` if it does not fit.
+/// Wraps `text` between words and passes each line to `each`. Returns `false` if the text does not fit.
 fn wrap<'a>(
     text: &'a str,
     weight: Weight,
@@ -90,8 +95,8 @@ fn wrap<'a>(
     rest.is_empty()
 }
 
-/// Sets `text` in all lines; words may be split, and the last line may end in an ellipsis.
-fn cut_to_fit(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Vec<String> {
+/// Wraps `text` into all lines. Words may be split, and the last line may end in an ellipsis.
+fn wrap_with_ellipsis(text: &str, weight: Weight, size: u32, widths: &[u32]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text;
     for (index, width) in widths.iter().enumerate() {
@@ -164,7 +169,7 @@ fn to_font_units(width: u32, size: u32) -> u32 {
 mod tests {
     use super::*;
 
-    const STYLE: Style = Style { weight: Weight::Regular, sizes: &[36, 30, 26] };
+    const STYLE: TextStyle = TextStyle { weight: Weight::Regular, sizes: &[36, 30, 26] };
 
     fn shown(text: &str, widths: &[u32]) -> (u32, String) {
         let fitted = fit(text, STYLE, widths);

@@ -2,27 +2,31 @@
 
 use parcelo::{CountryCode, ReceiverAddress, SenderAddress, rules::town_line};
 
-use super::text::{clean, join};
+use super::text::{join, to_single_line};
 use crate::domain::Layout;
 
+/// Returns the town line of a sender's address, in the order of the layout.
 pub(super) fn sender_line(layout: Layout, address: &SenderAddress) -> String {
     let (state, zip) = (or_empty(address.state.as_ref()), or_empty(address.zip_code.as_ref()));
     match layout {
         Layout::First => join([address.city.as_str(), &join([state, zip], " ")], ", "),
-        Layout::Second => {
-            town_line(address.country, [&clean(&address.city), &clean(state), &clean(zip)])
-        }
+        Layout::Second => town_line(
+            address.country,
+            [&to_single_line(&address.city), &to_single_line(state), &to_single_line(zip)],
+        ),
     }
 }
 
+/// Returns the town line of a receiver's address, in the order of the layout.
 pub(super) fn receiver_line(layout: Layout, address: &ReceiverAddress) -> String {
     let (province, zip) =
         (or_empty(address.province.as_ref()), or_empty(address.zip_code.as_ref()));
     match layout {
         Layout::First => join([&join([zip, address.city.as_str()], " "), province], ", "),
-        Layout::Second => {
-            town_line(address.country, [&clean(&address.city), &clean(province), &clean(zip)])
-        }
+        Layout::Second => town_line(
+            address.country,
+            [&to_single_line(&address.city), &to_single_line(province), &to_single_line(zip)],
+        ),
     }
 }
 

@@ -103,7 +103,12 @@ fn text_image(text: &Text) -> String {
     let (above, below) = (text.size * 6 / 5, text.size * 2 / 5);
     let mut canvas = Canvas::new(text.width + 8, above + below);
     let left = text.x.saturating_sub(4);
-    canvas.text(&Text { x: text.x - left, baseline: above, colour: Colour::Black, ..text.clone() });
+    canvas.draw_text(&Text {
+        x: text.x - left,
+        baseline: above,
+        colour: Colour::Black,
+        ..text.clone()
+    });
     let row_bytes = canvas.bytes_per_row();
     let bytes = canvas.into_bytes();
     let rows: Vec<&[u8]> = bytes.chunks_exact(row_bytes).collect();
@@ -112,10 +117,10 @@ fn text_image(text: &Text) -> String {
     let bottom = rows.len() - rows.iter().rev().take_while(blank).count();
     let inked = rows.get(skipped..bottom).unwrap_or_default();
     let y = (text.baseline + skipped as u32).saturating_sub(above);
-    image((left, y), inked, row_bytes)
+    image_command((left, y), inked, row_bytes)
 }
 
-fn image((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
+fn image_command((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
     let bytes = rows.len() * row_bytes;
     let mut data = format!("^FO{x},{y}^GFA,{bytes},{bytes},{row_bytes},");
     let mut above: Option<&&[u8]> = None;
@@ -130,12 +135,12 @@ fn image((x, y): (u32, u32), rows: &[&[u8]], row_bytes: usize) -> String {
     data + "^FS"
 }
 
-/// Writes a row in hexadecimal: runs as a count before the digit, trailing zeros as a comma.
+/// Writes a row in compressed hexadecimal: a run is a count before its digit, and trailing zeros are a comma.
 fn pack_row(row: &[u8], data: &mut String) {
     let digits: Vec<u8> = row.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect();
     let used = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
     for run in digits.get(..used).unwrap_or_default().chunk_by(|a, b| a == b) {
-        push_count(run.len(), data);
+        push_repeat_count(run.len(), data);
         let digit = run.first().copied().map(u32::from).and_then(|d| char::from_digit(d, 16));
         data.extend(digit.map(|digit| digit.to_ascii_uppercase()));
     }
@@ -144,8 +149,9 @@ fn pack_row(row: &[u8], data: &mut String) {
     }
 }
 
-/// Writes a count: `z` is 400, `g` to `y` are the other twenties, `G` to `Y` 1 to 19. A single digit has no count.
-fn push_count(length: usize, data: &mut String) {
+/// Writes the repeat count of a digit in ZPL's compression: `z` is 400, `g` to `y` are 20 to 380, `G` to `Y` are 1 to
+/// 19. A digit that is not repeated has no count.
+fn push_repeat_count(length: usize, data: &mut String) {
     if length == 1 {
         return;
     }

@@ -1,8 +1,8 @@
-//! The recipients of the sandbox's e-mails: tests must not write to customers, whatever addresses their orders have.
+//! The allow list of the sandbox's e-mails: tests must not write to customers, whatever addresses their orders have.
 
 use parcelo::admin::is_email;
 
-/// An address, or all addresses of a domain.
+/// An entry of the allow list: an address, or all addresses of a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AllowedRecipient {
     /// One address, in lower case.
@@ -26,7 +26,7 @@ impl AllowedRecipient {
     }
 }
 
-/// The operator's list.
+/// The allow list that the operator configures.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AllowList(Vec<AllowedRecipient>);
 
@@ -35,7 +35,7 @@ impl AllowList {
         Self(allowed)
     }
 
-    /// Returns `true` if it allows no one.
+    /// Returns `true` if it allows no address.
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

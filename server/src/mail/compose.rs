@@ -7,7 +7,7 @@ use parcelo::{Environment, Language, OrderRequest, ParcelStatus};
 use super::{
     Mail,
     names::plain_name,
-    texts::{MailTexts, headline, mail_texts, sender_advice, sender_meaning},
+    texts::{MailTexts, headline, mail_texts, sender_advice, sender_explanation},
 };
 use crate::{
     clock::Millis,
@@ -17,7 +17,7 @@ use crate::{
         country_language,
         mail::{MailKind, MailRecipient},
     },
-    wording::{ArrivalText, PageTexts, advice, meaning, page_texts},
+    wording::{ArrivalText, TrackingPageTexts, page_texts, receiver_advice, status_explanation},
 };
 
 /// The facts from which an e-mail is composed.
@@ -40,17 +40,17 @@ pub(crate) struct MailSource<'a> {
 
 #[derive(Template)]
 #[template(path = "mail/mail.txt")]
-struct TextBody<'a>(&'a Content);
+struct TextBody<'a>(&'a MailContent);
 
 #[derive(Template)]
 #[template(path = "mail/mail.html")]
-struct HtmlBody<'a>(&'a Content);
+struct HtmlBody<'a>(&'a MailContent);
 
-/// Everything that an e-mail says.
-struct Content {
+/// The content of an e-mail, for the templates of text and HTML.
+struct MailContent {
     language: Language,
     texts: &'static MailTexts,
-    page_texts: &'static PageTexts,
+    page_texts: &'static TrackingPageTexts,
     sandbox: bool,
     headline: &'static str,
     /// The colours, which are the same as on the tracking page for this news.
@@ -63,27 +63,28 @@ struct Content {
     advice: &'static [&'static str],
     tracking_url: String,
     shop: Option<String>,
-    /// Address and text of a link.
+    /// The URL and the text of the link to the contact.
     contact: Option<(String, String)>,
     reason: &'static str,
     unsubscribe_url: String,
 }
 
-/// The colours of a piece of news in light mode. The template has the colours of dark mode, by class.
+/// The colours of an e-mail in light mode. The template has the colours of dark mode, by class.
 struct Palette {
     class: &'static str,
     text: &'static str,
     background: &'static str,
 }
 
-const MOVING: Palette = Palette { class: "moving", text: "#1f4fa3", background: "#e8effb" };
-const WAITING: Palette = Palette { class: "waiting", text: "#8a4b00", background: "#fdf1dc" };
-const DONE: Palette = Palette { class: "done", text: "#17683f", background: "#e4f4ea" };
-const FAILED: Palette = Palette { class: "failed", text: "#a82a20", background: "#fbe9e7" };
+const MOVING_PALETTE: Palette = Palette { class: "moving", text: "#1f4fa3", background: "#e8effb" };
+const WAITING_PALETTE: Palette =
+    Palette { class: "waiting", text: "#8a4b00", background: "#fdf1dc" };
+const DONE_PALETTE: Palette = Palette { class: "done", text: "#17683f", background: "#e4f4ea" };
+const FAILED_PALETTE: Palette = Palette { class: "failed", text: "#a82a20", background: "#fbe9e7" };
 
-/// Composes an e-mail.
+/// Composes an e-mail with its text and HTML bodies.
 pub(crate) fn compose(source: &MailSource<'_>) -> Result<Mail, askama::Error> {
-    let content = Content::new(source);
+    let content = MailContent::new(source);
     Ok(Mail {
         id: source.message_id.to_owned(),
         to: source.to.to_owned(),
@@ -104,10 +105,10 @@ fn subject(source: &MailSource<'_>, headline: &str) -> String {
     format!("{prefix}{headline}: {}", source.parcel.tracking_number)
 }
 
-impl Content {
+impl MailContent {
     fn new(source: &MailSource<'_>) -> Self {
         let MailSource { recipient, parcel, order, shop, site, .. } = *source;
-        let language = language(order, recipient);
+        let language = recipient_language(order, recipient);
         let state = parcel.state;
         let status = ParcelStatus::from(state);
         let is_receiver = matches!(recipient, MailRecipient::Receiver);
@@ -122,15 +123,15 @@ impl Content {
             headline: headline(source.kind, state, recipient, language),
             palette: palette(source.kind, state),
             greeting: greeting(order, recipient, texts.hello),
-            meaning: match sender_meaning(state, language) {
+            meaning: match sender_explanation(state, language) {
                 Some(news) if !is_receiver => news,
-                _ => meaning(&status, language),
+                _ => status_explanation(&status, language),
             },
             number: parcel.tracking_number.to_string(),
             details: if is_receiver { Vec::new() } else { details(order, texts) },
             arrival: arrival.and_then(|arrival| ArrivalText::new(&arrival, language)),
             advice: if is_receiver {
-                advice(&status, language)
+                receiver_advice(&status, language)
             } else {
                 sender_advice(state, language)
             },
@@ -151,8 +152,8 @@ impl Content {
     }
 }
 
-/// Returns the recipient's language: the destination's language for receivers, and their country's for senders.
-pub(crate) fn language(order: &OrderRequest, recipient: MailRecipient) -> Language {
+/// Returns the language of the recipient's country.
+fn recipient_language(order: &OrderRequest, recipient: MailRecipient) -> Language {
     country_language(match recipient {
         MailRecipient::Receiver => order.receiver.address.country,
         MailRecipient::Sender => order.sender.address.country,
@@ -179,10 +180,12 @@ fn details(order: &OrderRequest, texts: &MailTexts) -> Vec<(&'static str, String
 
 const fn palette(kind: MailKind, state: State) -> Palette {
     match (kind, state) {
-        (MailKind::OnItsWay | MailKind::OutForDelivery, _) => MOVING,
-        (MailKind::Held | MailKind::Returning, _) | (_, State::DeliveryAttempted) => WAITING,
-        (MailKind::Delivered, _) => DONE,
-        (MailKind::Failed, _) => FAILED,
+        (MailKind::OnItsWay | MailKind::OutForDelivery, _) => MOVING_PALETTE,
+        (MailKind::Held | MailKind::Returning, _) | (_, State::DeliveryAttempted) => {
+            WAITING_PALETTE
+        }
+        (MailKind::Delivered, _) => DONE_PALETTE,
+        (MailKind::Failed, _) => FAILED_PALETTE,
     }
 }
 

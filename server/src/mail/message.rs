@@ -13,7 +13,7 @@ use url::Host;
 
 use super::Mail;
 
-/// The error for an address that no message can be sent to.
+/// The error for an invalid address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UnusableAddress;
 

@@ -1,7 +1,7 @@
-//! Cleans names for e-mails. They come from shops and orders, where callers can write anything: a name must not become
-//! a link, reverse the text around it or start a new line.
+//! Sanitizes names for e-mails. They come from shops and orders, where callers can write anything: a name must not
+//! become a link, reverse the text around it or start a new line.
 
-/// Maximum length of a name in characters; longer ones are cut.
+/// Maximum length of a name in characters; longer names are truncated.
 const MAX_CHARS: usize = 60;
 
 /// Removes control characters, invisible characters, and everything that mail programs turn into a link. The result may

@@ -1,5 +1,5 @@
 //! Sends the e-mails that are due: leases them, composes each, passes it to the transport and stores the outcome. The
-//! store knows which e-mails are due, the service checks whether they are still worth sending, and the domain judges
+//! store knows which e-mails are due, the service checks whether they are still worth sending, and the domain evaluates
 //! outcomes.
 //!
 //! A lease lasts two minutes and an attempt at most 45 s. If a lease ends, the process that held it is gone, and the
@@ -36,25 +36,25 @@ pub(crate) trait MailTransport: fmt::Debug + Send + Sync {
 /// The recipients that the sandbox may write to.
 #[derive(Debug)]
 pub(crate) enum SandboxRecipients {
-    /// Everyone: the e-mails go to a test's inbox.
+    /// All recipients: the e-mails go to the inbox of a test.
     Any,
     /// The recipients that the operator lists.
     Listed(AllowList),
 }
 
-/// The sender of due e-mails.
+/// A background sender of due e-mails.
 #[derive(Debug)]
 pub(crate) struct MailSender {
-    worker: Arc<Worker>,
+    worker: Arc<MailWorker>,
     /// Maximum number of e-mails in flight.
     max_in_flight: usize,
-    /// Held during a round, so that rounds do not overlap.
+    /// Held while e-mails are sent, so that [`Self::send_due`] and [`Self::run`] do not overlap.
     round: Mutex<()>,
 }
 
+/// The part of [`MailSender`] that sends single e-mails, shared with the tasks that send in parallel.
 #[derive(Debug)]
-/// The part that sends single e-mails, shared with the tasks that run it.
-struct Worker {
+struct MailWorker {
     service: Arc<Service>,
     transport: Arc<dyn MailTransport>,
     sandbox: SandboxRecipients,
@@ -67,7 +67,7 @@ impl MailSender {
         sandbox: SandboxRecipients,
         max_in_flight: usize,
     ) -> Self {
-        let worker = Arc::new(Worker { service, transport, sandbox });
+        let worker = Arc::new(MailWorker { service, transport, sandbox });
         Self { worker, max_in_flight, round: Mutex::default() }
     }
 
@@ -112,13 +112,14 @@ impl MailSender {
     }
 }
 
-impl Worker {
+impl MailWorker {
     /// Sends an e-mail and stores the outcome. If that fails, the store logs it, and the e-mail is sent again.
     async fn send(&self, mail: MailToSend) {
         let outcome = self.attempt(&mail).await;
         let _ = self.service.settle_mail(&mail, outcome).await;
     }
 
+    /// Sends an e-mail unless the allow list or a limit forbids it.
     async fn attempt(&self, due: &MailToSend) -> MailOutcome {
         let environment = due.parcel.tenant.environment;
         if let SandboxRecipients::Listed(list) = &self.sandbox
@@ -131,7 +132,7 @@ impl Worker {
         match self.service.count_mail(due).await {
             Ok(true) => {}
             Ok(false) => return MailOutcome::Dropped(DropReason::TooMany),
-            // The database does not answer. The store logs what to do.
+            // The database does not respond. The store logs what to do.
             Err(_) => return MailOutcome::Failed,
         }
         let source = MailSource {

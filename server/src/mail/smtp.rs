@@ -1,6 +1,6 @@
-//! Sends one e-mail to a relay by SMTP. It reports only the command that failed and the code of the reply; the domain
-//! decides what follows for the e-mail and its address. The text of a reply is never shown or logged, because it often
-//! repeats the address.
+//! Sends single e-mails to a relay by SMTP. It reports only the command that failed and the code of the reply; the
+//! domain decides what this means for the e-mail and its address. The text of a reply is never shown or logged, because
+//! it often repeats the address.
 
 mod fault;
 
@@ -28,14 +28,14 @@ use lettre::{
 
 #[cfg(test)]
 use fault::parse_enhanced_code;
-use fault::{Reply, SmtpFault, Stage};
+use fault::{Reply, SmtpError, SmtpStage};
 
 use super::{
     Mail, MailTransport,
     message::{build_message, parse_recipient},
 };
 use crate::{
-    clock::{has_elapsed, stopwatch},
+    clock::{has_elapsed, monotonic_now},
     domain::mail::MailOutcome,
 };
 
@@ -46,19 +46,19 @@ pub(crate) const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(45);
 /// Time that an idle connection is kept for the next e-mail. Relays close idle connections later: after five minutes by
 /// RFC 5321, although some close them after one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Maximum time to wait for answers that do not matter (NOOP, RSET, QUIT).
-const COURTESY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time to wait for replies that do not decide about an e-mail (to NOOP, RSET and QUIT).
+const OPTIONAL_REPLY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum number of connections, and thus of e-mails in flight.
 pub(crate) const MAX_CONNECTIONS: usize = 4;
 
 /// The encryption of the connection to the relay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Security {
+pub(crate) enum ConnectionSecurity {
     /// TLS from the first byte (`smtps`, RFC 8314).
     Tls,
     /// STARTTLS; without it nothing is sent.
     StartTls,
-    /// None: the relay is on this machine.
+    /// No encryption: the relay is on this machine.
     Loopback,
 }
 
@@ -67,7 +67,7 @@ pub(crate) enum Security {
 pub(crate) struct SmtpSettings {
     pub(crate) host: String,
     pub(crate) port: u16,
-    pub(crate) security: Security,
+    pub(crate) security: ConnectionSecurity,
     /// User and password.
     pub(crate) login: Option<(String, String)>,
     pub(crate) from: Mailbox,
@@ -80,12 +80,12 @@ impl fmt::Debug for SmtpSettings {
     }
 }
 
-/// A transport to a relay, over connections that are kept for a while.
+/// A transport to a relay, which keeps idle connections for a while.
 pub(crate) struct SmtpTransport {
     settings: SmtpSettings,
     tls: Option<TlsParameters>,
     idle: Mutex<Vec<(AsyncSmtpConnection, Instant)>>,
-    /// `true` once the log says that the relay cannot be used, so that this is not logged for each e-mail.
+    /// `true` after the log has reported that the relay cannot be used, so that this is not logged for each e-mail.
     is_down: AtomicBool,
 }
 
@@ -100,8 +100,8 @@ impl SmtpTransport {
     pub(crate) fn new(settings: SmtpSettings) -> Result<Self, Error> {
         let builder = || TlsParameters::builder(settings.host.clone());
         let tls = match settings.security {
-            Security::Loopback => None,
-            Security::Tls | Security::StartTls => {
+            ConnectionSecurity::Loopback => None,
+            ConnectionSecurity::Tls | ConnectionSecurity::StartTls => {
                 Some(builder().build_rustls().or_else(|_| with_bundled_roots(builder()))?)
             }
         };
@@ -123,28 +123,28 @@ impl SmtpTransport {
     }
 
     /// Sends an e-mail, and returns when the relay has accepted it.
-    async fn deliver(&self, mail: &Mail) -> Result<(), SmtpFault> {
+    async fn deliver(&self, mail: &Mail) -> Result<(), SmtpError> {
         let stage = StageCell::default();
         match tokio::time::timeout(ATTEMPT_TIMEOUT, self.attempt(mail, &stage)).await {
             Ok(outcome) => outcome,
-            Err(_elapsed) => Err(SmtpFault::ConnectionLost(stage.get())),
+            Err(_elapsed) => Err(SmtpError::ConnectionLost(stage.get())),
         }
     }
 
-    async fn attempt(&self, mail: &Mail, stage: &StageCell) -> Result<(), SmtpFault> {
+    async fn attempt(&self, mail: &Mail, stage: &StageCell) -> Result<(), SmtpError> {
         let message =
-            build_message(mail, &self.settings.from).map_err(|_| SmtpFault::UnusableAddress)?;
+            build_message(mail, &self.settings.from).map_err(|_| SmtpError::UnusableAddress)?;
         let bytes = message.formatted();
-        let to = parse_recipient(&mail.to).map_err(|_| SmtpFault::UnusableAddress)?;
-        let mut session = Session { connection: self.connection(stage).await?, stage };
+        let to = parse_recipient(&mail.to).map_err(|_| SmtpError::UnusableAddress)?;
+        let mut session = SmtpSession { connection: self.connection(stage).await?, stage };
         match session.transfer(&self.settings.from, to, &bytes).await {
             Ok(()) => {
                 self.keep_idle(session.connection);
                 Ok(())
             }
             // The connection still works, and can serve the next e-mail.
-            Err(fault @ SmtpFault::Rejected(_, reply)) if reply.code != SERVICE_CLOSING => {
-                if with_courtesy_timeout(session.connection.command(Rset))
+            Err(fault @ SmtpError::Rejected(_, reply)) if reply.code != SERVICE_CLOSING => {
+                if with_optional_reply_timeout(session.connection.command(Rset))
                     .await
                     .is_some_and(|reply| reply.is_ok())
                 {
@@ -156,21 +156,21 @@ impl SmtpTransport {
         }
     }
 
-    /// Returns a kept connection that still answers, or a new one.
-    async fn connection(&self, stage: &StageCell) -> Result<AsyncSmtpConnection, SmtpFault> {
+    /// Returns an idle connection that still responds, or a new one.
+    async fn connection(&self, stage: &StageCell) -> Result<AsyncSmtpConnection, SmtpError> {
         while let Some(mut connection) = self.take_idle() {
-            if with_courtesy_timeout(connection.test_connected()).await == Some(true) {
+            if with_optional_reply_timeout(connection.test_connected()).await == Some(true) {
                 return Ok(connection);
             }
         }
         self.connect(stage).await
     }
 
-    async fn connect(&self, stage: &StageCell) -> Result<AsyncSmtpConnection, SmtpFault> {
+    async fn connect(&self, stage: &StageCell) -> Result<AsyncSmtpConnection, SmtpError> {
         let Self { settings, tls, .. } = self;
         let name = client_name(settings);
-        stage.set(Stage::Connect);
-        let implicit_tls = tls.clone().filter(|_| settings.security == Security::Tls);
+        stage.set(SmtpStage::Connect);
+        let implicit_tls = tls.clone().filter(|_| settings.security == ConnectionSecurity::Tls);
         let address = (settings.host.as_str(), settings.port);
         let connected = AsyncSmtpConnection::connect_tokio1(
             address,
@@ -181,15 +181,15 @@ impl SmtpTransport {
         )
         .await;
         let mut connection = connected.map_err(|error| stage.fault(&error))?;
-        if let (Security::StartTls, Some(tls)) = (settings.security, tls.clone()) {
+        if let (ConnectionSecurity::StartTls, Some(tls)) = (settings.security, tls.clone()) {
             if !connection.can_starttls() {
                 connection.abort().await;
-                return Err(SmtpFault::Insecure);
+                return Err(SmtpError::Insecure);
             }
             connection.starttls(tls, &name).await.map_err(|error| stage.fault(&error))?;
         }
         if let Some((user, password)) = &settings.login {
-            stage.set(Stage::Login);
+            stage.set(SmtpStage::Login);
             let login = Credentials::new(user.clone(), password.clone());
             let mechanisms = [Mechanism::Plain, Mechanism::Login];
             connection.auth(&mechanisms, &login).await.map_err(|error| stage.fault(&error))?;
@@ -207,11 +207,11 @@ impl SmtpTransport {
     fn keep_idle(&self, connection: AsyncSmtpConnection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MAX_CONNECTIONS {
-            idle.push((connection, stopwatch()));
+            idle.push((connection, monotonic_now()));
         }
     }
 
-    fn log_outcome(&self, mail: &Mail, outcome: Result<(), SmtpFault>) {
+    fn log_outcome(&self, mail: &Mail, outcome: Result<(), SmtpError>) {
         let id = &mail.id;
         match outcome {
             Err(fault) if fault.is_relay_unavailable() => {
@@ -231,13 +231,13 @@ impl SmtpTransport {
 
     async fn close_idle(&self) {
         while let Some(mut connection) = self.take_idle() {
-            let _unanswered = with_courtesy_timeout(connection.quit()).await;
+            let _unanswered = with_optional_reply_timeout(connection.quit()).await;
         }
     }
 }
 
-async fn with_courtesy_timeout<T>(call: impl Future<Output = T>) -> Option<T> {
-    tokio::time::timeout(COURTESY_TIMEOUT, call).await.ok()
+async fn with_optional_reply_timeout<T>(call: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(OPTIONAL_REPLY_TIMEOUT, call).await.ok()
 }
 
 impl MailTransport for SmtpTransport {
@@ -245,7 +245,7 @@ impl MailTransport for SmtpTransport {
         Box::pin(async move {
             let sent = self.deliver(mail).await;
             self.log_outcome(mail, sent);
-            sent.map_or_else(SmtpFault::outcome, |()| MailOutcome::Sent)
+            sent.map_or_else(SmtpError::outcome, |()| MailOutcome::Sent)
         })
     }
 
@@ -257,35 +257,39 @@ impl MailTransport for SmtpTransport {
 /// Code of a reply with which the relay closes the connection.
 const SERVICE_CLOSING: u16 = 421;
 
-/// An attempt over a connection.
-struct Session<'a> {
+/// A connection and the stage of the attempt that uses it.
+struct SmtpSession<'a> {
     connection: AsyncSmtpConnection,
     stage: &'a StageCell,
 }
 
-impl Session<'_> {
+impl SmtpSession<'_> {
     async fn transfer(
         &mut self,
         from: &Mailbox,
         to: lettre::Address,
         bytes: &[u8],
-    ) -> Result<(), SmtpFault> {
+    ) -> Result<(), SmtpError> {
         let mut options = Vec::new();
         if !to.to_string().is_ascii() {
             if !self.connection.server_info().supports_feature(Extension::SmtpUtfEight) {
-                return Err(SmtpFault::UnusableAddress);
+                return Err(SmtpError::UnusableAddress);
             }
             options.push(MailParameter::SmtpUtfEight);
         }
-        self.command(Stage::Sender, MailFrom::new(Some(from.email.clone()), options)).await?;
-        self.command(Stage::Recipient, Rcpt::new(to, Vec::new())).await?;
-        self.command(Stage::Data, Data).await?;
-        self.stage.set(Stage::Message);
+        self.command(SmtpStage::Sender, MailFrom::new(Some(from.email.clone()), options)).await?;
+        self.command(SmtpStage::Recipient, Rcpt::new(to, Vec::new())).await?;
+        self.command(SmtpStage::Data, Data).await?;
+        self.stage.set(SmtpStage::Message);
         self.connection.message(bytes).await.map_err(|error| self.stage.fault(&error))?;
         Ok(())
     }
 
-    async fn command(&mut self, stage: Stage, command: impl fmt::Display) -> Result<(), SmtpFault> {
+    async fn command(
+        &mut self,
+        stage: SmtpStage,
+        command: impl fmt::Display,
+    ) -> Result<(), SmtpError> {
         self.stage.set(stage);
         self.connection.command(command).await.map_err(|error| self.stage.fault(&error))?;
         Ok(())
@@ -297,36 +301,36 @@ impl Session<'_> {
 struct StageCell(AtomicU8);
 
 impl StageCell {
-    const STAGES: [Stage; 6] = [
-        Stage::Connect,
-        Stage::Login,
-        Stage::Sender,
-        Stage::Recipient,
-        Stage::Data,
-        Stage::Message,
+    const STAGES: [SmtpStage; 6] = [
+        SmtpStage::Connect,
+        SmtpStage::Login,
+        SmtpStage::Sender,
+        SmtpStage::Recipient,
+        SmtpStage::Data,
+        SmtpStage::Message,
     ];
 
-    fn set(&self, stage: Stage) {
+    fn set(&self, stage: SmtpStage) {
         self.0.store(stage as u8, Ordering::Relaxed);
     }
 
-    fn get(&self) -> Stage {
+    fn get(&self) -> SmtpStage {
         let index = usize::from(self.0.load(Ordering::Relaxed));
-        Self::STAGES.get(index).copied().unwrap_or(Stage::Connect)
+        Self::STAGES.get(index).copied().unwrap_or(SmtpStage::Connect)
     }
 
-    fn fault(&self, error: &Error) -> SmtpFault {
+    fn fault(&self, error: &Error) -> SmtpError {
         let stage = self.get();
         match Reply::from_error(error) {
-            Some(reply) => SmtpFault::Rejected(stage, reply),
+            Some(reply) => SmtpError::Rejected(stage, reply),
             // The only client error possible here is a login that the relay does not offer.
-            None if error.is_tls() || error.is_client() => SmtpFault::Insecure,
-            None => SmtpFault::ConnectionLost(stage),
+            None if error.is_tls() || error.is_client() => SmtpError::Insecure,
+            None => SmtpError::ConnectionLost(stage),
         }
     }
 }
 
-/// Returns the name for the greeting: the sender's domain, which exists in the DNS, unlike a container's host name.
+/// Returns the client name for `EHLO`: the sender's domain, which exists in the DNS, unlike a container's host name.
 fn client_name(settings: &SmtpSettings) -> ClientId {
     ClientId::Domain(settings.from.email.domain().to_owned())
 }

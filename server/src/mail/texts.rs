@@ -8,7 +8,7 @@ use crate::domain::{
     mail::{MailKind, MailRecipient},
 };
 
-/// The fixed texts around an e-mail's news.
+/// The fixed texts of every e-mail.
 pub(super) struct MailTexts {
     pub(super) hello: &'static str,
     pub(super) parcel_for: &'static str,
@@ -49,7 +49,7 @@ pub(super) const fn mail_texts(language: Language) -> &'static MailTexts {
     }
 }
 
-/// Returns the news in one line, for the subject and the heading.
+/// Returns the news as one line, for the subject and the heading.
 pub(super) fn headline(
     kind: MailKind,
     state: State,
@@ -74,7 +74,7 @@ pub(super) fn headline(
         }
         (MailKind::Delivered, true) => ("Your parcel was delivered", "Su paquete fue entregado"),
         (MailKind::Delivered, false) => ("The parcel was delivered", "El paquete fue entregado"),
-        (MailKind::Failed, is_receiver) => failed(state, is_receiver),
+        (MailKind::Failed, is_receiver) => failure_headline(state, is_receiver),
         (MailKind::Returning, true) => {
             ("Your parcel is going back to the sender", "Su paquete regresa al remitente")
         }
@@ -85,8 +85,9 @@ pub(super) fn headline(
     language.pick(en, es)
 }
 
-/// Returns the headline of a failure. A failed attempt is worded as temporary, because another attempt follows.
-const fn failed(state: State, is_receiver: bool) -> (&'static str, &'static str) {
+/// Returns the headline of a failed delivery. A single failed attempt is worded as temporary, because another one
+/// follows.
+const fn failure_headline(state: State, is_receiver: bool) -> (&'static str, &'static str) {
     match (state, is_receiver) {
         (State::DeliveryAttempted, true) => (
             "Your parcel could not be delivered yet",
@@ -100,8 +101,8 @@ const fn failed(state: State, is_receiver: bool) -> (&'static str, &'static str)
     }
 }
 
-/// Explains to the sender what has happened. Receivers get the text of the tracking page.
-pub(super) fn sender_meaning(state: State, language: Language) -> Option<&'static str> {
+/// Returns the explanation of a state for the sender. Receivers get the text of the tracking page.
+pub(super) fn sender_explanation(state: State, language: Language) -> Option<&'static str> {
     let (en, es) = match state {
         State::CustomsHold => (
             "Customs is holding the parcel for now. It will continue on its way once it is released.",
@@ -124,7 +125,7 @@ pub(super) fn sender_meaning(state: State, language: Language) -> Option<&'stati
     Some(language.pick(en, es))
 }
 
-/// Advises the sender what to do.
+/// Returns advice for the sender, for states in which there is something to do.
 pub(super) fn sender_advice(state: State, language: Language) -> &'static [&'static str] {
     let (en, es): (&[&str], &[&str]) = match state {
         State::CustomsHold => (
@@ -181,7 +182,7 @@ mod tests {
     fn senders_get_news_and_advice_in_both_languages() {
         for state in EXCEPTIONS {
             let [en, es] = [Language::En, Language::Es]
-                .map(|language| sender_meaning(state, language).unwrap());
+                .map(|language| sender_explanation(state, language).unwrap());
             assert!(en.ends_with('.') && es.ends_with('.') && en != es, "{state:?}");
             let [en, es] =
                 [Language::En, Language::Es].map(|language| sender_advice(state, language));

@@ -17,13 +17,13 @@ use super::{
     movable_clock::MovableClock,
 };
 use crate::{
-    domain::{Secrets, Site, legacy::LegacySchedule, site::local_url, webhooks::Allowance},
+    domain::{Secrets, Site, legacy::LegacySchedule, site::local_url, webhooks::WebhookAllowance},
     http::{Stop, host_from_headers},
     ids::Ids,
     mail::{MailSender, SandboxRecipients},
     service::{Limits, Service, Settings, with_base_url},
     store::Store,
-    webhook::Dispatcher,
+    webhook::WebhookDispatcher,
 };
 
 /// Default number of requests that the log keeps.
@@ -75,15 +75,15 @@ impl Builder {
         Self { log_records: max, ..self }
     }
 
-    /// Sets the base URL used in answers and on labels. The server's own has a different port in every run; with a
-    /// fixed one, answers are the same in every run, byte by byte.
+    /// Sets the base URL used in responses and on labels. The server's own has a different port in every run; with a
+    /// fixed one, responses are the same in every run, byte for byte.
     #[must_use]
     pub fn base_url(self, address: &str) -> Self {
         Self { base_url: Some(address.trim_end_matches('/').to_owned()), ..self }
     }
 
-    /// Sets whether the service's rate limits of keys and addresses apply; by default they do if the clock runs. The rate
-    /// limit of a single key always applies.
+    /// Sets whether the service's rate limits of keys and addresses apply; by default they do if the clock runs. The
+    /// rate limit of a single key always applies.
     #[must_use]
     pub fn rate_limits(self, enforced: bool) -> Self {
         Self { limits: Some(enforced), ..self }
@@ -105,7 +105,7 @@ impl Builder {
     }
 
     #[cfg_attr(not(feature = "postgres"), expect(clippy::unused_async, reason = "memory is there"))]
-    async fn store(&self, fresh_secret: [u8; 32]) -> Store {
+    async fn create_store(&self, fresh_secret: [u8; 32]) -> Store {
         #[cfg(feature = "postgres")]
         #[expect(clippy::expect_used, reason = "a test cannot go on")]
         if let Some(address) = &self.postgres {
@@ -133,8 +133,8 @@ impl Builder {
         server
     }
 
-    /// Starts the server on this address, with controls under `/__mock/` for programs in any language. It stops with the
-    /// process. Unless [`Builder::base_url`] was set, links in an answer use the host of its request.
+    /// Starts the server on this address, with controls under `/__mock/` for programs in any language. It stops with
+    /// the process. Unless [`Builder::base_url`] was set, links in a response use the host of its request.
     ///
     /// Errors if the address cannot be bound.
     pub async fn start_controlled(self, address: SocketAddr) -> std::io::Result<Arc<MockServer>> {
@@ -156,7 +156,7 @@ impl Builder {
             base_url: Some(base_url.clone()),
             labels_base_url: format!("{base_url}/files"),
         };
-        let store = self.store(ids.array()).await;
+        let store = self.create_store(ids.array()).await;
         let settings = Settings {
             production: site(Environment::Production),
             sandbox: site(Environment::Sandbox),
@@ -166,7 +166,7 @@ impl Builder {
                 ..Limits::default()
             },
             secrets: Secrets::derive(&store.secret()),
-            webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
+            webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
             trusted_proxies: Vec::new(),
             database_options: None,
             legacy: LegacySchedule::default(),
@@ -175,8 +175,8 @@ impl Builder {
         let recorder = Arc::new(Recorder::new(self.seed, self.log_records, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
         // One message at a time, so that an inbox receives them in the same order in every run.
-        let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&service), 1));
-        let (mail_inbox, mail_sender) = mails(&service).await;
+        let dispatcher = Arc::new(WebhookDispatcher::new(Arc::clone(&service), 1));
+        let (mail_inbox, mail_sender) = create_mail_inbox(&service).await;
         let (stop, sends_webhooks) = (Stop::default(), AtomicBool::default());
         let verifies_on_drop = self.verifies_on_drop;
         MockServer {
@@ -197,7 +197,7 @@ impl Builder {
 
 /// Creates the inbox of e-mails and the sender that fills it, one at a time so that they are in the same order in
 /// every run.
-async fn mails(service: &Arc<Service>) -> (Arc<MailInbox>, Arc<MailSender>) {
+async fn create_mail_inbox(service: &Arc<Service>) -> (Arc<MailInbox>, Arc<MailSender>) {
     let inbox = Arc::new(MailInbox::default());
     #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
     service.enable_mails(crate::clock::Millis(0)).await.expect("the store is there");

@@ -17,8 +17,9 @@ use super::{
 impl MockServer {
     /// Creates the SDK's client over HTTP, with this key.
     ///
-    /// It uses the server's clock for the age of idempotency keys: a key expires when the test moves the clock, and never
-    /// because the test takes long. Sleeps and timeouts of the client are tokio's time, and do not move a frozen clock.
+    /// It uses the server's clock for the age of idempotency keys: a key expires when the test moves the clock, and
+    /// never because the test takes long. Sleeps and timeouts of the client use tokio's time, and do not move a frozen
+    /// clock.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

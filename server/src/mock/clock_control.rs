@@ -43,8 +43,8 @@ impl<'a> ClockControl<'a> {
         Self(server)
     }
 
-    /// Returns a function that reads this clock, for anything else that must use the server's time: the program under
-    /// test, or `Webhook::clock`. It works after the server was dropped.
+    /// Returns a function that reads this clock, for code that must use the server's time: the program under test, or
+    /// `Webhook::clock`. The function still works after the server was dropped.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -129,6 +129,7 @@ impl<'a> ClockControl<'a> {
         &self.0.service
     }
 
+    /// Returns the clock that it moves.
     fn clock(&self) -> &'a MovableClock {
         &self.0.clock
     }
@@ -170,7 +171,7 @@ impl<'a> ClockControl<'a> {
         self.0.service.take_due_steps().await.expect("the store is there")
     }
 
-    /// Sends every webhook and e-mail that is due, and waits for the answers.
+    /// Sends every webhook and e-mail that is due, and waits for the responses.
     pub(super) async fn deliver(&self) {
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         self.0.mail_sender.send_due().await.expect("the store is there");

@@ -1,4 +1,4 @@
-//! Damaging the bodies of answers.
+//! Damages the bodies of responses.
 
 use std::{io, time::Duration};
 
@@ -13,10 +13,10 @@ use super::fault_plan::Corruption;
 
 /// The size of a slow body's chunks.
 pub(super) const SLOW_CHUNK_BYTES: usize = 1024;
-/// The body of a malformed answer: JSON that ends too early.
+/// The body of a malformed response: JSON that ends too early.
 const MALFORMED_JSON: &str = r#"{"success":true,"data":{"#;
 
-/// Returns the answer with a damaged body.
+/// Returns the response with a damaged body.
 pub(super) fn corrupt_body(mut head: Parts, whole: &Bytes, corruption: Corruption) -> Response {
     head.headers.insert(header::CONTENT_LENGTH, whole.len().into());
     let body = match corruption {

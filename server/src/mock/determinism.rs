@@ -1,4 +1,4 @@
-//! Tests that the same seed, clock and requests get the same answers, byte by byte.
+//! Tests that the same seed, clock and requests get the same responses, byte by byte.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::domain::sample;
 
 const START: &str = "2026-01-05T08:00:00Z";
 
-/// A client that records a transcript of its requests and answers.
+/// A client that records a transcript of its requests and responses.
 struct RecordingClient {
     routes: Router,
     key: String,
@@ -50,7 +50,7 @@ impl RecordingClient {
         self.send("POST", path, body).await;
     }
 
-    /// Returns a text of the last answer.
+    /// Returns a text of the last response.
     fn text_at(&self, pointer: &str) -> String {
         let body: Value = serde_json::from_slice(&self.last_body).unwrap();
         body.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()

@@ -1,7 +1,7 @@
 //! Checks that everything was done exactly once: every parcel is the one that its idempotency key created, and no
 //! order has two.
 //!
-//! A key's record holds the answer to its first request, and so the one parcel that it created. A parcel whose key's
+//! A key's record holds the response to its first request, and so the one parcel that it created. A parcel whose key's
 //! record names another parcel, or that has no record, must not exist, unless the key was reused after its 24 hours.
 //! A key is scoped to one API key, so the same key sent with two API keys creates two parcels, each with a record.
 //! That is correct for the service, and a bug of the program that sent it. The same is true of two parcels with one
@@ -34,10 +34,10 @@ async fn find_offences(store: &Store) -> Result<Vec<String>, StoreError> {
     let suspect_keys: Vec<_> = suspects.keys().cloned().collect();
     let suspects = suspects.into_iter().map(|((_, key), parcels)| describe_suspect(&key, &parcels));
     let shipped: Vec<_> = creations.iter().filter(|one| one.state != State::Voided).collect();
-    let by_keys = duplicates(&shipped, |parcel| Some(parcel.idempotency_key.as_str()));
+    let by_keys = find_duplicates(&shipped, |parcel| Some(parcel.idempotency_key.as_str()));
     let by_keys = by_keys
         .filter(|found| !suspect_keys.contains(&found.name) && found.is_within_key_lifetime());
-    let by_orders = duplicates(&shipped, |parcel| parcel.external_order_id.as_deref());
+    let by_orders = find_duplicates(&shipped, |parcel| parcel.external_order_id.as_deref());
     Ok(suspects
         .chain(by_keys.map(|found| found.describe_key()))
         .chain(by_orders.map(|found| found.describe_order()))
@@ -61,7 +61,7 @@ struct Duplicates<'a> {
 }
 
 /// Returns the parcels that share a name with others.
-fn duplicates<'a>(
+fn find_duplicates<'a>(
     parcels: &[&'a CreationRecord],
     name: impl Fn(&'a CreationRecord) -> Option<&'a str>,
 ) -> impl Iterator<Item = Duplicates<'a>> {
@@ -80,7 +80,7 @@ impl Duplicates<'_> {
     fn is_within_key_lifetime(&self) -> bool {
         let pairs = self.parcels.iter().zip(self.parcels.iter().skip(1));
         let mut pairs = pairs.map(|(one, next)| (one.created_at, next.created_at));
-        pairs.any(|(first, second)| idempotency::is_alive(first, second))
+        pairs.any(|(first, second)| idempotency::is_within_lifetime(first, second))
     }
 
     fn describe_key(&self) -> String {
@@ -116,7 +116,7 @@ async fn find_suspects(
     for parcel in creations {
         let tenant = parcel.tenant.number();
         let callers = keys.get(&tenant).map(Vec::as_slice).unwrap_or_default();
-        let records = records(store, callers, &parcel.idempotency_key).await?;
+        let records = find_records(store, callers, &parcel.idempotency_key).await?;
         if records.iter().any(|record| matches_creation(record, parcel)) {
             continue;
         }
@@ -135,7 +135,7 @@ async fn find_suspects(
 }
 
 /// Returns the records of one idempotency key, one for each API key that created an order with it.
-async fn records(
+async fn find_records(
     store: &Store,
     callers: &[i64],
     key: &str,
@@ -152,10 +152,10 @@ async fn records(
 fn matches_creation(record: &IdempotencyRecord, parcel: &CreationRecord) -> bool {
     let id = created_parcel(record).and_then(|parcel| text_field(&parcel, "id"));
     id == Some(named("par", parcel.id))
-        || !idempotency::is_alive(parcel.created_at, record.first_seen)
+        || !idempotency::is_within_lifetime(parcel.created_at, record.first_seen)
 }
 
-/// Returns the parcel in a record's answer.
+/// Returns the parcel in a record's response.
 fn created_parcel(record: &IdempotencyRecord) -> Option<Value> {
     serde_json::from_slice::<Value>(&record.body).ok()?.get_mut("parcel").map(Value::take)
 }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::{
         clock::{Clock as _, Millis},
-        domain::{NumberSource, create, create::Creation, sample},
+        domain::{TrackingNumberGenerator, create, create::OrderCreation, sample},
         mock::MockServer,
         service::Caller,
     };
@@ -190,8 +190,9 @@ mod tests {
         order.idempotency_key = IdempotencyKey::parse(key).unwrap();
         order.tracking_number = Some(TrackingNumber::parse(number).unwrap());
         let record = RecordKey::new(caller.key.row, Operation::CreateOrder, &order.idempotency_key);
-        let numbers = Arc::new(NumberSource::new(Box::new(|| [0; 5]), settings.secrets.clone()));
-        let decision = Creation {
+        let numbers =
+            Arc::new(TrackingNumberGenerator::new(Box::new(|| [0; 5]), settings.secrets.clone()));
+        let decision = OrderCreation {
             tenant: caller.tenant(),
             order,
             warnings: Vec::new(),

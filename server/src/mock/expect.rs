@@ -25,7 +25,7 @@ impl Expectations {
         self.0.push(Expectation { selection, times, count: 0 });
     }
 
-    /// Counts a request that came after these others.
+    /// Counts a request for each expectation that selects it. `others` are the earlier requests.
     pub(super) fn count(&mut self, record: &RecordedRequest, others: &VecDeque<RecordedRequest>) {
         for expected in &mut self.0 {
             expected.count += u64::from(expected.selection.matches(record, others));

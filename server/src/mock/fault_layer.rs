@@ -1,9 +1,10 @@
 //! The mock server's middleware, which logs every request and injects the planned faults. `serve` does not have it.
 //!
-//! There are two layers. [`inject`] is outside the service's own middleware: it delays requests and answers and damages
-//! bodies. [`short_circuit`] is inside: a planned error answered there gets the headers that every answer of the
-//! service has, and requests that the service would refuse, such as those with a bad key, are still refused. The faults
-//! are attached to the response as an extension for the transport, since only it can close or reset a connection.
+//! There are two layers. [`inject`] is outside the service's own middleware: it delays requests and responses, and
+//! damages bodies. [`short_circuit`] is inside: a planned error returned there gets the headers that every response of
+//! the service has, and requests that the service would refuse, such as those with a bad key, are still refused. The
+//! faults are attached to the response as an extension for the transport, since only it can close or reset a
+//! connection.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -25,7 +26,7 @@ use parcelo::{ErrorCode, model::header as names};
 use super::{
     corruption::{corrupt_body, fit_content_length},
     fault_plan::{Corruption, FaultPlans, InjectedFaults, Replacement, RequestInfo, Timing},
-    log::Log,
+    log::RequestLog,
     order_names::OrderNames,
     recorded_request::MAX_BODY_BYTES,
     request_capture::{RequestCapture, RequestHead},
@@ -41,25 +42,26 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Recorder {
     plans: Mutex<FaultPlans>,
-    log: Log,
+    log: RequestLog,
     clock: Arc<dyn Clock>,
 }
 
-/// A marker of a request whose transport does the waiting. `Responder` blocks the runtime's thread, where a sleep would
-/// never end, so it passes delays on to wiremock.
+/// A marker of a request whose delays are left to its transport. `Responder` blocks the runtime's thread, where a sleep
+/// would never end, so it passes delays on to wiremock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct TransportWaits;
+pub(super) struct TransportDelays;
 
-/// A planned error that is answered instead of executing a request's operation, or instead of the operation's answer.
+/// A planned error that is returned instead of executing a request's operation, or instead of the operation's
+/// response.
 #[derive(Debug, Clone)]
 struct ShortCircuit(Timing, Refusal);
 
 impl Recorder {
     pub(super) fn new(seed: u64, log: usize, clock: Arc<dyn Clock>) -> Self {
-        Self { plans: Mutex::new(FaultPlans::seeded(seed)), log: Log::new(log), clock }
+        Self { plans: Mutex::new(FaultPlans::seeded(seed)), log: RequestLog::new(log), clock }
     }
 
-    pub(super) fn log(&self) -> &Log {
+    pub(super) fn log(&self) -> &RequestLog {
         &self.log
     }
 
@@ -85,13 +87,13 @@ async fn inject(
     let (mut capture, mut request) =
         RequestCapture::start(&recorder.log, request_head, recorder.clock.now(), request);
     capture.set_faults(&faults.descriptions);
-    let transport_waits = request.extensions().get::<TransportWaits>().copied();
-    let delay = |time: Duration| if transport_waits.is_some() { Duration::ZERO } else { time };
+    let transport_delays = request.extensions().get::<TransportDelays>().copied();
+    let delay = |time: Duration| if transport_delays.is_some() { Duration::ZERO } else { time };
     pause(delay(faults.delay_before)).await;
     if let Some(short_circuit) = ShortCircuit::from_faults(&faults) {
         request.extensions_mut().insert(short_circuit);
     }
-    let answer = respond(request, next, &faults, transport_waits).await;
+    let answer = respond(request, next, &faults, transport_delays).await;
     let (answer_head, body) = collect_body(answer).await;
     let mut answer_head = recorder.with_rate_limit(answer_head, &faults);
     if !faults.is_unanswered_before() {
@@ -99,10 +101,10 @@ async fn inject(
     }
     pause(delay(faults.delay_after)).await;
     let is_reply = faults.reply().is_some();
-    // The other corruptions need time or the connection, so a transport that does the waiting applies them.
+    // The other corruptions need time or the connection, so the transport applies them.
     let corruption = faults
         .corruption()
-        .filter(|corruption| transport_waits.is_none() || *corruption == Corruption::Malformed);
+        .filter(|corruption| transport_delays.is_none() || *corruption == Corruption::Malformed);
     answer_head.extensions.insert(faults);
     match corruption {
         Some(corruption) => corrupt_body(answer_head, &body, corruption),
@@ -114,32 +116,32 @@ async fn inject(
     }
 }
 
-/// Returns the service's answer, or the reply that replaces it.
+/// Returns the service's response, or the reply that replaces it.
 async fn respond(
     request: Request,
     next: Next,
     faults: &InjectedFaults,
-    transport_waits: Option<TransportWaits>,
+    transport_delays: Option<TransportDelays>,
 ) -> Response {
     let Some((timing, reply)) = faults.reply() else { return next.run(request).await };
     match timing {
         Timing::AfterCommit => drop(next.run(request).await),
         // The body is read to its end for the log, and because closing a connection with unread data resets it, which
-        // can discard the answer in flight.
+        // can discard the response in flight.
         Timing::Before => {
             let mut body = request.into_body();
             while let Some(Ok(_)) = body.frame().await {}
         }
     }
-    // A transport that does the waiting also leaves a hanging request unanswered.
-    if transport_waits.is_some() && reply.hangs() {
+    // A transport that does the waiting also leaves a hanging request without a response.
+    if transport_delays.is_some() && reply.hangs() {
         Response::default()
     } else {
         reply.response().await
     }
 }
 
-/// Returns the head and the whole body of an answer. The service's bodies are in memory and cannot fail.
+/// Returns the head and the whole body of a response. The service's bodies are in memory and cannot fail.
 pub(super) async fn collect_body(response: Response) -> (Parts, Bytes) {
     let (head, body) = response.into_parts();
     (head, body.collect().await.map(Collected::to_bytes).unwrap_or_default())
@@ -202,7 +204,7 @@ impl Recorder {
         self.plans().faults_for(RequestInfo { operation, key: head.key.as_ref(), orders })
     }
 
-    /// Makes the rate-limit headers of a planned 429 agree with its body. An answer with another `Retry-After` is the
+    /// Makes the rate-limit headers of a planned 429 agree with its body. A response with another `Retry-After` is the
     /// service's own refusal and is left unchanged.
     fn with_rate_limit(&self, mut head: Parts, faults: &InjectedFaults) -> Parts {
         if let Some((_, Replacement::RateLimited(seconds))) = faults.replacement

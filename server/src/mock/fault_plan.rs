@@ -59,11 +59,11 @@ pub(super) enum Action {
     Replace(Replacement),
 }
 
-/// The replacement of the service's answer.
+/// The replacement of the service's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Replacement {
     Error(ErrorCode),
-    /// An answer of the test's choice, as a proxy in front of the service might give it.
+    /// A response of the test's choice, as a proxy in front of the service might give it.
     Reply(Reply),
     /// A 429 with this wait, in whole seconds.
     RateLimited(u32),
@@ -71,14 +71,14 @@ pub(super) enum Replacement {
     Corrupted(Corruption),
 }
 
-/// The end of a connection without an answer.
+/// The end of a connection without a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Disconnect {
     Close,
     Reset,
 }
 
-/// The damage to an answer's body.
+/// The damage to a response's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Corruption {
     Truncated,
@@ -91,7 +91,7 @@ pub(super) enum Corruption {
 pub(super) struct InjectedFaults {
     /// The delay before the request is handled.
     pub(super) delay_before: Duration,
-    /// The delay of its answer.
+    /// The delay of its response.
     pub(super) delay_after: Duration,
     pub(super) replacement: Option<(Timing, Replacement)>,
     /// The descriptions of the plans that hit, for the log.
@@ -117,7 +117,7 @@ impl InjectedFaults {
         }
     }
 
-    /// Returns the end of the connection, if it ends without an answer.
+    /// Returns the end of the connection, if it ends without a response.
     pub(super) fn disconnect(&self) -> Option<Disconnect> {
         if let Some((_, Replacement::Disconnect(disconnect))) = self.replacement {
             Some(disconnect)
@@ -126,7 +126,7 @@ impl InjectedFaults {
         }
     }
 
-    /// Returns the reply that replaces the service's answer, with its timing.
+    /// Returns the reply that replaces the service's response, with its timing.
     pub(super) fn reply(&self) -> Option<(Timing, &Reply)> {
         if let Some((timing, Replacement::Reply(reply))) = &self.replacement {
             Some((*timing, reply))
@@ -229,7 +229,7 @@ impl Trigger {
 }
 
 impl InjectedFaults {
-    /// Adds the plan's fault. Returns `false` if another fault replaces the answer already.
+    /// Adds the plan's fault. Returns `false` if another fault replaces the response already.
     fn add(&mut self, plan: &FaultPlan) -> bool {
         match (&plan.action, plan.timing) {
             (Action::Latency(time), Timing::Before) => {

@@ -15,7 +15,7 @@ use super::{
 /// Plans are consulted in the order in which they were added. Latencies of several plans add up. A request gets at most
 /// one other fault, from the first plan that is due, and later plans wait for other requests. Only requests of an
 /// [`Operation`] get faults. A request that is refused before it reaches its operation (a bad key, an exhausted rate
-/// limit) counts, and gets that refusal as its answer.
+/// limit) counts, and gets that refusal as its response.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -150,8 +150,8 @@ impl Fault<'_> {
         Self { plan, ..self }
     }
 
-    /// Expects the fault to hit this many requests: `2`, `1..`, `..=3`. Checked when the server is dropped, unless the test
-    /// is failing already, and by [`MockServer::verify`], which otherwise expects at least one.
+    /// Expects the fault to hit this many requests: `2`, `1..`, `..=3`. Checked when the server is dropped, unless the
+    /// test is failing already, and by [`MockServer::verify`], which otherwise expects at least one.
     ///
     /// # Panics
     ///
@@ -175,7 +175,7 @@ impl Fault<'_> {
 
 /// Methods that name the fault and plan it.
 impl Fault<'_> {
-    /// Delays the answer, in the runtime's time: the server's clock does not move.
+    /// Delays the response, in the runtime's time: the server's clock does not move.
     ///
     /// # Panics
     ///
@@ -185,20 +185,20 @@ impl Fault<'_> {
         self.add(Action::Latency(latency));
     }
 
-    /// Answers with this error of the service.
+    /// Responds with this error of the service.
     pub fn error(self, code: ErrorCode) {
         self.replace(Replacement::Error(code));
     }
 
-    /// Answers 429 with this time to wait, in whole seconds and at least one.
+    /// Responds with 429 and this time to wait, rounded to whole seconds and at least one.
     pub fn rate_limited(self, wait: Duration) {
         let seconds = u32::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u32::MAX);
         self.replace(Replacement::RateLimited(seconds.max(1)));
     }
 
-    /// Answers with any status, headers and body, like a proxy in front of the service. The answer has nothing of the
-    /// service, and unless [`after_commit`](Self::after_commit) was called the request does not reach the service, even
-    /// with a bad key. A number converts to a status.
+    /// Responds with any status, headers and body, like a proxy in front of the service. The response has nothing of
+    /// the service, and unless [`after_commit`](Self::after_commit) was called the request does not reach the service,
+    /// even with a bad key. A number converts to a status.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -221,23 +221,23 @@ impl Fault<'_> {
         self.replace(Replacement::Reply(reply.into()));
     }
 
-    /// Closes the connection without an answer.
+    /// Closes the connection without a response.
     pub fn close(self) {
         self.replace(Replacement::Disconnect(Disconnect::Close));
     }
 
-    /// Resets the connection (TCP RST) without an answer.
+    /// Resets the connection (TCP RST) without a response.
     pub fn reset_connection(self) {
         self.replace(Replacement::Disconnect(Disconnect::Reset));
     }
 
-    /// Closes the connection in the middle of the answer's body. The operation is executed, since only then is there a
-    /// body.
+    /// Closes the connection in the middle of the response's body. The operation is executed, because otherwise there
+    /// would be no body.
     pub fn truncated_body(self) {
         self.replace(Replacement::Corrupted(Corruption::Truncated));
     }
 
-    /// Sends the answer's body in chunks of 1 KiB, each after this delay, in the runtime's time. The operation is
+    /// Sends the response's body in chunks of 1 KiB, each after this delay, in the runtime's time. The operation is
     /// executed.
     ///
     /// # Panics
@@ -248,7 +248,7 @@ impl Fault<'_> {
         self.replace(Replacement::Corrupted(Corruption::Slow(each)));
     }
 
-    /// Answers with malformed JSON and a correct `content-length`. The operation is executed.
+    /// Responds with malformed JSON and a correct `content-length`. The operation is executed.
     pub fn malformed_json(self) {
         self.replace(Replacement::Corrupted(Corruption::Malformed));
     }

@@ -26,12 +26,12 @@ use crate::{
     domain::{
         Tenant,
         audit::Actor,
-        webhooks::{AllowedHosts, Kinds},
+        webhooks::{AllowedHosts, WebhookEventKinds},
     },
     http::{Listener, Stop, read_body},
     ids::named,
     service::{EndpointError, EndpointRequest, Endpoints, Service},
-    webhook::Dispatcher,
+    webhook::WebhookDispatcher,
 };
 
 /// Maximum time that a test waits for an event, in real time.
@@ -41,7 +41,7 @@ const MAX_DELIVERIES: usize = 10_000;
 /// Maximum size of a body that is read: 256 KiB, far above any webhook of the service.
 const MAX_DELIVERY_BYTES: usize = 256 * 1024;
 
-/// A delivery as it arrived, whatever the answer was.
+/// A delivery as it arrived, whatever the response was.
 #[derive(Debug, Clone)]
 pub struct Received {
     /// `webhook-id`: the same at every attempt.
@@ -52,7 +52,7 @@ pub struct Received {
     pub event: Result<WebhookEvent, WebhookError>,
     /// The body as received.
     pub body: Vec<u8>,
-    /// The status of the answer; 0 if there was none.
+    /// The status of the response; 0 if there was none.
     pub status: u16,
 }
 
@@ -82,20 +82,20 @@ pub struct InboxBuilder<'a> {
     server: &'a MockServer,
     replies: VecDeque<Reply>,
     account: String,
-    kinds: Kinds,
+    kinds: WebhookEventKinds,
 }
 
 impl<'a> InboxBuilder<'a> {
     pub(super) fn new(server: &'a MockServer) -> Self {
         let account = "default".to_owned();
-        Self { server, replies: VecDeque::new(), account, kinds: Kinds::default() }
+        Self { server, replies: VecDeque::new(), account, kinds: WebhookEventKinds::default() }
     }
 
-    /// Sets the answers to the first deliveries, in order. Every later one is answered 200.
+    /// Sets the responses to the first deliveries, in order. All later ones are 200.
     ///
     /// # Panics
     ///
-    /// If a number is not the status of a final answer, 200 to 999.
+    /// If a number is not the status of a final response, 200 to 999.
     pub fn reply<R: Into<Reply>>(mut self, replies: impl IntoIterator<Item = R>) -> Self {
         self.replies = replies.into_iter().map(Into::into).collect();
         self
@@ -108,7 +108,7 @@ impl<'a> InboxBuilder<'a> {
     /// If one is not a kind of event.
     pub fn events<'k>(mut self, kinds: impl IntoIterator<Item = &'k str>) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
-        let named = Kinds::from_codes(kinds).expect("known kinds of events");
+        let named = WebhookEventKinds::from_codes(kinds).expect("known kinds of events");
         self.kinds = named;
         self
     }
@@ -183,7 +183,7 @@ impl<'a> InboxBuilder<'a> {
     }
 
     /// Sets the kinds of events, already parsed.
-    pub(super) const fn kinds(mut self, kinds: Kinds) -> Self {
+    pub(super) const fn kinds(mut self, kinds: WebhookEventKinds) -> Self {
         self.kinds = kinds;
         self
     }
@@ -229,7 +229,7 @@ impl MockServer {
     }
 }
 
-async fn run_dispatcher(dispatcher: Arc<Dispatcher>, triggers: SendTriggers) {
+async fn run_dispatcher(dispatcher: Arc<WebhookDispatcher>, triggers: SendTriggers) {
     loop {
         // A store in memory does not fail.
         let _ = dispatcher.deliver_due().await;
@@ -299,12 +299,12 @@ impl Inbox {
         self.listener.abort();
     }
 
-    /// Returns every kept delivery in the order of arrival, whatever the answer was.
+    /// Returns every kept delivery in the order of arrival, whatever the response was.
     pub fn deliveries(&self) -> Vec<Received> {
         self.receiver.deliveries.borrow().iter().cloned().collect()
     }
 
-    /// Returns every event that was verified and answered with a 2xx status, without repetition.
+    /// Returns every event that was verified and got a 2xx response, without repetition.
     pub fn events(&self) -> Vec<WebhookEvent> {
         events(&self.receiver.deliveries.borrow())
     }

@@ -1,4 +1,4 @@
-//! Moving the clock until a parcel has a status, and explaining why no parcel moved if a test waits in vain.
+//! Moves the clock until a parcel has a status, and explains why an event did not arrive if a test waits in vain.
 
 use std::fmt;
 
@@ -35,9 +35,9 @@ pub enum AdvanceError {
 }
 
 impl ClockControl<'_> {
-    /// Moves the clock ahead, from step to step of a parcel's simulated journey, until the parcel has this status. Returns
-    /// the steps of all parcels meanwhile, like [`ClockControl::advance`]. If the parcel has the status already, the
-    /// clock does not move.
+    /// Moves the clock ahead, from step to step of a parcel's simulated journey, until the parcel has this status.
+    /// Returns the steps of all parcels meanwhile, like [`ClockControl::advance`]. If the parcel has the status
+    /// already, the clock does not move.
     ///
     /// Errors: [`AdvanceError`] if the journey has no further step; the message says what to do instead.
     ///
@@ -72,22 +72,26 @@ impl ClockControl<'_> {
         let mut fired = Vec::new();
         loop {
             #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-            let found = parcel(self.service().store(), number).await.expect("the store is there");
+            let found =
+                find_parcel(self.service().store(), number).await.expect("the store is there");
             let parcel = found.ok_or_else(|| AdvanceError::ParcelNotFound(number.clone()))?;
             if ParcelStatus::from(parcel.state) == status {
                 return Ok(fired);
             }
-            let Some(step) = parcel.step else { return Err(no_further_step(&parcel)) };
+            let Some(step) = parcel.step else { return Err(no_further_step_error(&parcel)) };
             fired.extend(self.advance_to(step.due).await);
         }
     }
 }
 
-async fn parcel(store: &Store, number: &TrackingNumber) -> Result<Option<ParcelRow>, StoreError> {
+async fn find_parcel(
+    store: &Store,
+    number: &TrackingNumber,
+) -> Result<Option<ParcelRow>, StoreError> {
     store.parcel(Environment::Sandbox, number).await
 }
 
-fn no_further_step(parcel: &ParcelRow) -> AdvanceError {
+fn no_further_step_error(parcel: &ParcelRow) -> AdvanceError {
     let number = parcel.tracking_number.clone();
     let why = match journey_prefix(number.as_str()) {
         Some(prefix) => format!("the journey {prefix} is over; change the status with put_status"),
@@ -106,7 +110,7 @@ fn journey_prefix(number: &str) -> Option<&'static str> {
     SCENARIOS.iter().map(|scenario| scenario.prefix).find(|prefix| number.starts_with(prefix))
 }
 
-/// Explains why an event that a test waits for may never arrive. It is empty if no parcel is stalled.
+/// Returns explanations why an event that a test waits for may never arrive; none if no parcel is stalled.
 pub(super) fn hints(service: &Service) -> Vec<String> {
     // An error here only drops the hints: the test has failed already.
     block_on(find_stalled_parcels(service))
@@ -126,7 +130,7 @@ async fn find_stalled_parcels(service: &Service) -> Result<StalledParcels, Store
     let (store, mut stalled) = (service.store(), StalledParcels::default());
     for CreationRecord { number, .. } in store.creations().await? {
         let Ok(number) = TrackingNumber::parse(&number) else { continue };
-        let Some(parcel) = parcel(store, &number).await? else { continue };
+        let Some(parcel) = find_parcel(store, &number).await? else { continue };
         match parcel.step {
             Some(step) => stalled.waiting.push((number, step.due)),
             None if parcel.state == State::LabelGenerated => stalled.without_journey.push(number),
@@ -156,7 +160,7 @@ fn describe_step(number: &TrackingNumber, due: Millis) -> String {
     format!("{number} at {}", due.to_utc().to_rfc3339())
 }
 
-/// Lists the first few, separated by commas, and how many more there are.
+/// Returns the first few items, separated by commas, and the number of the others.
 fn list_first(all: &[impl fmt::Display]) -> String {
     let mut names: Vec<_> = all.iter().take(MAX_NAMED_PARCELS).map(ToString::to_string).collect();
     if all.len() > MAX_NAMED_PARCELS {

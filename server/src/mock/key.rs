@@ -12,7 +12,7 @@ use crate::{
         audit::Actor,
         credentials::{ApiKeyRecord, Countries},
     },
-    service::{CredentialIssuer, NewKeyRequest, Rotation},
+    service::{CredentialIssuer, NewKeyRequest, RotationOutcome},
 };
 
 /// The name of a key for which none was set.
@@ -82,7 +82,7 @@ impl<'a> KeyBuilder<'a> {
     pub fn ip_list<'c>(mut self, list: impl IntoIterator<Item = &'c str>) -> Self {
         #[expect(clippy::expect_used, reason = "a test's own constant is wrong; documented")]
         let parse = |text: &str| {
-            access::network(text.trim()).expect("an address, or a network such as 10.0.0.0/8")
+            access::parse_network(text.trim()).expect("an address, or a network such as 10.0.0.0/8")
         };
         let networks = list.into_iter().flat_map(|networks| networks.split(','));
         self.request.ip_list = networks.map(parse).collect();
@@ -132,7 +132,7 @@ impl MockServer {
     ///
     /// # Panics
     ///
-    /// Never: a store in memory answers at once and does not fail.
+    /// Never: a store in memory completes at once and does not fail.
     pub fn carrier_key(&self) -> CarrierKey {
         self.issue_carrier_key(format!("Carrier {}", self.ids.ulid(self.clock.now()))).0
     }
@@ -183,8 +183,10 @@ impl MockServer {
             block_on(self.service.authenticate(Environment::Sandbox, Some(key.secret()))).ok()?;
         let seconds = u32::try_from(overlap.as_secs()).unwrap_or(u32::MAX);
         match block_on(self.service.rotate_key(&caller.key.id, seconds, Actor::Server)).ok()? {
-            Rotation::Done(key, _) => Some(key),
-            Rotation::Revoked | Rotation::Superseded | Rotation::Unknown => None,
+            RotationOutcome::Done(key, _) => Some(key),
+            RotationOutcome::Revoked | RotationOutcome::Superseded | RotationOutcome::Unknown => {
+                None
+            }
         }
     }
 

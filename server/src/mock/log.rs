@@ -13,9 +13,9 @@ use super::{expect::Expectations, recorded_request::RecordedRequest};
 /// records lose their bodies.
 const MAX_LOG_BYTES: usize = 32 * 1024 * 1024;
 
-/// The log of one server.
+/// The request log of one server.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct RequestLog {
     ring: Mutex<RingBuffer>,
     expectations: Mutex<Expectations>,
     added: watch::Sender<()>,
@@ -31,7 +31,7 @@ struct RingBuffer {
     without_bodies: usize,
 }
 
-impl Log {
+impl RequestLog {
     pub(super) fn new(max_records: usize) -> Self {
         let ring = Mutex::new(RingBuffer::new(max_records, MAX_LOG_BYTES));
         Self { ring, expectations: Mutex::default(), added: watch::Sender::new(()) }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_log_of_no_records_keeps_none() {
-        let log = Log::new(0);
+        let log = RequestLog::new(0);
         log.add(record("{}"));
         assert!(log.is_off() && log.read(VecDeque::is_empty));
     }

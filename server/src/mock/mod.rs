@@ -1,6 +1,6 @@
-//! The real service in a test: in memory, on a free port, with a clock that the test moves.
+//! The mock server: the service embedded in a test, in memory, on a free port, with a clock that the test moves.
 //!
-//! It is not an imitation: validation, store and HTTP are the service's own. It stops when it is dropped.
+//! It is the real service, not an imitation: validation, store and HTTP are the same code. It stops when it is dropped.
 
 mod breakable_stream;
 mod builder;
@@ -71,7 +71,7 @@ use crate::{
     ids::Ids,
     mail::MailSender,
     service::Service,
-    webhook::Dispatcher,
+    webhook::WebhookDispatcher,
 };
 
 /// An embedded server: the sandbox, on `127.0.0.1` and a free port.
@@ -90,7 +90,7 @@ use crate::{
 #[derive(Debug)]
 pub struct MockServer {
     service: Arc<Service>,
-    dispatcher: Arc<Dispatcher>,
+    dispatcher: Arc<WebhookDispatcher>,
     mail_sender: Arc<MailSender>,
     mail_inbox: Arc<mails::MailInbox>,
     ids: Arc<Ids>,

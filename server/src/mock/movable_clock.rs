@@ -92,8 +92,8 @@ impl MovableClock {
         self.state.borrow().is_running()
     }
 
-    /// Waits until no other task executes due work, and keeps others from it until the guard is dropped. The lock is
-    /// fair: first come, first served.
+    /// Waits until no other task executes due work, and excludes other tasks until the guard is dropped. The lock is
+    /// fair: tasks get it in the order in which they asked.
     pub(super) async fn lock_due_work(&self) -> MutexGuard<'_, ()> {
         self.due_work.lock().await
     }
@@ -102,7 +102,7 @@ impl MovableClock {
     pub(super) async fn wait_for_tick(&self) {
         let mut state = self.state.subscribe();
         let is_running = state.borrow_and_update().is_running();
-        // It cannot fail: `self` holds the sender.
+        // This cannot fail, because `self` holds the sender.
         let changed = state.changed();
         if is_running {
             let _ = tokio::time::timeout(TICK_INTERVAL, changed).await;

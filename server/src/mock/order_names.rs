@@ -15,7 +15,7 @@ pub(super) struct OrderNames {
     ids: Vec<String>,
 }
 
-/// The members that name orders in the requests' bodies, and in the answer to a creation.
+/// The members that name orders in the requests' bodies, and in the response to a creation.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct BodyFields {

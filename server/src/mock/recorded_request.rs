@@ -1,4 +1,4 @@
-//! A record of the log: a request and its answer.
+//! A record of the log: a request and its response.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::order_names::OrderNames;
 /// Maximum size of a body that is kept.
 pub(super) const MAX_BODY_BYTES: usize = 64 * 1024;
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordedRequest {
@@ -32,10 +32,10 @@ pub struct RecordedRequest {
     pub idempotency_key: Option<String>,
     /// The request's body.
     pub request: Body,
-    /// The status of the service's answer, whether or not a fault suppressed it; `None` if the operation was not
+    /// The status of the service's response, whether or not a fault suppressed it; `None` if the operation was not
     /// executed, or the client left early.
     pub status: Option<u16>,
-    /// The body of the service's answer.
+    /// The body of the service's response.
     pub answer: Body,
     /// Descriptions of the planned faults that were injected.
     pub faults: Vec<String>,

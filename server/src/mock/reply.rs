@@ -1,14 +1,14 @@
-//! An answer of the test's choice: the inbox's to a webhook, or a planned fault's to a request.
+//! A response of the test's choice: the inbox's to a webhook, or a planned fault's to a request.
 
 use axum::{
     body::{Body, Bytes},
     http::{HeaderName, HeaderValue, Response, StatusCode},
 };
 
-/// Minimum and maximum status of a final answer: 1xx would be followed by another.
+/// Minimum and maximum status of a final response: 1xx would be followed by another.
 pub(super) const FINAL_STATUSES: (u16, u16) = (200, 999);
 
-/// An answer of the test's choice. A number converts to [`Reply::status`].
+/// A response of the test's choice. A number converts to [`Reply::status`].
 ///
 /// Nothing is added to it except what HTTP requires.
 ///
@@ -20,31 +20,31 @@ pub(super) const FINAL_STATUSES: (u16, u16) = (200, 999);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// `None` for no answer at all.
+    /// `None` for no response at all.
     status: Option<u16>,
     headers: Vec<(HeaderName, HeaderValue)>,
     body: Bytes,
 }
 
 impl Reply {
-    /// Returns an answer with a status.
+    /// Returns a response with a status.
     ///
     /// # Panics
     ///
-    /// If it is not the status of a final answer, 200 to 999.
+    /// If it is not the status of a final response, 200 to 999.
     pub const fn status(status: u16) -> Self {
         let (min, max) = FINAL_STATUSES;
         assert!(min <= status && status <= max, "the status of a final answer is 200 to 999");
         Self { status: Some(status), headers: Vec::new(), body: Bytes::new() }
     }
 
-    /// Returns a reply without an answer: the connection stays open until the client gives up.
+    /// Returns a reply without a response: the connection stays open until the client gives up.
     pub const fn hang() -> Self {
         Self { status: None, headers: Vec::new(), body: Bytes::new() }
     }
 
-    /// Adds a header; repeated headers are sent repeatedly. The `content-length` of a fault's reply is sent as given: the
-    /// connection then ends before that many bytes, or the body is cut off there.
+    /// Adds a header; repeated headers are sent repeatedly. The `content-length` of a fault's reply is sent as given:
+    /// the connection then ends before that many bytes, or the body is cut off there.
     ///
     /// # Panics
     ///
@@ -68,17 +68,17 @@ impl Reply {
         Self { body: body.into().into(), ..self }
     }
 
-    /// Returns its status; 0 for no answer.
+    /// Returns the status of the reply; 0 for no response.
     pub(super) fn status_code(&self) -> u16 {
         self.status.unwrap_or_default()
     }
 
-    /// Returns `true` if there is no answer.
+    /// Returns `true` if there is no response.
     pub(super) fn hangs(&self) -> bool {
         self.status.is_none()
     }
 
-    /// Returns the answer. If the reply hangs, the future never completes.
+    /// Returns the response. If the reply hangs, the future never completes.
     pub(super) async fn response(&self) -> Response<Body> {
         let Some(status) = self.status else { return std::future::pending().await };
         let mut response = Response::new(Body::from(self.body.clone()));

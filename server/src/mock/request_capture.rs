@@ -15,7 +15,7 @@ use http_body_util::BodyExt;
 use parcelo::{ApiKey, Operation, admin::CarrierKey, model::header as names};
 
 use super::{
-    log::Log,
+    log::RequestLog,
     order_names::OrderNames,
     recorded_request::{Body, MAX_BODY_BYTES, RecordedRequest},
 };
@@ -66,7 +66,7 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 /// early.
 #[derive(Debug)]
 pub(super) struct RequestCapture<'a> {
-    log: &'a Log,
+    log: &'a RequestLog,
     record: Option<RecordedRequest>,
     body: Arc<Mutex<BodyCopy>>,
 }
@@ -81,7 +81,7 @@ struct BodyCopy {
 impl<'a> RequestCapture<'a> {
     /// Starts a record, and copies the request's body as it is read.
     pub(super) fn start(
-        log: &'a Log,
+        log: &'a RequestLog,
         head: RequestHead,
         now: Millis,
         request: Request,
@@ -95,7 +95,7 @@ impl<'a> RequestCapture<'a> {
         (Self { log, record, body }, request)
     }
 
-    /// Records the service's answer.
+    /// Records the service's response.
     pub(super) fn set_answer(&mut self, status: u16, body: &Bytes) {
         if let Some(record) = &mut self.record {
             (record.status, record.answer) = (Some(status), Body::from_bytes(body));

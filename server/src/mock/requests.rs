@@ -4,7 +4,9 @@ use std::{fmt::Write, time::Duration};
 
 use parcelo::{ApiKey, Operation};
 
-use super::{MockServer, Times, log::Log, recorded_request::RecordedRequest, selection::Selection};
+use super::{
+    MockServer, Times, log::RequestLog, recorded_request::RecordedRequest, selection::Selection,
+};
 
 /// A query of the requests that a server has answered, or was answering when the client disconnected: the newest
 /// 10,000, unless [`Builder::request_log`](super::Builder::request_log) sets another number.
@@ -23,12 +25,12 @@ use super::{MockServer, Times, log::Log, recorded_request::RecordedRequest, sele
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Requests<'a> {
-    log: &'a Log,
+    log: &'a RequestLog,
     selection: Selection,
 }
 
 impl MockServer {
-    /// Returns the requests so far.
+    /// Returns a query of all requests so far.
     pub fn requests(&self) -> Requests<'_> {
         Requests { log: self.recorder.log(), selection: Selection::default() }
     }
@@ -75,7 +77,7 @@ impl Requests<'_> {
         Self { selection: narrow(self.selection), ..self }
     }
 
-    /// Returns the requests in the order of their answers.
+    /// Returns the requests in the order of their responses.
     pub fn all(&self) -> Vec<RecordedRequest> {
         self.log.read(|records| self.selection.filter(records).cloned().collect())
     }

@@ -18,15 +18,15 @@ use wiremock::{Respond, ResponseTemplate};
 use super::{
     MockServer,
     corruption::SLOW_CHUNK_BYTES,
-    fault_layer::{TransportWaits, collect_body},
+    fault_layer::{TransportDelays, collect_body},
     fault_plan::{Corruption, InjectedFaults},
 };
 
-/// A responder that answers with the service; see [`MockServer::responder`].
+/// A wiremock responder that passes requests to the service; see [`MockServer::responder`].
 ///
 /// Everything is as over HTTP, faults included, except that wiremock owns the connection: a reset and a truncated body
-/// close it without an answer, all latency passes after the operation, and a slow body arrives whole when its last chunk
-/// would have arrived.
+/// close it without a response, all latency passes after the operation, and a slow body arrives whole when its last
+/// chunk would have arrived.
 #[derive(Debug, Clone)]
 pub struct Responder(Router);
 
@@ -58,7 +58,7 @@ impl MockServer {
 
 impl Respond for Responder {
     fn respond(&self, request: &wiremock::Request) -> ResponseTemplate {
-        let (head, body) = block_on_this_thread(async {
+        let (head, body) = block_on_request(async {
             let Ok(answer) = self.0.clone().oneshot(to_axum_request(request)).await;
             collect_body(answer).await
         });
@@ -77,7 +77,7 @@ fn to_axum_request(request: &wiremock::Request) -> Request {
     *converted.headers_mut() = request.headers.clone();
     // A URL that was parsed can be parsed again.
     *converted.uri_mut() = request.url.as_str().parse().unwrap_or_default();
-    converted.extensions_mut().insert(TransportWaits);
+    converted.extensions_mut().insert(TransportDelays);
     converted
 }
 
@@ -105,7 +105,7 @@ fn total_delay(faults: &InjectedFaults, body: &Bytes) -> Duration {
 /// Executes a request on this thread, since wiremock calls a responder synchronously. A store in memory completes at
 /// once, so the request only ever waits for another thread that holds the same parcel's lock. It is `unconstrained`,
 /// because it must not wait for the runtime, which cannot continue before this returns.
-fn block_on_this_thread<T>(request: impl Future<Output = T>) -> T {
+fn block_on_request<T>(request: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
     let mut request = pin!(unconstrained(request));
     loop {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::MockServer;
 use crate::{
     domain::sample,
-    service::{Answer, Caller},
+    service::{Caller, WriteResponse},
 };
 
 /// The receivers of the orders in turn: Ecuador, Mexico, Colombia.
@@ -68,8 +68,8 @@ impl MockServer {
         order
     }
 
-    /// Creates `n` parcels of the account `default`, to Ecuador, Mexico and Colombia in turn, with the external order ids
-    /// `SEED-00001` and so on and without a simulated journey. Returns their tracking numbers.
+    /// Creates `n` parcels of the account `default`, to Ecuador, Mexico and Colombia in turn, with the external order
+    /// ids `SEED-00001` and so on, without a simulated journey. Returns their tracking numbers.
     ///
     /// ```
     /// # #[cfg(feature = "sdk")]
@@ -117,8 +117,9 @@ fn seed_order(index: usize) -> Value {
     order
 }
 
-fn created_number(answer: Answer) -> Option<TrackingNumber> {
-    let (Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body)) = answer;
+fn created_number(answer: WriteResponse) -> Option<TrackingNumber> {
+    let (WriteResponse::Created(body) | WriteResponse::Done(body) | WriteResponse::Replayed(body)) =
+        answer;
     let body: Value = serde_json::from_slice(&body).ok()?;
     TrackingNumber::parse(body.pointer("/parcel/trackingNumber")?.as_str()?).ok()
 }

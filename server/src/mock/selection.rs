@@ -25,7 +25,7 @@ impl Selection {
         records.iter().filter(move |record| self.selects(record, names.as_ref()))
     }
 
-    /// Returns `true` if it selects a record that came after these others.
+    /// Returns `true` if it selects a record. `others` are the earlier records, which may name the same order.
     pub(super) fn matches(
         &self,
         record: &RecordedRequest,

@@ -43,10 +43,10 @@ impl MockServer {
         Snapshot { store, ids: self.ids.seed_position(), clock: self.clock.save() }
     }
 
-    /// Restores a state: from then on the same requests get the same answers. Keys created since are unknown again. A
+    /// Restores a state: from then on the same requests get the same responses. Keys created since are unknown again. A
     /// running clock continues from the time it showed. The request log and the inboxes keep their records.
     ///
-    /// The snapshot may be of another server with the same seed; replayed answers then have that server's addresses.
+    /// The snapshot may be of another server with the same seed; replayed responses then have that server's addresses.
     ///
     /// # Panics
     ///

@@ -46,9 +46,9 @@ pub enum SetStatusError {
 }
 
 impl MockServer {
-    /// Changes a parcel's status to this one at the clock's present time, by the shortest path that the state machine
-    /// allows. Returns the statuses on that path; none if the parcel had the status already. A simulated journey continues
-    /// afterwards if the state machine allows it.
+    /// Changes a parcel's status to this one at the clock's current time, by the shortest path that the state machine
+    /// allows. Returns the statuses on that path; none if the parcel had the status already. A simulated journey
+    /// continues afterwards if the state machine allows it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -7,8 +7,8 @@ const OFFENCE_CHECKS: [fn(&MockServer) -> Vec<String>; 3] =
     [exactly_once::offences, unused_faults, expect::offences];
 
 impl MockServer {
-    /// Fails the test if something was not done exactly once ([`MockServer::assert_exactly_once`]), a planned fault hit no
-    /// request, or requests or faults were not as [expected](super::Requests::expect).
+    /// Fails the test if something was not done exactly once ([`MockServer::assert_exactly_once`]), if a planned fault
+    /// hit no request, or if requests or faults were not as [expected](super::Requests::expect).
     ///
     /// ```should_panic
     /// # #[tokio::main(flavor = "current_thread")]
@@ -34,9 +34,9 @@ impl MockServer {
         OFFENCE_CHECKS.iter().flat_map(|check| check(self)).collect()
     }
 
-    /// Fails the test if an order was shipped twice: if an idempotency key created two parcels, a parcel has no key, one key
-    /// created parcels with two API keys of an account within 24 hours, or two parcels of an account have one external
-    /// order id. The last two checks ignore voided parcels.
+    /// Fails the test if an order was shipped twice: if an idempotency key created two parcels, if a parcel has no key,
+    /// if one key created parcels with two API keys of an account within 24 hours, or if two parcels of an account have
+    /// the same external order id. The last two checks ignore voided parcels.
     ///
     /// Boxes of one order that are shipped separately need different ids, such as `A-17/1`.
     ///
@@ -69,7 +69,7 @@ mod tests {
 
     use crate::mock::MockServer;
 
-    async fn with_unused_fault(verifies: bool) -> MockServer {
+    async fn start_with_unused_fault(verifies: bool) -> MockServer {
         let builder = MockServer::builder();
         let builder = if verifies { builder.verify_on_drop() } else { builder };
         let server = builder.start().await;
@@ -84,10 +84,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_fault_that_hit_nothing_fails_the_test_on_drop() {
-        let server = with_unused_fault(true).await;
+        let server = start_with_unused_fault(true).await;
         let text = message(|| drop(server));
         assert!(text.contains("hit no request: CreateOrder no. 2"), "{text}");
-        drop(with_unused_fault(false).await);
+        drop(start_with_unused_fault(false).await);
     }
 
     #[tokio::test]
@@ -147,7 +147,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_failing_test_keeps_its_reason() {
-        let servers = [with_unused_fault(true).await, with_unused_fault(true).await];
+        let servers = [start_with_unused_fault(true).await, start_with_unused_fault(true).await];
         servers[0].requests().expect(1);
         let run = move || {
             let _servers = servers;

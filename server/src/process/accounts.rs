@@ -1,4 +1,4 @@
-//! The admin commands for accounts. They work on the database directly, also while a server uses it.
+//! The admin commands for accounts. They open the database directly, even while a server uses it.
 
 use clap::{Args as ClapArgs, Subcommand};
 
@@ -71,7 +71,7 @@ pub(super) async fn run(command: Accounts) -> Result<(), Failure> {
 
 async fn create(CreateAccount { database, name, json }: CreateAccount) -> Result<(), Failure> {
     let admin = AdminDatabase::new(&database).await?;
-    let (account, _) = admin.issuer().account(name, SystemClock.now()).await?;
+    let (account, _) = admin.issuer().find_or_create_account(name, SystemClock.now()).await?;
     let (view, line) = row(&account);
     Ok(print::item(&CommonArgs { database, json }, &view, &line)?)
 }

@@ -1,4 +1,4 @@
-//! The command line: every flag is also an environment variable; a flag wins.
+//! The command line. Every flag can also be set by an environment variable; the flag has priority.
 
 use std::ffi::{OsStr, OsString};
 
@@ -32,17 +32,17 @@ pub struct Args {
 }
 
 impl Args {
-    /// Reads the process's arguments. Wrong ones end the process with an explanation.
+    /// Parses the arguments of the process. Invalid arguments end the process with an explanation.
     pub fn read() -> Self {
         Self::read_from(std::env::args_os())
     }
 
-    /// Reads these arguments, the first of which is the command's name. Wrong ones end the process with an explanation.
+    /// Parses these arguments; the first is the command's name. Invalid arguments end the process with an explanation.
     pub fn read_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Self {
         let command = Self::command();
         let matches = command.clone().get_matches_from(arguments);
         let set_flags = set_flags(&command, &matches);
-        // It cannot fail: the same arguments have just been parsed.
+        // This cannot fail, because the same arguments have just been parsed.
         let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         Self { set_flags, ..args }
     }

@@ -68,7 +68,7 @@ fn row(entry: &AuditEntry) -> (serde_json::Value, String) {
     (view, line)
 }
 
-/// Parses a day into the moment when it begins.
+/// Parses a day, and returns the time at which it begins.
 fn parse_day(text: &str) -> Result<Millis, String> {
     let day = text.parse::<NaiveDate>();
     let day = day.map_err(|_| "expected a date such as 2026-11-23")?;

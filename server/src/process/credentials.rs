@@ -1,5 +1,5 @@
-//! The admin commands for API keys, carrier keys and admin tokens. They work on the database directly, also while a
-//! server uses it.
+//! The admin commands for API keys, carrier keys and admin tokens. They open the database directly, even while a server
+//! uses it.
 
 use parcelo::{
     Environment,
@@ -23,7 +23,7 @@ use crate::{
         credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential},
         secrets::HashedKey,
     },
-    service::{NewKeyRequest, Rotation},
+    service::{NewKeyRequest, RotationOutcome},
     store::StoredScope,
 };
 
@@ -144,7 +144,7 @@ async fn create_key(options: CreateKey) -> Result<(), Failure> {
     let options = CommonArgs { database: options.database, json: options.json };
     let admin = AdminDatabase::new(&options.database).await?;
     let (issuer, now) = (admin.issuer(), SystemClock.now());
-    let (account, is_new) = issuer.account(request.account.clone(), now).await?;
+    let (account, is_new) = issuer.find_or_create_account(request.account.clone(), now).await?;
     if is_new {
         print::new_account(&account.name);
     }
@@ -180,9 +180,11 @@ async fn list<K: CredentialKind>(options: CommonArgs) -> Result<(), Failure> {
 async fn rotate(options: CommonArgs, id: String, overlap: u32) -> Result<(), Failure> {
     let (admin, now) = (AdminDatabase::new(&options.database).await?, SystemClock.now());
     let (key, record) = match admin.issuer().rotate(&id, overlap, None, now).await? {
-        Rotation::Done(key, record) => (key, record),
-        Rotation::Revoked | Rotation::Superseded => return Err(Failure::RevokedKey(id)),
-        Rotation::Unknown => return Err(unknown_id::<ApiKeyScope>(id)),
+        RotationOutcome::Done(key, record) => (key, record),
+        RotationOutcome::Revoked | RotationOutcome::Superseded => {
+            return Err(Failure::RevokedKey(id));
+        }
+        RotationOutcome::Unknown => return Err(unknown_id::<ApiKeyScope>(id)),
     };
     if options.json {
         print::secret_json(&RotatedApiKey::new(&key, &record, now))?;

@@ -108,8 +108,8 @@ pub(super) fn parse_database(text: &str) -> Result<Database, String> {
     }
 }
 
-/// Opens a database that exists. Only a server creates one: otherwise a command with a wrong `--database` would
-/// succeed without any effect on the server.
+/// Opens an existing database. Only a server creates one; otherwise a command with a wrong `--database` would succeed
+/// without any effect on the server.
 pub(super) async fn open(database: &DatabaseArg) -> Result<Store, Failure> {
     let random = Ids::random().array();
     match &database.database {
@@ -143,7 +143,7 @@ fn no_file(path: &Path) -> Failure {
     Failure::NoDatabase(path.display().to_string())
 }
 
-/// A database with the sources of credentials.
+/// An open database, with everything that is needed to issue credentials.
 pub(super) struct AdminDatabase {
     store: Store,
     secrets: Secrets,

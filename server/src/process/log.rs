@@ -1,6 +1,6 @@
-//! The log: its lines go to standard error, and no request waits for them.
+//! The log, which is written to standard error without blocking requests.
 //!
-//! A lock and a system call for each line would cost a tenth of an answer, and a reader that stops reading would stop
+//! A lock and a system call for each line would cost a tenth of a response, and a reader that stops reading would stop
 //! the service. So a separate thread writes lines in batches. On a terminal each line is written at once.
 
 use std::{
@@ -13,13 +13,13 @@ use std::{
 use tracing::{Level, Metadata};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
-/// Maximum age of a line before it is written, and so the maximum part of the log that a killed process loses.
-const MAX_AGE: Duration = Duration::from_millis(100);
-/// Size of a batch that is written without waiting for its age: about 300 answers.
-const WRITE_BYTES: usize = 64 * 1024;
+/// Maximum age of a line before it is written, and therefore the longest part of the log that a killed process loses.
+const MAX_LINE_AGE: Duration = Duration::from_millis(100);
+/// Size of a batch that is written without waiting for its age: the lines of about 300 responses.
+const FLUSH_BYTES: usize = 64 * 1024;
 /// Maximum size of the lines held for a slow or stuck reader. Further lines are dropped and counted: the service
 /// matters more than its log.
-const MAX_BYTES: usize = 8 * 1024 * 1024;
+const MAX_BUFFER_BYTES: usize = 8 * 1024 * 1024;
 
 /// Maximum time that a process waits for a stuck reader at its end, after which the rest of the log is lost: a reader
 /// must not keep a server from stopping.
@@ -38,7 +38,7 @@ pub(super) fn start() -> Option<FlushGuard> {
         return None;
     }
     // If no thread can be started, each line is written separately.
-    let Ok((buffer, flush)) = LogBuffer::start(io::stderr(), MAX_AGE) else {
+    let Ok((buffer, flush)) = LogBuffer::start(io::stderr(), MAX_LINE_AGE) else {
         let _ = logs.json().with_writer(io::stderr).try_init();
         return None;
     };
@@ -53,7 +53,7 @@ struct LogBuffer(Arc<SharedLines>);
 #[derive(Default)]
 struct SharedLines {
     lines: Mutex<Lines>,
-    /// The signal for the first line, for [`WRITE_BYTES`] of lines, for a warning or an error, and for the end.
+    /// The signal for the first line, for [`FLUSH_BYTES`] of lines, for a warning or an error, and for the end.
     changed: Condvar,
 }
 
@@ -92,14 +92,14 @@ impl LogBuffer {
 
     fn push(&self, line: &[u8], is_urgent: bool) {
         let mut lines = self.lock();
-        if lines.bytes.len() + line.len() > MAX_BYTES {
+        if lines.bytes.len() + line.len() > MAX_BUFFER_BYTES {
             lines.dropped += 1;
             return;
         }
-        let (was_empty, was_short) = (lines.bytes.is_empty(), lines.bytes.len() < WRITE_BYTES);
+        let (was_empty, was_short) = (lines.bytes.is_empty(), lines.bytes.len() < FLUSH_BYTES);
         lines.bytes.extend_from_slice(line);
         lines.is_urgent |= is_urgent;
-        let is_batch_full = was_short && lines.bytes.len() >= WRITE_BYTES;
+        let is_batch_full = was_short && lines.bytes.len() >= FLUSH_BYTES;
         drop(lines);
         // Not every line wakes the thread, which would cost more than the line.
         if was_empty || is_batch_full || is_urgent {
@@ -129,7 +129,7 @@ impl LogBuffer {
     fn wait_for_lines(&self, bytes: &mut Vec<u8>, max_age: Duration) -> (u64, bool) {
         let is_idle = |lines: &mut Lines| lines.bytes.is_empty() && !lines.is_closed;
         let may_wait = |lines: &mut Lines| {
-            lines.bytes.len() < WRITE_BYTES && !lines.is_urgent && !lines.is_closed
+            lines.bytes.len() < FLUSH_BYTES && !lines.is_urgent && !lines.is_closed
         };
         let lines = self.0.changed.wait_while(self.lock(), is_idle);
         let lines = lines.unwrap_or_else(PoisonError::into_inner);
@@ -174,7 +174,7 @@ impl<'a> MakeWriter<'a> for LogBuffer {
 }
 
 impl Write for LineWriter<'_> {
-    /// Takes one line, since the subscriber passes a whole line at a time.
+    /// Buffers one line, because the subscriber passes whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.buffer.push(line, self.is_urgent);
         Ok(line.len())
@@ -247,14 +247,14 @@ mod tests {
         buffer.push(b"stuck\n", true);
         reader.lines.recv().unwrap();
         let line = [b'x'; 1024];
-        for _ in 0..MAX_BYTES / line.len() + 5 {
+        for _ in 0..MAX_BUFFER_BYTES / line.len() + 5 {
             buffer.push(&line, true);
         }
         assert_eq!(buffer.lock().dropped, 5);
-        assert_eq!(buffer.lock().bytes.len(), MAX_BYTES);
+        assert_eq!(buffer.lock().bytes.len(), MAX_BUFFER_BYTES);
         drop(reader.read);
         drop(flush);
-        assert_eq!(reader.lines.iter().map(|text| text.len()).sum::<usize>(), MAX_BYTES);
+        assert_eq!(reader.lines.iter().map(|text| text.len()).sum::<usize>(), MAX_BUFFER_BYTES);
     }
 
     #[test]

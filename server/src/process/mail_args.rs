@@ -9,12 +9,13 @@ use url::Url;
 use super::{Failure, database::RedactingParser, shared_args::TrimmingParser};
 use crate::mail::{
     allow_list::{AllowList, AllowedRecipient},
-    smtp::{Security, SmtpSettings, is_loopback},
+    smtp::{ConnectionSecurity, SmtpSettings, is_loopback},
 };
 
-/// The variable of the relay's address. Only there may the address hold a password: other users can see arguments.
+/// The environment variable of the relay's address. Only in the variable may the address contain a password, because
+/// other users can see arguments.
 const URL_VARIABLE: &str = "PARCELO_SMTP_URL";
-/// The variable of the password alone.
+/// The environment variable of the relay's password.
 const PASSWORD_VARIABLE: &str = "PARCELO_SMTP_PASSWORD";
 /// Maximum length of a password: longer than any real one.
 const MAX_PASSWORD_BYTES: usize = 4_096;
@@ -44,12 +45,12 @@ pub(super) struct MailSettings {
     pub(super) sandbox_allow: AllowList,
 }
 
-/// A relay as it was typed.
+/// A relay as it was given on the command line.
 #[derive(Clone)]
 struct Relay {
     host: String,
     port: u16,
-    security: Security,
+    security: ConnectionSecurity,
     user: Option<String>,
     password: Option<String>,
 }
@@ -60,9 +61,9 @@ impl std::fmt::Debug for Relay {
     }
 }
 
-/// A fault of the flags for e-mails.
+/// An error in the flags for e-mails.
 #[derive(Debug, thiserror::Error)]
-pub enum MailFault {
+pub enum MailArgsError {
     /// A relay is given, but no sender.
     #[error("--smtp-url goes with --mail-from, such as 'Shop <parcels@shop.example>'")]
     NoSender,
@@ -81,7 +82,7 @@ pub enum MailFault {
     TwoPasswords,
     /// A user is given without a password, or a password without a user.
     #[error("{0}")]
-    HalfLogin(&'static str),
+    IncompleteLogin(&'static str),
     /// The file of the password cannot be read.
     #[error("cannot read the file of --smtp-password-file {}: {source}", path.display())]
     PasswordFile {
@@ -109,59 +110,63 @@ pub enum MailFault {
 impl MailArgs {
     /// Returns the settings, or `None` if e-mails are off.
     pub(super) fn resolve(&self) -> Result<Option<MailSettings>, Failure> {
-        Ok(self.settings(&ProcessInputs::from_process())?)
+        Ok(self.build_settings(&ProcessInputs::from_process())?)
     }
 
-    fn settings(&self, process: &ProcessInputs) -> Result<Option<MailSettings>, MailFault> {
-        let Some(relay) = &self.smtp_url else { return self.without_relay().map(|()| None) };
-        let from = self.mail_from.clone().ok_or(MailFault::NoSender)?;
+    /// Returns the settings of e-mails, or `None` if they are off.
+    fn build_settings(
+        &self,
+        process: &ProcessInputs,
+    ) -> Result<Option<MailSettings>, MailArgsError> {
+        let Some(relay) = &self.smtp_url else { return self.check_no_mail_flags().map(|()| None) };
+        let from = self.mail_from.clone().ok_or(MailArgsError::NoSender)?;
         if relay.password.is_some() && process.url_in_arguments {
-            return Err(MailFault::PasswordInArguments);
+            return Err(MailArgsError::PasswordInArguments);
         }
-        let login = self.login(relay, process)?;
+        let login = self.resolve_login(relay, process)?;
         let Relay { host, port, security, .. } = relay.clone();
         let smtp = SmtpSettings { host, port, security, login, from };
         let sandbox_allow = AllowList::new(self.mail_sandbox_allow.clone());
         Ok(Some(MailSettings { smtp, sandbox_allow }))
     }
 
-    /// Refuses other flags for e-mails without a relay, which was probably forgotten.
-    fn without_relay(&self) -> Result<(), MailFault> {
+    /// Refuses other flags for e-mails if no relay is given, because it was probably forgotten.
+    fn check_no_mail_flags(&self) -> Result<(), MailArgsError> {
         let flags = [
             ("--mail-from", self.mail_from.is_some()),
             ("--smtp-password-file", self.smtp_password_file.is_some()),
             ("--mail-sandbox-allow", !self.mail_sandbox_allow.is_empty()),
         ];
         match flags.into_iter().find(|(_, is_set)| *is_set) {
-            Some((flag, _)) => Err(MailFault::NoRelay(flag)),
+            Some((flag, _)) => Err(MailArgsError::NoRelay(flag)),
             None => Ok(()),
         }
     }
 
-    fn login(
+    fn resolve_login(
         &self,
         relay: &Relay,
         process: &ProcessInputs,
-    ) -> Result<Option<(String, String)>, MailFault> {
+    ) -> Result<Option<(String, String)>, MailArgsError> {
         let from_file = self.smtp_password_file.as_ref().map(read_password_file).transpose()?;
         let from_variable = process.password.clone().map(check_password).transpose()?;
         let passwords = [relay.password.clone(), from_variable, from_file];
         let mut passwords = passwords.into_iter().flatten();
         match (relay.user.clone(), passwords.next(), passwords.next()) {
-            (_, Some(_), Some(_)) => Err(MailFault::TwoPasswords),
+            (_, Some(_), Some(_)) => Err(MailArgsError::TwoPasswords),
             (Some(user), Some(password), None) => Ok(Some((user, password))),
             (None, None, _) => Ok(None),
-            (Some(_), None, _) => Err(MailFault::HalfLogin(
+            (Some(_), None, _) => Err(MailArgsError::IncompleteLogin(
                 "--smtp-url names a user: set PARCELO_SMTP_PASSWORD or --smtp-password-file",
             )),
-            (None, Some(_), None) => Err(MailFault::HalfLogin(
+            (None, Some(_), None) => Err(MailArgsError::IncompleteLogin(
                 "the relay has a password and no user: write --smtp-url smtp://USER@HOST:587",
             )),
         }
     }
 }
 
-/// The inputs of the process beside its parsed flags.
+/// The inputs of the process in addition to its parsed flags.
 #[derive(Debug)]
 struct ProcessInputs {
     /// `true` if the relay is among the arguments, which every user of the machine can see.
@@ -179,16 +184,20 @@ impl ProcessInputs {
     }
 }
 
-fn read_password_file(path: &PathBuf) -> Result<String, MailFault> {
+fn read_password_file(path: &PathBuf) -> Result<String, MailArgsError> {
     let text = fs::read_to_string(path)
-        .map_err(|source| MailFault::PasswordFile { path: path.clone(), source })?;
+        .map_err(|source| MailArgsError::PasswordFile { path: path.clone(), source })?;
     check_password(text.trim_end_matches(['\r', '\n']).into())
 }
 
-fn check_password(text: OsString) -> Result<String, MailFault> {
-    let text = text.into_string().map_err(|_| MailFault::Password)?;
+fn check_password(text: OsString) -> Result<String, MailArgsError> {
+    let text = text.into_string().map_err(|_| MailArgsError::Password)?;
     let is_line = !text.is_empty() && text.len() <= MAX_PASSWORD_BYTES;
-    if is_line && !text.contains(char::is_control) { Ok(text) } else { Err(MailFault::Password) }
+    if is_line && !text.contains(char::is_control) {
+        Ok(text)
+    } else {
+        Err(MailArgsError::Password)
+    }
 }
 
 fn parse_relay(text: &str) -> Result<Relay, String> {
@@ -198,9 +207,9 @@ fn parse_relay(text: &str) -> Result<Relay, String> {
     let has_extra_parts =
         !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some();
     let (security, default_port) = match url.scheme() {
-        "smtp" if is_loopback(&host) => (Security::Loopback, 587),
-        "smtp" => (Security::StartTls, 587),
-        "smtps" => (Security::Tls, 465),
+        "smtp" if is_loopback(&host) => (ConnectionSecurity::Loopback, 587),
+        "smtp" => (ConnectionSecurity::StartTls, 587),
+        "smtps" => (ConnectionSecurity::Tls, 465),
         _ => return Err(expected()),
     };
     if has_extra_parts {
@@ -271,7 +280,7 @@ mod tests {
         let mail = line.map_err(|error| error.to_string())?.mail;
         assert!(!format!("{mail:?}").contains("s3cret"), "{mail:?}");
         let process = ProcessInputs { url_in_arguments, password: password.map(OsString::from) };
-        mail.settings(&process).map_err(|fault| fault.to_string())
+        mail.build_settings(&process).map_err(|fault| fault.to_string())
     }
 
     fn with_relay(url: &str, password: Option<&str>) -> Result<SmtpSettings, String> {
@@ -294,14 +303,14 @@ mod tests {
     #[test]
     fn a_relay_on_another_machine_needs_tls() {
         let table = [
-            ("smtp://relay.example", "relay.example", 587, Security::StartTls),
-            ("smtp://relay.example:25/", "relay.example", 25, Security::StartTls),
-            ("smtps://relay.example", "relay.example", 465, Security::Tls),
-            ("smtps://localhost:1465", "localhost", 1465, Security::Tls),
-            ("smtp://localhost:1025", "localhost", 1025, Security::Loopback),
-            ("smtp://127.0.0.1", "127.0.0.1", 587, Security::Loopback),
-            ("smtp://[::1]:2525", "::1", 2525, Security::Loopback),
-            ("smtp://10.0.0.7", "10.0.0.7", 587, Security::StartTls),
+            ("smtp://relay.example", "relay.example", 587, ConnectionSecurity::StartTls),
+            ("smtp://relay.example:25/", "relay.example", 25, ConnectionSecurity::StartTls),
+            ("smtps://relay.example", "relay.example", 465, ConnectionSecurity::Tls),
+            ("smtps://localhost:1465", "localhost", 1465, ConnectionSecurity::Tls),
+            ("smtp://localhost:1025", "localhost", 1025, ConnectionSecurity::Loopback),
+            ("smtp://127.0.0.1", "127.0.0.1", 587, ConnectionSecurity::Loopback),
+            ("smtp://[::1]:2525", "::1", 2525, ConnectionSecurity::Loopback),
+            ("smtp://10.0.0.7", "10.0.0.7", 587, ConnectionSecurity::StartTls),
         ];
         for (url, host, port, security) in table {
             let settings = with_relay(url, None).unwrap();

@@ -1,4 +1,4 @@
-//! The task of `serve` that sends e-mails, if they are on.
+//! The background task of `serve` that sends e-mails, if they are on.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use super::{
     Failure,
-    mail_args::{MailFault, MailSettings},
+    mail_args::{MailArgsError, MailSettings},
     serve_args::Serve,
     shared_args::EnvironmentArg,
 };
@@ -26,31 +26,32 @@ pub(super) struct MailDelivery {
     sandbox_allow: AllowList,
 }
 
-/// Returns the transport that the flags describe, or `None` if e-mails are off. Wrong flags end the start.
+/// Returns the transport that the flags describe, or `None` if e-mails are off. Invalid flags are an error, which ends
+/// the process.
 pub(super) fn configure(options: &Serve) -> Result<Option<MailDelivery>, Failure> {
     let Some(MailSettings { smtp, sandbox_allow }) = options.mail.resolve()? else {
         return Ok(None);
     };
     check_public_addresses(options, &sandbox_allow)?;
     let transport =
-        SmtpTransport::new(smtp).map_err(|error| MailFault::Certificates(error.to_string()))?;
+        SmtpTransport::new(smtp).map_err(|error| MailArgsError::Certificates(error.to_string()))?;
     Ok(Some(MailDelivery { transport, sandbox_allow }))
 }
 
 /// Checks that public addresses are set: e-mails have links to pages, and receivers cannot open a default address.
-fn check_public_addresses(options: &Serve, sandbox_allow: &AllowList) -> Result<(), MailFault> {
+fn check_public_addresses(options: &Serve, sandbox_allow: &AllowList) -> Result<(), MailArgsError> {
     let serves = |environment| options.environments.contains(&environment);
     if serves(EnvironmentArg::Production) && options.base_url.is_none() {
-        return Err(MailFault::NoBaseUrl("--base-url"));
+        return Err(MailArgsError::NoBaseUrl("--base-url"));
     }
     let writes = serves(EnvironmentArg::Sandbox) && !sandbox_allow.is_empty();
     if writes && options.sandbox_base_url.is_none() {
-        return Err(MailFault::NoBaseUrl("--sandbox-base-url"));
+        return Err(MailArgsError::NoBaseUrl("--sandbox-base-url"));
     }
     Ok(())
 }
 
-/// Starts sending until the stop, or logs that e-mails are off.
+/// Starts the task that sends e-mails until the stop, or logs that e-mails are off.
 pub(super) async fn start(
     delivery: Option<MailDelivery>,
     service: &Arc<Service>,
@@ -64,7 +65,8 @@ pub(super) async fn start(
         );
         return Ok(None);
     };
-    let since = service.enable_mails(service.now()).await.map_err(|_logged| MailFault::Database)?;
+    let since =
+        service.enable_mails(service.now()).await.map_err(|_logged| MailArgsError::Database)?;
     let (relay, from) = (transport.relay(), transport.from());
     let sandbox = if sandbox_allow.is_empty() { "no one" } else { "listed addresses" };
     tracing::info!(relay, from, sandbox, since = %since.to_utc(), "e-mails are on");

@@ -31,10 +31,10 @@ use std::{io, net::SocketAddr, path::PathBuf, process::ExitCode};
 
 pub use args::Args;
 use args::Command;
-pub use mail_args::MailFault;
+pub use mail_args::MailArgsError;
 
 use crate::{
-    domain::{Secrets, shop::ShopFault, webhooks::InvalidUrl},
+    domain::{Secrets, shop::ShopError, webhooks::InvalidWebhookUrl},
     service::EndpointError,
     store::{Lost, Store, StoreError},
 };
@@ -79,7 +79,7 @@ pub enum Failure {
         /// The system's error.
         source: io::Error,
     },
-    /// The output cannot be written.
+    /// Standard output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
     /// The database was lost while serving.
@@ -150,27 +150,27 @@ pub enum Failure {
     NoPassword(io::Error),
     /// The password was typed differently the second time.
     #[error("the passwords do not match; nothing was changed")]
-    TwoPasswords,
+    PasswordsDiffer,
     /// The password cannot be hashed.
     #[error("cannot hash the password; is the machine out of memory?")]
     Password,
     /// The flags for e-mails are wrong.
     #[error(transparent)]
-    Mail(#[from] MailFault),
+    Mail(#[from] MailArgsError),
     /// A shop's name or contact is not accepted.
     #[error("{}", .0.text(parcelo::Language::En))]
-    Shop(ShopFault),
+    Shop(ShopError),
     /// A webhook of the sandbox must not call this machine.
     #[error(
         "{0} To call this machine in the sandbox, add --sandbox-webhooks-allow-loopback to this command and to `parcelo-server serve`"
     )]
-    OwnMachine(InvalidUrl),
+    WebhookToThisMachine(InvalidWebhookUrl),
     /// The webhook cannot be set up or used.
     #[error(transparent)]
     Webhook(#[from] EndpointError),
 }
 
-/// Runs the command. Its future is boxed, because it holds a whole server.
+/// Runs the command. The future is boxed, because it is large: it holds a whole server.
 pub async fn run(args: Args) -> Result<(), Failure> {
     Box::pin(run_command(args)).await
 }

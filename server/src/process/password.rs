@@ -1,5 +1,5 @@
-//! `parcelo-server accounts password`: setting a password for the dashboard. It comes from the terminal or from
-//! standard input, never from an argument, which others can see.
+//! `parcelo-server accounts password`: sets a password for the dashboard. The password comes from the terminal or from
+//! standard input, never from an argument, which other users can see.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -50,7 +50,7 @@ pub(super) async fn set_password(options: SetPassword) -> Result<(), Failure> {
 fn read_password() -> Result<String, Failure> {
     if io::stdin().is_terminal() {
         let typed = print::ask_password().map_err(Failure::NoPassword)?;
-        return typed.ok_or(Failure::TwoPasswords);
+        return typed.ok_or(Failure::PasswordsDiffer);
     }
     // UTF-8 needs up to four bytes for a character; the line may end in CRLF.
     let max_bytes = MAX_PASSWORD_CHARS as u64 * 4 + 2;

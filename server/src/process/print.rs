@@ -30,10 +30,10 @@ use crate::{
     store::Vacuumed,
 };
 
-/// The result of writing.
+/// The result of writing to standard output.
 type PrintResult = io::Result<()>;
 
-/// Writes results. It is no error if the reader has closed the pipe.
+/// Writes results. A pipe that the reader has closed is not an error.
 fn print_results(write: impl FnOnce(&mut StdoutLock<'static>) -> PrintResult) -> PrintResult {
     match print_secret(write) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -70,8 +70,8 @@ impl FirstSecrets {
         }
     }
 
-    /// Prints where the secrets are, after the last one was written. A file that stays empty because the database is
-    /// not new is kept: another server may be about to write to it.
+    /// Prints the path of the file after the last secret was written to it. A file that stays empty because the
+    /// database is not new is kept, because another server may be about to write to it.
     pub(super) fn announce(&self) -> PrintResult {
         let Some((file, path)) = &self.0 else { return Ok(()) };
         file.sync_all()?;
@@ -85,14 +85,14 @@ impl FirstSecrets {
     }
 }
 
-/// Writes a line to standard error.
-fn note(line: fmt::Arguments<'_>) {
+/// Prints a line to standard error.
+fn print_to_stderr(line: fmt::Arguments<'_>) {
     // If standard error is closed, there is no other place to report it.
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 pub(super) fn failure(failure: &Failure) {
-    note(format_args!("parcelo-server: {failure}"));
+    print_to_stderr(format_args!("parcelo-server: {failure}"));
 }
 
 pub(super) fn addresses(addresses: &[(&str, String)]) -> PrintResult {
@@ -171,14 +171,18 @@ pub(super) fn json(value: &impl Serialize) -> PrintResult {
 pub(super) fn new_secret(secret: &str, kind: &str, (id, name): (&str, &str)) -> PrintResult {
     print_secret(|out| {
         writeln!(out, "{secret}")?;
-        note(format_args!("{id} \"{name}\": store the {kind} above; it is shown only once."));
+        print_to_stderr(format_args!(
+            "{id} \"{name}\": store the {kind} above; it is shown only once."
+        ));
         Ok(())
     })
 }
 
-/// Notes that an account was created, since its name may be a typing error.
+/// Prints that an account was created, because its name may be a typing error.
 pub(super) fn new_account(name: &str) {
-    note(format_args!("The account {name} is new. `parcelo-server accounts list` shows all."));
+    print_to_stderr(format_args!(
+        "The account {name} is new. `parcelo-server accounts list` shows all."
+    ));
 }
 
 /// Prints a key's new secret, and the time until which the old one works.
@@ -189,7 +193,7 @@ pub(super) fn rotated_key(key: &ApiKey, record: &ApiKeyRecord, now: Millis) -> P
             Some(until) => format!("works until {}", time::to_text(until.to_utc())),
             None => "no longer works".to_owned(),
         };
-        note(format_args!(
+        print_to_stderr(format_args!(
             "{} \"{}\": store the new secret above; it is shown only once. The old secret {old}.",
             record.id, record.name
         ));
@@ -214,7 +218,7 @@ pub(super) fn list<V: Serialize>(
     }
     print_results(|out| {
         if lines.is_empty() {
-            note(format_args!("{empty_text}"));
+            print_to_stderr(format_args!("{empty_text}"));
         }
         lines.iter().try_for_each(|line| writeln!(out, "{line}"))
     })
@@ -252,13 +256,13 @@ pub(super) fn backup_done(file: &str, bytes: u64) -> PrintResult {
 
 #[cfg(feature = "postgres")]
 pub(super) fn copy_progress(table: &str, rows: u64) {
-    note(format_args!("{table}: {rows} rows copied ..."));
+    print_to_stderr(format_args!("{table}: {rows} rows copied ..."));
 }
 
 /// Warns that a complete copy will be slow at first.
 #[cfg(feature = "postgres")]
 pub(super) fn analyse_warning(error: &StoreError) {
-    note(format_args!(
+    print_to_stderr(format_args!(
         "warning: the copy is whole, but could not be analysed: run ANALYZE in it ({error})"
     ));
 }
@@ -291,7 +295,7 @@ pub(super) fn vacuum_done(file: &str, sizes: Vacuumed) -> PrintResult {
 pub(super) fn webhook_secret(secret: &Secret) -> PrintResult {
     print_secret(|out| {
         writeln!(out, "{}", secret.expose())?;
-        note(format_args!(
+        print_to_stderr(format_args!(
             "Verify webhooks with the secret above; store it where only the receiver can read it."
         ));
         Ok(())
@@ -315,7 +319,7 @@ pub(super) fn fields(value: &impl Serialize) -> PrintResult {
 pub(super) fn deliveries(logged: &[LoggedDelivery]) -> PrintResult {
     print_results(|out| {
         if logged.is_empty() {
-            note(format_args!("No events yet."));
+            print_to_stderr(format_args!("No events yet."));
         }
         for event in logged {
             let (id, kind) = (named("evt", event.event), event.kind.to_wire());

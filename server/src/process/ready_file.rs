@@ -1,4 +1,4 @@
-//! The ready file, which tells other programs that a server listens, and its addresses.
+//! The ready file, by which other programs learn that a server listens, and its addresses.
 
 use std::{
     io::{self, Write},
@@ -7,7 +7,7 @@ use std::{
 
 use super::Failure;
 
-/// Writes a ready file whole or not at all, so that no reader sees half of it.
+/// Writes a ready file atomically, so that no reader sees half of it.
 pub(super) fn write_atomically(path: &Path, content: &str) -> Result<(), Failure> {
     let failed = |source| Failure::ReadyFile { path: path.to_owned(), source };
     // A pipe or a device is written to directly: a rename would replace it by a file.

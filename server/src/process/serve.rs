@@ -41,7 +41,7 @@ use crate::{
 const FIRST_ACCOUNT: &str = "default";
 
 /// The sockets, bound before any address is printed.
-struct Sockets {
+struct BoundSockets {
     production: Option<TcpListener>,
     sandbox: Option<TcpListener>,
     admin: TcpListener,
@@ -68,11 +68,11 @@ pub(super) async fn serve(options: Box<Serve>, set_flags: &str) -> Result<(), Fa
     let first_secrets = FirstSecrets::new(options.secrets_file.as_deref());
     let mut first_secrets =
         first_secrets.map_err(|source| secrets_file_failure(&options, source))?;
-    // This comes before the first key is issued, after which no database is new.
+    // This comes before the first key is issued, because a database with a key no longer counts as new.
     let is_new = store.claim_new().await?;
     let service = Arc::new(Service::new(store.clone(), clock(&store), Arc::clone(&ids), settings));
     // This comes before the first request. A failure is logged where it happens, and retried a second later.
-    let _ = service.meet_servers().await;
+    let _ = service.send_heartbeat().await;
     let ready = Arc::new(AtomicBool::new(true));
     let stop = Stop::default();
     let listeners = listen(sockets, &service, (&ready, &stop), options.connections_per_address);
@@ -91,10 +91,10 @@ pub(super) async fn serve(options: Box<Serve>, set_flags: &str) -> Result<(), Fa
     write_ready_file(options.ready_file.as_deref(), &addresses)?;
     // A signal does not wait for jobs that take long, such as the due steps after a long pause.
     let (cause, outcome) = tokio::select! {
-        lost = upkeep::watch(&service) => (StopCause::DatabaseLost, Err(Failure::DatabaseLost(lost))),
+        lost = upkeep::watch_disk_and_clock(&service) => (StopCause::DatabaseLost, Err(Failure::DatabaseLost(lost))),
         never = upkeep::run_periodic_jobs(&service) => match never {},
-        never = upkeep::meet_servers(&service) => match never {},
-        never = upkeep::fold_counts(&service) => match never {},
+        never = upkeep::send_heartbeat(&service) => match never {},
+        never = upkeep::merge_count_changes(&service) => match never {},
         never = upkeep::maintain_search_index(&service) => match never {},
         cause = signals.next() => (cause, Ok(())),
     };
@@ -155,7 +155,7 @@ fn clock(store: &Store) -> Arc<dyn Clock> {
     }
 }
 
-async fn bind(options: &Serve) -> Result<Sockets, Failure> {
+async fn bind(options: &Serve) -> Result<BoundSockets, Failure> {
     let serves = |environment| options.environments.contains(&environment);
     let production = if serves(EnvironmentArg::Production) {
         Some(bind_one(options.listen).await?)
@@ -167,7 +167,7 @@ async fn bind(options: &Serve) -> Result<Sockets, Failure> {
     } else {
         None
     };
-    Ok(Sockets { production, sandbox, admin: bind_one(options.admin_listen).await? })
+    Ok(BoundSockets { production, sandbox, admin: bind_one(options.admin_listen).await? })
 }
 
 async fn bind_one(address: SocketAddr) -> Result<TcpListener, Failure> {
@@ -175,7 +175,7 @@ async fn bind_one(address: SocketAddr) -> Result<TcpListener, Failure> {
 }
 
 /// Returns the listeners with the addresses that reach them from this machine.
-fn addresses(sockets: &Sockets) -> Result<Vec<(&'static str, String)>, Failure> {
+fn addresses(sockets: &BoundSockets) -> Result<Vec<(&'static str, String)>, Failure> {
     let mut addresses = Vec::new();
     let all = [
         ("production", sockets.production.as_ref()),
@@ -205,7 +205,11 @@ fn warn_about_local_labels(service: &Service, options: &Serve) {
     }
 }
 
-fn settings(options: &Serve, sockets: &Sockets, secrets: Secrets) -> Result<Settings, Failure> {
+fn settings(
+    options: &Serve,
+    sockets: &BoundSockets,
+    secrets: Secrets,
+) -> Result<Settings, Failure> {
     let production =
         (sockets.production.as_ref(), options.base_url.as_ref(), options.labels_host.as_ref());
     let sandbox = (
@@ -248,7 +252,7 @@ fn without_trailing_slash(url: &Url) -> String {
 }
 
 fn listen(
-    sockets: Sockets,
+    sockets: BoundSockets,
     service: &Arc<Service>,
     (ready, stop): (&Arc<AtomicBool>, &Stop),
     per_address: u32,
@@ -274,7 +278,7 @@ fn listen(
 
 /// Returns the networks without a limit of connections: this machine, and proxies, which connect for all clients.
 fn exempt_networks(service: &Service) -> Vec<IpNet> {
-    let loopback = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(access::network);
+    let loopback = ["127.0.0.0/8", "::1/128"].into_iter().filter_map(access::parse_network);
     loopback.chain(service.settings().trusted_proxies.iter().copied()).collect()
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{legacy::LegacySchedule, webhooks::Allowance},
+    domain::{legacy::LegacySchedule, webhooks::WebhookAllowance},
     http::DEFAULT_CONNECTIONS_PER_ADDRESS,
     service::Limits,
 };
@@ -119,8 +119,8 @@ impl Serve {
         LegacySchedule { deprecated, sunset: self.legacy_sunset.or(default.sunset) }
     }
 
-    pub(super) fn webhooks(&self) -> Allowance {
-        Allowance {
+    pub(super) fn webhooks(&self) -> WebhookAllowance {
+        WebhookAllowance {
             private: self.webhooks_allow_private,
             sandbox_loopback: self.sandbox_webhooks_allow_loopback,
         }

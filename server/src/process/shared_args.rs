@@ -39,8 +39,7 @@ impl From<EnvironmentArg> for Environment {
     }
 }
 
-/// A parser of a list's entries that ignores the blanks around them: `EC, MX` is `EC,MX`, like in the dashboard's
-/// forms.
+/// A parser of list entries that ignores the spaces around them: `EC, MX` is `EC,MX`, as in the dashboard's forms.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TrimmingParser<P>(pub(super) P);
 
@@ -85,7 +84,7 @@ pub(super) fn parse_base_url(text: &str) -> Result<Url, String> {
 }
 
 pub(super) fn parse_network(text: &str) -> Result<IpNet, String> {
-    access::network(text)
+    access::parse_network(text)
         .ok_or_else(|| "expected an address or a network such as 10.0.0.0/8".to_owned())
 }
 

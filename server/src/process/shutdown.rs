@@ -6,12 +6,12 @@ use std::{io, time::Duration};
 use tokio::signal::unix::{self, SignalKind, signal};
 
 use crate::{
-    clock::runtime_time,
+    clock::runtime_now,
     http::{SHUTDOWN_GRACE, Stop},
 };
 
-/// Maximum drain of a server that lost its database: long enough for a load balancer to notice that it is not ready,
-/// and short enough not to delay the restart.
+/// Maximum time for which a server that lost its database drains: long enough for a load balancer to notice that it is
+/// not ready, and short enough not to delay the restart.
 const LOST_DATABASE_DRAIN: Duration = Duration::from_secs(1);
 
 /// The reason for a stop, which determines the drain.
@@ -66,10 +66,10 @@ pub(super) struct Shutdown {
 
 impl Shutdown {
     pub(super) fn start() -> Self {
-        Self { since: runtime_time() }
+        Self { since: runtime_now() }
     }
 
-    /// Keeps serving for this pause, or until `interrupt`, while clients move to other servers. Then it stops the
+    /// Drains: keeps serving for this time, or until `interrupt`, while clients move to other servers. Then stops the
     /// listeners.
     pub(super) async fn drain(
         &self,

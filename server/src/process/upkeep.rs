@@ -5,12 +5,12 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use tokio::time::interval;
 
 use crate::{
-    clock::stopwatch,
+    clock::monotonic_now,
     domain::webhooks::MAX_IN_FLIGHT_PER_ENDPOINT,
     http::Stop,
     service::Service,
     store::{Lost, Store},
-    webhook::Dispatcher,
+    webhook::WebhookDispatcher,
 };
 
 /// Interval of taking due steps, and so the maximum delay of a step whose parcel is not read.
@@ -22,17 +22,17 @@ const PURGE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Interval of adding new parcels to the search index. Until then, each search scans them.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
-/// Interval of adding up changes of counts. Until then, each list adds them up itself.
-const COUNT_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval at which a server announces itself to the others of its database.
-const MEET_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of merging changes of counts into the totals. Until they are merged, each list adds them up itself.
+const COUNT_MERGE_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of the heartbeats between the servers of a database.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Sends webhooks until the stop. Events that an earlier server left in flight are sent again at once.
 pub(super) async fn send_webhooks(service: Arc<Service>, stop: Stop) {
     // A failure is logged where it happens; leases also expire.
     let _ = service.end_leases().await;
-    let _ = service.bring_deliveries_forward().await;
-    Dispatcher::new(service, MAX_IN_FLIGHT_PER_ENDPOINT).run(stop.requested()).await;
+    let _ = service.reschedule_deliveries().await;
+    WebhookDispatcher::new(service, MAX_IN_FLIGHT_PER_ENDPOINT).run(stop.requested()).await;
 }
 
 /// Takes due steps and purges concurrently, because a purge may take minutes.
@@ -68,22 +68,22 @@ async fn purge(service: &Service) -> Infallible {
     }
 }
 
-/// Announces this server to the others. It has a separate loop, so that they do not forget it during a long job.
-pub(super) async fn meet_servers(service: &Service) -> Infallible {
-    let mut ticks = interval(MEET_INTERVAL);
+/// Sends the heartbeat of this server. It has a separate loop, so that a long job does not delay it.
+pub(super) async fn send_heartbeat(service: &Service) -> Infallible {
+    let mut ticks = interval(HEARTBEAT_INTERVAL);
     loop {
         ticks.tick().await;
         // A failure is logged where it happens, and the next tick tries again.
-        let _ = service.meet_servers().await;
+        let _ = service.send_heartbeat().await;
     }
 }
 
-/// Folds the changes of counts, in a separate loop so that it does not wait for a long job.
-pub(super) async fn fold_counts(service: &Service) -> Infallible {
-    let mut ticks = interval(COUNT_INTERVAL);
+/// Merges the changes of counts into the totals. It has a separate loop, so that it does not wait for a long job.
+pub(super) async fn merge_count_changes(service: &Service) -> Infallible {
+    let mut ticks = interval(COUNT_MERGE_INTERVAL);
     loop {
         ticks.tick().await;
-        if let Err(error) = service.store().fold_counts().await {
+        if let Err(error) = service.store().merge_count_changes().await {
             tracing::warn!(%error, "counts could not be added up; trying again");
         }
     }
@@ -100,7 +100,7 @@ pub(super) async fn maintain_search_index(service: &Service) -> Infallible {
 }
 
 /// Checks the disk and the clock until the database is lost.
-pub(super) async fn watch(service: &Service) -> Lost {
+pub(super) async fn watch_disk_and_clock(service: &Service) -> Lost {
     let mut ticks = interval(WATCH_INTERVAL);
     loop {
         ticks.tick().await;
@@ -115,5 +115,5 @@ pub(super) async fn watch(service: &Service) -> Lost {
 
 /// Checks the disk on a blocking thread, because a slow disk must not hold up the runtime's threads.
 async fn check_disk(store: Store) {
-    let _panicked = tokio::task::spawn_blocking(move || store.check(stopwatch())).await;
+    let _panicked = tokio::task::spawn_blocking(move || store.check(monotonic_now())).await;
 }

@@ -8,7 +8,7 @@ use super::{
     database::DatabaseArg,
     shared_args::{EnvironmentArg, TrimmingParser, parse_name},
 };
-use crate::domain::webhooks::{Kind, Kinds};
+use crate::domain::webhooks::{WebhookEventKind, WebhookEventKinds};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Webhooks {
@@ -89,7 +89,8 @@ pub(super) struct ReplayEvents {
 }
 
 fn parse_kind(text: &str) -> Result<String, String> {
-    let kinds = Kinds::from_codes([text]).filter(|_| text != Kind::Test.to_wire().code());
+    let kinds = WebhookEventKinds::from_codes([text])
+        .filter(|_| text != WebhookEventKind::Test.to_wire().code());
     kinds.map(|_| text.to_owned()).ok_or_else(|| {
         "expected parcel.status_changed, parcel.created, parcel.voided or manifest.submitted"
             .to_owned()

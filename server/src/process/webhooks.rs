@@ -1,4 +1,4 @@
-//! The admin commands for webhooks. They work on the database directly, also while a server uses it. The server sends
+//! The admin commands for webhooks. They open the database directly, even while a server uses it. The server sends
 //! events that a command has put into the outbox within half a second.
 
 use parcelo::Environment;
@@ -16,7 +16,10 @@ use crate::{
         Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         audit::Actor,
-        webhooks::{Allowance, AllowedHosts, InvalidUrl, Kinds, OLD_SECRET_LIFETIME, check_url},
+        webhooks::{
+            AllowedHosts, InvalidWebhookUrl, OLD_SECRET_LIFETIME_MILLIS, WebhookAllowance,
+            WebhookEventKinds, check_url,
+        },
     },
     ids::Ids,
     service::{EndpointError, EndpointRequest, Endpoints},
@@ -44,7 +47,7 @@ pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
 async fn set(options: SetWebhook) -> Result<(), Failure> {
     let (webhook, ids, now) = (options.webhook, Ids::random(), SystemClock.now());
     let environment = Environment::from(webhook.environment);
-    let allowed = Allowance {
+    let allowed = WebhookAllowance {
         private: options.webhooks_allow_private,
         sandbox_loopback: options.sandbox_webhooks_allow_loopback,
     };
@@ -54,15 +57,16 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
         tenant,
         url: options.url,
         // The kinds were checked when the command line was parsed.
-        kinds: Kinds::from_codes(options.events.iter().map(String::as_str)).unwrap_or_default(),
+        kinds: WebhookEventKinds::from_codes(options.events.iter().map(String::as_str))
+            .unwrap_or_default(),
         allowed_hosts,
     };
     let is_loopback = environment == Environment::Sandbox
         && check_url(&request.url, AllowedHosts::PublicAndLoopback).is_ok();
     let set = endpoints(&store, &ids).set(request, now).await;
     let endpoint = set.map_err(|error| match error {
-        EndpointError::Address(error @ InvalidUrl::NotPublic) if is_loopback => {
-            Failure::OwnMachine(error)
+        EndpointError::Address(error @ InvalidWebhookUrl::NotPublic) if is_loopback => {
+            Failure::WebhookToThisMachine(error)
         }
         error => error.into(),
     })?;
@@ -79,7 +83,7 @@ async fn rotate_secret(webhook: WebhookArgs) -> Result<(), Failure> {
         (open_tenant(&webhook).await?, Ids::random(), SystemClock.now());
     let secret = endpoints(&store, &ids).rotate_secret(tenant, now).await?;
     if webhook.json {
-        print::secret_json(&NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME)))?;
+        print::secret_json(&NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME_MILLIS)))?;
     } else {
         print::webhook_secret(&secret)?;
     }
@@ -88,7 +92,7 @@ async fn rotate_secret(webhook: WebhookArgs) -> Result<(), Failure> {
 
 async fn test(webhook: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids) = (open_tenant(&webhook).await?, Ids::random());
-    let event = endpoints(&store, &ids).test(tenant, SystemClock.now()).await?;
+    let event = endpoints(&store, &ids).send_test(tenant, SystemClock.now()).await?;
     print_view(&webhook, &TestedView::from(event))
 }
 

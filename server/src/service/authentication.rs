@@ -44,12 +44,12 @@ impl Service {
         key: Option<&str>,
     ) -> Result<Caller, Refusal> {
         let text = key.ok_or(ErrorCode::AuthMissingApiKey)?;
-        // A key that this service cannot have issued costs no read of the database.
+        // A key that this service cannot have issued is refused without a read of the database.
         let issued = ApiKey::parse(text).ok().filter(|key| !key.looks_mistyped());
         let key = issued.ok_or(ErrorCode::AuthInvalidApiKey)?;
         let hash = self.secrets().hash_credential(&key);
         let found = self.callers.find(&self.store, &hash).await?;
-        // An old secret expires by the clock; nothing is written then.
+        // An old secret expires by time alone: nothing is written when it does.
         let valid = found.filter(|record| record.accepts_secret(&hash, self.expiry()));
         let record = valid.ok_or(ErrorCode::AuthInvalidApiKey)?;
         let key_environment = record.scope.tenant.environment;
@@ -69,7 +69,7 @@ impl Service {
         let unknown = ErrorCode::CarrierAuthFailed;
         let key = CarrierKey::parse(key.ok_or(unknown)?).map_err(|_| unknown)?;
         let hash = self.secrets().hash_credential(&key);
-        // An unknown key costs no read of the database.
+        // An unknown key is refused without a read of the database.
         self.carriers.find(&self.store, &hash).await?.ok_or(unknown)?;
         let found: Option<CarrierKeyRecord> = self.store.credential_by_hash(&hash).await?;
         let is_valid = |key: &CarrierKeyRecord| {

@@ -7,7 +7,9 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Carrier, Service, idempotency::MAX_TRIES, parcels::item_result, refusal_for_commit};
+use super::{
+    Carrier, Service, idempotency::MAX_DECISIONS, parcels::split_item_error, refusal_for_commit,
+};
 use crate::{
     clock::Millis,
     domain::{CarrierReport, Refusal, Scan, State, carrier},
@@ -33,12 +35,13 @@ impl Service {
             let report = to_report(carrier, &event)?;
             let outcome =
                 self.process_report(environment, &event.tracking_number, &report, now).await;
-            results.push(to_result(event, item_result(outcome)?.flatten()));
+            results.push(to_result(event, split_item_error(outcome)?.flatten()));
         }
         Ok(CarrierResults { summary: summarize(&results), results })
     }
 
-    /// Processes one event and returns its result. An error ends the whole request unless only this event causes it.
+    /// Processes one event and returns its result. An `Err` ends the whole request; an error that concerns only this
+    /// event is part of the result.
     async fn process_report(
         &self,
         environment: Environment,
@@ -50,7 +53,7 @@ impl Service {
             return Ok(Err(ErrorCode::ParcelNotFound.into()));
         };
         let _lock = self.parcel_locks.lock(&number).await;
-        for _ in 0..MAX_TRIES {
+        for _ in 0..MAX_DECISIONS {
             if self.store.has_seen(report.carrier, &report.event_id).await? {
                 return Ok(Ok(CarrierOutcome::Duplicate));
             }
@@ -63,7 +66,7 @@ impl Service {
                 CommitOutcome::Committed => return Ok(result),
                 CommitOutcome::DuplicateCarrierEvent => return Ok(Ok(CarrierOutcome::Duplicate)),
                 CommitOutcome::VersionConflict => {}
-                // The event's id makes a repetition safe.
+                // The event's id makes it safe to send the event again.
                 CommitOutcome::Unknown => return Err(Refusal::unavailable()),
                 outcome => return Err(refusal_for_commit(&outcome)),
             }

@@ -4,14 +4,14 @@
 use super::{Refusal, Service};
 use crate::{
     clock::{Millis, shared::Skew},
-    domain::audit::AUDIT_RETENTION,
+    domain::audit::AUDIT_RETENTION_MILLIS,
 };
 
 impl Service {
-    /// Returns the moment against which keys and sessions expire. It is earlier than now while the clock is in doubt,
-    /// because a key that is forgotten too early makes a second parcel.
+    /// Returns the time against which the expiry of keys and sessions is checked. It is earlier than now while the
+    /// clock is in doubt, because an idempotency key that is forgotten too early lets a retry create a second parcel.
     pub fn expiry(&self) -> Millis {
-        // While this machine's clock and the database's disagree, the earlier one counts.
+        // While the clocks of this machine and the database disagree, the earlier one counts.
         let behind = self.skew().map_or(0, |skew| skew.0.min(0));
         self.clock.expiry().plus(behind)
     }
@@ -19,7 +19,7 @@ impl Service {
     /// Checks whether the clock has jumped, and how far this machine's is from that of a shared database. Call it about
     /// every second.
     pub async fn watch_clock(&self) -> Result<(), Refusal> {
-        // If the measurement fails, the clock goes on unchanged; the failure is logged where it happens.
+        // If the measurement fails, the clock continues unchanged; the failure is logged where it happens.
         if let Ok(Some(skew)) = self.store.measure_clock().await {
             tracing::warn!("{skew}: synchronise both with NTP");
         }
@@ -30,7 +30,7 @@ impl Service {
             "the clock has jumped: for ten minutes nothing is purged or expires by it"
         );
         self.metrics.count_clock_jump();
-        if millis < 0 { self.bring_deliveries_forward().await } else { Ok(()) }
+        if millis < 0 { self.reschedule_deliveries().await } else { Ok(()) }
     }
 
     /// Returns the reason, as a part of a sentence, why the server must not be used if its clock and the database's
@@ -45,8 +45,8 @@ impl Service {
 
     /// Reschedules deliveries that a fast clock had postponed before it was set back: each waits its usual pause from
     /// now.
-    pub async fn bring_deliveries_forward(&self) -> Result<(), Refusal> {
-        let moved = self.store.bring_deliveries_forward(self.now()).await?;
+    pub async fn reschedule_deliveries(&self) -> Result<(), Refusal> {
+        let moved = self.store.reschedule_deliveries(self.now()).await?;
         if moved > 0 {
             tracing::warn!(moved, "deliveries that an earlier clock had put off are due again");
         }
@@ -65,7 +65,9 @@ impl Service {
         let _ = self.purge_sandboxes().await;
         let _ = self.purge_outbox().await;
         let _ = self.purge_mails().await;
-        if let Err(error) = self.store.purge_audit_log(self.now().plus(-AUDIT_RETENTION)).await {
+        if let Err(error) =
+            self.store.purge_audit_log(self.now().plus(-AUDIT_RETENTION_MILLIS)).await
+        {
             tracing::warn!(%error, "old entries of the audit log could not be deleted; trying again later");
         }
         #[cfg(feature = "server")]
@@ -85,18 +87,20 @@ mod tests {
     use serde_json::Value;
 
     use crate::{
-        clock::{ClockSource, GuardedClock, Millis, Reading},
+        clock::{ClockReading, ClockSource, GuardedClock, Millis},
         domain::{
             Countries,
             audit::Actor,
             audit::BY,
             sample,
-            webhooks::{AllowedHosts, AttemptResult, DeliveryError, DeliverySlots, Kinds},
+            webhooks::{
+                AllowedHosts, AttemptResult, DeliveryError, DeliverySlots, WebhookEventKinds,
+            },
         },
         ids::Ids,
         service::{
-            Answer, Caller, Delivery, EndpointRequest, LoginOutcome, LoginRequest, NewKeyRequest,
-            Service, hash_password, tests::settings,
+            Caller, Delivery, EndpointRequest, LoginOutcome, LoginRequest, NewKeyRequest, Service,
+            WriteResponse, hash_password, tests::settings,
         },
         store::Store,
     };
@@ -105,10 +109,10 @@ mod tests {
 
     /// Both clocks, moved by the test.
     #[derive(Debug, Clone)]
-    struct ManualClocks(Arc<Mutex<Reading>>);
+    struct ManualClocks(Arc<Mutex<ClockReading>>);
 
     impl ClockSource for ManualClocks {
-        fn read(&self) -> Reading {
+        fn read(&self) -> ClockReading {
             *self.0.lock().unwrap()
         }
     }
@@ -122,7 +126,7 @@ mod tests {
     impl TestService {
         /// Starts a service and waits until its clock is no longer in doubt.
         async fn settled() -> Self {
-            let clocks = Reading { wall: START, monotonic: Duration::ZERO };
+            let clocks = ClockReading { wall: START, monotonic: Duration::ZERO };
             let clocks = ManualClocks(Arc::new(Mutex::new(clocks)));
             let (store, ids) = (Store::memory([1; 32]).unwrap(), Arc::new(Ids::seeded(1)));
             let clock = Arc::new(GuardedClock::from_clocks(clocks.clone()));
@@ -138,12 +142,12 @@ mod tests {
             let (_, key) =
                 service.issuer(Actor::Server).issue_api_key(request, START).await.unwrap();
             let test = Self { service, clocks, caller: Caller { key: Arc::new(key) } };
-            test.run(660).await;
+            test.advance(660).await;
             test
         }
 
         /// Advances both clocks.
-        async fn run(&self, seconds: u64) {
+        async fn advance(&self, seconds: u64) {
             let mut left = seconds;
             while left > 0 {
                 let step = left.min(30);
@@ -158,7 +162,7 @@ mod tests {
         }
 
         /// Moves the wall clock. The service does not notice until it next checks.
-        fn set(&self, by: i64) {
+        fn jump_wall_clock(&self, by: i64) {
             let mut both = self.clocks.0.lock().unwrap();
             both.wall = both.wall.plus(by);
         }
@@ -169,17 +173,17 @@ mod tests {
             let clock = Arc::new(GuardedClock::from_clocks(self.clocks.clone()));
             self.service = Service::new(store, clock, ids, settings());
             self.service.end_leases().await.unwrap();
-            self.service.bring_deliveries_forward().await.unwrap();
+            self.service.reschedule_deliveries().await.unwrap();
         }
 
         /// Sets a webhook up.
-        async fn listen(&self) {
+        async fn set_up_webhook(&self) {
             let tenant = self.caller.tenant();
             let url = "https://shop.example/parcelo".to_owned();
             let request = EndpointRequest {
                 tenant,
                 url,
-                kinds: Kinds::default(),
+                kinds: WebhookEventKinds::default(),
                 allowed_hosts: AllowedHosts::Any,
             };
             self.service.endpoints(Actor::Server).set(request, START).await.unwrap();
@@ -187,7 +191,7 @@ mod tests {
 
         /// Fails each delivery that is due and returns their number.
         async fn fail_due(&self) -> usize {
-            let due = self.due().await;
+            let due = self.lease_due().await;
             let made = due.len();
             for delivery in due {
                 let at = self.service.now();
@@ -197,12 +201,12 @@ mod tests {
             made
         }
 
-        async fn create(&self, order: &Value) -> Option<Answer> {
+        async fn create(&self, order: &Value) -> Option<WriteResponse> {
             self.service.create_order(&self.caller, order, None).await.ok()
         }
 
         /// Leases the deliveries that are due.
-        async fn due(&self) -> Vec<Delivery> {
+        async fn lease_due(&self) -> Vec<Delivery> {
             let mut all = Vec::new();
             for event in self.service.lease_deliveries(&DeliverySlots::new(10)).await.unwrap() {
                 all.extend(self.service.prepare_delivery(event).await.unwrap());
@@ -210,7 +214,7 @@ mod tests {
             all
         }
 
-        async fn jumps(&self) -> bool {
+        async fn has_jumped(&self) -> bool {
             self.service.metrics_text().await.unwrap().contains("parcelo_clock_jumps_total 1\n")
         }
     }
@@ -224,26 +228,26 @@ mod tests {
     #[tokio::test]
     async fn a_clock_that_jumps_ahead_makes_no_second_parcel() {
         let (test, order) = (TestService::settled().await, order());
-        let Some(Answer::Created(first)) = test.create(&order).await else { panic!() };
-        test.set(25 * Millis::HOUR);
-        let replayed = Some(Answer::Replayed(first));
+        let Some(WriteResponse::Created(first)) = test.create(&order).await else { panic!() };
+        test.jump_wall_clock(25 * Millis::HOUR);
+        let replayed = Some(WriteResponse::Replayed(first));
         assert_eq!(test.create(&order).await, replayed, "before the jump is noticed");
-        assert!(!test.jumps().await);
-        test.run(1).await;
-        assert!(test.jumps().await);
+        assert!(!test.has_jumped().await);
+        test.advance(1).await;
+        assert!(test.has_jumped().await);
         for _ in 0..19 {
             assert_eq!(test.create(&order).await, replayed);
             test.service.purge().await;
-            test.run(30).await;
+            test.advance(30).await;
         }
-        test.set(-25 * Millis::HOUR);
-        test.run(3_600).await;
+        test.jump_wall_clock(-25 * Millis::HOUR);
+        test.advance(3_600).await;
         test.service.purge().await;
         assert_eq!(test.create(&order).await, replayed, "the same after the clock is set right");
-        test.run(24 * 3_600).await;
+        test.advance(24 * 3_600).await;
         let again = test.create(&order).await;
         assert!(
-            matches!(again, Some(Answer::Created(_))),
+            matches!(again, Some(WriteResponse::Created(_))),
             "the key still expires after a day: {again:?}"
         );
     }
@@ -253,12 +257,12 @@ mod tests {
         let (test, order) = (TestService::settled().await, order());
         test.create(&order).await.unwrap();
         let kept = async || test.service.store().creations().await.unwrap().len();
-        test.set(40 * Millis::DAY);
+        test.jump_wall_clock(40 * Millis::DAY);
         test.service.purge().await;
-        test.run(570).await;
+        test.advance(570).await;
         test.service.purge().await;
         assert_eq!(kept().await, 1);
-        test.run(60).await;
+        test.advance(60).await;
         test.service.purge().await;
         assert_eq!(kept().await, 0, "a clock that was not corrected by then is taken to be right");
     }
@@ -266,16 +270,16 @@ mod tests {
     #[tokio::test]
     async fn the_audit_log_goes_back_a_year() {
         let test = TestService::settled().await;
-        test.listen().await;
+        test.set_up_webhook().await;
         let kept = async || {
             test.service.purge().await;
             test.service.store().audit_log(None, Millis(0), 9).await.unwrap().len()
         };
         let written = kept().await;
         assert!(written > 0, "a webhook was set");
-        test.run(364 * 86_400).await;
+        test.advance(364 * 86_400).await;
         assert_eq!(kept().await, written);
-        test.run(2 * 86_400).await;
+        test.advance(2 * 86_400).await;
         assert_eq!(kept().await, 0);
     }
 
@@ -294,75 +298,75 @@ mod tests {
         let LoginOutcome::SignedIn(token) = test.service.sign_in(request).await.unwrap() else {
             panic!()
         };
-        test.set(13 * Millis::HOUR);
-        assert!(test.service.session(&token).await.unwrap().is_some());
-        test.run(60).await;
+        test.jump_wall_clock(13 * Millis::HOUR);
+        assert!(test.service.find_session(&token).await.unwrap().is_some());
+        test.advance(60).await;
         test.service.purge().await;
-        assert!(test.service.session(&token).await.unwrap().is_some());
-        test.run(660).await;
-        assert!(test.service.session(&token).await.unwrap().is_none());
+        assert!(test.service.find_session(&token).await.unwrap().is_some());
+        test.advance(660).await;
+        assert!(test.service.find_session(&token).await.unwrap().is_none());
     }
 
     #[tokio::test]
     async fn a_clock_set_back_leaves_a_delivery_its_usual_pause() {
         let test = TestService::settled().await;
         let tenant = test.caller.tenant();
-        test.listen().await;
-        test.set(Millis::DAY);
+        test.set_up_webhook().await;
+        test.jump_wall_clock(Millis::DAY);
         test.create(&order()).await.unwrap();
         assert_eq!(test.fail_due().await, 1);
-        test.service.endpoints(Actor::Server).test(tenant, test.service.now()).await.unwrap();
-        test.run(1).await;
-        test.set(-Millis::DAY);
-        assert_eq!(test.due().await.len(), 0, "the step back is not noticed yet");
-        test.run(1).await;
-        assert_eq!(test.due().await.len(), 1, "an event that was never tried is due at once");
-        test.run(6).await;
-        assert_eq!(test.due().await.len(), 1, "and the other after its five seconds");
+        test.service.endpoints(Actor::Server).send_test(tenant, test.service.now()).await.unwrap();
+        test.advance(1).await;
+        test.jump_wall_clock(-Millis::DAY);
+        assert_eq!(test.lease_due().await.len(), 0, "the step back is not noticed yet");
+        test.advance(1).await;
+        assert_eq!(test.lease_due().await.len(), 1, "an event that was never tried is due at once");
+        test.advance(6).await;
+        assert_eq!(test.lease_due().await.len(), 1, "and the other after its five seconds");
         // Neither was settled; their leases of a minute were made by the corrected clock.
-        test.run(61).await;
-        assert_eq!(test.due().await.len(), 2);
+        test.advance(61).await;
+        assert_eq!(test.lease_due().await.len(), 2);
     }
 
     #[tokio::test]
     async fn every_step_back_of_the_clock_begins_the_pause_again() {
         let mut test = TestService::settled().await;
-        test.listen().await;
-        test.set(9 * Millis::DAY);
+        test.set_up_webhook().await;
+        test.jump_wall_clock(9 * Millis::DAY);
         test.create(&order()).await.unwrap();
         assert_eq!(test.fail_due().await, 1);
-        test.run(6).await;
+        test.advance(6).await;
         assert_eq!(test.fail_due().await, 1);
         for _ in 0..3 {
-            test.set(-Millis::DAY);
-            test.run(1).await;
+            test.jump_wall_clock(-Millis::DAY);
+            test.advance(1).await;
             assert_eq!(test.fail_due().await, 0, "its minute begins again");
-            test.set(-Millis::DAY);
+            test.jump_wall_clock(-Millis::DAY);
             test.restart().await;
-            test.run(50).await;
+            test.advance(50).await;
             assert_eq!(test.fail_due().await, 0, "and again after a start");
         }
         test.restart().await;
-        test.run(17).await;
+        test.advance(17).await;
         assert_eq!(test.fail_due().await, 1, "only a step back begins the minute again");
     }
 
     #[tokio::test]
     async fn a_start_after_a_step_back_spends_no_attempt() {
         let mut test = TestService::settled().await;
-        test.listen().await;
-        test.set(Millis::DAY);
+        test.set_up_webhook().await;
+        test.jump_wall_clock(Millis::DAY);
         test.create(&order()).await.unwrap();
         assert_eq!(test.fail_due().await, 1);
-        test.run(1).await;
-        test.set(-Millis::DAY);
-        test.run(1).await;
-        test.run(6).await;
+        test.advance(1).await;
+        test.jump_wall_clock(-Millis::DAY);
+        test.advance(1).await;
+        test.advance(6).await;
         assert_eq!(test.fail_due().await, 1);
         test.restart().await;
-        test.run(50).await;
+        test.advance(50).await;
         assert_eq!(test.fail_due().await, 0);
-        test.run(17).await;
+        test.advance(17).await;
         assert_eq!(test.fail_due().await, 1);
     }
 
@@ -370,15 +374,15 @@ mod tests {
     async fn a_lease_ends_within_a_minute_of_a_step_back() {
         let test = TestService::settled().await;
         let tenant = test.caller.tenant();
-        test.listen().await;
-        test.set(Millis::DAY);
-        test.service.endpoints(Actor::Server).test(tenant, test.service.now()).await.unwrap();
-        test.run(1).await;
-        assert_eq!(test.due().await.len(), 1);
-        test.set(-Millis::DAY);
-        test.run(1).await;
-        assert_eq!(test.due().await.len(), 0);
-        test.run(61).await;
-        assert_eq!(test.due().await.len(), 1);
+        test.set_up_webhook().await;
+        test.jump_wall_clock(Millis::DAY);
+        test.service.endpoints(Actor::Server).send_test(tenant, test.service.now()).await.unwrap();
+        test.advance(1).await;
+        assert_eq!(test.lease_due().await.len(), 1);
+        test.jump_wall_clock(-Millis::DAY);
+        test.advance(1).await;
+        assert_eq!(test.lease_due().await.len(), 0);
+        test.advance(61).await;
+        assert_eq!(test.lease_due().await.len(), 1);
     }
 }

@@ -26,30 +26,30 @@ pub struct NewKeyRequest {
     pub account: String,
     /// The environment.
     pub environment: Environment,
-    /// A name for people.
+    /// The display name of the key.
     pub name: String,
     /// The countries that it may ship to.
     pub countries: Countries,
     /// The networks that it may be used from; empty for any.
     pub ip_list: Vec<IpNet>,
-    /// The limit in requests per second, if not the environment's.
+    /// The limit in requests per second; `None` for the default of the environment.
     pub rate_limit: Option<u32>,
 }
 
-/// The outcome of giving an API key a new secret.
+/// The outcome of rotating the secret of an API key.
 #[derive(Debug)]
-pub enum Rotation {
+pub enum RotationOutcome {
     /// The key has a new secret, which is shown only this once.
     Done(ApiKey, Box<ApiKeyRecord>),
     /// The key is revoked and stays revoked.
     Revoked,
-    /// The key has another secret than the one that was to be replaced, and keeps it.
+    /// The key no longer has the secret that was to be replaced, and is unchanged.
     Superseded,
     /// There is no such key.
     Unknown,
 }
 
-/// Issues credentials. A secret is returned once and never stored.
+/// An issuer of credentials. A secret is returned once and never stored.
 #[derive(Debug, Clone)]
 pub struct CredentialIssuer<'a> {
     /// The store that keeps them.
@@ -63,8 +63,8 @@ pub struct CredentialIssuer<'a> {
 }
 
 impl CredentialIssuer<'_> {
-    /// Returns the account with a name, created if there is none. The flag is `true` if it is new.
-    pub async fn account(
+    /// Returns the account with a name, and creates it if there is none. The flag is `true` if it is new.
+    pub async fn find_or_create_account(
         &self,
         name: String,
         now: Millis,
@@ -120,10 +120,10 @@ impl CredentialIssuer<'_> {
         overlap: u32,
         replaces: Option<[u8; 32]>,
         now: Millis,
-    ) -> Result<Rotation, StoreError> {
+    ) -> Result<RotationOutcome, StoreError> {
         let Self { store, secrets, ids, by } = self;
         let current: Option<ApiKeyRecord> = store.credential(id).await?;
-        let Some(current) = current else { return Ok(Rotation::Unknown) };
+        let Some(current) = current else { return Ok(RotationOutcome::Unknown) };
         let overlap = i64::from(overlap.min(MAX_OVERLAP_SECONDS)) * Millis::SECOND;
         let key = ApiKey::from_random(current.scope.tenant.environment, &ids.key_bytes());
         let secret = NewSecret {
@@ -134,22 +134,27 @@ impl CredentialIssuer<'_> {
         };
         let hash = secret.hash;
         Ok(match store.rotate_key(id, secret, by).await? {
-            Some(record) if record.revoked_at.is_some() => Rotation::Revoked,
-            Some(record) if record.hash == hash => Rotation::Done(key, Box::new(record)),
-            Some(_) => Rotation::Superseded,
-            None => Rotation::Unknown,
+            Some(record) if record.revoked_at.is_some() => RotationOutcome::Revoked,
+            Some(record) if record.hash == hash => RotationOutcome::Done(key, Box::new(record)),
+            Some(_) => RotationOutcome::Superseded,
+            None => RotationOutcome::Unknown,
         })
     }
 }
 
 impl Service {
     /// Gives a key a new secret. The old one keeps working for `overlap` seconds.
-    pub async fn rotate_key(&self, id: &str, overlap: u32, by: Actor) -> Result<Rotation, Refusal> {
+    pub async fn rotate_key(
+        &self,
+        id: &str,
+        overlap: u32,
+        by: Actor,
+    ) -> Result<RotationOutcome, Refusal> {
         Ok(self.issuer(by).rotate(id, overlap, None, self.now()).await?)
     }
 
-    /// Issues a key for a form of the dashboard. Returns `None` if the form was sent before. The key's id follows from the form's
-    /// id and from the account, so no account can meet a key of another.
+    /// Issues a key for a form of the dashboard. Returns `None` if the form was sent before. The key's id derives from
+    /// the form's id and the account, so no account can obtain a key of another.
     #[cfg(feature = "server")]
     pub async fn issue_key_once(
         &self,
@@ -175,7 +180,7 @@ impl Service {
     }
 }
 
-/// Returns a key's last four characters, which are shown so that people can tell keys apart.
+/// Returns a key's last four characters, which are shown so that users can tell keys apart.
 fn last4(key: &str) -> String {
     key.get(key.len().saturating_sub(4)..).unwrap_or_default().to_owned()
 }

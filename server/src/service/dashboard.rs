@@ -4,13 +4,13 @@
 use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord};
 use ulid::Ulid;
 
-use super::{Service, idempotency::MAX_TRIES, refusal_for_commit};
+use super::{Service, idempotency::MAX_DECISIONS, refusal_for_commit};
 use crate::{
     clock::Millis,
     domain::{
-        AccountRowId, Changes, Op, ParcelRow, Refusal, StoredOrder, Tenant,
+        AccountRowId, Changes, ParcelRow, Refusal, StoreOp, StoredOrder, Tenant,
         activity::ParcelCount,
-        carrier::LoggedException,
+        carrier::LoggedCarrierException,
         labels,
         legacy::DailyUsage,
         void,
@@ -43,10 +43,10 @@ impl Service {
         language: Language,
     ) -> Result<OwnedParcel, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let row = self.parcel(tenant, &number).await?;
-        let record = self.record(&row, true, language).await?;
+        let row = self.load_parcel(tenant, &number).await?;
+        let record = self.tracking_record(&row, true, language).await?;
         let (_, StoredOrder { order, .. }) =
-            self.parcel_with_order(&number, tenant.environment).await?;
+            self.load_parcel_with_order(&number, tenant.environment).await?;
         let tracking_url = self.site(tenant.environment).tracking_url(&row.tracking_number);
         let awb = self.store.awb_on(row.key, row.label_version.saturating_add(1)).await?;
         Ok(OwnedParcel { row, order, record, tracking_url, awb })
@@ -54,14 +54,14 @@ impl Service {
 
     /// Voids one of a tenant's orders. A voided order stays as it is.
     pub async fn void_parcel(&self, tenant: Tenant, number: &str) -> Result<(), Refusal> {
-        self.change_parcel(tenant, number, void::void_one).await
+        self.change_parcel(tenant, number, void::void_parcel_ops).await
     }
 
     /// Gives the label of one of a tenant's parcels a new version.
     pub async fn reprint_parcel(&self, tenant: Tenant, number: &str) -> Result<(), Refusal> {
         let reprint = |parcel: &ParcelRow, now| {
             labels::reprint(parcel, now)?;
-            Ok(vec![Op::Reprint { parcel: parcel.key, at: now }])
+            Ok(vec![StoreOp::Reprint { parcel: parcel.key, at: now }])
         };
         self.change_parcel(tenant, number, reprint).await
     }
@@ -70,11 +70,11 @@ impl Service {
         &self,
         tenant: Tenant,
         number: &str,
-        decide: impl Fn(&ParcelRow, Millis) -> Result<Vec<Op>, Refusal>,
+        decide: impl Fn(&ParcelRow, Millis) -> Result<Vec<StoreOp>, Refusal>,
     ) -> Result<(), Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        for _ in 0..MAX_TRIES {
-            let (now, parcel) = (self.now(), self.parcel(tenant, &number).await?);
+        for _ in 0..MAX_DECISIONS {
+            let (now, parcel) = (self.now(), self.load_parcel(tenant, &number).await?);
             let ops = decide(&parcel, now)?;
             if ops.is_empty() {
                 return Ok(());
@@ -104,7 +104,7 @@ impl Service {
         &self,
         tenant: Tenant,
         limit: u32,
-    ) -> Result<Vec<LoggedException>, Refusal> {
+    ) -> Result<Vec<LoggedCarrierException>, Refusal> {
         Ok(self.store.carrier_exceptions(tenant, limit).await?)
     }
 
@@ -118,11 +118,11 @@ impl Service {
         Ok(self.store.older_deliveries(tenant, skipped, limit).await?)
     }
 
-    /// Returns the body that an event sends to the tenant's webhook. Answers 404 if there is no such event or its
+    /// Returns the body that an event sends to the tenant's webhook. Fails with 404 if there is no such event or its
     /// parcel was deleted.
     pub async fn webhook_body(&self, tenant: Tenant, event: Ulid) -> Result<Vec<u8>, Refusal> {
         let payload = self.store.logged_payload(tenant, event).await?;
-        Ok(webhooks::body(payload.ok_or(ErrorCode::NotFound)?))
+        Ok(webhooks::event_body(payload.ok_or(ErrorCode::NotFound)?))
     }
 
     /// Returns `true` if one of the tenant's webhook events has failed or is held.
@@ -130,7 +130,7 @@ impl Service {
         Ok(self.store.has_missed(tenant).await?)
     }
 
-    /// Returns the legacy API's use by each of an account's keys and by day, up to this moment.
+    /// Returns how often each of an account's keys has used the legacy API on each day, up to now.
     pub async fn legacy_usage(&self, account: AccountRowId) -> Result<Vec<DailyUsage>, Refusal> {
         self.save_legacy_uses().await?;
         Ok(self.store.legacy_uses_of(account).await?)

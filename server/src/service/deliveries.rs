@@ -1,5 +1,5 @@
 //! Webhook deliveries: due events are leased from the outbox, signed and handed to the webhook shell; the outcome is
-//! judged and stored.
+//! evaluated and stored.
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use crate::{
     domain::{
         Tenant,
         webhooks::{
-            self, AllowedHosts, AttemptResult, DeliveryError, DeliverySlots, DisabledBy, Endpoint,
-            Lease, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE, RETENTION, RetryDecision,
+            self, AllowedHosts, AttemptResult, DeliveryError, DeliveryLease, DeliverySlots,
+            DisabledBy, Endpoint, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE, RETENTION_MILLIS,
+            RetryDecision,
         },
     },
     ids::named,
@@ -22,7 +23,7 @@ use crate::{
 /// An event that is leased for sending.
 #[derive(Debug, Clone)]
 pub struct LeasedEvent {
-    lease: Lease,
+    lease: DeliveryLease,
     endpoint: Arc<Endpoint>,
 }
 
@@ -36,14 +37,14 @@ impl LeasedEvent {
 /// A signed message, ready to be sent.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    lease: Lease,
-    /// The address of the webhook.
+    lease: DeliveryLease,
+    /// The URL of the webhook.
     pub url: String,
     /// The hosts that may be reached.
     pub allowed_hosts: AllowedHosts,
-    /// Its id, time and signatures, as headers.
+    /// The headers with its id, time and signatures.
     pub headers: [(&'static str, String); 3],
-    /// Its body.
+    /// The body of the message.
     pub body: Vec<u8>,
 }
 
@@ -110,7 +111,7 @@ impl Service {
         let LeasedEvent { lease, endpoint } = event;
         match self.store.payload(&lease).await {
             Ok(Some(payload)) => {
-                let body = webhooks::body(payload);
+                let body = webhooks::event_body(payload);
                 Ok(Some(self.sign(&endpoint, lease, body)))
             }
             Ok(None) => {
@@ -134,7 +135,7 @@ impl Service {
         }
     }
 
-    fn sign(&self, endpoint: &Endpoint, lease: Lease, body: Vec<u8>) -> Delivery {
+    fn sign(&self, endpoint: &Endpoint, lease: DeliveryLease, body: Vec<u8>) -> Delivery {
         let (id, now) = (named("evt", lease.attempt.event), self.now());
         let signatures = endpoint.sign(&id, now, &body);
         let timestamp = now.second().to_string();
@@ -151,7 +152,7 @@ impl Service {
         }
     }
 
-    /// Judges the outcome of a delivery and stores both.
+    /// Stores the result of an attempt, and the decision that follows from it.
     pub async fn settle_delivery(
         &self,
         delivery: Delivery,
@@ -160,7 +161,7 @@ impl Service {
         self.settle(delivery.lease, outcome).await
     }
 
-    async fn settle(&self, lease: Lease, outcome: AttemptResult) -> Result<(), Refusal> {
+    async fn settle(&self, lease: DeliveryLease, outcome: AttemptResult) -> Result<(), Refusal> {
         let (tenant, decision) = (lease.tenant, webhooks::decide_retry(lease.attempt, &outcome));
         let settled = self.store.settle(lease, outcome, decision).await?;
         self.metrics.count_delivery(tenant, outcome_label(settled, decision));
@@ -184,7 +185,7 @@ impl Service {
         );
     }
 
-    /// Returns the names of a tenant's account and environment for the log.
+    /// Returns the ids of a tenant's account and environment, as the log names them.
     async fn account_and_environment(&self, tenant: Tenant) -> (String, &'static str) {
         let account = self.store.account_record(tenant.account).await.map(|account| account.id);
         (account.unwrap_or_default(), tenant.environment.code())
@@ -197,7 +198,7 @@ impl Service {
         Ok(self.store.hold_all().await?)
     }
 
-    /// Sends events that still wait for an earlier one which is done: a safety net.
+    /// Releases events that still wait for an earlier one that is done or deleted. This is a safety net.
     pub async fn release_stranded(&self) {
         match self.store.release_stranded(self.now()).await {
             Ok(0) => {}
@@ -212,7 +213,7 @@ impl Service {
 
     /// Deletes events and their log that are older than 30 days.
     pub async fn purge_outbox(&self) -> Result<usize, Refusal> {
-        Ok(self.store.purge_outbox(self.now().plus(-RETENTION)).await?)
+        Ok(self.store.purge_outbox(self.now().plus(-RETENTION_MILLIS)).await?)
     }
 }
 

@@ -10,7 +10,8 @@ use crate::{
         Tenant,
         audit::Author,
         webhooks::{
-            AllowedHosts, DisabledBy, Endpoint, InvalidUrl, Kind, Kinds, OutboxEvent, check_url,
+            AllowedHosts, DisabledBy, Endpoint, InvalidWebhookUrl, OutboxEvent, WebhookEventKind,
+            WebhookEventKinds, check_url,
         },
     },
     ids::Ids,
@@ -20,12 +21,12 @@ use crate::{
 /// The settings of an endpoint to set up.
 #[derive(Debug, Clone)]
 pub struct EndpointRequest {
-    /// The tenant.
+    /// The tenant that owns it.
     pub tenant: Tenant,
-    /// Its address.
+    /// The URL that events are sent to.
     pub url: String,
     /// The kinds of event sent to it.
-    pub kinds: Kinds,
+    pub kinds: WebhookEventKinds,
     /// The hosts that it may be on.
     pub allowed_hosts: AllowedHosts,
 }
@@ -35,7 +36,7 @@ pub struct EndpointRequest {
 pub enum EndpointError {
     /// The address is not allowed.
     #[error(transparent)]
-    Address(#[from] InvalidUrl),
+    Address(#[from] InvalidWebhookUrl),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -57,7 +58,7 @@ pub enum EndpointError {
     Disabled,
 }
 
-/// Sets endpoints up, changes and tests them.
+/// A handle that sets endpoints up, changes them and tests them.
 #[derive(Debug, Clone)]
 pub struct Endpoints<'a> {
     /// The store that keeps them.
@@ -75,11 +76,11 @@ impl Endpoints<'_> {
         request: EndpointRequest,
         now: Millis,
     ) -> Result<Endpoint, EndpointError> {
-        self.set_up(request, now).await.map(|(endpoint, _)| endpoint)
+        self.upsert(request, now).await.map(|(endpoint, _)| endpoint)
     }
 
-    /// Sets a tenant's endpoint up or changes it. The flag is `true` if there was none before.
-    pub async fn set_up(
+    /// Sets a tenant's endpoint up or changes it, like [`Self::set`]. The flag is `true` if there was none before.
+    pub async fn upsert(
         &self,
         request: EndpointRequest,
         now: Millis,
@@ -160,11 +161,11 @@ impl Endpoints<'_> {
         Ok(endpoint)
     }
 
-    /// Sends a test event and returns its id.
-    pub async fn test(&self, tenant: Tenant, now: Millis) -> Result<Ulid, EndpointError> {
+    /// Puts a test event into the outbox and returns its id.
+    pub async fn send_test(&self, tenant: Tenant, now: Millis) -> Result<Ulid, EndpointError> {
         self.check_enabled(tenant).await?;
         let event = self.ids.ulid(now);
-        let kind = Kind::Test;
+        let kind = WebhookEventKind::Test;
         let test = OutboxEvent { event, kind, sequence: None, previous: None, at: now };
         self.store.enqueue(tenant, test).await?;
         Ok(event)

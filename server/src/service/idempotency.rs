@@ -1,4 +1,4 @@
-//! Writes with an idempotency key: replaying the first answer, and deciding again when another write came first
+//! Writes with an idempotency key: replays the first response, and decides again when another write came first
 //! (docs/api.md, Idempotency).
 
 use parcelo::{
@@ -9,19 +9,19 @@ use parcelo::{
 };
 use serde_json::Value;
 
-use super::{Answer, Caller, Refusal, Service, refusal_for_commit};
+use super::{Caller, Refusal, Service, WriteResponse, refusal_for_commit};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, IdempotencyRecord, Op, ParcelRowId, RecordKey, Version, idempotency,
+        Changes, IdempotencyRecord, ParcelRowId, RecordKey, StoreOp, Version, idempotency,
         idempotency::ReplayDecision,
     },
     store::CommitOutcome,
 };
 
-/// Maximum number of decisions for one request while other writes keep changing its parcels. After that the answer
+/// Maximum number of decisions for one request while other writes keep changing its parcels. After that the response
 /// is 503, and the caller tries again later.
-pub(super) const MAX_TRIES: u32 = 8;
+pub(super) const MAX_DECISIONS: u32 = 8;
 
 /// A request that may have an idempotency key.
 #[derive(Debug, Clone, Copy)]
@@ -30,35 +30,35 @@ pub struct KeyedRequest<'a> {
     pub body: &'a Value,
     /// `X-Idempotency-Key`.
     pub header_key: Option<&'a str>,
-    /// The request's id, for answers that include it.
+    /// The request's id, for responses that include it.
     pub request_id: &'a str,
 }
 
 /// The result of looking up a request's idempotency key, before anything else is checked.
 pub(super) enum ReplayCheck {
-    /// The request was answered before; this is that answer.
-    Answered(Answer),
+    /// The request was answered before; this is that response.
+    Answered(WriteResponse),
     /// The request is new. It has a record key if its idempotency key is valid.
     New(Option<RecordKey>, Fingerprint),
 }
 
-/// The operations of a decision and its answer.
+/// The operations of a decision and its response.
 pub(super) struct Decision {
     pub(super) body: Vec<u8>,
     pub(super) expect: Vec<(ParcelRowId, Version)>,
-    pub(super) ops: Vec<Op>,
+    pub(super) ops: Vec<StoreOp>,
 }
 
 /// The outcome of writing a decision.
 pub(super) enum WriteOutcome {
-    /// The decision is written now, or an equal one was written before.
-    Answered(Answer),
+    /// The decision is committed now, or the same request was committed before.
+    Answered(WriteResponse),
     /// Another write changed one of the parcels: load and decide again.
     Stale,
 }
 
 impl Service {
-    /// Looks a request's key up. The rules check later that a required key is there and valid.
+    /// Looks up the idempotency key of a request. The rules check later that a required key is present and valid.
     pub(super) async fn check_replay<'a>(
         &self,
         caller: &Caller,
@@ -79,14 +79,14 @@ impl Service {
         ) {
             ReplayDecision::Fresh => Ok(ReplayCheck::New(Some(key), fingerprint)),
             ReplayDecision::Replay(record) => {
-                Ok(ReplayCheck::Answered(Answer::Replayed(record.body)))
+                Ok(ReplayCheck::Answered(WriteResponse::Replayed(record.body)))
             }
             ReplayDecision::Conflict(record) => Err(Refusal::idempotency_conflict(&record)),
         }
     }
 
-    /// Writes a decision under its key.
-    pub(super) async fn write(
+    /// Commits a decision with its idempotency record.
+    pub(super) async fn write_decision(
         &self,
         caller: &Caller,
         (key, fingerprint): (RecordKey, Fingerprint),
@@ -98,10 +98,10 @@ impl Service {
         let record = IdempotencyRecord { key, tenant, fingerprint, first_seen: now, body };
         let changes = Changes { now, idempotency_record: Some(record), expect, ops };
         match self.store.keep(changes).await {
-            Ok(body) => Ok(WriteOutcome::Answered(Answer::Done(body))),
+            Ok(body) => Ok(WriteOutcome::Answered(WriteResponse::Done(body))),
             Err(CommitOutcome::VersionConflict) => Ok(WriteOutcome::Stale),
             Err(CommitOutcome::IdempotencyTaken(record)) => {
-                answer_taken_key(record, &fingerprint, now).map(WriteOutcome::Answered)
+                replay_or_refuse(record, &fingerprint, now).map(WriteOutcome::Answered)
             }
             Err(CommitOutcome::Busy | CommitOutcome::Unknown) => {
                 Err(Refusal::idempotency_in_progress())
@@ -111,15 +111,15 @@ impl Service {
     }
 }
 
-/// Answers a request whose key another request has just used. The record is still valid, otherwise the store would
-/// have replaced it.
-pub(super) fn answer_taken_key(
+/// Returns the response to a request whose key another request has just used. The record is still valid, otherwise the
+/// store would have replaced it.
+pub(super) fn replay_or_refuse(
     record: IdempotencyRecord,
     fingerprint: &Fingerprint,
     now: Millis,
-) -> Result<Answer, Refusal> {
+) -> Result<WriteResponse, Refusal> {
     match idempotency::decide_replay(Some(record), fingerprint, now) {
-        ReplayDecision::Replay(record) => Ok(Answer::Replayed(record.body)),
+        ReplayDecision::Replay(record) => Ok(WriteResponse::Replayed(record.body)),
         ReplayDecision::Conflict(record) => Err(Refusal::idempotency_conflict(&record)),
         ReplayDecision::Fresh => Err(Refusal::idempotency_in_progress()),
     }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
-        Cause, Changes, Countries, Event, Op, State, audit::BY, sample, scenario::SCENARIOS,
+        Cause, Changes, Countries, Event, State, StoreOp, audit::BY, sample, scenario::SCENARIOS,
         state::TRANSITIONS,
     },
     ids::Ids,
@@ -92,13 +92,13 @@ impl TestService {
     }
 
     /// Moves a parcel to a state without the checks of any operation.
-    async fn force(&self, number: &str, state: State) {
+    async fn force_state(&self, number: &str, state: State) {
         let number = TrackingNumber::parse(number).unwrap();
         let store = self.service.store();
         let parcel = store.parcel(Environment::Sandbox, &number).await.unwrap().unwrap();
         let (sequence, location) = (parcel.last_sequence + 1, "Nowhere".to_owned());
         let event = Event { sequence, state, at: START, location, description: None };
-        let ops = vec![Op::Move { parcel: parcel.key, event }];
+        let ops = vec![StoreOp::Move { parcel: parcel.key, event }];
         let changes = Changes { now: START, idempotency_record: None, expect: Vec::new(), ops };
         assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     }
@@ -260,7 +260,7 @@ async fn states_can_be_voided_or_manifested_as_the_table_says() {
         let (one, other) = (format!("SB-VOIDED-{place:04}"), format!("SB-FLOWN-{place:04}"));
         for number in [&one, &other] {
             test.create(number).await;
-            test.force(number, state).await;
+            test.force_state(number, state).await;
         }
         let may_void = next.contains(&State::Voided) && Cause::Void.allows(State::Voided);
         let refused = test.void(&one).await.err().map(|refusal| refusal.code);

@@ -1,10 +1,10 @@
-//! Valid keys, cached in memory: neither a valid key nor a wrong one costs a read of the database each time it is
+//! A cache of valid keys in memory: neither a valid key nor a wrong one causes a read of the database each time it is
 //! used.
 //!
 //! Changes made through this server are seen at once. Changes by another process (`parcelo-server keys`) are read
-//! every [`MAX_AGE`], which takes one look into an index. They are also read before an unknown key is refused, a few
-//! times between two such regular refreshes. So a new key works at once, and within [`MAX_AGE`] during a flood of
-//! wrong ones; a revocation is always in force within [`MAX_AGE`].
+//! every [`MAX_CACHE_AGE`], which takes one index lookup. They are also read before an unknown key is refused, a few
+//! times between two such regular refreshes. So a new key works at once, and within [`MAX_CACHE_AGE`] during a flood of
+//! wrong ones; a revocation is always in force within [`MAX_CACHE_AGE`].
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,15 +16,15 @@ use std::{
 };
 
 use crate::{
-    clock::{has_elapsed, stopwatch},
+    clock::{has_elapsed, monotonic_now},
     domain::credentials::Credential,
     store::{ALL_CREDENTIALS, CredentialChanges, Store, StoreError, StoredScope},
 };
 
 /// Maximum age of the cache before it is refreshed.
-pub(super) const MAX_AGE: Duration = Duration::from_millis(250);
+pub(super) const MAX_CACHE_AGE: Duration = Duration::from_millis(250);
 /// Maximum number of refreshes for unknown keys between two regular ones.
-const MAX_REFRESHES_FOR_UNKNOWN: u32 = 8;
+const MAX_REFRESHES_FOR_UNKNOWN_KEYS: u32 = 8;
 
 /// A kind of key that can be cached.
 pub(super) trait CachedKey: Sized {
@@ -71,9 +71,9 @@ struct CacheState<K> {
     version: i64,
     /// [`Store::credential_writes`] at the last refresh.
     writes: u64,
-    /// The moment of the last regular refresh.
+    /// The time of the last regular refresh.
     refreshed_at: Option<Instant>,
-    /// The number of times the cache was cleared. Changes read before the latest are another store's.
+    /// The number of times the cache was cleared. Changes that were read before the last clear are another store's.
     cleared: u64,
     /// [`Store::reconnections`] at the last refresh. A failover that lost the last writes of keys reuses their version
     /// numbers, so reading on from the known version would miss changes.
@@ -124,13 +124,14 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
             self.refresh(store, None).await?;
         } else if !self.read().is_fresh(store) {
             // Of the requests that waited, only the first refreshes the cache.
-            self.refresh(store, Some(stopwatch())).await?;
-            self.refreshes_left.store(MAX_REFRESHES_FOR_UNKNOWN, Ordering::Relaxed);
+            self.refresh(store, Some(monotonic_now())).await?;
+            self.refreshes_left.store(MAX_REFRESHES_FOR_UNKNOWN_KEYS, Ordering::Relaxed);
         }
         Ok(self.read().by_hash.get(hash).cloned())
     }
 
-    /// Reads changes from the store into the cache. A regular refresh gives the moment from which the cache ages.
+    /// Reads changes from the store into the cache. `at` is the time of a regular refresh; `None` for an additional
+    /// one, which does not reset the age of the cache.
     async fn refresh(&self, store: &Store, at: Option<Instant>) -> Result<(), StoreError> {
         loop {
             let reconnections = store.reconnections();
@@ -177,7 +178,7 @@ impl<K: CachedKey + Send + Sync> KeyCache<K> {
 
 impl<K: CachedKey> CacheState<K> {
     fn is_fresh(&self, store: &Store) -> bool {
-        let is_young = self.refreshed_at.is_some_and(|at| !has_elapsed(at, MAX_AGE));
+        let is_young = self.refreshed_at.is_some_and(|at| !has_elapsed(at, MAX_CACHE_AGE));
         is_young && self.writes == store.credential_writes()
     }
 

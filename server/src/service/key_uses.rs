@@ -1,27 +1,27 @@
-//! The day on which each API key was last used. It is noted in memory and written once a minute if it is new, so at
-//! most once a day for each key and server. A crash loses a minute of it.
+//! The day on which each API key was last used. It is recorded in memory and written once a minute if it has changed,
+//! so at most once a day for each key and server. A crash loses the last minute.
 
 use std::sync::{PoisonError, RwLock};
 
 use super::{Caller, Refusal, Service};
 use crate::{
     clock::Millis,
-    domain::{AccountRowId, activity::epoch_day, key_uses::LastUses},
+    domain::{AccountRowId, activity::epoch_day, key_uses::LastUseDays},
 };
 
 /// The last day on which each key was used, and those days that are not written yet.
 #[derive(Debug, Default)]
-pub(super) struct KeyUses(RwLock<UseDays>);
+pub(super) struct KeyUses(RwLock<KeyUseDays>);
 
 #[derive(Debug, Default)]
-struct UseDays {
-    days: LastUses,
-    unsaved: LastUses,
+struct KeyUseDays {
+    days: LastUseDays,
+    unsaved: LastUseDays,
 }
 
 impl KeyUses {
     pub(super) fn clear(&self) {
-        self.update(|uses| *uses = UseDays::default());
+        self.update(|uses| *uses = KeyUseDays::default());
     }
 
     fn record(&self, key: i64, day: i64) {
@@ -36,12 +36,12 @@ impl KeyUses {
         }
     }
 
-    fn take_unsaved(&self) -> LastUses {
+    fn take_unsaved(&self) -> LastUseDays {
         self.update(|uses| std::mem::take(&mut uses.unsaved))
     }
 
-    /// Puts back days that could not be written, unless a later use was noted meanwhile.
-    fn restore_unsaved(&self, days: LastUses) {
+    /// Puts back days that could not be written, unless a later use was recorded meanwhile.
+    fn restore_unsaved(&self, days: LastUseDays) {
         self.update(|uses| {
             for (key, day) in days {
                 uses.unsaved.entry(key).or_insert(day);
@@ -49,18 +49,18 @@ impl KeyUses {
         });
     }
 
-    fn update<T>(&self, change: impl FnOnce(&mut UseDays) -> T) -> T {
+    fn update<T>(&self, change: impl FnOnce(&mut KeyUseDays) -> T) -> T {
         change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Service {
-    /// Notes that a key was used.
+    /// Records that a key was used.
     pub fn record_key_use(&self, caller: &Caller, now: Millis) {
         self.key_uses.record(caller.key.row, epoch_day(now));
     }
 
-    /// Writes the uses noted since the last call.
+    /// Writes the uses that were recorded since the last call.
     pub async fn save_key_uses(&self) -> Result<(), Refusal> {
         let days = self.key_uses.take_unsaved();
         if days.is_empty() {
@@ -73,10 +73,10 @@ impl Service {
         Ok(kept?)
     }
 
-    /// Returns the last day of use of each of an account's keys, up to this moment. Keys that were never used are left
+    /// Returns the day on which each of an account's keys was last used, up to now. Keys that were never used are left
     /// out.
     #[cfg(feature = "server")]
-    pub(crate) async fn key_uses(&self, account: AccountRowId) -> Result<LastUses, Refusal> {
+    pub(crate) async fn key_uses(&self, account: AccountRowId) -> Result<LastUseDays, Refusal> {
         self.save_key_uses().await?;
         Ok(self.store.key_uses(account).await?)
     }
@@ -90,14 +90,14 @@ mod tests {
     fn a_key_is_written_once_a_day_and_again_after_an_error() {
         let uses = KeyUses::default();
         (0..3).for_each(|_| uses.record(7, 20_000));
-        assert_eq!(uses.take_unsaved(), LastUses::from([(7, 20_000)]));
+        assert_eq!(uses.take_unsaved(), LastUseDays::from([(7, 20_000)]));
         uses.record(7, 20_000);
         // A clock that was set back makes no day earlier.
         uses.record(7, 19_999);
-        assert_eq!(uses.take_unsaved(), LastUses::default());
-        uses.restore_unsaved(LastUses::from([(7, 20_000), (8, 20_000)]));
+        assert_eq!(uses.take_unsaved(), LastUseDays::default());
+        uses.restore_unsaved(LastUseDays::from([(7, 20_000), (8, 20_000)]));
         uses.record(7, 20_001);
-        uses.restore_unsaved(LastUses::from([(7, 20_000)]));
-        assert_eq!(uses.take_unsaved(), LastUses::from([(7, 20_001), (8, 20_000)]));
+        uses.restore_unsaved(LastUseDays::from([(7, 20_000)]));
+        assert_eq!(uses.take_unsaved(), LastUseDays::from([(7, 20_001), (8, 20_000)]));
     }
 }

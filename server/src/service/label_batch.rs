@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     Caller, Service,
-    parcels::{drawing_failed, item_result},
+    parcels::{drawing_failed, split_item_error},
 };
 use crate::{
     domain::{
@@ -43,9 +43,9 @@ pub struct LabelBatch {
 }
 
 impl Service {
-    /// Draws the labels of up to 100 of the caller's parcels. Each label counts as a request; the rest of the caller's
-    /// limit is returned too.
-    pub async fn label_batch(
+    /// Draws the labels of up to 100 of the caller's parcels. Each label counts as a request, so the remaining quota is
+    /// returned too.
+    pub async fn draw_label_batch(
         &self,
         caller: &Caller,
         body: &Value,
@@ -57,7 +57,7 @@ impl Service {
         let more = u32::try_from(request.tracking_numbers.len()).unwrap_or(u32::MAX) - 1;
         let quota = match self.admit_more(caller, more, now) {
             Admission::Granted(quota) => quota,
-            Admission::Refused(quota) => return Err(Refusal::rate_limited(quota.wait(now))),
+            Admission::Refused(quota) => return Err(Refusal::rate_limited(quota.retry_after(now))),
         };
         let batch = self.draw_labels(caller.tenant(), request.tracking_numbers, request.format);
         Ok((batch.await?, quota))
@@ -124,13 +124,14 @@ impl Service {
         self.draw_labels(tenant, numbers, format).await
     }
 
-    /// Lays out a parcel's label. A parcel without one has its refusal and status; an error ends the whole request.
+    /// Lays out a parcel's label, or returns the refusal and the status of a parcel without one. An `Err` ends the
+    /// whole request.
     async fn lay_out_label(&self, tenant: Tenant, number: &str) -> Result<LayoutResult, Refusal> {
-        let (parcel, order) = match item_result(self.owned_parcel_with_order(tenant, number).await)?
-        {
-            Ok(found) => found,
-            Err(refusal) => return Ok(Err((refusal, None))),
-        };
+        let (parcel, order) =
+            match split_item_error(self.load_owned_parcel_with_order(tenant, number).await)? {
+                Ok(found) => found,
+                Err(refusal) => return Ok(Err((refusal, None))),
+            };
         self.warn_about_local_link(tenant.environment);
         let status = parcel.state.into();
         match self.with_label_data(&parcel, &order, label::lay_out).await {

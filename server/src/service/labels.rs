@@ -7,10 +7,10 @@ use parcelo::{
 };
 
 use super::{
-    Answer, Caller, KeyedRequest, Refusal, Service,
-    idempotency::{Decision, MAX_TRIES, ReplayCheck, WriteOutcome},
+    Caller, KeyedRequest, Refusal, Service, WriteResponse,
+    idempotency::{Decision, MAX_DECISIONS, ReplayCheck, WriteOutcome},
 };
-use crate::domain::{Op, ParcelRow, labels, to_body};
+use crate::domain::{ParcelRow, StoreOp, labels, to_body};
 
 impl Service {
     /// Reprints a label (docs/api.md, Reprint a label).
@@ -19,7 +19,7 @@ impl Service {
         caller: &Caller,
         number: &str,
         request: KeyedRequest<'_>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<WriteResponse, Refusal> {
         let operation = Operation::ReprintLabel;
         let subject = number.to_ascii_uppercase();
         let sent = (request.body, request.header_key);
@@ -30,19 +30,19 @@ impl Service {
         rules::check_reprint(request.body, request.header_key)
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        // The rules let no request pass without a sound key.
+        // The rules accept no request without a valid key.
         let key = key.ok_or(ErrorCode::InternalError)?;
-        for _ in 0..MAX_TRIES {
+        for _ in 0..MAX_DECISIONS {
             let now = self.now();
-            let parcel = self.parcel(caller.tenant(), &number).await?;
+            let parcel = self.load_parcel(caller.tenant(), &number).await?;
             let reprinted = labels::reprint(&parcel, now)?;
             let decision = Decision {
                 body: enveloped_body(self.metadata(&reprinted)?, request.request_id),
                 expect: vec![(parcel.key, parcel.version)],
-                ops: vec![Op::Reprint { parcel: parcel.key, at: now }],
+                ops: vec![StoreOp::Reprint { parcel: parcel.key, at: now }],
             };
             if let WriteOutcome::Answered(answer) =
-                self.write(caller, (key, fingerprint), decision, now).await?
+                self.write_decision(caller, (key, fingerprint), decision, now).await?
             {
                 return Ok(answer);
             }
@@ -57,11 +57,11 @@ impl Service {
         number: &str,
     ) -> Result<LabelMetadata, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        self.metadata(&self.parcel(caller.tenant(), &number).await?)
+        self.metadata(&self.load_parcel(caller.tenant(), &number).await?)
     }
 
     fn metadata(&self, parcel: &ParcelRow) -> Result<LabelMetadata, Refusal> {
-        labels::metadata(parcel, &self.site(parcel.tenant.environment), self.secrets())
+        labels::label_metadata(parcel, &self.site(parcel.tenant.environment), self.secrets())
     }
 }
 

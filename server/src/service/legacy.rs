@@ -1,5 +1,5 @@
-//! Use of the legacy API by each key. It is counted in memory and stored once a minute: a count lost in a crash does
-//! little harm, and a write for each read would cost too much.
+//! Counts of legacy API requests by key. They are kept in memory and stored once a minute: counts that are lost in a
+//! crash do little harm, and a write for each request would cost too much.
 
 use std::{
     collections::HashMap,

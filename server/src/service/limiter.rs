@@ -1,4 +1,4 @@
-//! Rate limits; the domain does the counting. Requests of keys are counted over all servers of the database, those of
+//! Rate limits. The domain does the counting. Requests of keys are counted over all servers of the database, those of
 //! addresses by each server alone (docs/operations.md, What several servers share).
 
 use std::{
@@ -12,20 +12,20 @@ use tokio::{sync::oneshot, time::timeout};
 
 use super::{Caller, Carrier, Refusal, Service};
 use crate::{
-    clock::{Millis, stopwatch},
+    clock::{Millis, monotonic_now},
     domain::{
         access::client_network,
-        limit::{Admission, Quota, Windows},
-        shared_limit::{ClaimBatch, SharedKey, SharedWindows},
+        limit::{Admission, Quota, RateLimitWindows},
+        shared_limit::{ClaimBatch, SharedKey, SharedRateLimitWindows},
     },
     store::Store,
 };
 
-/// Maximum time to wait for the database's grant from a shared limit. A server that gets no answer uses its own share
+/// Maximum time to wait for the database's grant from a shared limit. A server that gets no response uses its own share
 /// of the limit for the rest of the second.
 const CLAIM_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The limit of a carrier key, as a multiple of that of an API key.
+/// The limit of a carrier key, as a multiple of the limit of an API key.
 const CARRIER_LIMIT_FACTOR: u32 = 10;
 
 /// The subject of a rate limit: its requests are counted together.
@@ -58,15 +58,15 @@ impl LimitSubject {
     }
 }
 
-/// The channel through which a waiting request gets its answer.
-type Ticket = oneshot::Sender<Admission>;
+/// The channel through which a waiting request gets its response.
+type AdmissionSender = oneshot::Sender<Admission>;
 
 #[derive(Debug, Default)]
 pub(super) struct Limiter {
-    /// The windows of addresses, which this server counts alone.
-    by_address: Mutex<Windows<LimitSubject>>,
+    /// The windows of addresses, which each server counts alone.
+    by_address: Mutex<RateLimitWindows<LimitSubject>>,
     /// The windows of keys, which are shared with other servers.
-    shared: Arc<Mutex<SharedWindows<Ticket>>>,
+    shared: Arc<Mutex<SharedRateLimitWindows<AdmissionSender>>>,
 }
 
 impl Limiter {
@@ -125,7 +125,7 @@ impl Service {
         self.count_shared(LimitSubject::Carrier(carrier.key.row), limit, limits.enforced, now).await
     }
 
-    /// Returns the rest of a key's limit without counting a request.
+    /// Returns the remaining quota of a key without counting a request.
     pub fn quota_for(&self, caller: &Caller, now: Millis) -> Quota {
         let (limit, enforced) = self.limit_for(caller);
         if !enforced {
@@ -134,12 +134,12 @@ impl Service {
         lock(&self.limiter.shared).quota(SharedKey::Api(caller.key.row), limit, now)
     }
 
-    /// Announces this server to the others and reads how many there are. Call it before the first request and every
-    /// second.
-    pub async fn meet_servers(&self) -> Result<(), Refusal> {
-        let started = stopwatch();
-        let Some(count) = self.store.meet_servers().await? else { return Ok(()) };
-        // The database is taken to read its clock half way through the round trip.
+    /// Sends a heartbeat to the other servers of the database, and reads how many there are. Call it before the first
+    /// request and every second.
+    pub async fn send_heartbeat(&self) -> Result<(), Refusal> {
+        let started = monotonic_now();
+        let Some(count) = self.store.send_heartbeat().await? else { return Ok(()) };
+        // The database is assumed to read its clock halfway through the round trip.
         let half = i64::try_from(started.elapsed().as_millis() / 2).unwrap_or(0);
         lock(&self.limiter.shared).set_servers(count, self.now().plus(-half));
         Ok(())
@@ -184,7 +184,7 @@ impl Service {
             let mut shared = lock(&self.limiter.shared);
             let admission = shared.admit(key, limit, now).ok_or_else(|| {
                 let (ticket, answer) = oneshot::channel();
-                shared.wait(key, limit, ticket);
+                shared.enqueue(key, limit, ticket);
                 answer
             });
             (admission, shared.next_batch())
@@ -192,14 +192,15 @@ impl Service {
         self.spawn_claim(batch);
         let admission = match admission {
             Ok(admission) => admission,
-            // The answer is missing only if the process ends.
+            // The response is missing only if the process ends.
             Err(answer) => answer.await.unwrap_or(Admission::Granted(Quota::full(limit, now))),
         };
         self.count_refusal(subject, admission)
     }
 
-    /// Claims in a new task, because other requests wait for the answer too and a caller may disconnect.
-    fn spawn_claim(&self, batch: Option<ClaimBatch<Ticket>>) {
+    /// Sends the claims in a new task, because other requests wait for the response too, and this caller may
+    /// disconnect.
+    fn spawn_claim(&self, batch: Option<ClaimBatch<AdmissionSender>>) {
         if let Some(batch) = batch {
             let (store, shared) = (self.store.clone(), Arc::clone(&self.limiter.shared));
             tokio::spawn(claim_until_settled(store, shared, batch));
@@ -217,8 +218,8 @@ impl Service {
 /// Claims from the database until no batch is left: one batch at a time, for all keys together.
 async fn claim_until_settled(
     store: Store,
-    shared: Arc<Mutex<SharedWindows<Ticket>>>,
-    first: ClaimBatch<Ticket>,
+    shared: Arc<Mutex<SharedRateLimitWindows<AdmissionSender>>>,
+    first: ClaimBatch<AdmissionSender>,
 ) {
     let mut next = Some(first);
     while let Some(batch) = next {
@@ -235,7 +236,7 @@ async fn claim_until_settled(
             answered
         };
         for (ticket, admission) in answered {
-            // A caller that has disconnected needs no answer.
+            // A caller that has disconnected needs no response.
             let _gone = ticket.send(admission);
         }
     }

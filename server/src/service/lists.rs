@@ -1,4 +1,4 @@
-//! GET /api/v1/parcels: due steps are taken before parcels are listed.
+//! Lists of parcels: GET /api/v1/parcels and the dashboard. Due steps are taken before parcels are listed.
 
 use parcelo::{
     Language,
@@ -40,7 +40,7 @@ impl Service {
         };
         let site = self.site(tenant.environment);
         let summary = |parcel| {
-            list::summary(
+            list::parcel_summary(
                 parcel,
                 |parcel| site.label_url(self.secrets(), &parcel.tracking_number, parcel.id),
                 language,
@@ -54,7 +54,8 @@ impl Service {
 
     /// Brings the search index up to date, page by page.
     pub async fn maintain_search_index(&self) -> Result<(), Refusal> {
-        /// Interval of progress logs, in pages. Only an upgrade has that many, and operators want to see its progress.
+        /// Number of pages between two log lines. Only an upgrade has so many pages, and operators want to see its
+        /// progress.
         const PAGES_BETWEEN_LOGS: u32 = 500;
         let mut pages: u32 = 0;
         while self.store.maintain_search_index().await? {

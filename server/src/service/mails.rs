@@ -1,4 +1,4 @@
-//! E-mails: due ones are leased, checked again and handed to the sender with their data; the outcome is judged and
+//! E-mails: due ones are leased, checked again and passed to the sender with their data; the outcome is evaluated and
 //! stored.
 
 use std::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ use crate::{
     domain::{
         ParcelRow, Shop,
         mail::{
-            DropReason, MailLease, MailOutcome, MailRecipient, OptOut, RETENTION, decide,
+            DropReason, MailLease, MailOutcome, MailRecipient, OptOut, RETENTION_MILLIS, decide,
             is_within_limits, reason_to_drop,
         },
         unsubscribe,
@@ -19,10 +19,10 @@ use crate::{
     store::StoreError,
 };
 
-/// A moment later than any parcel, so that no e-mails are sent.
-pub(super) const NEVER: i64 = i64::MAX;
+/// The time from which changes send e-mails while e-mails are off: later than any change.
+pub(super) const MAILS_OFF: i64 = i64::MAX;
 
-/// A leased e-mail with the data it is written from. `Debug` shows only its lease.
+/// A leased e-mail with the data from which it is composed. `Debug` shows only its lease.
 #[derive(Clone)]
 pub(crate) struct MailToSend {
     pub(crate) lease: MailLease,
@@ -36,8 +36,8 @@ pub(crate) struct MailToSend {
     pub(crate) unsubscribe_url: String,
 }
 
-/// An e-mail to send, or the reason why it is dropped, with its environment if known.
-type PreparedMail = Result<MailToSend, (DropReason, Option<Environment>)>;
+/// The result of preparing an e-mail: its data, or the reason why it is dropped, with its environment if known.
+type PrepareMailResult = Result<MailToSend, (DropReason, Option<Environment>)>;
 
 impl std::fmt::Debug for MailToSend {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,7 +46,8 @@ impl std::fmt::Debug for MailToSend {
 }
 
 impl Service {
-    /// Turns e-mails on. Parcels that are older than the first time they were turned on never send any.
+    /// Turns e-mails on, and returns the time from which changes send them: the first time they were turned on. Older
+    /// parcels never send any.
     pub async fn enable_mails(&self, now: Millis) -> Result<Millis, Refusal> {
         let since = self.store.mail_since(now).await?;
         self.mails_since.store(since.0, Ordering::Relaxed);
@@ -56,10 +57,10 @@ impl Service {
 
     /// Returns `true` if e-mails are turned on.
     pub(crate) fn is_mail_enabled(&self) -> bool {
-        self.mails_since.load(Ordering::Relaxed) != NEVER
+        self.mails_since.load(Ordering::Relaxed) != MAILS_OFF
     }
 
-    /// Leases up to `max` due e-mails, and settles those that must not be sent. An empty answer means that none is due.
+    /// Leases up to `max` due e-mails, and settles those that must not be sent. An empty list means that none is due.
     pub(crate) async fn lease_due_mails(&self, max: usize) -> Result<Vec<MailToSend>, Refusal> {
         loop {
             let leased = self.store.lease_mails(self.now(), max).await?;
@@ -83,9 +84,9 @@ impl Service {
     }
 
     /// Loads the data of an e-mail, or returns the reason why it must not be sent.
-    async fn prepare_mail(&self, lease: &MailLease) -> Result<PreparedMail, Refusal> {
+    async fn prepare_mail(&self, lease: &MailLease) -> Result<PrepareMailResult, Refusal> {
         let found = match self.store.parcel_in_row(lease.parcel).await {
-            // The damage is reported where parcels are read; an e-mail would be a guess.
+            // The damage is reported where parcels are read. An e-mail could not state the facts.
             Err(StoreError::Damaged { .. }) => None,
             found => found?,
         };
@@ -99,7 +100,7 @@ impl Service {
         };
         let (site, secrets) = (self.settings.site(environment), self.secrets());
         let message_id = secrets.message_id(parcel.id, lease.sequence, lease.recipient.number());
-        let unsubscribe_url = unsubscribe::url(site, secrets, &hash);
+        let unsubscribe_url = unsubscribe::unsubscribe_url(site, secrets, &hash);
         let shop = self.store.shop(parcel.tenant.account).await?;
         let lease = lease.clone();
         Ok(Ok(MailToSend {
@@ -154,7 +155,7 @@ impl Service {
         Ok(is_within_limits(daily_to_address, hourly_from_tenant))
     }
 
-    /// Judges the outcome of an e-mail and stores it.
+    /// Stores the outcome of an attempt, and the decision that follows from it.
     pub(crate) async fn settle_mail(
         &self,
         mail: &MailToSend,
@@ -194,7 +195,7 @@ impl Service {
 
     /// Deletes the outcomes of e-mails that are older than 30 days.
     pub(crate) async fn purge_mails(&self) -> Result<u64, Refusal> {
-        Ok(self.store.purge_mails(self.now().plus(-RETENTION)).await?)
+        Ok(self.store.purge_mails(self.now().plus(-RETENTION_MILLIS)).await?)
     }
 }
 

@@ -8,14 +8,14 @@ use parcelo::{
 use ulid::Ulid;
 
 use super::{
-    Answer, Caller, KeyedRequest, Refusal, Service,
-    idempotency::{MAX_TRIES, ReplayCheck, answer_taken_key},
+    Caller, KeyedRequest, Refusal, Service, WriteResponse,
+    idempotency::{MAX_DECISIONS, ReplayCheck, replay_or_refuse},
     refusal_for_commit,
 };
 use crate::{
     domain::{
         Changes, IdempotencyRecord, RecordKey,
-        manifest::{self, Submission, SubmissionOutcome},
+        manifest::{self, ManifestSubmission, SubmissionOutcome},
         to_body,
     },
     store::CommitOutcome,
@@ -30,12 +30,12 @@ struct CheckedRequest<'a> {
 }
 
 impl Service {
-    /// Submits the manifest that a request describes, whole or not at all.
+    /// Submits the manifest that a request describes, with all of its parcels or none.
     pub async fn submit_manifest(
         &self,
         caller: &Caller,
         request: KeyedRequest<'_>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<WriteResponse, Refusal> {
         let operation = Operation::SubmitManifest;
         let sent = (request.body, request.header_key);
         let (key, fingerprint) = match self.check_replay(caller, operation, sent, "").await? {
@@ -46,7 +46,7 @@ impl Service {
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         let request_id = request.request_id;
         let checked = CheckedRequest { request: checked, key, fingerprint, request_id };
-        for _ in 0..MAX_TRIES {
+        for _ in 0..MAX_DECISIONS {
             if let Some(answer) = self.try_submit(caller, &checked).await? {
                 return Ok(answer);
             }
@@ -55,19 +55,19 @@ impl Service {
     }
 
     /// Returns one of the caller's manifests by its id `man_…`.
-    pub async fn manifest(&self, caller: &Caller, id: &str) -> Result<Manifest, Refusal> {
+    pub async fn get_manifest(&self, caller: &Caller, id: &str) -> Result<Manifest, Refusal> {
         let id = id.strip_prefix("man_").and_then(|id| Ulid::from_string(id).ok());
         let id = id.ok_or(ErrorCode::ManifestNotFound)?;
         let found = self.store.manifest(caller.tenant(), id).await?;
         found.ok_or_else(|| ErrorCode::ManifestNotFound.into())
     }
 
-    /// Loads, decides and commits once. Returns `None` if another write came first.
+    /// Makes one attempt to load, decide and commit. Returns `None` if another write came first.
     async fn try_submit(
         &self,
         caller: &Caller,
         checked: &CheckedRequest<'_>,
-    ) -> Result<Option<Answer>, Refusal> {
+    ) -> Result<Option<WriteResponse>, Refusal> {
         let (tenant, request, now) = (caller.tenant(), &checked.request, self.now());
         self.take_due_steps_for(tenant, now).await?;
         let loaded =
@@ -76,16 +76,16 @@ impl Service {
         let found: Vec<_> = found
             .map(|candidate| candidate?.ok_or_else(|| ErrorCode::ParcelNotFound.into()))
             .collect();
-        let submission = Submission { tenant, request, known: loaded.known, found: &found };
+        let submission = ManifestSubmission { tenant, request, known: loaded.known, found: &found };
         let (answer, body, expect, ops) =
             match manifest::submit(submission, self.ids.ulid(now), now)? {
                 SubmissionOutcome::AlreadySubmitted(manifest) => {
                     let body = enveloped_body(manifest, checked.request_id);
-                    (Answer::Done(body.clone()), body, Vec::new(), Vec::new())
+                    (WriteResponse::Done(body.clone()), body, Vec::new(), Vec::new())
                 }
                 SubmissionOutcome::New { manifest, expect, ops } => {
                     let body = enveloped_body(manifest, checked.request_id);
-                    (Answer::Created(body.clone()), body, expect, ops)
+                    (WriteResponse::Created(body.clone()), body, expect, ops)
                 }
             };
         let idempotency_record = checked.key.map(|key| IdempotencyRecord {
@@ -102,12 +102,12 @@ impl Service {
             CommitOutcome::Committed => Ok(Some(answer)),
             CommitOutcome::VersionConflict | CommitOutcome::DuplicateAwb => Ok(None),
             CommitOutcome::IdempotencyTaken(record) => {
-                answer_taken_key(record, &checked.fingerprint, now).map(Some)
+                replay_or_refuse(record, &checked.fingerprint, now).map(Some)
             }
             CommitOutcome::Busy | CommitOutcome::Unknown if checked.key.is_some() => {
                 Err(Refusal::idempotency_in_progress())
             }
-            // The air waybill makes a repetition safe.
+            // The air waybill makes it safe to send the request again.
             CommitOutcome::Unknown => Err(Refusal::unavailable()),
             outcome => Err(refusal_for_commit(&outcome)),
         }

@@ -18,8 +18,9 @@ use crate::{
     store::Backlog,
 };
 
-/// Upper bounds of the histogram's buckets, in seconds. Users notice times between a millisecond and ten seconds.
-const SECONDS: [f64; 12] =
+/// Upper bounds of the histogram's buckets, in seconds, from a millisecond to ten seconds: the range in which users
+/// notice a difference.
+const DURATION_BUCKETS_SECONDS: [f64; 12] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 10.0];
 
 /// The metrics of one service; clones share the same counters.
@@ -98,7 +99,7 @@ impl Default for Metrics {
     fn default() -> Self {
         Self {
             requests: Family::default(),
-            seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            seconds: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS_SECONDS)),
             refusals: Family::default(),
             refused_connections: Family::default(),
             bad_heads: Family::default(),
@@ -111,7 +112,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts an answer.
+    /// Counts a response.
     pub fn count_request(&self, request: AnsweredRequest, took: Duration) {
         let AnsweredRequest { listener, operation, code, status } = request;
         let labels = RequestLabels { listener, operation, code, status };
@@ -147,7 +148,7 @@ impl Metrics {
         self.bad_heads.get_or_create(&BadHeadLabels { listener, reason: bad.reason() }).inc();
     }
 
-    /// Returns the number of such heads at a listener.
+    /// Returns the number of unreadable request heads at a listener.
     pub fn bad_heads(&self, listener: &'static str, bad: BadHead) -> u64 {
         self.bad_heads.get_or_create(&BadHeadLabels { listener, reason: bad.reason() }).get()
     }
@@ -158,7 +159,7 @@ impl Metrics {
         self.deliveries.get_or_create(&DeliveryLabels { environment, outcome }).inc();
     }
 
-    /// Counts an endpoint that was turned off because of its answers, or for lack of them.
+    /// Counts an endpoint that was turned off because of its responses, or because it did not respond.
     pub(super) fn count_disabled_webhook(&self, tenant: Tenant, by: DisabledBy) {
         let (environment, reason) = (tenant.environment.code(), by.code());
         self.switched_off.get_or_create(&SwitchLabels { environment, reason }).inc();

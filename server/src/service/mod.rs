@@ -49,12 +49,15 @@ use parcelo::{Environment, ErrorCode};
 
 use crate::{
     clock::{Clock, Millis},
-    domain::{ApiKeyRecord, CarrierKeyRecord, NumberSource, Refusal, Secrets, Site, audit::Actor},
+    domain::{
+        ApiKeyRecord, CarrierKeyRecord, Refusal, Secrets, Site, TrackingNumberGenerator,
+        audit::Actor,
+    },
     ids::Ids,
     store::{CommitOutcome, Store, StoreError},
 };
 pub(crate) use authentication::{Caller, Carrier};
-pub(crate) use credentials::{CredentialIssuer, NewKeyRequest, Rotation};
+pub(crate) use credentials::{CredentialIssuer, NewKeyRequest, RotationOutcome};
 #[cfg(feature = "server")]
 pub(crate) use dashboard::OwnedParcel;
 pub(crate) use deliveries::{Delivery, LeasedEvent};
@@ -80,7 +83,7 @@ pub struct Service {
     store: Store,
     clock: Arc<dyn Clock>,
     ids: Arc<Ids>,
-    numbers: Arc<NumberSource>,
+    numbers: Arc<TrackingNumberGenerator>,
     settings: Settings,
     limiter: limiter::Limiter,
     callers: key_cache::KeyCache<ApiKeyRecord>,
@@ -96,18 +99,18 @@ pub struct Service {
     stuck: Mutex<HashSet<steps::ParcelAtVersion>>,
     local_link_warning: Once,
     label_batches: label_batch::BatchPermits,
-    /// The moment from which changes of parcels send e-mails; [`mails::NEVER`] while none are sent.
+    /// The time from which changes of parcels send e-mails; [`mails::MAILS_OFF`] while e-mails are off.
     mails_since: AtomicI64,
 }
 
-/// The answer to a write.
+/// The response to a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// It was done now.
+pub enum WriteResponse {
+    /// The write was done now, and created something.
     Created(Vec<u8>),
-    /// It was done now, and made nothing new.
+    /// The write was done now, and created nothing.
     Done(Vec<u8>),
-    /// It had been done before; these are the bytes of the first answer.
+    /// The write had been done before; these are the bytes of the first response.
     Replayed(Vec<u8>),
 }
 
@@ -115,7 +118,10 @@ impl Service {
     /// Creates the service over a store.
     pub fn new(store: Store, clock: Arc<dyn Clock>, ids: Arc<Ids>, settings: Settings) -> Self {
         let random = Arc::clone(&ids);
-        let numbers = NumberSource::new(Box::new(move || random.array()), settings.secrets.clone());
+        let numbers = TrackingNumberGenerator::new(
+            Box::new(move || random.array()),
+            settings.secrets.clone(),
+        );
         Self {
             store,
             clock,
@@ -134,11 +140,11 @@ impl Service {
             stuck: Mutex::default(),
             local_link_warning: Once::new(),
             label_batches: label_batch::BatchPermits::default(),
-            mails_since: AtomicI64::new(mails::NEVER),
+            mails_since: AtomicI64::new(mails::MAILS_OFF),
         }
     }
 
-    /// Returns the present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Millis {
         self.clock.now()
     }
@@ -174,8 +180,8 @@ impl Service {
         &self.store
     }
 
-    /// Clears the caches (keys, rate-limit windows, counts) after the store was replaced. Locks and the marks of what
-    /// has been logged stay.
+    /// Clears the caches (keys, rate-limit windows, counts) after the store was replaced. Locks, and the record of what
+    /// has been logged, stay.
     pub fn clear_caches(&self) {
         self.callers.clear();
         self.carriers.clear();
@@ -216,7 +222,7 @@ fn refusal_for_commit(outcome: &CommitOutcome) -> Refusal {
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match error {
-            // The caller reads too much at once; the server is healthy.
+            // The request reads too much at once; the server is healthy.
             StoreError::Crowded { .. } => tracing::debug!(%error, "a read was refused"),
             // The store has logged it once; logging each request would flood the log.
             StoreError::Unreachable { .. } => {
@@ -226,7 +232,7 @@ impl From<StoreError> for Refusal {
                 tracing::error!(%error, "a write may have been done");
                 return Self::outcome_unknown();
             }
-            // Another try would read the same.
+            // Another attempt would read the same.
             StoreError::Damaged { .. } => {
                 tracing::error!(%error, "a row cannot be read");
                 return ErrorCode::InternalError.into();

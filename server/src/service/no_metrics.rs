@@ -1,4 +1,4 @@
-//! A stand-in for the metrics in builds without an operators' listener: it counts nothing.
+//! A stand-in for [`Metrics`] in builds without an operators' listener: it counts nothing.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub struct Metrics {}
 
 #[expect(clippy::unused_self, reason = "called as the metrics are")]
 impl Metrics {
-    /// Counts an answer.
+    /// Counts a response.
     pub fn count_request(&self, _: AnsweredRequest, _: Duration) {}
 
     pub(super) fn count_rate_limited(&self, _: LimitSubject) {}

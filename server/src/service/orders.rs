@@ -9,25 +9,26 @@ use parcelo::{
 };
 
 use super::{
-    Answer, Caller, KeyedRequest, Service,
-    idempotency::{Decision, MAX_TRIES, ReplayCheck, WriteOutcome, answer_taken_key},
+    Caller, KeyedRequest, Service, WriteResponse,
+    idempotency::{Decision, MAX_DECISIONS, ReplayCheck, WriteOutcome, replay_or_refuse},
     refusal_for_commit,
 };
 use crate::{
     clock::Millis,
-    domain::{Countries, RecordKey, Refusal, create, create::Creation, void},
+    domain::{Countries, RecordKey, Refusal, create, create::OrderCreation, void},
     label,
     store::CommitOutcome,
 };
 
 impl Service {
-    /// Creates the order that a request's body describes. It takes no [`KeyedRequest`] because its answer has no request id.
+    /// Creates the order that a request's body describes. Takes no [`KeyedRequest`], because its response has no
+    /// request id.
     pub async fn create_order<'a>(
         &self,
         caller: &Caller,
         body: impl Into<Body<'a>>,
         header_key: Option<&str>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<WriteResponse, Refusal> {
         let (body, now) = (body.into(), self.now());
         let operation = Operation::CreateOrder;
         let checked = self.check_replay(caller, operation, (&*body, header_key), "").await?;
@@ -47,7 +48,7 @@ impl Service {
         &self,
         caller: &Caller,
         request: KeyedRequest<'_>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<WriteResponse, Refusal> {
         let operation = Operation::VoidOrders;
         let sent = (request.body, request.header_key);
         let (key, fingerprint) = match self.check_replay(caller, operation, sent, "").await? {
@@ -58,14 +59,14 @@ impl Service {
             .map_err(|rejected| Refusal::invalid(&rejected.faults))?;
         // The rules accept no request without a valid key.
         let key = key.ok_or(ErrorCode::InternalError)?;
-        for _ in 0..MAX_TRIES {
+        for _ in 0..MAX_DECISIONS {
             let now = self.now();
-            let found = self.parcels(caller.tenant(), &void_request.tracking_numbers).await?;
+            let found = self.load_parcels(caller.tenant(), &void_request.tracking_numbers).await?;
             let void::VoidChanges { body, expect, ops } =
                 void::void(&void_request, &found, request.request_id, now)?;
             let decision = Decision { body, expect, ops };
             if let WriteOutcome::Answered(answer) =
-                self.write(caller, (key, fingerprint), decision, now).await?
+                self.write_decision(caller, (key, fingerprint), decision, now).await?
             {
                 return Ok(answer);
             }
@@ -73,7 +74,8 @@ impl Service {
         Err(Refusal::unavailable())
     }
 
-    /// Refuses a supported destination that the key may not ship to, whatever else is wrong with the order.
+    /// Refuses a supported destination that the key may not ship to. It is called before the rules are checked, so that
+    /// this refusal has priority over other faults of the order.
     fn check_country(&self, caller: &Caller, body: &Json<'_>) -> Result<(), Refusal> {
         let Countries::Only(allowed) = &caller.key.scope.countries else { return Ok(()) };
         match rules::destination(body) {
@@ -104,19 +106,19 @@ impl Service {
         accepted: Accepted<OrderRequest>,
         idempotency: (RecordKey, Fingerprint),
         now: Millis,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<WriteResponse, Refusal> {
         let Accepted { value: order, mut warnings, .. } = accepted;
-        warnings.extend(label::cut_fields(&order).into_iter().map(label_cut_warning));
+        warnings.extend(label::truncated_fields(&order).into_iter().map(label_cut_warning));
         let tenant = caller.tenant();
         let site = self.site(tenant.environment);
         let (secrets, numbers) = (self.secrets(), &self.numbers);
         let creation =
-            Creation { tenant, order, warnings, idempotency, site: &site, secrets, numbers };
+            OrderCreation { tenant, order, warnings, idempotency, site: &site, secrets, numbers };
         let changes = create::create(creation, self.ids.ulid(now), now);
         match self.store.keep(changes).await {
-            Ok(body) => Ok(Answer::Created(body)),
+            Ok(body) => Ok(WriteResponse::Created(body)),
             Err(CommitOutcome::IdempotencyTaken(record)) => {
-                answer_taken_key(record, &idempotency.1, now)
+                replay_or_refuse(record, &idempotency.1, now)
             }
             Err(CommitOutcome::Busy | CommitOutcome::Unknown) => {
                 Err(Refusal::idempotency_in_progress())
@@ -126,7 +128,8 @@ impl Service {
     }
 }
 
-/// Returns the warning for a field whose text the label cuts, because it has less room than the field allows.
+/// Returns the warning for a field whose text the label truncates, because the label has less room than the field
+/// allows.
 fn label_cut_warning(field: String) -> Warning {
     let texts = (
         "The label has no room for the whole text and cuts it: shorten it, or another text on its line.",

@@ -1,5 +1,5 @@
-//! Locks for parcels that several carriers report on at once: first come, first served. Versions alone keep a history
-//! correct, but a slow reporter could lose to faster ones for ever.
+//! Fair locks for parcels that several carriers report on at the same time. Versions alone keep a history correct, but
+//! a slow carrier could lose to faster ones forever.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

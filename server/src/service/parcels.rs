@@ -50,11 +50,11 @@ impl Service {
             }
         };
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let parcel = self.parcel(caller.tenant(), &number).await?;
-        self.record(&parcel, with_history, language).await
+        let parcel = self.load_parcel(caller.tenant(), &number).await?;
+        self.tracking_record(&parcel, with_history, language).await
     }
 
-    /// Returns the records of up to 100 numbers, in the order given (spec: Endpoint list).
+    /// Returns the tracking records of up to 100 numbers, in the order given (spec: Endpoint list).
     pub async fn track_batch(
         &self,
         caller: &Caller,
@@ -63,14 +63,14 @@ impl Service {
     ) -> Result<BatchTracking, Refusal> {
         let batch =
             rules::check_batch(body).map_err(|rejected| Refusal::invalid(&rejected.faults))?;
-        let found = self.parcels(caller.tenant(), &batch.tracking_numbers).await?;
+        let found = self.load_parcels(caller.tenant(), &batch.tracking_numbers).await?;
         let mut results = Vec::with_capacity(found.len());
         for (number, parcel) in batch.tracking_numbers.into_iter().zip(found) {
             let tracking = match parcel {
-                Ok(parcel) => self.record(&parcel, batch.include_history, language).await,
+                Ok(parcel) => self.tracking_record(&parcel, batch.include_history, language).await,
                 Err(refusal) => Err(refusal),
             };
-            let tracking = item_result(tracking)?;
+            let tracking = split_item_error(tracking)?;
             results.push(history::batch_result(number, tracking));
         }
         Ok(BatchTracking::new(results))
@@ -78,34 +78,35 @@ impl Service {
 
     /// Returns the tenant's parcels with these numbers, up to date and in the order given, with a refusal for each
     /// missing one.
-    pub(super) async fn parcels(
+    pub(super) async fn load_parcels(
         &self,
         tenant: Tenant,
         numbers: &[String],
     ) -> Result<Vec<Result<ParcelRow, Refusal>>, Refusal> {
         let mut found = Vec::with_capacity(numbers.len());
         for number in numbers {
-            found.push(item_result(self.find_parcel(tenant, number).await)?);
+            found.push(split_item_error(self.find_parcel(tenant, number).await)?);
         }
         Ok(found)
     }
 
     async fn find_parcel(&self, tenant: Tenant, number: &str) -> Result<ParcelRow, Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        self.parcel(tenant, &number).await
+        self.load_parcel(tenant, &number).await
     }
 
-    pub(super) async fn record(
+    /// Returns the tracking record of a parcel, with its history if requested.
+    pub(super) async fn tracking_record(
         &self,
         parcel: &ParcelRow,
         with_history: bool,
         language: Language,
     ) -> Result<TrackingRecord, Refusal> {
         let events = if with_history { Some(self.store.events(parcel).await?) } else { None };
-        Ok(history::record(parcel, events.as_deref(), language, self.now()))
+        Ok(history::tracking_record(parcel, events.as_deref(), language, self.now()))
     }
 
-    /// Returns a parcel of any account as anyone may see it (docs/api.md, Track without a key).
+    /// Returns what anyone may see of a parcel of any account (docs/api.md, Track without a key).
     pub async fn track_publicly(
         &self,
         environment: parcelo::Environment,
@@ -116,12 +117,12 @@ impl Service {
         let found = self.store.parcel(environment, &number).await?;
         let parcel = self.bring_up_to_date(found.ok_or(ErrorCode::ParcelNotFound)?).await?;
         let events = self.store.events(&parcel).await?;
-        let record = history::public_record(&parcel, &events, language, self.now());
+        let record = history::public_tracking_record(&parcel, &events, language, self.now());
         Ok(PublicParcel { record, account: parcel.tenant.account })
     }
 
     /// Draws the label of one of the caller's parcels (spec: GET labels download).
-    pub async fn label(
+    pub async fn draw_caller_label(
         &self,
         caller: &Caller,
         number: &str,
@@ -137,12 +138,16 @@ impl Service {
         number: &str,
         format: LabelFormat,
     ) -> Result<LabelFile, Refusal> {
-        let (parcel, order) = self.owned_parcel_with_order(tenant, number).await?;
+        let (parcel, order) = self.load_owned_parcel_with_order(tenant, number).await?;
         self.draw_label(parcel, &order, format).await
     }
 
     /// Draws the commercial invoice of one of the caller's parcels (docs/api.md, Download an invoice).
-    pub async fn invoice(&self, caller: &Caller, number: &str) -> Result<LabelFile, Refusal> {
+    pub async fn draw_caller_invoice(
+        &self,
+        caller: &Caller,
+        number: &str,
+    ) -> Result<LabelFile, Refusal> {
         self.draw_tenant_invoice(caller.tenant(), number).await
     }
 
@@ -152,17 +157,17 @@ impl Service {
         tenant: Tenant,
         number: &str,
     ) -> Result<LabelFile, Refusal> {
-        let (parcel, order) = self.owned_parcel_with_order(tenant, number).await?;
+        let (parcel, order) = self.load_owned_parcel_with_order(tenant, number).await?;
         self.draw_document(parcel, &order, (LabelFormat::Pdf, label::draw_invoice)).await
     }
 
-    pub(super) async fn owned_parcel_with_order(
+    pub(super) async fn load_owned_parcel_with_order(
         &self,
         tenant: Tenant,
         number: &str,
     ) -> Result<(ParcelRow, StoredOrder), Refusal> {
         let number = TrackingNumber::parse(number).map_err(|_| ErrorCode::ParcelNotFound)?;
-        let (parcel, order) = self.parcel_with_order(&number, tenant.environment).await?;
+        let (parcel, order) = self.load_parcel_with_order(&number, tenant.environment).await?;
         if parcel.tenant != tenant {
             return Err(ErrorCode::ParcelNotFound.into());
         }
@@ -170,7 +175,7 @@ impl Service {
     }
 
     /// Draws the label behind a capability link: a valid signature is the permission to read it.
-    pub async fn linked_label(
+    pub async fn draw_linked_label(
         &self,
         environment: parcelo::Environment,
         file_name: &str,
@@ -189,7 +194,7 @@ impl Service {
     }
 
     /// Returns one of the tenant's parcels, with all its due steps taken.
-    pub(super) async fn parcel(
+    pub(super) async fn load_parcel(
         &self,
         tenant: Tenant,
         number: &TrackingNumber,
@@ -200,7 +205,7 @@ impl Service {
         self.bring_up_to_date(parcel).await
     }
 
-    pub(super) async fn parcel_with_order(
+    pub(super) async fn load_parcel_with_order(
         &self,
         number: &TrackingNumber,
         environment: parcelo::Environment,
@@ -253,7 +258,7 @@ impl Service {
     ) -> Result<T, Refusal> {
         labels::check_label_usable(parcel.state)?;
         let environment = parcel.tenant.environment;
-        // A label's version always has the same bytes: the first one never names the flight.
+        // A version of a label always has the same bytes, so the first version never names the flight.
         let awb = match parcel.label_version {
             1 => None,
             version => self.store.awb_on(parcel.key, version).await?,
@@ -278,9 +283,11 @@ pub(super) fn drawing_failed(error: LabelError) -> Refusal {
     ErrorCode::InternalError.into()
 }
 
-/// Splits a refusal of one item of a list, which fails alone, from one that ends the whole request. An unreadable row
-/// is the former, a store that does not answer the latter.
-pub(super) fn item_result<T>(answer: Result<T, Refusal>) -> Result<Result<T, Refusal>, Refusal> {
+/// Separates a refusal that concerns one item of a list from one that ends the whole request. An unreadable row
+/// concerns its item alone; a store that does not respond ends the request.
+pub(super) fn split_item_error<T>(
+    answer: Result<T, Refusal>,
+) -> Result<Result<T, Refusal>, Refusal> {
     let fails_alone = |code| matches!(code, ErrorCode::ParcelNotFound | ErrorCode::InternalError);
     match answer {
         Err(refusal) if !fails_alone(refusal.code) => Err(refusal),
@@ -288,7 +295,8 @@ pub(super) fn item_result<T>(answer: Result<T, Refusal>) -> Result<Result<T, Ref
     }
 }
 
-/// Refuses a number in a path whose length is wrong. Any other malformed number is answered like an unknown one.
+/// Refuses a tracking number in a path whose length is wrong. Any other malformed number is treated like an unknown
+/// one.
 fn check_length(text: &str) -> Result<&str, FieldFault> {
     if !(TrackingNumber::MIN..=TrackingNumber::MAX).contains(&text.chars().count()) {
         return Err(FieldFault::new(

@@ -5,7 +5,7 @@ use parcelo::ErrorCode;
 
 use super::Refusal;
 
-/// Hashes a password. It takes about 20 ms of CPU and 19 MiB, which makes guessing expensive.
+/// Hashes a password. This takes about 20 ms of CPU time and 19 MiB of memory, which makes guessing expensive.
 pub fn hash_password(password: &str, salt: [u8; 16]) -> Result<String, Refusal> {
     let hashed = Argon2::default().hash_password_with_salt(password.as_bytes(), &salt);
     hashed.map(|hash| hash.to_string()).map_err(|error| {

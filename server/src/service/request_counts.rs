@@ -1,4 +1,4 @@
-//! The facts about requests that the [metrics](super::metrics) count.
+//! The data about requests that the [metrics](super::metrics) count.
 
 /// A request that was answered.
 #[derive(Debug, Clone, Copy)]
@@ -13,10 +13,10 @@ pub struct AnsweredRequest {
     pub status: u16,
 }
 
-/// The reason why hyper rejected a request's head, with a bare status and before the service saw it.
+/// The reason why hyper rejected the head of a request, before the service saw it. The response is a bare status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadHead {
-    /// The head is not HTTP/1 (400, or no answer for HTTP/2).
+    /// The head is not HTTP/1 (400, or no response for HTTP/2).
     Malformed,
     /// The address or the head is too long (414, 431).
     TooLarge,

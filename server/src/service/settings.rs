@@ -6,7 +6,7 @@ use parcelo::{Environment, rules::Destinations};
 use crate::domain::{
     Secrets, Site,
     legacy::LegacySchedule,
-    webhooks::{Allowance, AllowedHosts},
+    webhooks::{AllowedHosts, WebhookAllowance},
 };
 
 /// The settings that an operator can change.
@@ -22,18 +22,19 @@ pub struct Settings {
     pub limits: Limits,
     /// Secrets that hash keys and sign label links.
     pub secrets: Secrets,
-    /// Addresses that webhooks may reach besides public ones.
-    pub webhooks: Allowance,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Addresses that webhooks may be sent to in addition to public ones.
+    pub webhooks: WebhookAllowance,
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Options with which a command on this machine finds the database; `None` if no command can open it.
+    /// The command-line options with which a command on this machine finds the database; `None` if no command can open
+    /// it.
     pub database_options: Option<String>,
     /// The period in which the legacy API is served.
     pub legacy: LegacySchedule,
 }
 
 impl Settings {
-    /// Returns the addresses that an environment's webhooks may reach.
+    /// Returns the addresses that an environment's webhooks may be sent to.
     pub const fn allowed_hosts(&self, environment: Environment) -> AllowedHosts {
         AllowedHosts::for_environment(environment, self.webhooks)
     }

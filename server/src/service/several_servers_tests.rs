@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::{
-    Answer, Caller, CredentialIssuer, KeyedRequest, NewKeyRequest, Service, tests::settings,
+    Caller, CredentialIssuer, KeyedRequest, NewKeyRequest, Service, WriteResponse, tests::settings,
 };
 use crate::{
     clock::{ManualClock, Millis},
@@ -56,12 +56,12 @@ impl TwoServers {
         self.clocks[1].set(now.plus(ahead));
     }
 
-    async fn create(&self, server: usize, order: &Value) -> Answer {
+    async fn create(&self, server: usize, order: &Value) -> WriteResponse {
         self.services[server].create_order(&self.caller, order, None).await.unwrap()
     }
 
     /// Sends the same order 64 times at once, to both servers in turn.
-    async fn create_64(&self, order: &Value) -> Vec<Answer> {
+    async fn create_64(&self, order: &Value) -> Vec<WriteResponse> {
         let barrier = Arc::new(Barrier::new(64));
         let tasks = (0..64).map(|place| {
             let (service, barrier) = (Arc::clone(&self.services[place % 2]), Arc::clone(&barrier));
@@ -100,13 +100,15 @@ fn order(key: &str, number: Option<&str>) -> Value {
     order
 }
 
-fn created(answers: &[Answer]) -> usize {
-    answers.iter().filter(|answer| matches!(answer, Answer::Created(_))).count()
+fn created(answers: &[WriteResponse]) -> usize {
+    answers.iter().filter(|answer| matches!(answer, WriteResponse::Created(_))).count()
 }
 
-fn bodies(answers: &[Answer]) -> HashSet<Vec<u8>> {
-    let body = |answer: &Answer| match answer {
-        Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body) => body.clone(),
+fn bodies(answers: &[WriteResponse]) -> HashSet<Vec<u8>> {
+    let body = |answer: &WriteResponse| match answer {
+        WriteResponse::Created(body)
+        | WriteResponse::Done(body)
+        | WriteResponse::Replayed(body) => body.clone(),
     };
     answers.iter().map(body).collect()
 }
@@ -162,7 +164,7 @@ async fn a_commit_in_doubt_is_repeated_only_where_that_is_safe() {
     let answer = service.create_order(&caller, &order, None).await.map(drop).map_err(refused);
     assert_eq!(answer, Err((ErrorCode::IdempotencyInProgress, Some(1))));
     let again = service.create_order(&caller, &order, None).await.unwrap();
-    assert!(matches!(again, Answer::Replayed(_)), "the first request was committed");
+    assert!(matches!(again, WriteResponse::Replayed(_)), "the first request was committed");
     // A reprint without a key cannot be repeated: each one makes another version.
     cut.cut_next_commit();
     let tenant = caller.tenant();
@@ -178,7 +180,7 @@ async fn a_commit_in_doubt_is_repeated_only_where_that_is_safe() {
     cut.cut_next_commit();
     let answer = submit().await.map(drop).map_err(refused);
     assert_eq!(answer, Err((ErrorCode::ServiceUnavailable, Some(1))));
-    assert!(matches!(submit().await, Ok(Answer::Done(_))));
+    assert!(matches!(submit().await, Ok(WriteResponse::Done(_))));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -217,12 +219,12 @@ async fn no_key_is_forgotten_while_clocks_disagree() {
     // The clock of the database's machine jumps by 25 hours, and the server follows it.
     let jump = 25 * Millis::HOUR;
     let shared = store.shared_clock().unwrap();
-    let machine = shared.machine();
+    let machine = shared.read_machine();
     shared.record_measurement(machine, machine.wall.plus(jump), machine);
     clock.set(DAY.plus(jump));
     service.purge().await;
     let again = service.create_order(&caller, &order, None).await.unwrap();
-    assert!(matches!(again, Answer::Replayed(_)), "one of the two clocks is wrong");
+    assert!(matches!(again, WriteResponse::Replayed(_)), "one of the two clocks is wrong");
 }
 
 #[tokio::test(flavor = "multi_thread")]

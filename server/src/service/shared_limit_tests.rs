@@ -7,7 +7,7 @@ use parcelo::{ApiKey, Environment};
 
 use super::{
     Caller, CredentialIssuer, EndpointRequest, LoginOutcome, LoginRequest, NewKeyRequest, Service,
-    key_cache::MAX_AGE, tests::settings,
+    key_cache::MAX_CACHE_AGE, tests::settings,
 };
 use crate::{
     clock::{Clock, ManualClock, Millis},
@@ -18,12 +18,12 @@ use crate::{
         credentials::{AdminScope, CarrierScope},
         limit::Admission,
         login_throttle::{LoginAttempt, LoginThrottle},
-        session::Login,
-        webhooks::{AllowedHosts, DeliverySlots, DisabledBy, Kinds},
+        session::PasswordLogin,
+        webhooks::{AllowedHosts, DeliverySlots, DisabledBy, WebhookEventKinds},
     },
     ids::Ids,
     store::{Address, Store, run_sql, test_database},
-    waiting::{StoppedTime, until},
+    waiting::{PausedTime, until},
 };
 
 const NOW: Millis = Millis(1_767_600_000_000);
@@ -53,12 +53,11 @@ impl TwoServers {
         Self { both, clock }
     }
 
-    /// Lets each server learn of the other and of the database's second, and repeats this until both know the same
-    /// second.
+    /// Sends heartbeats until both servers know each other, and the same second of the database's clock.
     async fn meet(&self, caller: &Caller) {
         loop {
             for server in [&self.both[0], &self.both[1], &self.both[0]] {
-                server.meet_servers().await.unwrap();
+                server.send_heartbeat().await.unwrap();
             }
             let [one, other] = self.both.each_ref().map(|server| server.quota_for(caller, NOW));
             if one == other {
@@ -114,7 +113,7 @@ async fn two_servers_share_a_limit_and_admit_nine_tenths_of_it() {
     let (_, caller) = servers.key(Some(LIMIT)).await;
     servers.meet(&caller).await;
     // On a stopped clock, no server gives up waiting for the database and counts alone.
-    let _stopped = StoppedTime::now();
+    let _paused = PausedTime::start();
     let places: [fn(usize) -> usize; 4] =
         [|_| 0, |number| number % 2, |number| usize::from(number > 30), |_| 1];
     for place in places {
@@ -136,7 +135,7 @@ async fn a_server_that_stops_leaves_its_share_to_the_other() {
     let before = servers.both[0].store.stats().reads;
     let TwoServers { both: [one, other], clock } = servers;
     other.store.clone().close().await;
-    one.meet_servers().await.unwrap();
+    one.send_heartbeat().await.unwrap();
     for left in (0..LIMIT).rev() {
         let admission = one.admit_caller(&caller, clock.now()).await;
         assert!(matches!(admission, Admission::Granted(quota) if quota.remaining == left));
@@ -147,14 +146,14 @@ async fn a_server_that_stops_leaves_its_share_to_the_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_revoked_at_one_server_is_soon_refused_at_the_other() {
-    const { assert!(MAX_AGE.as_millis() < 1_000) };
+    const { assert!(MAX_CACHE_AGE.as_millis() < 1_000) };
     let Some(servers) = TwoServers::start().await else { return };
     let [one, other] = &servers.both;
     let (key, caller) = servers.key(None).await;
     let knows = async || other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok();
     assert!(knows().await);
     one.revoke_key(&caller.key.id, Actor::Server).await.unwrap();
-    // The cache is refreshed when it is older than `MAX_AGE`; the test does not move that clock.
+    // The cache is refreshed when it is older than `MAX_CACHE_AGE`; the test does not move that clock.
     until("it is refused", async || !knows().await).await;
     let (key, _) = servers.key(None).await;
     assert!(other.authenticate(Environment::Sandbox, Some(key.secret())).await.is_ok());
@@ -195,9 +194,13 @@ async fn a_webhook_is_changed_and_turned_off_at_both_servers() {
     let set = async |url: &str| {
         let allowed_hosts =
             AllowedHosts::for_environment(tenant.environment, one.settings.webhooks);
-        let request =
-            EndpointRequest { tenant, url: url.to_owned(), kinds: Kinds::default(), allowed_hosts };
-        one.endpoints(Actor::Server).set_up(request, NOW).await.unwrap();
+        let request = EndpointRequest {
+            tenant,
+            url: url.to_owned(),
+            kinds: WebhookEventKinds::default(),
+            allowed_hosts,
+        };
+        one.endpoints(Actor::Server).upsert(request, NOW).await.unwrap();
     };
     // The address to which the other server would send now.
     let next = async || {
@@ -207,10 +210,10 @@ async fn a_webhook_is_changed_and_turned_off_at_both_servers() {
     };
     for url in ["https://shop.example/one", "https://shop.example/two"] {
         set(url).await;
-        other.endpoints(Actor::Server).test(tenant, NOW).await.unwrap();
+        other.endpoints(Actor::Server).send_test(tenant, NOW).await.unwrap();
         assert_eq!(next().await.as_deref(), Some(url));
     }
-    other.endpoints(Actor::Server).test(tenant, NOW).await.unwrap();
+    other.endpoints(Actor::Server).send_test(tenant, NOW).await.unwrap();
     one.store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     assert_eq!(next().await, None);
 }
@@ -222,13 +225,13 @@ async fn both_servers_share_a_session_until_a_new_password() {
     let account = one.store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     let password = "a hash".to_owned();
     one.store.set_password(account, password.clone(), NOW, &BY).await.unwrap();
-    let login = Login { account, password };
+    let login = PasswordLogin { account, password };
     let token = one.begin_session(login, None, NOW).await.unwrap().unwrap();
-    assert!(other.session(&token).await.unwrap().is_some());
+    assert!(other.find_session(&token).await.unwrap().is_some());
     // A form that one server has shown is valid at the other.
     assert!(other.is_form_token(&token, &one.form_token(&token)));
     one.store.set_password(account, "another".to_owned(), NOW, &BY).await.unwrap();
-    assert!(other.session(&token).await.unwrap().is_none());
+    assert!(other.find_session(&token).await.unwrap().is_none());
 }
 
 fn attempt<'a>(account: &'a str, client: &str) -> LoginAttempt<'a> {
@@ -288,7 +291,7 @@ async fn a_session_begins_though_its_attempt_stays_counted() {
         let LoginOutcome::SignedIn(token) = server.sign_in(request).await.unwrap() else {
             panic!("the password is right");
         };
-        assert!(server.session(&token).await.unwrap().is_some());
+        assert!(server.find_session(&token).await.unwrap().is_some());
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
         Secrets,
         audit::Actor,
         login_throttle::LoginAttempt,
-        session::{Login, SESSION_LIFETIME, Session},
+        session::{PasswordLogin, SESSION_LIFETIME_MILLIS, Session},
     },
     store::StoreError,
 };
@@ -67,8 +67,8 @@ impl Default for PasswordChecks {
     }
 }
 
-/// Logs that an attempt could not be taken back. It then counts as a failure for a while, which must not cost the user
-/// the session that has begun.
+/// Logs that a successful attempt could not be uncounted. It counts as a failure for a while, but must not cost the
+/// user the session that has begun.
 fn log_failure(counted: Result<(), StoreError>) {
     if let Err(error) = counted {
         tracing::warn!(%error, "an attempt to sign in still counts as a failure");
@@ -76,12 +76,12 @@ fn log_failure(counted: Result<(), StoreError>) {
 }
 
 impl Service {
-    /// Signs in. After too many failures the next attempt has to wait.
+    /// Signs in to the dashboard. After too many failures, the next attempt has to wait.
     pub async fn sign_in(&self, request: LoginRequest<'_>) -> Result<LoginOutcome, Refusal> {
         let LoginRequest { account, client, .. } = request;
         let attempt =
             LoginAttempt { account, client, is_signed_in: self.is_signed_in(request).await? };
-        // The store counts attempts, so that several servers give an attacker no more of them than one.
+        // The store counts attempts, so that several servers allow no more of them than one server.
         let pending = match self.store.begin_login(attempt, self.now()).await? {
             Ok(pending) => pending,
             Err(seconds) => return Ok(LoginOutcome::Wait(seconds)),
@@ -130,14 +130,15 @@ impl Service {
         let password = hashed.await.map_err(|_| ErrorCode::InternalError)??;
         let now = self.now();
         self.store.set_password(account, password.clone(), now, &Actor::Session.at(now)).await?;
-        let token = self.begin_session(Login { account, password }, None, self.now()).await?;
+        let token =
+            self.begin_session(PasswordLogin { account, password }, None, self.now()).await?;
         Ok(token.map_or(LoginOutcome::Rejected, LoginOutcome::SignedIn))
     }
 
     /// Returns `true` if the request came with a valid session of the account.
     async fn is_signed_in(&self, request: LoginRequest<'_>) -> Result<bool, Refusal> {
         let Some(token) = request.previous_token else { return Ok(false) };
-        let session = self.session(token).await?;
+        let session = self.find_session(token).await?;
         Ok(session.is_some_and(|session| session.name == request.account))
     }
 
@@ -162,24 +163,24 @@ impl Service {
 
     pub(super) async fn begin_session(
         &self,
-        login: Login,
+        login: PasswordLogin,
         previous_token: Option<&str>,
         now: Millis,
     ) -> Result<Option<String>, Refusal> {
         let token = self.new_token();
         let hash = |token: &str| self.secrets().hash_session_token(token);
-        let session = (hash(&token), now.plus(SESSION_LIFETIME));
+        let session = (hash(&token), now.plus(SESSION_LIFETIME_MILLIS));
         let has_begun = self.store.begin_session(login, session, previous_token.map(hash)).await?;
         Ok(has_begun.then_some(token))
     }
 
     /// Returns the session that a token belongs to.
-    pub async fn session(&self, token: &str) -> Result<Option<Session>, Refusal> {
+    pub async fn find_session(&self, token: &str) -> Result<Option<Session>, Refusal> {
         let found = self.store.session(&self.secrets().hash_session_token(token)).await?;
         Ok(found.filter(|session| session.is_alive(self.expiry())))
     }
 
-    /// Signs out.
+    /// Ends a session.
     pub async fn sign_out(&self, token: &str) -> Result<(), Refusal> {
         Ok(self.store.end_session(self.secrets().hash_session_token(token)).await?)
     }
@@ -194,12 +195,12 @@ impl Service {
         URL_SAFE_NO_PAD.encode(self.ids.array::<32>())
     }
 
-    /// Returns the token of forms that are shown to the holder of a cookie, or for a secret.
+    /// Returns the anti-forgery token of forms that are shown to the holder of a cookie, or that change a secret.
     pub fn form_token(&self, holder: impl AsRef<[u8]>) -> String {
         self.secrets().form_token(holder.as_ref())
     }
 
-    /// Returns `true` if a form's token was made for the holder of this cookie, or for this secret.
+    /// Returns `true` if the anti-forgery token of a form was issued for this cookie or this secret.
     pub fn is_form_token(&self, holder: impl AsRef<[u8]>, given: &str) -> bool {
         Secrets::is_equal_in_constant_time(&self.form_token(holder), given)
     }

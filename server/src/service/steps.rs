@@ -8,7 +8,7 @@ use parcelo::{ParcelStatus, TrackingNumber};
 use super::{Refusal, Service, refusal_for_commit};
 use crate::{
     clock::Millis,
-    domain::{Changes, Op, ParcelRow, ParcelRowId, Step, Tenant, Version, scenario},
+    domain::{Changes, ParcelRow, ParcelRowId, Step, StoreOp, Tenant, Version, scenario},
     store::CommitOutcome,
 };
 
@@ -31,10 +31,10 @@ pub(super) struct StepsTaken {
     pub(super) not_taken: Vec<ParcelAtVersion>,
 }
 
-/// A step that fell due and was taken.
+/// A step of a simulated journey that fell due and was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fired {
-    /// Its scheduled time.
+    /// The time for which the step was scheduled.
     pub at: Millis,
     /// The parcel.
     pub tracking_number: TrackingNumber,
@@ -43,7 +43,7 @@ pub struct Fired {
 }
 
 impl Service {
-    /// Takes every step that is due, earliest first, and returns those taken.
+    /// Takes every step that is due, earliest first, and returns the steps that were taken.
     pub async fn take_due_steps(&self) -> Result<Vec<Fired>, Refusal> {
         let now = self.now();
         self.take_due(now, None).await
@@ -186,21 +186,21 @@ fn due_step(parcel: &ParcelRow, now: Millis) -> Option<Step> {
     parcel.step.filter(|step| step.due <= now)
 }
 
-fn fired_step(parcel: &ParcelRow, ops: &[Op]) -> Option<Fired> {
+fn fired_step(parcel: &ParcelRow, ops: &[StoreOp]) -> Option<Fired> {
     ops.iter().find_map(|op| match op {
-        Op::Move { event, .. } => Some(Fired {
+        StoreOp::Move { event, .. } => Some(Fired {
             at: event.at,
             tracking_number: parcel.tracking_number.clone(),
             status: event.state.into(),
         }),
-        Op::InsertParcel(_)
-        | Op::AddEvent { .. }
-        | Op::RecordCarrierEvent(_)
-        | Op::LogCarrierException(_)
-        | Op::InsertManifest(_)
-        | Op::Schedule { .. }
-        | Op::CancelSteps { .. }
-        | Op::Reprint { .. }
-        | Op::InsertMail(_) => None,
+        StoreOp::InsertParcel(_)
+        | StoreOp::AddEvent { .. }
+        | StoreOp::RecordCarrierEvent(_)
+        | StoreOp::LogCarrierException(_)
+        | StoreOp::InsertManifest(_)
+        | StoreOp::Schedule { .. }
+        | StoreOp::CancelSteps { .. }
+        | StoreOp::Reprint { .. }
+        | StoreOp::InsertMail(_) => None,
     })
 }

@@ -8,7 +8,9 @@ use parcelo::{
 };
 use serde_json::json;
 
-use super::{Answer, Caller, Carrier, CredentialIssuer, Limits, NewKeyRequest, Service, Settings};
+use super::{
+    Caller, Carrier, CredentialIssuer, Limits, NewKeyRequest, Service, Settings, WriteResponse,
+};
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
@@ -17,7 +19,7 @@ use crate::{
         credentials::CarrierScope,
         limit::{Admission, Quota},
         sample,
-        webhooks::Allowance,
+        webhooks::WebhookAllowance,
     },
     ids::Ids,
     store::{Store, StoreError},
@@ -33,7 +35,7 @@ pub(crate) fn settings() -> Settings {
         destinations: Destinations::All,
         limits: Limits { production: 3, ..Limits::default() },
         secrets: Secrets::derive(&[1; 32]),
-        webhooks: Allowance::default(),
+        webhooks: WebhookAllowance::default(),
         trusted_proxies: Vec::new(),
     }
 }
@@ -110,18 +112,22 @@ pub(crate) async fn caller_in(service: &Service, environment: Environment) -> Ca
 }
 
 /// Creates an order for `SB-SUCCESS-0001`.
-async fn with_order(service: &Service) {
+async fn create_order(service: &Service) {
     let caller = caller(service).await;
     service.create_order(&caller, &sample::order(), None).await.unwrap();
 }
 
-/// Creates an order without a number and returns the number and label URL of the answer.
-async fn created(service: &Service, caller: &Caller, key: &str) -> (TrackingNumber, String) {
+/// Creates an order without a tracking number, and returns the number and the label URL of the response.
+async fn create_unnumbered_order(
+    service: &Service,
+    caller: &Caller,
+    key: &str,
+) -> (TrackingNumber, String) {
     let mut order = sample::order();
     order["trackingNumber"] = json!(null);
     order["idempotencyKey"] = json!(key);
     let answer = service.create_order(caller, &order, None).await.unwrap();
-    let Answer::Created(body) = answer else { panic!("{answer:?}") };
+    let WriteResponse::Created(body) = answer else { panic!("{answer:?}") };
     let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
     let text = |name: &str| body["parcel"][name].as_str().unwrap().to_owned();
     (TrackingNumber::parse(&text("trackingNumber")).unwrap(), text("labelUrl"))
@@ -132,10 +138,11 @@ async fn an_order_that_draws_a_taken_number_gets_another() {
     let service = service(&Arc::new(ManualClock::at(Millis(1_767_600_000_000))));
     let caller = caller(&service).await;
     let before = service.ids.seed_position();
-    let (first, _) = created(&service, &caller, "order-of-the-first").await;
+    let (first, _) = create_unnumbered_order(&service, &caller, "order-of-the-first").await;
     // The clock and the random numbers are the same again.
     service.ids.resume_from(&before);
-    let (second, label_url) = created(&service, &caller, "order-of-the-second").await;
+    let (second, label_url) =
+        create_unnumbered_order(&service, &caller, "order-of-the-second").await;
     assert_ne!(first, second);
     let parcel = service.store.parcel(Environment::Sandbox, &second).await.unwrap().unwrap();
     let site = service.site(Environment::Sandbox);
@@ -147,7 +154,7 @@ async fn an_order_that_draws_a_taken_number_gets_another() {
 async fn due_steps_are_taken_before_a_scan_is_judged() {
     let clock = Arc::new(ManualClock::at(Millis(1_767_600_000_000)));
     let service = service(&clock);
-    with_order(&service).await;
+    create_order(&service).await;
     clock.set(clock.now().plus(17 * Millis::MINUTE));
     let body = json!({ "events": [{
         "eventId": "scan-0001", "trackingNumber": "SB-SUCCESS-0001", "status": "DELIVERED",

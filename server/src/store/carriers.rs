@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{
     AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Scan, State, Tenant,
-    carrier::LoggedException,
+    carrier::LoggedCarrierException,
 };
 
 impl Store {
@@ -37,7 +37,7 @@ impl Store {
         &self,
         tenant: Tenant,
         max: u32,
-    ) -> Result<Vec<LoggedException>, StoreError> {
+    ) -> Result<Vec<LoggedCarrierException>, StoreError> {
         self.long_query(Some(tenant), async move |db| {
             let sql = concat!(
                 "SELECT c.name, p.number, e.tenant, e.carrier, e.event_id, e.parcel, e.from_state, e.state, \
@@ -99,7 +99,7 @@ pub(super) async fn log(
     db.execute(sql, given).await.map(drop)
 }
 
-fn read(row: &Row<'_>) -> SqlResult<LoggedException> {
+fn read(row: &Row<'_>) -> SqlResult<LoggedCarrierException> {
     let scan = Scan {
         state: row.numbered(7, State::from_number)?,
         at: row.get(8)?,
@@ -119,7 +119,7 @@ fn read(row: &Row<'_>) -> SqlResult<LoggedException> {
         report,
         refused_at: row.get(12)?,
     };
-    Ok(LoggedException {
+    Ok(LoggedCarrierException {
         carrier_name: row.get(0)?,
         tracking_number: row.parse(1, TrackingNumber::parse)?,
         exception,

@@ -6,7 +6,7 @@ use super::{
     row_sets::column,
     sql::{Sql, SqlResult, given},
 };
-use crate::{clock::Millis, domain::webhooks::LEASE};
+use crate::{clock::Millis, domain::webhooks::LEASE_MILLIS};
 
 /// Maximum number of rows that one commit moves.
 const MAX_ROWS_PER_COMMIT: usize = 500;
@@ -14,7 +14,7 @@ const MAX_ROWS_PER_COMMIT: usize = 500;
 impl Store {
     /// Reschedules deliveries whose last attempt lies in the future: each waits its usual pause from `now`. Returns
     /// their number.
-    pub async fn bring_deliveries_forward(&self, now: Millis) -> Result<usize, StoreError> {
+    pub async fn reschedule_deliveries(&self, now: Millis) -> Result<usize, StoreError> {
         let (mut after, mut moved) = (0, 0);
         loop {
             let page = self.query(async move |db| next_page(db, after, now).await).await?;
@@ -59,7 +59,7 @@ async fn bring_forward(db: Sql<'_>, rows: &[i64], now: Millis) -> SqlResult<u64>
          o.due > CASE WHEN o.leased{ AND o.lease_until IS NULL|} THEN $3{::bigint|} ELSE $2 END \
          AND (o.leased OR o.attempts = 0 OR made.at > $2))";
     let rows = column(rows);
-    let moved = db.execute_rows(sql, &rows, given![now, now.plus(LEASE)]).await?;
+    let moved = db.execute_rows(sql, &rows, given![now, now.plus(LEASE_MILLIS)]).await?;
     let made = "UPDATE webhook_attempts SET at = $2 WHERE outbox {= ANY($1)|= $1} AND at > $2";
     db.execute_rows(made, &rows, given![now]).await?;
     Ok(moved)

@@ -14,7 +14,7 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        webhooks::{DeliveryStatus, Kind, LoggedAttempt, LoggedDelivery},
+        webhooks::{DeliveryStatus, LoggedAttempt, LoggedDelivery, WebhookEventKind},
     },
 };
 
@@ -188,7 +188,7 @@ fn logged(row: &Row<'_>) -> SqlResult<LoggedDelivery> {
     let status: u8 = row.get(4)?;
     Ok(LoggedDelivery {
         event: Ulid::from_bytes(row.get(1)?),
-        kind: row.numbered(2, Kind::from_number)?,
+        kind: row.numbered(2, WebhookEventKind::from_number)?,
         tracking_number: row.get(3)?,
         delivery_status: DeliveryStatus::ALL
             .get(usize::from(status))

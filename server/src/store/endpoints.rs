@@ -17,7 +17,9 @@ use crate::{
     domain::{
         Tenant,
         audit::{Actor, AuditAction, AuditedChange, Author},
-        webhooks::{DisabledBy, Endpoint, Kinds, MAX_OLD_SECRETS, OLD_SECRET_LIFETIME},
+        webhooks::{
+            DisabledBy, Endpoint, MAX_OLD_SECRETS, OLD_SECRET_LIFETIME_MILLIS, WebhookEventKinds,
+        },
     },
 };
 
@@ -246,7 +248,7 @@ fn read(row: &Row<'_>, tenant: Tenant) -> SqlResult<Endpoint> {
     Ok(Endpoint {
         tenant,
         url: row.get(0)?,
-        kinds: Kinds::from_number(row.get(1)?),
+        kinds: WebhookEventKinds::from_number(row.get(1)?),
         secret: secret(row, 2)?,
         old: Vec::new(),
         disabled: disabled_by(row, 3)?,
@@ -275,7 +277,8 @@ async fn rotate(
          SELECT tenant, secret, $2 FROM webhook_endpoints \
          WHERE tenant = $1 AND secret = coalesce($3, secret){ FOR UPDATE|}";
     let replaced = replaced.map(Secret::as_bytes);
-    if db.execute(keep, given![tenant, now.plus(OLD_SECRET_LIFETIME), replaced]).await? == 0 {
+    if db.execute(keep, given![tenant, now.plus(OLD_SECRET_LIFETIME_MILLIS), replaced]).await? == 0
+    {
         return Ok(false);
     }
     let forget = "DELETE FROM webhook_old_secrets WHERE tenant = $1 AND (until <= $2 OR id NOT IN \

@@ -8,7 +8,7 @@ use crate::{
     clock::Millis,
     domain::{
         ParcelListRow, State,
-        search::{SearchableOrder, Word},
+        search::{SearchWord, SearchableOrder},
     },
 };
 
@@ -99,7 +99,7 @@ impl Findings {
     pub(super) fn add_wanted(
         &mut self,
         loaded: &[(Place, Loaded)],
-        words: &[Word],
+        words: &[SearchWord],
         query: &ListQuery,
     ) {
         let (from, to) = bounds(query);
@@ -162,7 +162,7 @@ pub(super) struct Loaded {
 
 impl Loaded {
     /// Returns `true` if the parcel has all words and matches the query.
-    pub(super) fn is_wanted(&self, words: &[Word], query: &ListQuery) -> bool {
+    pub(super) fn is_wanted(&self, words: &[SearchWord], query: &ListQuery) -> bool {
         let terms = self.order.searchable_fields(&self.number).terms();
         words.iter().all(|word| word.matches(&terms, self.awb.as_deref()))
             && query

@@ -3,12 +3,12 @@
 use parcelo::Environment;
 
 use super::{Store, StoreError, sql::given};
-use crate::domain::{AccountRowId, Tenant, key_uses::LastUses};
+use crate::domain::{AccountRowId, Tenant, key_uses::LastUseDays};
 
 impl Store {
     /// Stores the days on which keys were last used, by key row. If several servers store a day, the latest day stays.
     /// It waits for the outcome without a timeout.
-    pub async fn keep_key_uses(&self, days: LastUses) -> Result<(), StoreError> {
+    pub async fn keep_key_uses(&self, days: LastUseDays) -> Result<(), StoreError> {
         // Sorted by key, so that two servers never deadlock.
         let rows: Vec<_> = days.into_iter().map(|(key, day)| given![key, day].to_vec()).collect();
         self.write_without_timeout(async move |db| {
@@ -21,7 +21,7 @@ impl Store {
     }
 
     /// Returns the days on which an account's keys were last used.
-    pub async fn key_uses(&self, account: AccountRowId) -> Result<LastUses, StoreError> {
+    pub async fn key_uses(&self, account: AccountRowId) -> Result<LastUseDays, StoreError> {
         let tenant = Tenant { account, environment: Environment::Production };
         let found = self.long_query(Some(tenant), async move |db| {
             // `Tenant::number` packs account * 2 + environment.

@@ -19,7 +19,9 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        webhooks::{AttemptResult, DeliveryError, DisabledBy, Endpoint, LEASE, Lease},
+        webhooks::{
+            AttemptResult, DeliveryError, DeliveryLease, DisabledBy, Endpoint, LEASE_MILLIS,
+        },
     },
 };
 
@@ -143,7 +145,7 @@ impl Store {
     }
 
     /// Deletes a leased event whose content no longer exists, with its log.
-    pub async fn forget(&self, lease: Lease) -> Result<(), StoreError> {
+    pub async fn forget(&self, lease: DeliveryLease) -> Result<(), StoreError> {
         self.write(async move |db| forget(db, &lease).await).await
     }
 }
@@ -188,7 +190,7 @@ async fn take(
     db: Sql<'_>,
     request: &LeaseRequest,
     (endpoints, number): (&HashMap<Tenant, Arc<Endpoint>>, i64),
-) -> SqlResult<Vec<(i64, Tenant, SqlResult<Lease>)>> {
+) -> SqlResult<Vec<(i64, Tenant, SqlResult<DeliveryLease>)>> {
     let shares = request.shares.iter().filter(|share| endpoints.contains_key(&share.0));
     let shares = shares.map(|(tenant, max, from)| given![tenant.number(), *max, *from].to_vec());
     // PostgreSQL skips events that another server is leasing at the same time, so no event is leased twice and neither
@@ -215,7 +217,7 @@ async fn take(
         home!("tenant")
     );
     let (server, clock) = request.server;
-    let given = given![number, request.now, LEASE, server, clock];
+    let given = given![number, request.now, LEASE_MILLIS, server, clock];
     let read = |row: &Row<'_>| {
         let tenant = Tenant::from_number(row.get(9)?);
         Ok((row.get(8)?, tenant, read_lease(row, tenant, number)))
@@ -240,7 +242,7 @@ async fn set_aside(db: Sql<'_>, row: i64, now: Millis) -> SqlResult<()> {
 
 /// Deletes a leased event with its log. If it is deleted already and the same event was enqueued again, the new one
 /// stays.
-async fn forget(db: Sql<'_>, lease: &Lease) -> SqlResult<()> {
+async fn forget(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<()> {
     // The parcel's row is locked before the event's, as in every transaction that locks both.
     if let Some(parcel) = lease.parcel {
         outbox::lock_parcels(db, &[parcel.0]).await?;

@@ -240,7 +240,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::Op,
+        domain::StoreOp,
         store::tests::conformance::{NOW, SECRET, create, sandbox},
     };
 
@@ -253,7 +253,7 @@ mod tests {
             for country in mexico.chain([CountryCode::EC; 10]) {
                 number += 1;
                 let mut changes = create(sandbox(1), &format!("SB-LISTED-{number:06}"), number);
-                if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+                if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
                     parcel.created_at = NOW.plus(day * Millis::DAY);
                     parcel.country = country;
                 }

@@ -17,8 +17,8 @@ use crate::{
         AccountRowId, ParcelRowId, Tenant,
         audit::{AuditAction, AuditedChange, Author},
         mail::{
-            DisabledMailKinds, DropReason, LEASE, LoggedMail, MailDecision, MailKind, MailLease,
-            MailRecipient, MailStatus, OptOut,
+            DisabledMailKinds, DropReason, LEASE_MILLIS, LoggedMail, MailDecision, MailKind,
+            MailLease, MailRecipient, MailStatus, OptOut,
         },
     },
 };
@@ -224,7 +224,7 @@ async fn lease(
          due = $2 + {coalesce($3::bigint, (extract(epoch FROM now()) * 1000)::bigint)|$3} WHERE id ",
         is_among!("$4")
     );
-    db.execute(lease, given![number, LEASE, clock, &joined(&ids)]).await?;
+    db.execute(lease, given![number, LEASE_MILLIS, clock, &joined(&ids)]).await?;
     if !superseded.is_empty() {
         let status = MailStatus::Dropped(DropReason::Superseded).number();
         let sql = concat!(

@@ -11,7 +11,7 @@ use super::{
     sql::{Row, Sql, SqlResult, given},
 };
 use crate::domain::{
-    NewManifest, ParcelRowId, Tenant, manifest::Candidate, webhooks::is_manifest_event,
+    NewManifest, ParcelRowId, Tenant, manifest::ManifestCandidate, webhooks::is_manifest_event,
 };
 
 /// The data from which a submission is decided, read from one snapshot.
@@ -20,7 +20,7 @@ pub struct ManifestInputs {
     /// The tenant's manifest for the air waybill.
     pub known: Option<Manifest>,
     /// The tenant's parcels with these numbers, in order. Each unreadable parcel is a separate error.
-    pub found: Vec<Result<Option<Candidate>, StoreError>>,
+    pub found: Vec<Result<Option<ManifestCandidate>, StoreError>>,
 }
 
 impl Store {
@@ -130,7 +130,11 @@ pub(super) async fn of_event(
     Ok(found.await?.flatten())
 }
 
-async fn candidate(db: Sql<'_>, tenant: Tenant, number: &str) -> SqlResult<Option<Candidate>> {
+async fn candidate(
+    db: Sql<'_>,
+    tenant: Tenant,
+    number: &str,
+) -> SqlResult<Option<ManifestCandidate>> {
     let Ok(number) = TrackingNumber::parse(number) else { return Ok(None) };
     let sql = select_parcels!(
         ", order_json, \
@@ -150,8 +154,8 @@ struct DeclaredOrder {
     parcel_details: ParcelDetails,
 }
 
-fn read(row: &Row<'_>) -> SqlResult<Candidate> {
+fn read(row: &Row<'_>) -> SqlResult<ManifestCandidate> {
     let details = parcels::read_order::<DeclaredOrder>(row, parcels::MORE)?.parcel_details;
     let manifest = row.get::<Option<[u8; 16]>>(parcels::MORE + 1)?.map(Ulid::from_bytes);
-    Ok(Candidate { parcel: parcels::read(row)?, details, manifest })
+    Ok(ManifestCandidate { parcel: parcels::read(row)?, details, manifest })
 }

@@ -10,7 +10,7 @@ use crate::{
     clock::Millis,
     domain::{
         Changes, IdempotencyRecord, RecordKey,
-        shared_limit::{Claim, Grant, ServerCount},
+        shared_limit::{LimitClaim, LimitGrant, ServerCount},
     },
 };
 
@@ -43,10 +43,10 @@ methods! {
     pub async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError>;
 
     /// Claims requests from the limits that servers share. Returns a grant for each claim, in order.
-    pub async fn claim_requests(&self, claims: Vec<Claim>) -> Result<Vec<Grant>, StoreError>;
+    pub async fn claim_requests(&self, claims: Vec<LimitClaim>) -> Result<Vec<LimitGrant>, StoreError>;
 
     /// Announces this server, and returns the number of servers, or `None` if there can be no other server.
-    pub async fn meet_servers(&self) -> Result<Option<ServerCount>, StoreError>;
+    pub async fn send_heartbeat(&self) -> Result<Option<ServerCount>, StoreError>;
 
     /// Allows an attempt to sign in, or returns the number of seconds to wait. On every server the attempt counts as a
     /// failure until it is taken back.
@@ -63,7 +63,7 @@ methods! {
 
 
     /// Adds pending changes to the counts, unless the writes have already done so. Reads include pending changes.
-    pub async fn fold_counts(&self) -> Result<(), StoreError>;
+    pub async fn merge_count_changes(&self) -> Result<(), StoreError>;
 
     /// Returns the idempotency record under a key. It may be older than 24 h, which the domain checks.
     pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError>;

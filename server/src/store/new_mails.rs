@@ -1,7 +1,7 @@
 //! Writing e-mails with the change that causes them.
 
 use super::sql::{Sql, SqlResult, given};
-use crate::domain::mail::{BURST_DELAY, NewMail};
+use crate::domain::mail::{BURST_DELAY_MILLIS, NewMail};
 
 /// Writes an e-mail, unless its parcel already has it.
 pub(super) async fn insert(db: Sql<'_>, mail: &NewMail) -> SqlResult<()> {
@@ -11,7 +11,7 @@ pub(super) async fn insert(db: Sql<'_>, mail: &NewMail) -> SqlResult<()> {
         mail.recipient.number(),
         mail.kind.number(),
         mail.at,
-        mail.at.plus(BURST_DELAY)
+        mail.at.plus(BURST_DELAY_MILLIS)
     ];
     let sql = "INSERT INTO mails (parcel, sequence, recipient, kind, created_at, due) \
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";

@@ -24,7 +24,7 @@ use crate::{
     clock::Millis,
     domain::{
         State, Tenant,
-        webhooks::{AttemptResult, Kinds, OutboxEvent, UNBLOCKED_AFTER_FAILURES},
+        webhooks::{AttemptResult, OutboxEvent, UNBLOCKED_AFTER_FAILURES, WebhookEventKinds},
     },
 };
 
@@ -41,7 +41,7 @@ const MAX_ANSWER_BYTES: usize = 1_024;
 /// The kinds of events that a tenant's endpoint subscribes to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subscription {
-    pub(super) kinds: Kinds,
+    pub(super) kinds: WebhookEventKinds,
     pub(super) enabled: bool,
 }
 
@@ -115,7 +115,7 @@ pub(super) async fn subscriptions(
     );
     db.each_of_rows(&sql, &column(tenants), &[], |row| {
         // A damaged row must not fail an order: the endpoint gets no kinds, and the dispatcher reports the row.
-        let kinds = row.get(1).map(Kinds::from_number).unwrap_or_default();
+        let kinds = row.get(1).map(WebhookEventKinds::from_number).unwrap_or_default();
         Ok((row.get(0)?, Subscription { kinds, enabled: row.get(2)? }))
     })
     .await

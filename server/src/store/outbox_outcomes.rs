@@ -8,7 +8,7 @@ use crate::{
     clock::Millis,
     domain::{
         Tenant,
-        webhooks::{DisabledBy, Endpoint, Lease},
+        webhooks::{DeliveryLease, DisabledBy, Endpoint},
     },
 };
 
@@ -49,7 +49,7 @@ pub enum Settled {
 #[derive(Debug, Default)]
 pub struct LeasedBatch {
     /// The events, each with its endpoint at that time.
-    pub events: Vec<(Arc<Endpoint>, Lease)>,
+    pub events: Vec<(Arc<Endpoint>, DeliveryLease)>,
     /// The tenants of the events that could not be read. Each such event has failed.
     pub unreadable: Vec<Tenant>,
     /// The tenants whose endpoint could not be read. Each such endpoint is off now.

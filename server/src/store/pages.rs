@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use super::sql::SqlResult;
-use crate::clock::{has_elapsed, stopwatch};
+use crate::clock::{has_elapsed, monotonic_now};
 
 /// Maximum number of rows of a statement whose page has no time limit.
 const MAX_ROWS_PER_STATEMENT: i64 = 500;
-/// Number of rows of one statement, between two checks of the stopwatch.
+/// Number of rows of one statement, between two checks of the time.
 const ROWS_BETWEEN_CHECKS: i64 = 20;
 
 /// The remaining rows and time of a page.
@@ -20,7 +20,7 @@ pub(super) struct Budget {
 impl Budget {
     /// Starts a page of at most this many rows and this time, from now on.
     pub(super) fn new(rows: u64, time: Duration) -> Self {
-        Self { rows, time: Some((stopwatch(), time)) }
+        Self { rows, time: Some((monotonic_now(), time)) }
     }
 
     /// Returns the budget of a page of at most this many rows, however long they take.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::{
     ParcelRowId, State, Tenant, history,
-    webhooks::{Attempt, EventPayload, EventSubject, Kind, Lease},
+    webhooks::{DeliveryAttempt, DeliveryLease, EventPayload, EventSubject, WebhookEventKind},
 };
 
 /// The columns that [`read_lease`] reads.
@@ -24,7 +24,7 @@ pub(super) use lease_columns;
 
 impl Store {
     /// Returns the payload of a leased event, or `None` if its parcel or manifest is deleted.
-    pub async fn payload(&self, lease: &Lease) -> Result<Option<EventPayload>, StoreError> {
+    pub async fn payload(&self, lease: &DeliveryLease) -> Result<Option<EventPayload>, StoreError> {
         let lease = lease.clone();
         self.query(async move |db| payload(db, &lease).await).await
     }
@@ -55,17 +55,17 @@ impl Store {
 }
 
 /// Reads an event from the columns of `lease_columns!`, under the lease with this number.
-pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResult<Lease> {
+pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResult<DeliveryLease> {
     let previous = row.get::<Option<u8>>(5)?;
     let attempt = row.get::<u32>(7)?.saturating_add(1);
-    Ok(Lease {
+    Ok(DeliveryLease {
         tenant,
-        attempt: Attempt {
+        attempt: DeliveryAttempt {
             environment: tenant.environment,
             event: Ulid::from_bytes(row.get(0)?),
             number: attempt,
         },
-        kind: row.numbered(1, Kind::from_number)?,
+        kind: row.numbered(1, WebhookEventKind::from_number)?,
         at: row.get(6)?,
         parcel: row.get(2)?,
         manifest: row.get(3)?,
@@ -75,8 +75,8 @@ pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResul
     })
 }
 
-async fn payload(db: Sql<'_>, lease: &Lease) -> SqlResult<Option<EventPayload>> {
-    let Attempt { environment, event, .. } = lease.attempt;
+async fn payload(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<Option<EventPayload>> {
+    let DeliveryAttempt { environment, event, .. } = lease.attempt;
     let subject = match (lease.parcel, lease.manifest) {
         (Some(parcel), _) => about_parcel(db, parcel, lease).await?,
         (None, Some(manifest)) => {
@@ -97,7 +97,7 @@ async fn payload(db: Sql<'_>, lease: &Lease) -> SqlResult<Option<EventPayload>> 
 async fn about_parcel(
     db: Sql<'_>,
     parcel: ParcelRowId,
-    lease: &Lease,
+    lease: &DeliveryLease,
 ) -> SqlResult<Option<EventSubject>> {
     let sql = select_parcels!(
         ", external_order_id",

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::domain::{
     ParcelListRow, State, Tenant,
-    search::{Search, Word},
+    search::{Search, SearchWord},
 };
 
 /// Selects the parcels of some air waybills. The join order is fixed: from the few manifests to their parcels.
@@ -114,7 +114,7 @@ impl Searching<'_> {
     }
 
     /// Adds the parcels in the runs that have all words.
-    async fn find(&mut self, words: &[Word], findings: &mut Findings) -> SqlResult<()> {
+    async fn find(&mut self, words: &[SearchWord], findings: &mut Findings) -> SqlResult<()> {
         let mut narrowing = Intersection::new(self.query);
         for word in words {
             if narrowing.wants_more() {
@@ -138,7 +138,7 @@ impl Searching<'_> {
     }
 
     /// Returns the places of a word's parcels, or `None` if there are too many to read.
-    async fn places(&self, word: &Word) -> SqlResult<Option<Vec<Place>>> {
+    async fn places(&self, word: &SearchWord) -> SqlResult<Option<Vec<Place>>> {
         // So many pieces have more entries than may be read, unless most terms are longer than 40 characters.
         const MAX_PIECES: usize = if cfg!(test) { 40 } else { 1_500 };
         let mut found = Vec::new();

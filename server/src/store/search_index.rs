@@ -19,7 +19,7 @@ use super::{
     values::Value,
 };
 use crate::{
-    clock::{has_elapsed, stopwatch},
+    clock::{has_elapsed, monotonic_now},
     domain::search::SearchableOrder,
 };
 
@@ -104,7 +104,7 @@ async fn tend(db: Sql<'_>) -> SqlResult<bool> {
     if db.first(lock, &[], |_row| Ok(())).await?.is_none() {
         return Ok(false);
     }
-    let began = stopwatch();
+    let began = monotonic_now();
     let mut is_more = add_parcels(db).await?;
     let mut steps = 0;
     while tend_runs(db).await? {

@@ -6,19 +6,19 @@ use crate::{
     domain::{
         AccountRowId,
         audit::{AuditAction, AuditedChange, Author},
-        session::{Login, Session},
+        session::{PasswordLogin, Session},
     },
 };
 
 impl Store {
     /// Returns the account with a name and its password's hash, or `None` if it has no password.
-    pub async fn login(&self, account: &str) -> Result<Option<Login>, StoreError> {
+    pub async fn login(&self, account: &str) -> Result<Option<PasswordLogin>, StoreError> {
         let account = account.to_owned();
         self.query(async move |db| {
             let sql = "SELECT a.id, p.hash FROM accounts AS a \
                  JOIN dashboard_passwords AS p ON p.account = a.id WHERE a.name = $1";
             db.first(sql, given![&account], |row| {
-                Ok(Login { account: row.get(0)?, password: row.get(1)? })
+                Ok(PasswordLogin { account: row.get(0)?, password: row.get(1)? })
             })
             .await
         })
@@ -51,7 +51,7 @@ impl Store {
     /// `true` if the session has begun.
     pub async fn begin_session(
         &self,
-        login: Login,
+        login: PasswordLogin,
         session: ([u8; 32], Millis),
         before: Option<[u8; 32]>,
     ) -> Result<bool, StoreError> {

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::webhooks::{AttemptResult, DisabledBy, Lease, RetryDecision},
+    domain::webhooks::{AttemptResult, DeliveryLease, DisabledBy, RetryDecision},
 };
 
 /// Resolution of an endpoint's last success on PostgreSQL, in milliseconds. Every delivery to an endpoint updates the
@@ -25,7 +25,7 @@ const SUCCESS_PRECISION: i64 = 1_000;
 
 /// The settlement of a delivery.
 pub(super) struct Settlement {
-    pub(super) lease: Lease,
+    pub(super) lease: DeliveryLease,
     pub(super) outcome: AttemptResult,
     pub(super) decision: RetryDecision,
     pub(super) settled: Settled,
@@ -46,7 +46,7 @@ impl Store {
     /// nothing is logged.
     pub async fn settle(
         &self,
-        lease: Lease,
+        lease: DeliveryLease,
         outcome: AttemptResult,
         decision: RetryDecision,
     ) -> Result<Settled, StoreError> {

@@ -1,10 +1,10 @@
 //! The webhook dispatcher: leases due events from the outbox and sends them, with limits for each endpoint
-//! and for all together, so that a slow endpoint delays no other. It decides nothing: the domain judges
-//! answers, and the store knows what is due.
+//! and for all together, so that a slow endpoint delays no other. It decides nothing: the domain evaluates
+//! responses, and the store knows what is due.
 //!
 //! A lease lasts a minute, four times as long as an attempt may take (15 s). If it ends, the process that held it
-//! is gone, and the event is due again. An answer after the end of its lease (from a process that was suspended)
-//! still counts if the event was not leased again. Otherwise the later attempt decides, and the late answer is
+//! is gone, and the event is due again. A response after the end of its lease (from a process that was suspended)
+//! still counts if the event was not leased again. Otherwise the later attempt decides, and the late response is
 //! only logged.
 
 mod resolver;
@@ -24,7 +24,7 @@ use self::send::HttpTransport;
 use crate::{
     domain::{
         Refusal, Tenant,
-        webhooks::{AttemptResult, DeliveryError, DeliverySlots, EndpointAnswer},
+        webhooks::{AttemptResult, DeliveryError, DeliverySlots, EndpointResponse},
     },
     service::{Delivery, LeasedEvent, Service},
 };
@@ -33,27 +33,27 @@ use crate::{
 /// command) enqueued.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Interval between searches for stranded events, whose predecessor no longer exists. Such an event is delayed, not
-/// lost.
+/// Interval between searches for stranded events, which wait for a predecessor that no longer exists. Such an event is
+/// only delayed, not lost.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A transport that sends messages to endpoints.
-pub(crate) trait Transport: fmt::Debug + Send + Sync {
-    /// Sends a message. Returns how many milliseconds it took, and the endpoint's answer.
+pub(crate) trait WebhookTransport: fmt::Debug + Send + Sync {
+    /// Sends a message. Returns the duration in milliseconds, and the endpoint's response.
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
-    ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)>;
+    ) -> BoxFuture<'a, (i64, Result<EndpointResponse, DeliveryError>)>;
 }
 
-/// The sender of the events in the outbox.
+/// A background sender of the events in the outbox.
 #[derive(Debug)]
-pub struct Dispatcher {
+pub struct WebhookDispatcher {
     service: Arc<Service>,
-    transport: Arc<dyn Transport>,
+    transport: Arc<dyn WebhookTransport>,
     /// Maximum number of deliveries in flight to one endpoint.
     per_endpoint: usize,
-    /// Held during a round, so that rounds do not overlap.
+    /// Held while events are sent, so that [`Self::deliver_due`] and [`Self::run`] do not overlap.
     round: Mutex<()>,
 }
 
@@ -64,22 +64,22 @@ struct InFlightDeliveries {
     slots: DeliverySlots,
 }
 
-impl Dispatcher {
+impl WebhookDispatcher {
     /// Creates a dispatcher for a service, with a limit of messages in flight to one endpoint.
     pub fn new(service: Arc<Service>, per_endpoint: usize) -> Self {
         Self::with_transport(Arc::new(HttpTransport::default()), service, per_endpoint)
     }
 
-    /// Creates a dispatcher with another transport.
+    /// Creates a dispatcher that sends through another transport.
     pub(crate) fn with_transport(
-        transport: Arc<dyn Transport>,
+        transport: Arc<dyn WebhookTransport>,
         service: Arc<Service>,
         per_endpoint: usize,
     ) -> Self {
         Self { service, transport, per_endpoint, round: Mutex::default() }
     }
 
-    /// Sends due events until there are none and the last answer is stored.
+    /// Sends due events until there are none and the last response is stored.
     pub async fn deliver_due(&self) -> Result<(), Refusal> {
         let _lock = self.round.lock().await;
         let mut deliveries = InFlightDeliveries::new(self.per_endpoint);
@@ -133,13 +133,14 @@ impl InFlightDeliveries {
         Self { tasks: JoinSet::new(), tenants: HashMap::new(), slots }
     }
 
+    /// Starts a delivery and takes a slot for it.
     fn start(&mut self, tenant: Tenant, delivery: impl Future<Output = ()> + Send + 'static) {
         self.tenants.insert(self.tasks.spawn(delivery).id(), tenant);
         self.slots.take(tenant);
     }
 
     /// Waits until a delivery ends, and removes all that have ended, so that their slots are leased together.
-    /// Returns false if none is in flight.
+    /// Returns `false` if none is in flight.
     async fn join_finished(&mut self) -> bool {
         let Some(finished) = self.tasks.join_next_with_id().await else { return false };
         self.release_slot(finished);
@@ -158,8 +159,8 @@ impl InFlightDeliveries {
     }
 }
 
-/// Reads, sends and settles one event, so that a fault in it delays no other.
-async fn deliver(service: Arc<Service>, transport: Arc<dyn Transport>, event: LeasedEvent) {
+/// Reads, sends and settles one event. An event that fails does not delay others.
+async fn deliver(service: Arc<Service>, transport: Arc<dyn WebhookTransport>, event: LeasedEvent) {
     // A failure is logged where it happened; the lease ends, and the message is sent again.
     let Ok(Some(delivery)) = service.prepare_delivery(event).await else { return };
     let (millis, answer) = transport.send(&delivery).await;

@@ -8,20 +8,20 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::domain::webhooks::AllowedHosts;
 
-/// A function that finds the addresses of a name.
-type Lookup = fn(Name) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
+/// A function that looks up the addresses of a name.
+type AddressLookup = fn(Name) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;
 
-/// A resolver that returns allowed addresses only.
+/// A DNS resolver that returns allowed addresses only.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Resolver {
     hosts: AllowedHosts,
-    lookup: Lookup,
+    lookup: AddressLookup,
 }
 
 /// The error for a name without an allowed address.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the name has no address that webhooks are sent to")]
-pub(super) struct NotAllowed;
+pub(super) struct HostNotAllowed;
 
 impl Resolver {
     /// Creates a resolver that uses the system's name resolution.
@@ -31,7 +31,7 @@ impl Resolver {
         })
     }
 
-    pub(super) fn with_lookup(hosts: AllowedHosts, lookup: Lookup) -> Self {
+    pub(super) fn with_lookup(hosts: AllowedHosts, lookup: AddressLookup) -> Self {
         Self { hosts, lookup }
     }
 }
@@ -46,13 +46,13 @@ impl Resolve for Resolver {
     }
 }
 
-/// Returns the addresses that are allowed.
+/// Returns the allowed ones among the addresses, or an error if there are none.
 fn retain_allowed(
     mut addresses: Vec<SocketAddr>,
     hosts: AllowedHosts,
-) -> Result<Vec<SocketAddr>, NotAllowed> {
+) -> Result<Vec<SocketAddr>, HostNotAllowed> {
     addresses.retain(|address| hosts.allows(address.ip()));
-    if addresses.is_empty() { Err(NotAllowed) } else { Ok(addresses) }
+    if addresses.is_empty() { Err(HostNotAllowed) } else { Ok(addresses) }
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     async fn localhost_is_refused_in_production() {
         let name = || "localhost".parse().unwrap();
         let refused = Resolver::new(AllowedHosts::Public).resolve(name()).await.err().unwrap();
-        assert!(refused.is::<NotAllowed>(), "{refused}");
+        assert!(refused.is::<HostNotAllowed>(), "{refused}");
         assert!(Resolver::new(AllowedHosts::PublicAndLoopback).resolve(name()).await.is_ok());
     }
 }

@@ -10,38 +10,38 @@ use futures_util::future::BoxFuture;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 
 use super::{
-    Transport,
-    resolver::{NotAllowed, Resolver},
+    WebhookTransport,
+    resolver::{HostNotAllowed, Resolver},
 };
 use crate::{
-    clock::stopwatch,
-    domain::webhooks::{AllowedHosts, DeliveryError, EndpointAnswer, USER_AGENT, check_url},
+    clock::monotonic_now,
+    domain::webhooks::{AllowedHosts, DeliveryError, EndpointResponse, USER_AGENT, check_url},
     service::Delivery,
 };
 
-/// Maximum time until the head of an endpoint's answer has arrived.
+/// Maximum time until the head of an endpoint's response has arrived.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum time to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum time to read the answer's body after its head; enough for 16 KiB.
+/// Maximum time to read the response's body after its head; enough for 16 KiB.
 const BODY_TIMEOUT: Duration = Duration::from_millis(500);
-/// Maximum number of bytes of an answer that are read.
-const MAX_ANSWER_BYTES: usize = 16 * 1_024;
+/// Maximum number of bytes of a response that are read.
+const MAX_RESPONSE_BYTES: usize = 16 * 1_024;
 
 /// The transport over HTTP. It has a client for each set of allowed hosts, created with the first message, since
 /// most embedded servers send none.
 #[derive(Debug, Default)]
 pub(super) struct HttpTransport(Mutex<Vec<(AllowedHosts, reqwest::Client)>>);
 
-impl Transport for HttpTransport {
+impl WebhookTransport for HttpTransport {
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
-    ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)> {
+    ) -> BoxFuture<'a, (i64, Result<EndpointResponse, DeliveryError>)> {
         Box::pin(async move {
-            let start = stopwatch();
-            let answer = read_answer(self.attempt(delivery)).await;
-            let taken = stopwatch().saturating_duration_since(start);
+            let start = monotonic_now();
+            let answer = read_response(self.attempt(delivery)).await;
+            let taken = monotonic_now().saturating_duration_since(start);
             (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), answer)
         })
     }
@@ -57,8 +57,8 @@ impl HttpTransport {
         for (name, value) in &delivery.headers {
             request = request.header(*name, value);
         }
-        let answer = request.body(delivery.body.clone()).send().await;
-        answer.map_err(|fault| classify_error(&fault))
+        let response = request.body(delivery.body.clone()).send().await;
+        response.map_err(|error| classify_error(&error))
     }
 
     fn client(&self, allowed_hosts: AllowedHosts) -> Result<reqwest::Client, DeliveryError> {
@@ -75,16 +75,17 @@ impl HttpTransport {
     }
 }
 
-/// Waits for an endpoint's answer. The timeout covers the head only, since the status is the answer.
-async fn read_answer(
+/// Waits for an endpoint's response. The timeout covers the head only, because only the status
+/// decides.
+async fn read_response(
     attempt: impl Future<Output = Result<reqwest::Response, DeliveryError>>,
-) -> Result<EndpointAnswer, DeliveryError> {
+) -> Result<EndpointResponse, DeliveryError> {
     let head = tokio::time::timeout(ATTEMPT_TIMEOUT, attempt).await;
     let mut answer = head.unwrap_or(Err(DeliveryError::TimedOut))?;
     let retry_after = answer.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|text| text.to_str().ok()).map(str::to_owned);
     let status = answer.status().as_u16();
-    Ok(EndpointAnswer { status, retry_after, body_prefix: read_body_prefix(&mut answer).await })
+    Ok(EndpointResponse { status, retry_after, body_prefix: read_body_prefix(&mut answer).await })
 }
 
 /// Creates a client that opens a new connection for each message. A pooled one might have been closed unnoticed, and
@@ -94,7 +95,7 @@ fn build_client(resolver: Resolver) -> reqwest::Result<reqwest::Client> {
         reqwest::Client::builder()
             .user_agent(USER_AGENT)
             // Features that another crate in the build enables for reqwest stay off here: endpoints see HTTP/1.1,
-            // and their answers are read without decompression.
+            // and their responses are read without decompression.
             .http1_only()
             .no_gzip()
             .no_brotli()
@@ -125,32 +126,32 @@ fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwes
     builder.tls_certs_only(roots.collect::<Result<Vec<_>, _>>()?).build()
 }
 
-/// Reads the beginning of the body. A body that breaks off, or does not end in time, does not matter: the
-/// status is the answer.
+/// Reads the beginning of the body. A body that breaks off, or does not end in time, does not matter: only the
+/// status decides.
 async fn read_body_prefix(answer: &mut reqwest::Response) -> Vec<u8> {
     let mut read = Vec::new();
     let reading = async {
-        while read.len() < MAX_ANSWER_BYTES
+        while read.len() < MAX_RESPONSE_BYTES
             && let Ok(Some(chunk)) = answer.chunk().await
         {
             read.extend_from_slice(&chunk);
         }
     };
     let _timed_out = tokio::time::timeout(BODY_TIMEOUT, reading).await;
-    read.truncate(MAX_ANSWER_BYTES);
+    read.truncate(MAX_RESPONSE_BYTES);
     read
 }
 
 /// Classifies an error. The result does not contain the URL, which may hold a secret of the receiver.
-fn classify_error(fault: &reqwest::Error) -> DeliveryError {
-    let mut causes = std::iter::successors(fault.source(), |cause: &&(dyn StdError + 'static)| {
+fn classify_error(error: &reqwest::Error) -> DeliveryError {
+    let mut causes = std::iter::successors(error.source(), |cause: &&(dyn StdError + 'static)| {
         (*cause).source()
     });
-    if causes.any(<dyn StdError>::is::<NotAllowed>) {
+    if causes.any(<dyn StdError>::is::<HostNotAllowed>) {
         DeliveryError::NotAllowed
-    } else if fault.is_connect() {
+    } else if error.is_connect() {
         DeliveryError::NotConnected
-    } else if fault.is_timeout() {
+    } else if error.is_timeout() {
         DeliveryError::TimedOut
     } else {
         DeliveryError::Broken
@@ -172,9 +173,9 @@ mod tests {
 
     use super::*;
 
-    /// Receives an answer whose head comes after the given time, and whose body never ends.
-    async fn lagging(head_after: Duration) -> Result<EndpointAnswer, DeliveryError> {
-        read_answer(async move {
+    /// Receives a response whose head comes after the given time, and whose body never ends.
+    async fn receive_slowly(head_after: Duration) -> Result<EndpointResponse, DeliveryError> {
+        read_response(async move {
             tokio::time::sleep(head_after).await;
             let start = stream::iter([Ok::<_, std::io::Error>("start")]);
             let body = reqwest::Body::wrap_stream(start.chain(stream::pending()));
@@ -186,14 +187,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_body_does_not_fail_a_delivery() {
         for millis in [0, 14_400, 14_600, 14_999] {
-            let answer = lagging(Duration::from_millis(millis)).await.unwrap();
+            let answer = receive_slowly(Duration::from_millis(millis)).await.unwrap();
             assert_eq!(
                 (answer.status, answer.body_prefix.as_slice()),
                 (202, &b"start"[..]),
                 "{millis}"
             );
         }
-        assert_eq!(lagging(Duration::from_millis(15_001)).await, Err(DeliveryError::TimedOut));
+        assert_eq!(
+            receive_slowly(Duration::from_millis(15_001)).await,
+            Err(DeliveryError::TimedOut)
+        );
     }
 
     /// Other crates in this workspace enable gzip and HTTP/2 for reqwest.

@@ -1,4 +1,4 @@
-//! The dispatcher over a store in memory, with a clock that the tests move and receivers on real sockets.
+//! Tests of the dispatcher over a store in memory, with a clock that the tests move and receivers on real sockets.
 
 mod crowd;
 mod damage;
@@ -28,7 +28,7 @@ use parcelo::{
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use super::Dispatcher;
+use super::WebhookDispatcher;
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
@@ -37,8 +37,8 @@ use crate::{
         credentials::CarrierScope,
         sample,
         webhooks::{
-            AllowedHosts, AttemptResult, DeliverySlots, DeliveryStatus, DisabledBy, EndpointAnswer,
-            Kinds, MAX_IN_FLIGHT_PER_ENDPOINT,
+            AllowedHosts, AttemptResult, DeliverySlots, DeliveryStatus, DisabledBy,
+            EndpointResponse, MAX_IN_FLIGHT_PER_ENDPOINT, WebhookEventKinds,
         },
     },
     http::{Listener, Stop},
@@ -48,7 +48,7 @@ use crate::{
         Caller, CredentialIssuer, Delivery, EndpointRequest, Endpoints, NewKeyRequest, Service,
     },
     store::{EventsToReplay, Store},
-    waiting::{StoppedTime, until},
+    waiting::{PausedTime, until},
 };
 
 const START: Millis = Millis(1_768_057_500_000);
@@ -63,7 +63,7 @@ struct TestService {
 /// One delivery: its time, headers and body.
 type ReceivedDelivery = (Millis, HeaderMap, Bytes);
 
-/// A receiver that records deliveries and answers with the status that a function returns; 0 is no answer.
+/// A receiver that records deliveries and responds with the status that a function returns; 0 is no response.
 struct Receiver {
     url: String,
     received: Arc<Mutex<Vec<ReceivedDelivery>>>,
@@ -109,7 +109,7 @@ impl TestService {
     }
 
     async fn subscribe(&self, tenant: Tenant, url: &str) {
-        let (url, kinds) = (url.to_owned(), Kinds::default());
+        let (url, kinds) = (url.to_owned(), WebhookEventKinds::default());
         let request = EndpointRequest { tenant, url, kinds, allowed_hosts: AllowedHosts::Any };
         self.endpoints().set(request, START).await.unwrap();
     }
@@ -136,9 +136,9 @@ impl TestService {
         taken.remove(0)
     }
 
-    /// Settles a delivery with an answer, now.
-    async fn answer(&self, delivery: Delivery, status: u16) {
-        let answer = Ok(EndpointAnswer { status, retry_after: None, body_prefix: Vec::new() });
+    /// Settles a delivery with a response, now.
+    async fn settle_with_status(&self, delivery: Delivery, status: u16) {
+        let answer = Ok(EndpointResponse { status, retry_after: None, body_prefix: Vec::new() });
         let outcome = AttemptResult { at: self.clock.now(), millis: 1, answer };
         self.service.settle_delivery(delivery, outcome).await.unwrap();
     }
@@ -168,7 +168,8 @@ impl TestService {
 
     /// Delivers everything, moving the clock from one due time to the next.
     async fn deliver_all(&self) {
-        let dispatcher = Dispatcher::new(Arc::clone(&self.service), MAX_IN_FLIGHT_PER_ENDPOINT);
+        let dispatcher =
+            WebhookDispatcher::new(Arc::clone(&self.service), MAX_IN_FLIGHT_PER_ENDPOINT);
         while let Some(due) = self.service.next_delivery_due().await.unwrap() {
             self.clock.set(due.max(self.clock.now()));
             dispatcher.deliver_due().await.unwrap();
@@ -233,7 +234,7 @@ fn number_and_status(body: &[u8]) -> String {
     format!("{} {}", text("trackingNumber"), text("newStatus"))
 }
 
-fn ids(seen: &[ReceivedDelivery]) -> HashSet<String> {
+fn event_ids(seen: &[ReceivedDelivery]) -> HashSet<String> {
     seen.iter().map(|(_, headers, _)| headers[ID].to_str().unwrap().to_owned()).collect()
 }
 
@@ -252,7 +253,7 @@ async fn production_tries_ten_times_then_holds_and_replays() {
         let off = pair[1].0.0 - pair[0].0.0 - seconds * Millis::SECOND;
         assert!(off.abs() <= seconds * Millis::SECOND / 10, "{seconds} s: {off} ms off");
     }
-    assert_eq!(ids(&seen).len(), 1, "one id at every attempt");
+    assert_eq!(event_ids(&seen).len(), 1, "one id at every attempt");
     let tenant = caller.tenant();
     assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Failed]);
     assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_some());
@@ -268,7 +269,10 @@ async fn production_tries_ten_times_then_holds_and_replays() {
     test.endpoints().replay(tenant, replay, test.clock.now()).await.unwrap();
     test.deliver_all().await;
     assert_eq!(fine.statuses(), ["PARCEL-00001 LABEL_GENERATED", "PARCEL-00002 LABEL_GENERATED"]);
-    assert!(ids(&fine.received()).is_superset(&ids(&seen)), "a replay has the event's own id");
+    assert!(
+        event_ids(&fine.received()).is_superset(&event_ids(&seen)),
+        "a replay has the event's own id"
+    );
     let log = test.service.store().deliveries(tenant, 10).await.unwrap();
     assert_eq!(log[1].attempts.len(), 11, "the log has the failed ones too");
 }
@@ -306,7 +310,7 @@ async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
         test.create(&caller, &format!("PARCEL-{number:05}")).await;
     }
     test.deliver_all().await;
-    assert_eq!(ids(&receiver.received()).len(), 40);
+    assert_eq!(event_ids(&receiver.received()).len(), 40);
     assert!(test.statuses(caller.tenant()).await.iter().all(|it| *it == DeliveryStatus::Delivered));
 }
 
@@ -314,7 +318,7 @@ async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
 async fn ten_hanging_deliveries_delay_no_other() {
     let test = TestService::new().await;
     // Hanging deliveries are not given up meanwhile.
-    let _stopped = StoppedTime::now();
+    let _paused = PausedTime::start();
     let (open, hanging) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&test.clock));
     let counted = Arc::clone(&open);
     let stuck = receiver(move |headers, body| {
@@ -329,7 +333,7 @@ async fn ten_hanging_deliveries_delay_no_other() {
     let fine = test.receiver(|_| 200).await;
     let (slow, quick) =
         (test.subscriber("slow", &stuck.url).await, test.subscriber("quick", &fine.url).await);
-    let dispatcher = Dispatcher::new(Arc::clone(&test.service), MAX_IN_FLIGHT_PER_ENDPOINT);
+    let dispatcher = WebhookDispatcher::new(Arc::clone(&test.service), MAX_IN_FLIGHT_PER_ENDPOINT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     for number in 0..25 {
         test.create(&slow, &format!("SLOW-{number:05}-X")).await;
@@ -389,13 +393,13 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_events() {
     let receiver = test.receiver(|_| 200).await;
     let caller = test.subscriber("shop", &receiver.url).await;
     let tenant = caller.tenant();
-    test.endpoints().test(tenant, START).await.unwrap();
+    test.endpoints().send_test(tenant, START).await.unwrap();
     test.deliver_all().await;
     let event: parcelo::model::WebhookEvent =
         serde_json::from_slice(&receiver.received()[0].2).unwrap();
     assert_eq!((event.data, event.environment), (EventData::Test, Environment::Production.into()));
     test.endpoints().disable(tenant).await.unwrap();
-    assert!(test.endpoints().test(tenant, START).await.is_err());
+    assert!(test.endpoints().send_test(tenant, START).await.is_err());
     test.create(&caller, "PARCEL-00001").await;
     test.endpoints().enable(tenant).await.unwrap();
     test.deliver_all().await;
@@ -418,7 +422,7 @@ async fn an_address_that_is_no_longer_allowed_is_not_called() {
     settings.webhooks.private = false;
     let (store, ids) = (test.service.store().clone(), Arc::clone(&test.ids));
     let strict = Arc::new(Service::new(store, test.clock.clone(), ids, settings));
-    Dispatcher::new(strict, MAX_IN_FLIGHT_PER_ENDPOINT).deliver_due().await.unwrap();
+    WebhookDispatcher::new(strict, MAX_IN_FLIGHT_PER_ENDPOINT).deliver_due().await.unwrap();
     let log = test.service.store().deliveries(caller.tenant(), 10).await.unwrap();
     let error = log[0].attempts[0].error.clone().unwrap();
     assert!(error.contains("not allowed") && receiver.received().is_empty(), "{error}");
@@ -437,52 +441,54 @@ const OLD: &str = "http://127.0.0.1:9/old";
 const NEW: &str = "http://127.0.0.1:9/new";
 
 #[derive(Debug, Clone, Copy)]
-enum Change {
-    Put,
-    PutWhileOff,
+enum EndpointChange {
+    Replace,
+    ReplaceWhileDisabled,
     RemoveAndSet,
-    RemoveAndSetTheSame,
+    RemoveAndSetSame,
 }
 
 impl TestService {
-    async fn change(&self, tenant: Tenant, how: Change) {
+    async fn replace_endpoint(&self, tenant: Tenant, how: EndpointChange) {
         match how {
-            Change::Put => {}
-            Change::PutWhileOff => drop(self.endpoints().disable(tenant).await.unwrap()),
-            Change::RemoveAndSet | Change::RemoveAndSetTheSame => {
+            EndpointChange::Replace => {}
+            EndpointChange::ReplaceWhileDisabled => {
+                drop(self.endpoints().disable(tenant).await.unwrap());
+            }
+            EndpointChange::RemoveAndSet | EndpointChange::RemoveAndSetSame => {
                 drop(self.endpoints().remove(tenant).await.unwrap());
             }
         }
-        let same = matches!(how, Change::RemoveAndSetTheSame);
+        let same = matches!(how, EndpointChange::RemoveAndSetSame);
         self.subscribe(tenant, if same { OLD } else { NEW }).await;
     }
 }
 
 #[tokio::test]
 async fn a_late_answer_of_a_replaced_webhook_is_only_logged() {
-    use Change::{Put, PutWhileOff, RemoveAndSet, RemoveAndSetTheSame};
-    for how in [Put, PutWhileOff, RemoveAndSet, RemoveAndSetTheSame] {
+    use EndpointChange::{RemoveAndSet, RemoveAndSetSame, Replace, ReplaceWhileDisabled};
+    for how in [Replace, ReplaceWhileDisabled, RemoveAndSet, RemoveAndSetSame] {
         for (failed_before, status) in [(0, 410), (0, 500), (2, 500), (0, 200)] {
             let test = TestService::new().await;
             let caller = test.caller("shop", Environment::Sandbox).await;
             let tenant = caller.tenant();
             test.subscribe(tenant, OLD).await;
-            test.endpoints().test(tenant, START).await.unwrap();
+            test.endpoints().send_test(tenant, START).await.unwrap();
             for _ in 0..failed_before {
                 let delivery = test.lease_one(tenant).await;
-                test.answer(delivery, 500).await;
+                test.settle_with_status(delivery, 500).await;
                 test.clock.set(test.service.next_delivery_due().await.unwrap().unwrap());
             }
             let late = test.lease_one(tenant).await;
-            test.change(tenant, how).await;
+            test.replace_endpoint(tenant, how).await;
             let case = format!("{how:?}, {status} after {failed_before}");
             let before = test.statuses(tenant).await;
-            test.answer(late, status).await;
+            test.settle_with_status(late, status).await;
             assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{case}");
             assert_eq!(test.statuses(tenant).await, before, "{case}");
             let log = test.service.store().deliveries(tenant, 1).await.unwrap();
             assert_eq!(log[0].attempts.len(), failed_before + 1, "{case}");
-            if !matches!(how, Put) {
+            if !matches!(how, Replace) {
                 test.endpoints()
                     .replay(tenant, EventsToReplay::MissedSince(START), START)
                     .await
@@ -490,7 +496,7 @@ async fn a_late_answer_of_a_replaced_webhook_is_only_logged() {
             }
             test.clock.set(test.clock.now().plus(Millis::MINUTE));
             let next = test.lease_one(tenant).await;
-            assert_eq!(next.url == NEW, !matches!(how, RemoveAndSetTheSame), "{case}");
+            assert_eq!(next.url == NEW, !matches!(how, RemoveAndSetSame), "{case}");
         }
     }
 }
@@ -500,21 +506,21 @@ async fn an_answer_counts_while_its_webhook_is_the_same() {
     let test = TestService::new().await;
     let caller = test.subscriber("shop", OLD).await;
     let tenant = caller.tenant();
-    test.endpoints().test(tenant, START).await.unwrap();
+    test.endpoints().send_test(tenant, START).await.unwrap();
     let delivery = test.lease_one(tenant).await;
     test.subscribe(tenant, OLD).await;
     test.endpoints().disable(tenant).await.unwrap();
-    test.answer(delivery, 200).await;
+    test.settle_with_status(delivery, 200).await;
     assert_eq!(
         test.statuses(tenant).await,
         [DeliveryStatus::Delivered],
         "held meanwhile, it arrived"
     );
     test.endpoints().enable(tenant).await.unwrap();
-    test.endpoints().test(tenant, START).await.unwrap();
+    test.endpoints().send_test(tenant, START).await.unwrap();
     let delivery = test.lease_one(tenant).await;
     test.endpoints().rotate_secret(tenant, START).await.unwrap();
-    test.answer(delivery, 410).await;
+    test.settle_with_status(delivery, 410).await;
     let disabled = test.endpoints().find(tenant).await.unwrap().disabled;
     assert_eq!(disabled, Some(DisabledBy::Gone));
 }
@@ -526,14 +532,14 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
             let test = TestService::new().await;
             let caller = test.subscriber("shop", OLD).await;
             let tenant = caller.tenant();
-            let event = test.endpoints().test(tenant, START).await.unwrap();
+            let event = test.endpoints().send_test(tenant, START).await.unwrap();
             let late = test.lease_one(tenant).await;
             test.endpoints().disable(tenant).await.unwrap();
             test.endpoints().enable(tenant).await.unwrap();
             test.endpoints().replay(tenant, EventsToReplay::One(event), START).await.unwrap();
             let again = if taken_again { Some(test.lease_one(tenant).await) } else { None };
             let due = test.service.next_delivery_due().await.unwrap();
-            test.answer(late, status).await;
+            test.settle_with_status(late, status).await;
             assert_eq!(
                 test.service.next_delivery_due().await.unwrap(),
                 due,
@@ -549,7 +555,7 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
                 Some(again) => again,
                 None => test.lease_one(tenant).await,
             };
-            test.answer(again, 200).await;
+            test.settle_with_status(again, 200).await;
             assert_eq!(
                 test.statuses(tenant).await,
                 [DeliveryStatus::Delivered],
@@ -580,7 +586,7 @@ async fn every_replaced_secret_signs_for_its_24_hours() {
     ];
     for (after, expected) in table {
         test.clock.set(START.plus(after));
-        test.endpoints().test(tenant, test.clock.now()).await.unwrap();
+        test.endpoints().send_test(tenant, test.clock.now()).await.unwrap();
         test.deliver_all().await;
         let (at, headers, body) = receiver.received().pop().unwrap();
         let signed = secrets.iter().map(|secret| {
@@ -602,7 +608,7 @@ async fn at_most_sixteen_secrets_sign() {
     for _ in 0..20 {
         test.endpoints().rotate_secret(tenant, START).await.unwrap();
     }
-    test.endpoints().test(tenant, START).await.unwrap();
+    test.endpoints().send_test(tenant, START).await.unwrap();
     let delivery = test.lease_one(tenant).await;
     let (_, signatures) = &delivery.headers[2];
     assert_eq!(signatures.split(' ').count(), 16);

@@ -8,7 +8,7 @@ use parcelo::{
 
 use super::{dates::format_date, texts::page_texts};
 
-/// The text of the day on which the parcel arrives, should have arrived, or has arrived.
+/// The texts about the arrival of a parcel: when it is expected, was expected, or happened.
 pub(crate) struct ArrivalText {
     pub(crate) label: &'static str,
     /// The word before the date: `Today`.
@@ -18,14 +18,14 @@ pub(crate) struct ArrivalText {
     pub(crate) is_late: bool,
 }
 
-/// A date as ISO 8601 and as text for readers.
+/// A date in ISO 8601 and in words.
 pub(crate) struct DisplayDate {
     pub(crate) iso: String,
     pub(crate) text: String,
 }
 
 impl ArrivalText {
-    /// Creates the text; `None` for a kind that this version does not know.
+    /// Returns the texts for an arrival; `None` for a kind that this version does not know.
     pub(crate) fn new(arrival: &Arrival, language: Language) -> Option<Self> {
         let texts = page_texts(language);
         let (label, date_prefix, hint) = match arrival.kind {

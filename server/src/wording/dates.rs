@@ -28,7 +28,7 @@ const WEEKDAYS: [(&str, &str); 7] = [
     ("Sunday", "domingo"),
 ];
 
-/// Writes a date as `Tuesday, January 13, 2026` or `martes, 13 de enero de 2026`.
+/// Formats a date as `Tuesday, January 13, 2026` or `martes, 13 de enero de 2026`.
 pub(crate) fn format_date(date: NaiveDate, language: Language) -> String {
     let weekday = date.weekday().num_days_from_monday();
     let weekday = localized_name(&WEEKDAYS, weekday, language);
@@ -40,7 +40,7 @@ pub(crate) fn format_date(date: NaiveDate, language: Language) -> String {
     }
 }
 
-/// Writes an offset as `UTC−5`, `UTC+5:30` or `UTC`.
+/// Formats an offset from UTC as `UTC−5`, `UTC+5:30` or `UTC`.
 pub(crate) fn format_offset(offset: FixedOffset) -> String {
     let minutes = offset.local_minus_utc() / 60;
     let sign = if minutes < 0 { '−' } else { '+' };

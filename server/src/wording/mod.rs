@@ -1,5 +1,5 @@
 //! The texts that receivers read on the tracking page and in e-mails: one text for each fact, in both languages. The
-//! domain decides which facts hold, and the page and the e-mail how they look.
+//! domain decides which facts hold; the page and the e-mail decide how they look.
 
 mod arrival;
 mod dates;
@@ -7,4 +7,6 @@ mod texts;
 
 pub(crate) use arrival::{ArrivalText, DisplayDate};
 pub(crate) use dates::{format_date, format_offset};
-pub(crate) use texts::{PageTexts, advice, meaning, page_texts, status_name};
+pub(crate) use texts::{
+    TrackingPageTexts, page_texts, receiver_advice, status_explanation, status_name,
+};

@@ -3,7 +3,7 @@
 use parcelo::{Language, ParcelStatus};
 
 /// The fixed texts of the tracking page, some of which e-mails use too.
-pub(crate) struct PageTexts {
+pub(crate) struct TrackingPageTexts {
     pub(crate) tracking: &'static str,
     pub(crate) tracking_number: &'static str,
     pub(crate) progress: &'static str,
@@ -38,7 +38,7 @@ pub(crate) struct PageTexts {
     pub(crate) try_again: &'static str,
 }
 
-static EN: PageTexts = PageTexts {
+static EN: TrackingPageTexts = TrackingPageTexts {
     tracking: "Parcel tracking",
     tracking_number: "Tracking number",
     progress: "Progress",
@@ -77,7 +77,7 @@ static EN: PageTexts = PageTexts {
     try_again: "This does not affect the parcel. Reload the page in a moment.",
 };
 
-static ES: PageTexts = PageTexts {
+static ES: TrackingPageTexts = TrackingPageTexts {
     tracking: "Rastreo de paquetes",
     tracking_number: "Número de rastreo",
     progress: "Avance",
@@ -116,16 +116,16 @@ static ES: PageTexts = PageTexts {
     try_again: "Esto no afecta al paquete. Vuelva a cargar la página en un momento.",
 };
 
-/// Returns the fixed texts in a language.
-pub(crate) const fn page_texts(language: Language) -> &'static PageTexts {
+/// Returns the fixed texts of the tracking page in a language.
+pub(crate) const fn page_texts(language: Language) -> &'static TrackingPageTexts {
     match language {
         Language::En => &EN,
         Language::Es => &ES,
     }
 }
 
-/// Explains a status to the receiver.
-pub(crate) fn meaning(status: &ParcelStatus, language: Language) -> &'static str {
+/// Returns the explanation of a status for the receiver; empty for a status that this version does not know.
+pub(crate) fn status_explanation(status: &ParcelStatus, language: Language) -> &'static str {
     let (en, es) = match status {
         ParcelStatus::Ordered => {
             ("The sender has registered the parcel.", "El remitente ya registró el paquete.")
@@ -188,7 +188,10 @@ pub(crate) fn status_name(status: &ParcelStatus, language: Language) -> &str {
 }
 
 /// Returns advice for the receiver, for statuses in which there is something to do.
-pub(crate) fn advice(status: &ParcelStatus, language: Language) -> &'static [&'static str] {
+pub(crate) fn receiver_advice(
+    status: &ParcelStatus,
+    language: Language,
+) -> &'static [&'static str] {
     let (en, es): (&[&str], &[&str]) = match status {
         ParcelStatus::CustomsHold => (
             &[
@@ -249,7 +252,10 @@ mod tests {
     #[test]
     fn every_status_means_something_in_both_languages() {
         for status in ParcelStatus::KNOWN {
-            let (en, es) = (meaning(status, Language::En), meaning(status, Language::Es));
+            let (en, es) = (
+                status_explanation(status, Language::En),
+                status_explanation(status, Language::Es),
+            );
             assert!(en.ends_with('.') && es.ends_with('.') && en != es, "{status}");
         }
     }
@@ -257,7 +263,8 @@ mod tests {
     #[test]
     fn there_is_advice_for_every_problem_in_both_languages() {
         for status in ParcelStatus::KNOWN {
-            let (en, es) = (advice(status, Language::En), advice(status, Language::Es));
+            let (en, es) =
+                (receiver_advice(status, Language::En), receiver_advice(status, Language::Es));
             let is_trouble = matches!(
                 status,
                 ParcelStatus::CustomsHold

@@ -17,9 +17,9 @@ use std::{
     },
 };
 
-/// Creates a cluster, prints its folder, and removes it when standard input closes. An interrupt of a test run reaches
-/// its whole process group, and the script ignores it in order to clean up. Its arguments are the programs' folder, the
-/// folder of the cluster whose standby this becomes or nothing, and further settings.
+/// Creates a cluster, prints its folder, and removes it when standard input is closed. Ctrl-C during a test run reaches
+/// the whole process group; the script ignores it in order to clean up. Arguments: the folder of the programs; the
+/// cluster to follow as a standby, or an empty string; further settings.
 const SCRIPT: &str = r#"
     set -e
     trap '' HUP INT TERM
@@ -43,27 +43,27 @@ const SCRIPT: &str = r#"
     rm -rf "$folder"
 "#;
 
-/// Settings that make tests of logic faster and would lose data in a power cut.
+/// Settings that speed up tests of the logic and would lose data in a power failure.
 const UNSAFE_SETTINGS: [&str; 3] =
     ["fsync = off", "full_page_writes = off", "synchronous_commit = off"];
 
 /// Folders in which Debian and others put PostgreSQL's programs, which are not on the path.
 const FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/local/lib/postgresql"];
 
-/// The cluster of the tests of this process.
+/// The cluster shared by the tests of this process.
 static CLUSTER: LazyLock<Option<Cluster>> =
     LazyLock::new(|| Some(Cluster::start_from(programs()?, "", &UNSAFE_SETTINGS)));
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-/// A running PostgreSQL, which ends when it is dropped.
+/// A running PostgreSQL cluster, which is stopped and removed when this is dropped.
 pub(crate) struct Cluster {
     programs: PathBuf,
     folder: String,
-    /// Its standard input ends with this process.
+    /// Cleans up when its standard input is closed, which happens at the latest when this process ends.
     script: Child,
 }
 
-/// The database of one test, which is dropped with this.
+/// The database of one test; dropping this drops the database.
 pub(crate) struct Database {
     cluster: &'static Cluster,
     name: String,
@@ -72,14 +72,14 @@ pub(crate) struct Database {
 /// Returns the cluster that the tests of this process share; `None` if PostgreSQL is not installed.
 pub(crate) fn shared() -> Option<&'static Cluster> {
     CLUSTER.as_ref().or_else(|| {
-        note_skipped_test();
+        record_skipped_test();
         None
     })
 }
 
-/// Counts a test that passes because there is no PostgreSQL, one byte for each, for the last program of `cargo test`
-/// (`tests/tidy/skipped_tests.rs`), which is another child of the same process.
-fn note_skipped_test() {
+/// Counts a test that passes because PostgreSQL is missing, as one byte in a file. The last program of `cargo test`
+/// (`tests/tidy/skipped_tests.rs`), a child of the same process, reports the count.
+fn record_skipped_test() {
     let file = fs::OpenOptions::new().create(true).append(true).open(skipped_tests_file());
     file.and_then(|mut file| file.write_all(b".")).unwrap();
 }
@@ -90,9 +90,9 @@ pub(crate) fn skipped_tests_file() -> PathBuf {
     env::current_exe().unwrap().with_file_name(name)
 }
 
-/// Returns a new database for a test if the tests run on PostgreSQL, and `None` if they run on files and in memory,
-/// which is the default.
-pub(crate) fn chosen() -> Option<Database> {
+/// Returns a new database if `PARCELO_TEST_DATABASE` selects PostgreSQL, and `None` if the tests run on files and in
+/// memory, which is the default.
+pub(crate) fn test_database() -> Option<Database> {
     match env::var("PARCELO_TEST_DATABASE").as_deref() {
         Err(_) | Ok("sqlite") => None,
         Ok("postgres") => Some(database().expect("PostgreSQL is installed")),
@@ -100,10 +100,9 @@ pub(crate) fn chosen() -> Option<Database> {
     }
 }
 
-/// Returns such a database's address. It lasts as long as the cluster, for callers that cannot tell when they have
-/// finished.
-pub(crate) fn chosen_kept() -> Option<String> {
-    chosen().map(|database| std::mem::ManuallyDrop::new(database).url())
+/// Returns the URL of such a database, which is never dropped: for callers that cannot tell when they have finished.
+pub(crate) fn leaked_test_database_url() -> Option<String> {
+    test_database().map(|database| std::mem::ManuallyDrop::new(database).url())
 }
 
 /// Returns a new database in the cluster; `None` if PostgreSQL is not installed.
@@ -112,7 +111,7 @@ pub(crate) fn database() -> Option<Database> {
     Some(Database { name: cluster.create_database(), cluster })
 }
 
-/// Returns the folder of PostgreSQL's programs: `PARCELO_POSTGRES_BIN`, or the newest that is installed.
+/// Returns the folder of PostgreSQL's programs: `PARCELO_POSTGRES_BIN`, otherwise that of the newest installed version.
 pub(crate) fn programs() -> Option<PathBuf> {
     if let Some(named) = env::var_os("PARCELO_POSTGRES_BIN") {
         return Some(named.into());
@@ -131,17 +130,17 @@ pub(crate) fn programs() -> Option<PathBuf> {
 }
 
 impl Cluster {
-    /// Starts a cluster with lines of `postgresql.conf`; without any it is as durable as PostgreSQL is. Returns `None`
-    /// if PostgreSQL is not installed.
+    /// Starts a cluster with further lines of `postgresql.conf`; without any it is as durable as PostgreSQL is by
+    /// default. Returns `None` if PostgreSQL is not installed.
     pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
-            note_skipped_test();
+            record_skipped_test();
             return None;
         };
         Some(Self::start_from(programs, "", settings))
     }
 
-    /// Starts a standby, which receives this cluster's writes.
+    /// Starts a standby that replicates this cluster.
     pub(crate) fn start_standby(&self) -> Self {
         Self::start_from(self.programs.clone(), &self.folder, &[])
     }
@@ -149,7 +148,8 @@ impl Cluster {
     fn start_from(programs: PathBuf, primary: &str, settings: &[&str]) -> Self {
         let mut command = as_owner("sh");
         command.args(["-c", SCRIPT, "sh"]).arg(&programs).arg(primary).args(settings);
-        // A signal to the group of the tests would end `runuser`, which kills the script before it cleans up.
+        // A signal to the process group of the tests would end `runuser`, which would kill the script before it cleans
+        // up.
         command.process_group(0);
         let mut script = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut folder = String::new();
@@ -176,14 +176,14 @@ impl Cluster {
         format!("postgres://parcelo@/{database}?host={}&unsafe_settings=allow", self.folder)
     }
 
-    /// Runs statements in a database by `psql`, as an operator does. An error fails the test.
+    /// Runs SQL statements in a database with `psql`, as an operator does. An error fails the test.
     pub(crate) fn run_sql(&self, database: &str, sql: &str) {
         self.query(database, sql);
     }
 
-    /// Returns the output of `psql`: a line for each row, `|` between its columns.
+    /// Returns the output of `psql`: one line for each row, with `|` between the columns.
     pub(crate) fn query(&self, database: &str, sql: &str) -> String {
-        // Some sets of programs lack it, and the one on the path works with any version.
+        // `psql` is missing in some installations; the one on the path works with any version.
         let own = self.programs.join("psql");
         let done = Command::new(if own.exists() { own } else { "psql".into() })
             .args(["-X", "-q", "-t", "-A", "-h", &self.folder, "-U", "parcelo", "-d", database])
@@ -205,17 +205,18 @@ impl Cluster {
 }
 
 impl Cluster {
-    /// Freezes all its processes, or lets them continue. Frozen it keeps its connections and answers nothing.
+    /// Freezes all processes of the cluster, or lets them continue. A frozen cluster keeps its connections and answers
+    /// nothing.
     pub(crate) fn freeze(&self, is_frozen: bool) {
         let file = fs::read_to_string(format!("{}/data/postmaster.pid", self.folder)).unwrap();
         let main = file.lines().next().unwrap();
         let signal = |processes: &str| {
             let mut kill = Command::new("kill");
             kill.arg(if is_frozen { "-STOP" } else { "-CONT" }).args(processes.split_whitespace());
-            // A child may have ended by now.
+            // A child may have ended in the meantime.
             let _ended = kill.stderr(Stdio::null()).status().unwrap();
         };
-        // The main process comes first: a child that it starts between the look and the signal would answer.
+        // The main process is first: a child that it started between the listing and the signal would still answer.
         signal(main);
         let children = Command::new("pgrep").args(["-P", main]).output().unwrap().stdout;
         signal(&String::from_utf8(children).unwrap());
@@ -243,7 +244,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // A hundred databases of 8 MB each are much for a temporary folder. A failing test has the error itself.
+        // A hundred databases of 8 MB each would fill a temporary folder. If a test fails, its own error matters more.
         if !std::thread::panicking() {
             let drop = format!("DROP DATABASE {} WITH (FORCE)", self.name);
             self.cluster.run_sql("postgres", &drop);
@@ -251,7 +252,7 @@ impl Drop for Database {
     }
 }
 
-/// Returns a command that runs as the cluster's owner: PostgreSQL does not run as root.
+/// Returns a command that runs as the owner of the cluster, because PostgreSQL refuses to run as root.
 pub(crate) fn as_owner(program: &str) -> Command {
     let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     let mut command = Command::new(if is_root { "runuser" } else { program });

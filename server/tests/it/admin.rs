@@ -42,7 +42,7 @@ impl Admin {
         self.data("GET", path, None, 200).await
     }
 
-    /// Returns `data` of a call that must succeed.
+    /// Calls the API and returns `data` of the response, which must have this status.
     async fn data(&self, method: &str, path: &str, body: Option<&Value>, status: u16) -> Value {
         let answer = self.call(method, path, body).await;
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
@@ -358,7 +358,7 @@ async fn a_backup_under_load_has_every_earlier_order() {
     for number in &before {
         assert_eq!(api.track(number).await.status, 200, "{number}");
     }
-    let refused = setup.refused_backup(&copy);
+    let refused = setup.backup_error(&copy);
     assert!(refused.contains("exists already and is left as it is"), "{refused}");
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Api {
     key: Option<String>,
 }
 
-/// An answer.
+/// A response, with its body read.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -33,7 +33,7 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Returns status and code of an error envelope, which must be complete.
+    /// Returns status and code of an error response, after checking that its envelope is complete.
     pub(crate) fn refusal(&self) -> (u16, String) {
         let body = self.json();
         let error = &body["error"];
@@ -45,7 +45,7 @@ impl Answer {
         (self.status, error["code"].as_str().unwrap().to_owned())
     }
 
-    /// Returns `field code` of each violation.
+    /// Returns the violations in an error response, each as `field CODE`.
     pub(crate) fn faults(&self) -> Vec<String> {
         assert_eq!(self.refusal(), (400, "VALIDATION_FAILED".to_owned()));
         let body = self.json();
@@ -67,7 +67,7 @@ impl Api {
         Self::new(url).key(key.secret())
     }
 
-    /// Returns the same HTTP client for another server.
+    /// Returns a client of another server that shares the HTTP connections.
     pub(crate) fn at(&self, url: &str, key: &ApiKey) -> Self {
         Self { http: self.http.clone(), url: url.to_owned(), key: Some(key.secret().to_owned()) }
     }
@@ -143,7 +143,7 @@ pub(crate) fn order_with_number(key: &str, number: &str) -> Value {
     with(order(key), "/trackingNumber", json!(number))
 }
 
-/// Returns the order with one member changed; `path` is a JSON pointer whose last part may be new.
+/// Returns the order with one member changed. `path` is a JSON pointer whose last segment need not exist yet.
 pub(crate) fn with(mut order: Value, path: &str, value: Value) -> Value {
     let (parent, name) = path.rsplit_once('/').unwrap();
     order.pointer_mut(parent).unwrap()[name] = value;

@@ -1,4 +1,4 @@
-//! Memory that the server uses for a request's body: no more than its length, however small its packets are.
+//! Memory for a request's body: proportional to its length, however small the packets are.
 #![cfg(target_os = "linux")]
 
 use std::{fs, io::Write, net::TcpStream};
@@ -8,10 +8,10 @@ use crate::running::{RunningServer, TestSetup};
 const CREATE: &str = "POST /api/v1/orders/create HTTP/1.1\r\nHost: parcelo.test\r\n\
                       Content-Type: application/json\r\n";
 const CONNECTIONS: usize = 64;
-/// Maximum growth of the server.
+/// Maximum growth of the server's resident memory.
 const MAX_GROWTH_BYTES: u64 = 32 << 20;
 
-/// The way a byte of a body is sent.
+/// The framing in which each byte of a body is sent.
 #[derive(Clone, Copy)]
 enum Packet {
     Bare,
@@ -42,7 +42,8 @@ fn resident_bytes(server: &RunningServer) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// Returns the growth of the server while unfinished bodies of this length arrive, each byte in a separate packet.
+/// Returns the growth of the server's memory while unfinished bodies of this length arrive, each byte in a separate
+/// packet.
 fn measure_growth(
     server: &RunningServer,
     url: &str,
@@ -59,7 +60,7 @@ fn measure_growth(
     }
     for _ in 0..length {
         for line in &mut lines {
-            // A rate limit may have refused it; the others go on.
+            // The rate limit may have refused this connection; the others go on.
             let _ = line.write_all(packet.bytes());
         }
     }

@@ -22,7 +22,7 @@ pub(crate) struct Browser {
     session: String,
 }
 
-/// The width of a window and its user's preferences.
+/// The size of a browser window, and the user's colour scheme.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Window {
     pub(crate) width: u32,
@@ -84,7 +84,7 @@ impl Browser {
         self.send_command(Method::POST, path, body).await
     }
 
-    /// Executes a command of the browser that `WebDriver` does not have.
+    /// Runs a command of the Chrome `DevTools` protocol, for what `WebDriver` does not offer.
     async fn chromium_command(&self, command: &str, values: &Value) -> Value {
         self.post("/goog/cdp/execute", &json!({ "cmd": command, "params": values })).await
     }
@@ -117,27 +117,27 @@ impl Browser {
         self.post(&format!("/element/{element}/click"), &json!({})).await;
     }
 
-    /// Presses a button or a link, and waits for the next page.
-    pub(crate) async fn press(&self, selector: &str) {
+    /// Clicks a button or a link, and waits for the next page.
+    pub(crate) async fn click_and_wait(&self, selector: &str) {
         self.run_script("document.old = true").await;
         self.click(selector).await;
         let script = "return document.old !== true && document.readyState === 'complete'";
         let is_new = json!({ "script": script, "args": [] });
-        // A page that is being left gives no answer or an error.
+        // While a page is being left, the browser may answer with an error.
         until("the page behind it comes", async || {
             self.try_command(Method::POST, "/execute/sync", &is_new).await == Ok(json!(true))
         })
         .await;
     }
 
-    /// Fills in a field, replacing its content.
+    /// Replaces the content of a field.
     pub(crate) async fn fill(&self, selector: &str, text: &str) {
         let element = self.find(selector).await;
         self.post(&format!("/element/{element}/clear"), &json!({})).await;
         self.post(&format!("/element/{element}/value"), &json!({ "text": text })).await;
     }
 
-    /// Returns an element's text as people read it.
+    /// Returns an element's visible text.
     pub(crate) async fn text(&self, selector: &str) -> String {
         let element = self.find(selector).await;
         let text =
@@ -150,7 +150,7 @@ impl Browser {
         self.post("/execute/sync", &json!({ "script": script, "args": [] })).await
     }
 
-    /// Checks that nothing on the page is wider than its window, by the browser's layout.
+    /// Checks in the browser's layout that nothing on the page is wider than the window.
     pub(crate) async fn assert_fits(&self, what: &str) {
         let script = "const e=document.documentElement;return e.scrollWidth>e.clientWidth?\
             [...document.querySelectorAll('body *')].filter(x=>x.getBoundingClientRect().right>e.clientWidth)\
@@ -165,7 +165,7 @@ impl Browser {
         cookies.as_array().unwrap().clone()
     }
 
-    /// Takes a picture of the window, as PNG.
+    /// Takes a screenshot of the window, as PNG.
     pub(crate) async fn screenshot(&self) -> Vec<u8> {
         let picture = self.send_command(Method::GET, "/screenshot", &json!({})).await;
         STANDARD.decode(picture.as_str().unwrap()).unwrap()

@@ -40,7 +40,7 @@ impl Carrier {
         send(request.body(body.to_string())).await
     }
 
-    /// Pushes events and returns `data` of the answer, which must be a success.
+    /// Pushes events and returns `data` of the response, which must be a success.
     async fn push(&self, events: &[Value]) -> Value {
         let answer = self.post(&json!({ "events": events })).await;
         let body = answer.json();
@@ -72,7 +72,7 @@ async fn start() -> (MockServer, Api, Carrier, Carrier) {
     (server, api, one, two)
 }
 
-/// Returns a scan of the parcel at a time of the morning when every clock begins.
+/// Returns a scan of the parcel at a time (`HH:MM`) on the morning on which the test clocks start.
 fn scan(id: &str, status: &str, time: &str) -> Value {
     json!({ "eventId": id, "trackingNumber": NUMBER, "status": status,
         "occurredAt": format!("2026-01-05T{time}:00Z"), "location": format!("Hub {id}") })

@@ -21,7 +21,8 @@ async fn start_with_parcel(clock: Clock) -> (MockServer, Api) {
     build_with_parcel(embedded::builder().clock(clock)).await
 }
 
-/// Does the same for a test that pauses tokio's time, which would skip any wait for PostgreSQL's answer.
+/// Starts such a server for a test that pauses tokio's time: it is in memory, because a paused runtime would skip the
+/// wait for PostgreSQL.
 async fn start_paused_with_parcel(clock: Clock) -> (MockServer, Api) {
     let (server, api) =
         build_with_parcel(embedded::in_memory("the time of tokio is paused").clock(clock)).await;
@@ -40,7 +41,7 @@ fn start() -> DateTime<Utc> {
     START.parse().unwrap()
 }
 
-/// Returns the minutes after the start and the status of all steps.
+/// Returns each step as the minutes since the start, and its status.
 fn steps(fired: &[Fired]) -> Vec<(i64, &str)> {
     let minutes = |fired: &Fired| (fired.at.to_utc() - start()).num_minutes();
     fired.iter().map(|fired| (minutes(fired), fired.status.code())).collect()

@@ -28,8 +28,8 @@ async fn post(api: &Api, control: &str, body: &Value) -> Answer {
     send(api.request("POST", &format!("/__mock/{control}")).body(body.to_string())).await
 }
 
-/// Returns the number of refused requests among `count` with a new key that has this limit, or none.
-async fn refused(api: &Api, count: usize, key: Value) -> usize {
+/// Creates a key with this JSON and sends `count` requests with it. Returns the number of refused ones.
+async fn count_refused(api: &Api, count: usize, key: Value) -> usize {
     let key = post(api, "keys", &key).await.json()["key"].as_str().unwrap().to_owned();
     let caller = api.clone().key(&key);
     let mut refused = 0;
@@ -42,11 +42,11 @@ async fn refused(api: &Api, count: usize, key: Value) -> usize {
 #[tokio::test]
 async fn on_a_frozen_clock_only_the_rate_limit_of_a_key_applies() {
     let api = start_frozen().await;
-    assert_eq!(refused(&api, 130, json!({})).await, 0);
-    assert_eq!(refused(&api, 13, json!({ "rateLimit": 10 })).await, 3);
+    assert_eq!(count_refused(&api, 130, json!({})).await, 0);
+    assert_eq!(count_refused(&api, 13, json!({ "rateLimit": 10 })).await, 3);
     // The limits are those that the server was started with.
     post(&api, "clock", &json!({ "mode": "ticking" })).await;
-    assert_eq!(refused(&api, 130, json!({})).await, 0);
+    assert_eq!(count_refused(&api, 130, json!({})).await, 0);
     let help = Command::new(BINARY).args(["mock", "--help"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
     assert!(help.contains("frozen clock lifts them too") && help.contains("own limit"), "{help}");
@@ -105,7 +105,7 @@ async fn a_new_inbox_replaces_the_previous_one() {
     let address = first.trim_start_matches("http://").trim_end_matches('/').to_owned();
     assert!(tokio::net::TcpStream::connect(&address).await.is_ok());
     post(&api, "webhooks", &json!({ "reply": [200] })).await;
-    // A separate task closes its socket, which needs this one to wait.
+    // The socket is closed by another task, which runs only while this one waits.
     until("the first inbox listens no more", async || {
         tokio::net::TcpStream::connect(&address).await.is_err()
     })

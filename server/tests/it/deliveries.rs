@@ -22,30 +22,30 @@ use tokio::{net::TcpListener, sync::watch};
 use crate::{
     api::{Api, order, order_with_number},
     running::{BINARY, TestSetup},
-    waiting::{LONG, found, until},
+    waiting::{LONG, until, wait_for_value},
 };
 
 const ENVIRONMENT: [&str; 2] = ["--environment", "sandbox"];
 
-/// A receiver with the requests that came. It can be made to fail.
+/// A webhook receiver that keeps the requests it gets. It can be made to stop answering.
 #[derive(Clone)]
 pub(crate) struct Receiver {
     pub(crate) url: String,
-    came: watch::Sender<Vec<(HeaderMap, Bytes)>>,
-    answers: Arc<Mutex<bool>>,
+    requests: watch::Sender<Vec<(HeaderMap, Bytes)>>,
+    is_answering: Arc<Mutex<bool>>,
 }
 
 impl Receiver {
     pub(crate) async fn start() -> Self {
         let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}/hook", socket.local_addr().unwrap());
-        let (came, answers) = (watch::Sender::new(Vec::new()), Arc::new(Mutex::new(true)));
-        let receiver = Self { url, came, answers };
-        let desk = receiver.clone();
+        let (requests, is_answering) = (watch::Sender::new(Vec::new()), Arc::new(Mutex::new(true)));
+        let receiver = Self { url, requests, is_answering };
+        let shared = receiver.clone();
         let routes = Router::new().fallback(move |headers: HeaderMap, body: Bytes| async move {
-            desk.came.send_modify(|came| came.push((headers, body)));
-            let answers = *desk.answers.lock().unwrap();
-            if !answers {
+            shared.requests.send_modify(|requests| requests.push((headers, body)));
+            let is_answering = *shared.is_answering.lock().unwrap();
+            if !is_answering {
                 std::future::pending::<()>().await;
             }
             StatusCode::NO_CONTENT
@@ -54,19 +54,19 @@ impl Receiver {
         receiver
     }
 
-    fn set_answering(&self, answers: bool) {
-        *self.answers.lock().unwrap() = answers;
+    fn set_answering(&self, is_answering: bool) {
+        *self.is_answering.lock().unwrap() = is_answering;
     }
 
     pub(crate) async fn wait_for(&self, enough: impl Fn(&[(HeaderMap, Bytes)]) -> bool) {
-        let mut came = self.came.subscribe();
-        let enough = came.wait_for(|came| enough(came));
+        let mut requests = self.requests.subscribe();
+        let enough = requests.wait_for(|requests| enough(requests));
         tokio::time::timeout(LONG, enough).await.expect("the webhooks come").unwrap();
     }
 
-    /// Returns `true` if the request at this index is signed with the secret.
+    /// Returns `true` if the signature of the request at this index was made with this secret.
     pub(crate) fn is_signed(&self, place: usize, secret: &str) -> bool {
-        let (headers, body) = self.came.borrow()[place].clone();
+        let (headers, body) = self.requests.borrow()[place].clone();
         Webhook::new([secret]).unwrap().verify(&headers, &body).is_ok()
     }
 
@@ -76,7 +76,7 @@ impl Receiver {
         let read = |(headers, body): &(HeaderMap, Bytes)| {
             webhook.verify(headers, body).unwrap().event().unwrap()
         };
-        self.came.borrow().iter().map(read).collect()
+        self.requests.borrow().iter().map(read).collect()
     }
 }
 
@@ -93,7 +93,7 @@ fn event_id(headers: &HeaderMap) -> String {
     headers[ID].to_str().unwrap().to_owned()
 }
 
-/// The variables of a machine without trusted certificates, like `debian:*-slim` and `scratch`.
+/// Environment variables that hide the trusted certificates of the machine, as in `debian:*-slim` and `scratch`.
 const NO_ROOT_CERTIFICATES: [(&str, &str); 2] =
     [("SSL_CERT_FILE", "/nowhere/certificates"), ("SSL_CERT_DIR", "/nowhere")];
 
@@ -104,7 +104,7 @@ async fn a_machine_without_root_certificates_sends_webhooks() {
     setup.new_key("sandbox");
     run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
     run_webhooks_command(&setup, "test", &[]);
-    // The first attempt is logged, whatever its outcome.
+    // The first attempt is logged, whether it succeeds or not.
     let attempt = loop {
         let logged = run_webhooks_command(&setup, "deliveries", &[]);
         let attempt = logged[0]["attempts"][0].clone();
@@ -121,7 +121,7 @@ async fn a_machine_without_root_certificates_sends_webhooks() {
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_are_managed_on_a_running_server() {
     let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
-    // A proxy would be asked for addresses that were never checked.
+    // A proxy would be asked for addresses that the server never checked.
     let proxies =
         ["HTTP_PROXY", "http_proxy", "ALL_PROXY"].map(|name| (name, "http://127.0.0.1:9"));
     let running = setup.start_with(&proxies, &[]);
@@ -135,7 +135,7 @@ async fn webhooks_are_managed_on_a_running_server() {
     assert_eq!((set["url"].as_str(), secret.len()), (Some(receiver.url.as_str()), 50));
     assert_eq!(set["events"], serde_json::json!(["parcel.status_changed", "parcel.created"]));
     let test = run_webhooks_command(&setup, "test", &[]);
-    receiver.wait_for(|came| came.len() == 1).await;
+    receiver.wait_for(|requests| requests.len() == 1).await;
     assert_eq!(receiver.events(secret)[0].data, EventData::Test);
     assert_eq!(
         receiver.events(secret)[0].id.as_ref().map(EventId::as_str),
@@ -143,7 +143,7 @@ async fn webhooks_are_managed_on_a_running_server() {
     );
 
     api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
-    receiver.wait_for(|came| came.len() == 3).await;
+    receiver.wait_for(|requests| requests.len() == 3).await;
     let shown = run_webhooks_command(&setup, "show", &[]);
     assert!(shown.get("secret").is_none() && shown["enabled"] == true, "{shown}");
     let again = run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
@@ -158,7 +158,7 @@ async fn webhooks_are_managed_on_a_running_server() {
     assert_eq!(run_webhooks_command(&setup, "replay", &later)["replayed"], 0);
     let earlier = ["--since", "2026-01-01T00:00:00Z"];
     assert_eq!(run_webhooks_command(&setup, "replay", &earlier)["replayed"], 1);
-    receiver.wait_for(|came| came.len() == 4).await;
+    receiver.wait_for(|requests| requests.len() == 4).await;
     for secret in [secret, rotated["secret"].as_str().unwrap()] {
         assert!(receiver.is_signed(3, secret), "old and new secret sign");
     }
@@ -173,8 +173,8 @@ async fn webhooks_are_managed_on_a_running_server() {
     assert_eq!(logged[0]["trackingNumber"], "SB-NORMAL-0002");
     let event = logged[0]["eventId"].as_str().unwrap();
     assert_eq!(run_webhooks_command(&setup, "replay", &["--event", event])["replayed"], 1);
-    receiver.wait_for(|came| came.len() == 5).await;
-    assert_eq!(event_id(&receiver.came.borrow()[4].0), event);
+    receiver.wait_for(|requests| requests.len() == 5).await;
+    assert_eq!(event_id(&receiver.requests.borrow()[4].0), event);
     running.stop();
     assert!(!setup.output().contains("whsec_"), "{}", setup.output());
 }
@@ -226,14 +226,14 @@ async fn an_event_is_sent_again_if_killed_before_it_is_recorded() {
     run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
     receiver.set_answering(false);
     running.api(&key).create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
-    receiver.wait_for(|came| came.len() == 1).await;
+    receiver.wait_for(|requests| requests.len() == 1).await;
     running.kill();
     receiver.set_answering(true);
     let _restarted = setup.start(&[]);
-    receiver.wait_for(|came| came.len() == 2).await;
-    let came = receiver.came.borrow();
-    assert_eq!(event_id(&came[0].0), event_id(&came[1].0));
-    assert_eq!(came[0].1, came[1].1, "and the same bytes");
+    receiver.wait_for(|requests| requests.len() == 2).await;
+    let requests = receiver.requests.borrow();
+    assert_eq!(event_id(&requests[0].0), event_id(&requests[1].0));
+    assert_eq!(requests[0].1, requests[1].1, "and the same bytes");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -247,7 +247,7 @@ async fn a_webhook_turned_off_by_the_server_is_reported() {
     let api = running.api(&setup.new_key("sandbox").1);
     run_webhooks_command(&setup, "set", &["--url", &url]);
     api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
-    let log = found("the log says so", async || {
+    let log = wait_for_value("the log says so", async || {
         let log = setup.output();
         log.contains("a webhook is off").then_some(log)
     });
@@ -269,7 +269,7 @@ async fn a_webhook_turned_off_by_the_server_is_reported() {
     }
 }
 
-/// Returns the number of kills under load; `PARCELO_KILLS` sets another one.
+/// Returns the number of kills under load; `PARCELO_KILLS` overrides it.
 fn kill_count() -> u32 {
     std::env::var("PARCELO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(50)
 }
@@ -306,22 +306,22 @@ async fn no_event_of_an_acknowledged_order_is_lost_by_kills() {
         created.extend(load.await.unwrap().iter().map(number));
         running = setup.start(&unlimited);
     }
-    let numbers = |came: &[(HeaderMap, Bytes)]| -> BTreeSet<String> {
+    let numbers = |requests: &[(HeaderMap, Bytes)]| -> BTreeSet<String> {
         let number = |body: &Bytes| {
             let event: Value = serde_json::from_slice(body).unwrap();
             event["data"]["trackingNumber"].as_str().unwrap().to_owned()
         };
-        came.iter().map(|(_, body)| number(body)).collect()
+        requests.iter().map(|(_, body)| number(body)).collect()
     };
-    receiver.wait_for(|came| numbers(came).is_superset(&created)).await;
-    let came = receiver.came.borrow();
-    let ids: BTreeSet<_> = came.iter().map(|(headers, _)| event_id(headers)).collect();
-    assert_eq!(ids.len(), numbers(&came).len(), "each parcel's event has one id");
+    receiver.wait_for(|requests| numbers(requests).is_superset(&created)).await;
+    let requests = receiver.requests.borrow();
+    let ids: BTreeSet<_> = requests.iter().map(|(headers, _)| event_id(headers)).collect();
+    assert_eq!(ids.len(), numbers(&requests).len(), "each parcel's event has one id");
     println!(
         "{} events over {} kills: 0 lost, {} sent again",
         ids.len(),
         kill_count(),
-        came.len() - ids.len()
+        requests.len() - ids.len()
     );
 }
 
@@ -349,9 +349,9 @@ async fn sandbox_webhooks_reach_loopback_with_a_flag_only() {
     let attempted =
         || run_webhooks_command(&setup, "deliveries", &[])[0]["attempts"].get(0).is_some();
     until("it was tried", async || attempted()).await;
-    assert!(receiver.came.borrow().is_empty(), "no one was called");
+    assert!(receiver.requests.borrow().is_empty(), "no one was called");
     drop(running);
     let _running = setup.start(&[]);
     run_webhooks_command(&setup, "test", &[]);
-    receiver.wait_for(|came| !came.is_empty()).await;
+    receiver.wait_for(|requests| !requests.is_empty()).await;
 }

@@ -35,7 +35,7 @@ fn large_database(setup: &TestSetup) {
 fn a_killed_backup_leaves_no_file_under_its_final_name() {
     let setup = TestSetup::on_file("only a file has a backup command");
     large_database(&setup);
-    // The system kills the process where one of its files exceeds this many blocks.
+    // The system kills the process when one of its files exceeds this many blocks.
     for blocks in [100, 1_000, 10_000] {
         let folder = setup.path(&format!("copies-{blocks}"));
         fs::create_dir(&folder).unwrap();
@@ -59,7 +59,7 @@ fn a_backup_leaves_nothing_but_itself() {
     let copy = folder.join("copy.db");
     setup.backup(&copy);
     assert_eq!(list_files(&folder), std::slice::from_ref(&copy));
-    assert!(setup.refused_backup(&copy).contains("exists already"));
+    assert!(setup.backup_error(&copy).contains("exists already"));
     assert_eq!(list_files(&folder), [copy]);
 }
 
@@ -70,7 +70,7 @@ fn a_backup_on_a_full_disk_names_the_copy_and_removes_it() {
     let folder = setup.path("copies");
     fs::create_dir(&folder).unwrap();
     let copy = folder.join("copy.db");
-    // A file of this process may have 4 MB, but the database has 24.
+    // A file of this process may have at most 4 MB, and the database has 24.
     let mut small = Command::new("sh");
     small
         .args(["-c", r#"trap '' XFSZ; ulimit -f 8000; exec "$@""#, "sh", BINARY, "backup"])
@@ -83,10 +83,10 @@ fn a_backup_on_a_full_disk_names_the_copy_and_removes_it() {
     assert_eq!(list_files(&folder), Vec::<PathBuf>::new());
 }
 
-/// Runs a command that must refuse the database, and returns its message.
+/// Runs a command that must refuse the database. Returns its error message.
 fn run_refused(setup: &TestSetup, arguments: &[&str]) -> String {
     if arguments == ["serve"] {
-        return setup.refused_start();
+        return setup.start_error();
     }
     let mut command = Command::new(BINARY);
     command.args(arguments).args(["--database", &setup.database()]).env_clear();
@@ -164,14 +164,15 @@ fn a_hard_link_or_deleted_lock_admits_no_second_server() {
     let _running = setup.start(&[]);
     let elsewhere = TestSetup::on_file("the test damages or moves the file");
     fs::hard_link(setup.path("parcelo.db"), elsewhere.path("parcelo.db")).unwrap();
-    let linked = elsewhere.refused_start();
+    let linked = elsewhere.start_error();
     assert!(linked.contains("another server"), "a hard link: {linked}");
     fs::remove_file(setup.path("parcelo.db.lock")).unwrap();
-    let second = setup.refused_start();
+    let second = setup.start_error();
     assert!(second.contains("another server"), "no lock file: {second}");
 }
 
-/// Runs clients that create orders until the server is gone. Returns the number that it acknowledged after `since`.
+/// Creates orders with several clients until the server is gone. Returns the number of orders that it acknowledged
+/// after `since`.
 async fn create_until_refused(
     running: &RunningServer,
     key: &parcelo::ApiKey,
@@ -249,7 +250,7 @@ async fn a_server_that_cannot_read_is_not_ready_and_then_exits() {
     let api = Api::new(running.sandbox());
     assert_eq!(api.get("/readyz").await.status, 200);
     corrupt(&setup.path("parcelo.db"));
-    // The server is not ready after two seconds of this, and gives up after six.
+    // A server that cannot read is not ready after two seconds, and exits after six.
     until("it is not ready", async || api.get("/readyz").await.status == 503).await;
     assert_eq!(running.wait(), Some(1), "{}", setup.output());
 }

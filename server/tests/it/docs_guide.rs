@@ -1,4 +1,4 @@
-//! The guide on `/docs/`: its commands run in order in one shell, and their output is the one that the guide shows.
+//! The guide on `/docs/`: its commands are run in order in one shell, and print what the guide shows.
 
 use std::{io::Write, process::Command, time::Duration};
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use crate::api::{Api, order_with_number};
 
-/// The time of the guide's answers.
+/// The time at which the guide's responses were made.
 const NOW: &str = "2026-01-10T15:05:00Z";
-/// The same time in the shell, where it makes the tracking number.
+/// Sets the same time in the shell, whose `date` becomes part of a tracking number.
 const DATE: &str = "date() { echo 1768057500; }\n";
-/// The separator between the outputs of two commands.
+/// Separates the outputs of two commands.
 const SEPARATOR: char = '\u{1e}';
 
-/// A block of code: its class, and its text as a reader copies it.
-struct Block {
+/// A code block of the guide: its class, and its text as a reader copies it.
+struct CodeBlock {
     class: String,
     text: String,
 }
@@ -24,18 +24,18 @@ async fn server() -> MockServer {
     crate::embedded::builder().clock(Clock::frozen(NOW)).start().await
 }
 
-fn blocks(page: &str) -> Vec<Block> {
+fn blocks(page: &str) -> Vec<CodeBlock> {
     let blocks = page.split("<pre><code class=\"").skip(1);
     let block = |rest: &str| {
         let (class, rest) = rest.split_once("\">").unwrap();
         let (text, _) = rest.split_once("</code></pre>").unwrap();
         let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", "\"");
-        Block { class: class.to_owned(), text: text.replace("&amp;", "&") }
+        CodeBlock { class: class.to_owned(), text: text.replace("&amp;", "&") }
     };
     blocks.map(block).collect()
 }
 
-/// Returns the output of each command, run as the guide's reader does.
+/// Runs the commands in one shell, as a reader does. Returns the output of each.
 async fn run(commands: &[&str], server: &MockServer) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let mut script = tempfile::NamedTempFile::new().unwrap();
@@ -57,8 +57,7 @@ async fn run(commands: &[&str], server: &MockServer) -> Vec<String> {
     printed.split(SEPARATOR).map(|part| part.trim().to_owned()).collect()
 }
 
-/// Returns `true` if an answer equals the shown one member by member, where `…` stands for values that differ each
-/// time.
+/// Returns `true` if a response equals the one in the guide, member by member. `…` in the guide matches any text.
 fn matches_shown(shown: &Value, real: &Value) -> bool {
     match (shown, real) {
         (Value::Object(shown), Value::Object(real)) => {
@@ -91,12 +90,12 @@ async fn every_command_of_the_guide_gets_the_answer_shown() {
     let server = server().await;
     let page = Api::new(server.url()).get("/docs/").await.text();
     let blocks = blocks(&page);
-    let is_command = |block: &&Block| block.class == "shell";
+    let is_command = |block: &&CodeBlock| block.class == "shell";
     let commands: Vec<_> = blocks.iter().filter(is_command).map(|it| it.text.as_str()).collect();
     assert!(commands.len() >= 10, "{commands:?}");
     let mut printed = run(&commands, &server).await.into_iter();
     let mut last = String::new();
-    for Block { class, text } in &blocks {
+    for CodeBlock { class, text } in &blocks {
         match class.as_str() {
             "shell" => last = printed.next().unwrap(),
             "answer" => {

@@ -31,8 +31,8 @@ pub(crate) async fn server_with_controls() -> Arc<MockServer> {
     server.unwrap()
 }
 
-/// A test of the library checks that these documents describe the code. It writes them too, and covers the mock
-/// server's.
+/// A test of the library checks that these documents describe the code, including the mock server's, and writes them on
+/// request.
 #[tokio::test]
 async fn the_checked_in_documents_are_those_that_are_served() {
     let of_admin = fetch_document(TestSetup::new().start(&[]).url("admin")).await;
@@ -44,7 +44,7 @@ async fn the_checked_in_documents_are_those_that_are_served() {
     }
 }
 
-/// Returns every call under `/__mock/` in a document: method, path, and its description.
+/// Returns every call under `/__mock/` in a document, as method, path and description.
 fn controls(document: &Value) -> Vec<(String, String, &Value)> {
     let paths = document["paths"].as_object().unwrap().iter();
     let controls = paths.filter(|(path, _)| path.starts_with("/__mock/"));
@@ -119,7 +119,7 @@ fn assert_references_lead_somewhere(document: &Value) {
     assert!(!names.is_empty() && names.iter().all(|name| schemas.contains_key(*name)), "{names:?}");
 }
 
-/// Returns the addresses that a page loads: the values of its `src` and `href`.
+/// Returns the URLs that a page loads: the values of `src` and `href`.
 fn loaded_files(html: &str) -> Vec<String> {
     let values = html.split(" src=\"").skip(1).chain(html.split(" href=\"").skip(1));
     values.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
@@ -129,7 +129,7 @@ fn loaded_files(html: &str) -> Vec<String> {
 async fn the_api_reference_page_loads_only_its_own_files() {
     let server = crate::embedded::start().await;
     let api = Api::new(server.url());
-    // The client has followed `/docs` to the guide.
+    // The client has followed the redirect from `/docs` to the guide.
     let guide = api.get("/docs").await;
     assert_eq!(guide.header("content-type"), "text/html; charset=utf-8");
     let is_elsewhere = |link: &String| link.starts_with("http") || link.starts_with("//");

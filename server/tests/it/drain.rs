@@ -1,21 +1,21 @@
-//! The drain after SIGTERM: the server is not ready at once, but its listeners accept connections for the duration of
-//! `--drain`.
+//! The drain after SIGTERM: the server reports that it is not ready at once, but its listeners accept connections for
+//! the time of `--drain`.
 
 use std::time::{Duration, Instant};
 
 use crate::{
     api::{Answer, Api, try_send},
     running::TestSetup,
-    waiting::found,
+    waiting::wait_for_value,
 };
 
-/// The longest possible drain. Only this pause takes so long: a server that ends sooner did not wait for it.
+/// The longest drain. Nothing else takes this long, so a server that ends sooner did not wait for it.
 const DRAIN: Duration = Duration::from_secs(25);
 const LONGEST: [&str; 2] = ["--drain", "25"];
 
-/// Returns the first answer that says that the server is not ready.
-async fn not_ready(url: &str) -> Answer {
-    found("the server is not ready", async || {
+/// Waits until the server reports that it is not ready, and returns that response.
+async fn wait_until_not_ready(url: &str) -> Answer {
+    wait_for_value("the server is not ready", async || {
         let asked = try_send(Api::new(url).request("GET", "/readyz")).await;
         let answer = asked.expect("the listener still accepts");
         (answer.status == 503).then_some(answer)
@@ -30,7 +30,7 @@ async fn after_sigterm_the_server_is_not_ready_but_accepts() {
     let key = setup.new_key("sandbox").1;
     running.signal("-TERM");
     for listener in ["production", "sandbox", "admin"] {
-        let answer = not_ready(running.url(listener)).await;
+        let answer = wait_until_not_ready(running.url(listener)).await;
         assert_eq!(answer.header("connection"), "close", "{listener}");
     }
     let created = running.api(&key).create(&crate::api::order("order-0001")).await;
@@ -46,7 +46,7 @@ async fn a_second_signal_ends_the_drain() {
         let mut running = setup.start(&LONGEST);
         let began = Instant::now();
         running.signal("-TERM");
-        not_ready(running.sandbox()).await;
+        wait_until_not_ready(running.sandbox()).await;
         running.signal(second);
         assert_eq!(running.wait(), Some(0), "{second}: {}", setup.output());
         assert!(began.elapsed() < DRAIN, "{second} did not end the drain");

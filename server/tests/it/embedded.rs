@@ -19,7 +19,7 @@ pub(crate) fn in_memory(_reason: &str) -> Builder {
 
 /// Returns the builder of a mock server.
 pub(crate) fn builder() -> Builder {
-    match cluster::chosen_kept() {
+    match cluster::leaked_test_database_url() {
         None => MockServer::builder(),
         Some(url) => MockServer::builder().postgres(Address::parse(&url).unwrap()),
     }

@@ -70,7 +70,7 @@ async fn a_missing_key_is_401_despite_a_planned_fault() {
     assert_eq!(stranger.refusal().0, 401);
 }
 
-/// Sends a body on a new connection. Returns all bytes of the answer, and how the connection ended.
+/// Sends a body on a new connection. Returns all bytes of the response, and the error with which the connection ended.
 async fn exchange(server: &MockServer, key: &str, body: &Value) -> (String, Option<ErrorKind>) {
     let body = body.to_string();
     let address = server.url().strip_prefix("http://").unwrap();
@@ -87,8 +87,8 @@ async fn exchange(server: &MockServer, key: &str, body: &Value) -> (String, Opti
     (String::from_utf8(answer).unwrap(), end.err().map(|error| error.kind()))
 }
 
-/// Returns the announced length of a body, and the part that arrived.
-fn promised_length(answer: &str) -> (usize, &str) {
+/// Returns the `Content-Length` of a raw response, and the part of its body that arrived.
+fn length_and_body(answer: &str) -> (usize, &str) {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
     (length.parse().unwrap(), body)
@@ -120,7 +120,7 @@ async fn a_truncated_body_ends_in_its_middle() {
     server.faults().on(CREATE).truncated_body();
     let key = server.key().issue();
     let (answer, _) = exchange(&server, key.secret(), &order("order-0001")).await;
-    let (length, body) = promised_length(&answer);
+    let (length, body) = length_and_body(&answer);
     assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
     assert_eq!(body.len(), length / 2);
     assert_eq!(parcels(&api).await, 1);
@@ -162,7 +162,7 @@ async fn faults_use_up_no_seeded_ids() {
 }
 
 #[tokio::test]
-async fn a_planned_reply_replaces_the_service_s_entirely() {
+async fn a_planned_reply_replaces_the_whole_response() {
     let page =
         || Reply::status(502).header("content-type", "text/html").header("set-cookie", "a=1");
     let page = || page().header("set-cookie", "b=2").body("<h1>Bad Gateway</h1>");
@@ -203,7 +203,7 @@ async fn a_reply_may_be_shorter_than_its_length_or_never_arrive() {
         .nth(1)
         .reply(Reply::status(200).header("content-length", "10").body("{}"));
     let (answer, _) = exchange(&server, key.secret(), &order("order-0001")).await;
-    assert_eq!(promised_length(&answer), (10, "{}"), "{answer:?}");
+    assert_eq!(length_and_body(&answer), (10, "{}"), "{answer:?}");
     server.faults().on(CREATE).nth(1).after_commit().reply(Reply::hang());
     let body = order("order-0001");
     let sent = exchange(&server, key.secret(), &body);
@@ -224,7 +224,7 @@ async fn a_fault_hits_its_order_under_any_name_and_no_other() {
         api.create_parcel(&order_with_number("order-0002", "SB-SUCCESS-0002")).await;
         assert_eq!(api.create(&named).await.status, 503, "{name}");
         api.create_parcel(&named).await;
-        // Later requests can be matched by data that only the creation's request had.
+        // Later requests can be matched by data that only the creation's request contained.
         server.faults().on(Operation::GetTracking).for_order(name).reply(418);
         assert_eq!(api.track("SB-SUCCESS-0002").await.status, 200);
         assert_eq!(api.track("SB-SUCCESS-0001").await.status, 418, "{name}");

@@ -9,7 +9,7 @@ use crate::{
     running::{RunningServer, TestSetup},
 };
 
-/// The owner of some data.
+/// The account whose data must stay private.
 struct Owner {
     api: Api,
     number: String,
@@ -22,7 +22,7 @@ struct Stranger {
     api: Api,
     /// A carrier key that does not belong to the called environment.
     carrier: String,
-    /// The answer to a create under the owner's number.
+    /// The expected answer to a create with the owner's tracking number.
     taken: (u16, &'static str),
 }
 
@@ -58,7 +58,7 @@ impl Owner {
         Self { api, number: number.to_owned(), manifested: manifested.to_owned(), manifest }
     }
 
-    /// Returns the answers to all reads, without the ids of the requests.
+    /// Returns the responses to all reads, without their request ids.
     async fn read_all(&self) -> Vec<Value> {
         let mut paths = vec![
             Operation::ListParcels.path().to_owned(),
@@ -80,7 +80,7 @@ impl Owner {
     }
 }
 
-/// Returns the status of an answer and the code of its refusal, or of its first item's.
+/// Returns the status of a response, and its error code or that of its first item.
 fn status_and_code(answer: &Answer) -> (u16, String) {
     let body = answer.json();
     let places = [
@@ -94,7 +94,7 @@ fn status_and_code(answer: &Answer) -> (u16, String) {
     (answer.status, code.unwrap_or("nothing").to_owned())
 }
 
-/// Calls an operation with the owner's identifiers.
+/// Calls an operation as the stranger, with the owner's identifiers.
 async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner) -> (u16, String) {
     let (api, path, number) = (&stranger.api, operation.path(), &owner.number);
     let of = |parameter: &str| operation.path_of(parameter);
@@ -158,7 +158,7 @@ async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner
 /// Returns the expected status and code for a stranger.
 fn expected_answer(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static str)> {
     Some(match operation {
-        // A flat refusal does not have a code for each field.
+        // The legacy error format has no code for each field.
         Operation::LegacyCreateOrder if stranger.taken.0 == 400 => (400, "VALIDATION_FAILED"),
         Operation::CreateOrder | Operation::LegacyCreateOrder => stranger.taken,
         Operation::SubmitManifest | Operation::BatchLabels => (409, "PARCEL_NOT_FOUND"),
@@ -181,7 +181,7 @@ async fn try_every_operation(stranger: &Stranger, owner: &Owner) {
             assert_eq!(answered, (status, code.to_owned()), "{operation:?}");
         }
     }
-    // The owner's keys and air waybills have no meaning for others.
+    // For a stranger, the owner's keys and air waybills have no meaning.
     let own = stranger.api.create_parcel(&order(&format!("order-{}", owner.number))).await;
     let body = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [own] });
     assert_eq!(post(&stranger.api, Operation::SubmitManifest.path(), &body).await.status, 201);
@@ -218,7 +218,7 @@ impl TestServers {
         Api::with_key(self.running.url(environment), &key)
     }
 
-    fn carrier(&self, environment: &str) -> String {
+    fn create_carrier_key(&self, environment: &str) -> String {
         let made =
             self.setup.carriers(&["create", "--environment", environment, "--name", "Andes"]);
         made["key"].as_str().unwrap().to_owned()
@@ -227,16 +227,16 @@ impl TestServers {
 
 #[tokio::test]
 async fn another_account_sees_and_changes_nothing() {
-    let world = TestServers::new();
+    let servers = TestServers::new();
     let table = [
         ("sandbox", "production", ["SB-OWNED-0001", "SB-OWNED-0002"]),
         ("production", "sandbox", ["EC-OWNED-0001", "EC-OWNED-0002"]),
     ];
     for (environment, other, numbers) in table {
-        let owner = Owner::with_data(world.api(environment, "owner"), numbers).await;
+        let owner = Owner::with_data(servers.api(environment, "owner"), numbers).await;
         let stranger = Stranger {
-            api: world.api(environment, "stranger"),
-            carrier: world.carrier(other),
+            api: servers.api(environment, "stranger"),
+            carrier: servers.create_carrier_key(other),
             taken: (409, "PARCEL_DUPLICATE_TRACKING"),
         };
         try_every_operation(&stranger, &owner).await;
@@ -249,27 +249,27 @@ async fn another_account_sees_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn the_same_accounts_other_environment_sees_and_changes_nothing() {
-    let world = TestServers::new();
+async fn the_other_environment_sees_and_changes_nothing() {
+    let servers = TestServers::new();
     let table = [
         ("sandbox", "production", ["SB-OWNED-0001", "SB-OWNED-0002"]),
         ("production", "sandbox", ["EC-OWNED-0001", "EC-OWNED-0002"]),
     ];
     for (environment, other, numbers) in table {
-        // A separate account for each round, since both rounds leave data on both sides.
+        // Each round has accounts of its own, because a round leaves data in both environments.
         let account = format!("owner of {environment}");
-        let owner = Owner::with_data(world.api(environment, &account), numbers).await;
+        let owner = Owner::with_data(servers.api(environment, &account), numbers).await;
         let stranger = Stranger {
-            api: world.api(other, &account),
-            carrier: world.carrier(environment),
+            api: servers.api(other, &account),
+            carrier: servers.create_carrier_key(environment),
             taken: (400, "NOT_SUPPORTED"),
         };
         try_every_operation(&stranger, &owner).await;
         let seen = stranger.api.get(&Operation::PublicTracking.path_of(&owner.number)).await;
         assert_eq!(seen.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
-        // A key is invalid at the other environment's address.
-        let key = key_of(&world.setup, environment, &account);
-        let misled = Api::with_key(world.running.url(other), &key);
+        // A key is invalid at the address of the other environment.
+        let key = key_of(&servers.setup, environment, &account);
+        let misled = Api::with_key(servers.running.url(other), &key);
         for operation in
             Operation::ALL.iter().filter(|one| one.auth() == parcelo::model::Auth::ApiKey)
         {
@@ -281,7 +281,7 @@ async fn the_same_accounts_other_environment_sees_and_changes_nothing() {
         }
         let label = owner.api.get(&Operation::GetLabel.path_of(&owner.number)).await.json();
         let link = label["data"]["labelUrl"].as_str().unwrap();
-        let there = link.replace(world.running.url(environment), world.running.url(other));
+        let there = link.replace(servers.running.url(environment), servers.running.url(other));
         assert_eq!(Api::new("").get(link).await.status, 200);
         assert_eq!(
             Api::new("").get(&there).await.status,

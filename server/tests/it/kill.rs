@@ -43,10 +43,10 @@ async fn send_duplicates(running: &RunningServer, key: &ApiKey) -> Vec<Answer> {
     tasks.join_all().await
 }
 
-/// The clients' records: idempotency key and tracking number of each acknowledged order.
+/// The clients' own records: idempotency key and tracking number of each acknowledged order.
 type AcknowledgedOrders = Arc<Mutex<BTreeMap<String, String>>>;
 
-/// Returns the number of cycles of load and kill -9; `PARCELO_KILLS` sets another one.
+/// Returns the number of rounds, each of load and a `kill -9`; `PARCELO_KILLS` overrides it.
 fn kill_count() -> u32 {
     std::env::var("PARCELO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(10)
 }
@@ -108,7 +108,7 @@ async fn create(api: &Api, key: &str) -> Option<String> {
     Some(answer.json()["parcel"]["trackingNumber"].as_str().unwrap().to_owned())
 }
 
-/// Sends everything again: acknowledged orders get the same answer, and the others exist once.
+/// Sends every order again. Acknowledged orders must get the same response, and the others must exist once.
 async fn check_all(api: &Api, sent: &[String], acknowledged: &AcknowledgedOrders) {
     for key in sent {
         let number = create(api, key).await.expect("the restarted server answers");

@@ -120,7 +120,7 @@ async fn each_label_counts_against_the_rate_limit_like_a_request() {
     let request = |count: usize| json!({"trackingNumbers": &numbers[..count], "format": "ZPL"});
     let first = download_batch(&limited, request(7)).await;
     assert_eq!((first.status, first.header("x-ratelimit-remaining")), (200, "3"));
-    // It begins within the limit, and so is completed.
+    // It starts within the limit, so it is completed.
     let second = download_batch(&limited, request(7)).await;
     assert_eq!((second.status, second.header("x-ratelimit-remaining")), (200, "0"));
     let third = download_batch(&limited, request(1)).await;

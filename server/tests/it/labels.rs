@@ -127,7 +127,7 @@ async fn a_cached_label_is_304_and_another_version_is_refused() {
     }
 }
 
-/// Returns an order with every field for customs.
+/// Returns an order with every customs field.
 fn customs_order(key: &str) -> serde_json::Value {
     let order =
         with(order(key), "/customsInfo", json!({"incoterm": "DAP", "contentsCategory": "GIFT"}));
@@ -181,9 +181,9 @@ async fn an_invoice_is_refused_whenever_its_label_is() {
     assert_eq!(answer.refusal(), (409, "LABEL_VOIDED".to_owned()));
 }
 
-/// The flat's number was once dropped after a 201.
+/// Regression test: the apartment number was once dropped although the order was accepted.
 #[tokio::test]
-async fn a_receiver_s_flat_and_company_are_stored_and_printed() {
+async fn apartment_and_company_of_a_receiver_are_printed() {
     let (_server, api) = start().await;
     let number = api.create_parcel(&customs_order("order-0001")).await;
     let label = api.get(&format!("/api/v1/labels/{number}/download?format=ZPL")).await;
@@ -245,7 +245,7 @@ async fn a_parcel_of_an_older_version_keeps_its_label_layout() {
     let path = format!("/api/v1/labels/{number}/download?format=ZPL");
     let new = server.api(&key).get(&path).await.text();
     server.stop();
-    // An order as the version before wrote it.
+    // An order as the previous version stored it.
     let file = rusqlite::Connection::open(setup.path("parcelo.db")).unwrap();
     let before = "UPDATE parcels SET order_json = json_remove(order_json, '$.labelLayout')";
     assert_eq!(file.execute(before, []).unwrap(), 1);

@@ -43,7 +43,7 @@ async fn create(api: &Api, body: &Value) -> Answer {
     post(api, "/api/orders", body, None).await
 }
 
-/// Returns status and code of a flat refusal, which must be complete.
+/// Returns status and code of an error in the legacy format, after checking that it is complete.
 fn refusal(answer: &Answer) -> (u16, String) {
     assert_headers(answer);
     let body = answer.json();
@@ -53,7 +53,7 @@ fn refusal(answer: &Answer) -> (u16, String) {
     (answer.status, body["error"].as_str().unwrap().to_owned())
 }
 
-/// Checks the headers of every answer.
+/// Checks the headers that every response of the legacy API has.
 fn assert_headers(answer: &Answer) {
     assert_eq!(answer.header("deprecation"), "@1767225600");
     let link = answer.header("link");

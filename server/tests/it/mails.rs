@@ -1,5 +1,5 @@
 //! E-mails: those of the mock server, as a test reads them, and those of the real server, sent through a relay that
-//! accepts, refuses or does not answer.
+//! accepts them, refuses them or does not answer.
 
 use std::{
     collections::VecDeque,
@@ -19,14 +19,14 @@ use tokio::{
 use crate::{
     api::{Api, order, order_with_number, send, with},
     running::{RunningServer, TestSetup},
-    waiting::{LONG, found, until},
+    waiting::{LONG, until, wait_for_value},
 };
 
 const MINUTES: Duration = Duration::from_secs(60);
 const RECEIVER: &str = "luis@example.org";
 const SENDER: &str = "ana@example.org";
 
-/// Returns the order with e-mail addresses of receiver and sender.
+/// Adds the e-mail addresses of receiver and sender to an order.
 fn with_email_addresses(order: Value) -> Value {
     let order = with(order, "/receiver/email", RECEIVER.into());
     with(order, "/sender/email", SENDER.into())
@@ -109,7 +109,7 @@ async fn an_unsubscribed_address_stays_so_even_after_a_reset() {
     let link = first.unsubscribe_url.strip_prefix(server.url()).unwrap();
     assert!(!link.contains("luis") && !link.contains('@'), "{link}");
     let visitor = Api::new(server.url());
-    // A scanner looks at every link of an e-mail.
+    // A mail scanner opens every link in an e-mail.
     for _ in 0..3 {
         let page = send(visitor.request("GET", link).header("accept", "text/html")).await;
         assert_eq!(page.status, 200);
@@ -134,7 +134,7 @@ async fn an_unsubscribed_address_stays_so_even_after_a_reset() {
         .await;
     server.clock().advance(60 * MINUTES).await;
     assert_eq!(server.mails(), []);
-    // Another receiver of the account is not affected.
+    // Other receivers of the account still get e-mails.
     let other = with(
         order_with_number("order-0003", "SB-SUCCESS-0003"),
         "/receiver/email",
@@ -207,13 +207,13 @@ async fn suites_in_any_language_read_the_e_mails_over_http() {
     assert_eq!(control.get("/__mock/mails").await.json()["mails"], json!([]));
 }
 
-/// The relay's answer to the final dot of a message.
+/// The relay's reply to the dot that ends a message.
 #[derive(Debug, Clone, Copy)]
 enum MessageReply {
-    /// No answer; the connection stays open.
+    /// No reply; the connection stays open.
     Silence,
     /// `250`.
-    Take,
+    Accept,
 }
 
 /// A relay on this machine that records every message.
@@ -222,7 +222,7 @@ struct Relay {
     port: u16,
     messages: Arc<Mutex<Vec<String>>>,
     replies: Arc<Mutex<VecDeque<MessageReply>>>,
-    /// A recipient that does not exist.
+    /// A recipient that the relay rejects as unknown.
     unknown: &'static str,
 }
 
@@ -274,15 +274,15 @@ impl Relay {
         }
         self.messages.lock().unwrap().push(message);
         let dot = self.replies.lock().unwrap().pop_front();
-        match dot.unwrap_or(MessageReply::Take) {
-            MessageReply::Take => Some(()),
+        match dot.unwrap_or(MessageReply::Accept) {
+            MessageReply::Accept => Some(()),
             MessageReply::Silence => std::future::pending().await,
         }
     }
 
     /// Waits for this many messages and returns them.
     async fn messages(&self, count: usize) -> Vec<String> {
-        found("the messages come", async || {
+        wait_for_value("the messages come", async || {
             let messages = self.messages.lock().unwrap().clone();
             (messages.len() >= count).then_some(messages)
         })
@@ -311,7 +311,7 @@ fn header(message: &str, name: &str) -> String {
     line.unwrap_or_else(|| panic!("{name}: {message}")).to_owned()
 }
 
-/// A setup on a file, whose e-mails can be made due at once.
+/// A setup on a database file, in which e-mails can be made due at once.
 struct MailSetup(TestSetup);
 
 impl MailSetup {
@@ -326,12 +326,12 @@ impl MailSetup {
         file
     }
 
-    /// Makes e-mails due, as if a minute had passed or a lease had ended.
+    /// Makes all e-mails due, as if a minute had passed or a lease had ended.
     fn make_due(&self) {
         self.open_database().execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
     }
 
-    /// Returns the number of e-mails, and of those with this status.
+    /// Returns the number of all e-mails, and of those with this status.
     fn count_with_status(&self, status: u8) -> (i64, i64) {
         let sql = "SELECT count(*), count(*) FILTER (WHERE status = ?1) FROM mails";
         self.open_database().query_row(sql, [status], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
@@ -367,7 +367,7 @@ async fn push_scan(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_server_s_e_mail_is_sent_again_with_the_same_id() {
+async fn an_e_mail_of_a_killed_server_is_resent_with_the_same_id() {
     let (setup, relay) = (MailSetup::new(), Relay::start("", [MessageReply::Silence]).await);
     let mut running = relay.serve(&setup.0);
     let key = setup.0.new_key("production").1;
@@ -381,7 +381,7 @@ async fn a_killed_server_s_e_mail_is_sent_again_with_the_same_id() {
     assert_eq!(header(&both[0], "Message-ID"), header(&first[0], "Message-ID"));
     assert_eq!(header(&both[1], "Message-ID"), header(&first[0], "Message-ID"));
     setup.wait_for_status(SENT, 1).await;
-    // It is known to have been accepted: nothing is sent a third time.
+    // The relay is known to have accepted it, so it is not sent a third time.
     setup.make_due();
     running.stop();
     assert_eq!(relay.messages(2).await.len(), 2);

@@ -21,7 +21,7 @@ async fn start() -> (MockServer, Api) {
     (server, api)
 }
 
-/// Starts a server on a file, where decisions overlap while commits follow one another.
+/// Starts a server on a file, where requests are decided while earlier ones are being committed.
 fn start_on_file() -> (TestSetup, RunningServer, Api) {
     let setup = TestSetup::new();
     let running = setup.start(&["--sandbox-rate-limit", "1000000"]);
@@ -39,7 +39,7 @@ async fn submit<N: AsRef<str>>(api: &Api, awb: &str, numbers: &[N]) -> Answer {
     post(api, &json!({ "awbNumber": awb, "trackingNumbers": numbers })).await
 }
 
-/// Returns a valid air waybill for each number below a million.
+/// Returns a different valid air waybill for each number below a million.
 fn air_waybill(number: usize) -> String {
     let serial = 1_000_000 + number;
     format!("176-{serial}{}", serial % 7)
@@ -63,7 +63,7 @@ async fn statuses(api: &Api, number: &str) -> Vec<String> {
     events.iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns `field trackingNumber status code` of each rejected parcel.
+/// Returns the rejected parcels, each as `field trackingNumber status code`.
 fn rejections(answer: &Answer) -> Vec<String> {
     assert_eq!(answer.refusal(), (409, "MANIFEST_PARCELS_REJECTED".to_owned()));
     let body = answer.json();

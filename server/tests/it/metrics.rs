@@ -10,7 +10,7 @@ use crate::{
     running::TestSetup,
 };
 
-/// Returns the value of the one sample whose line starts with `name` and contains all of `labels`.
+/// Returns the value of the only sample whose line starts with `name` and contains all of `labels`.
 fn metric_value(text: &str, name: &str, labels: &[&str]) -> f64 {
     let is_it = |line: &&str| {
         let (series, _) = line.rsplit_once(' ').unwrap_or_default();
@@ -35,7 +35,7 @@ async fn operators_see_requests_refusals_and_commits() {
     for _ in 0..50 {
         Api::new(running.sandbox()).get("/api/v1/health").await;
     }
-    // Refusals on the other listeners do not limit an operator.
+    // Refusals on the other listeners do not count against an operator's rate limit.
     assert_eq!(Api::new(running.url("admin")).get("/admin/v1/keys").await.status, 401);
     let text = Api::new(running.url("admin")).get("/metrics").await;
     assert_eq!(text.header("content-type"), "text/plain; version=0.0.4; charset=utf-8");
@@ -71,7 +71,7 @@ async fn operators_see_requests_refusals_and_commits() {
     }
 }
 
-/// A metric with labels is shown once it has counted something.
+/// Metrics with labels appear only after they have counted something.
 #[tokio::test]
 async fn every_metric_is_in_the_manual() {
     let setup = TestSetup::new();

@@ -287,7 +287,7 @@ fn an_interrupted_suite_ends_with_its_children_and_fails() {
     for (signal, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
         let folder = tempfile::tempdir().unwrap();
         let gone = folder.path().join("gone");
-        // The shell's child gets the signal too.
+        // The child of the shell gets the signal too.
         let suite = format!(
             "sh -c 'trap \"touch {gone}; exit\" {signal}; kill -{signal} '$PPID'; \
              while :; do sleep 0.05; done'; true",
@@ -302,7 +302,7 @@ fn an_interrupted_suite_ends_with_its_children_and_fails() {
 
 #[test]
 fn a_suite_that_ignores_an_interrupt_is_killed() {
-    // A job in a shell's background ignores an interrupt, and holds the output open.
+    // A background job of a shell ignores an interrupt, and keeps the output open.
     let suite = "(while :; do sleep 0.05; done) & kill -INT $PPID; wait";
     let mut mock = Command::new(BINARY);
     let output = mock.args(["mock", "--exec", suite]).stdin(Stdio::null()).output().unwrap();
@@ -369,7 +369,7 @@ async fn a_real_server_has_no_controls() {
     }
 }
 
-/// Creates an order. Returns the address in the answer's link, the parcel's number, and the bytes of the answer.
+/// Creates an order. Returns the address in the label link, the tracking number, and the bytes of the response.
 async fn created(api: &Api, host: &str, key: &str) -> (String, String, Vec<u8>) {
     let request = api.request("POST", "/api/v1/orders/create").header("host", host);
     let request = request.header("content-type", "application/json");

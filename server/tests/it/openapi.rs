@@ -1,4 +1,4 @@
-//! The OpenAPI documents as programs read them: bytes, headers, limits, names.
+//! The OpenAPI documents as other programs read them: binary bodies, headers, limits, names.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ async fn documents() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Returns every call of a document, including those to webhooks, with a name.
+/// Returns every call of a document with a name, including the webhooks.
 fn calls(document: &Value) -> Vec<(String, &Value)> {
     let mut calls = Vec::new();
     for part in ["paths", "webhooks"] {
@@ -49,7 +49,7 @@ fn responses(call: &Value) -> impl Iterator<Item = (&String, &Value)> {
     call["responses"].as_object().unwrap().iter()
 }
 
-/// Returns the schema that a schema refers to, directly or beside `null`; otherwise itself.
+/// Returns the schema that a `$ref` refers to, alone or beside `null`; any other schema is returned unchanged.
 fn resolve<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
     let one = schema["oneOf"].as_array().map_or(schema, |kinds| &kinds[0]);
     match one["$ref"].as_str() {
@@ -122,14 +122,14 @@ async fn headers_of_requests_are_parameters() {
             matches!(operation.idempotency(), Idempotency::Required | Idempotency::Optional);
         assert!(has("Accept-Language"), "{}", operation.name());
         assert_eq!(has("X-Idempotency-Key"), has_key, "{}", operation.name());
-        // Voiding a voided parcel is not a replay.
+        // Voiding an order that is already void is not a replay.
         let has_key = has_key && *operation != Operation::LegacyCancelOrder;
         let again = &call(&document, *operation)["responses"]["200"]["headers"];
         assert_eq!(again["idempotent-replayed"].is_object(), has_key, "{}", operation.name());
     }
 }
 
-/// A validator of a request.
+/// A function that validates a request.
 type Check = fn(&Value) -> Vec<FieldFault>;
 
 fn faults<T>(checked: Result<T, Rejected>) -> Vec<FieldFault> {
@@ -146,7 +146,7 @@ fn check_carrier_events(body: &Value) -> Vec<FieldFault> {
     faults(parcelo::admin::check_carrier_events(body, now))
 }
 
-/// Returns every request with rules: its type, a valid one, and its validator.
+/// Returns every type of request with rules, a valid request, and the function that validates it.
 fn requests() -> Vec<(&'static str, Value, Check)> {
     let numbers = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-SUCCESS-0001"] });
     let key = json!({ "name": "n", "environment": "sandbox", "allowedCountries": ["EC"] });
@@ -175,7 +175,7 @@ struct Field<'d> {
     is_required: bool,
 }
 
-/// Returns every field below a type, elements of lists as their first.
+/// Returns every field below a schema; a list is represented by its first element.
 fn fields<'d>(document: &'d Value, path: &str, schema: &'d Value) -> Vec<Field<'d>> {
     let mut found = Vec::new();
     let required = schema["required"].as_array();
@@ -199,7 +199,7 @@ fn has_type(schema: &Value, kind: &str) -> bool {
     schema["type"] == kind || schema["type"].as_array().is_some_and(|all| all[0] == kind)
 }
 
-/// Returns the request with one field set; objects and lists on the way are created.
+/// Returns the request with one field set. Objects and lists on its path are created.
 fn with_value(body: &Value, path: &str, value: Value) -> Value {
     let pointer = format!("/{}", path.replace("[0]", "/0").replace('.', "/"));
     let mut body = body.clone();
@@ -221,7 +221,7 @@ fn with_value(body: &Value, path: &str, value: Value) -> Value {
     body
 }
 
-/// Returns values within a field's limits, and values just beyond them with their codes.
+/// Returns values within a field's limits, and values just beyond them with the expected code.
 fn limit_values(field: &Field<'_>, element: &Value) -> Vec<(Value, Option<&'static str>)> {
     let schema = field.schema;
     let mut limit_values = Vec::new();
@@ -378,7 +378,7 @@ async fn every_json_body_is_a_component_with_a_name() {
     }
 }
 
-/// Collects every text under this name at any depth.
+/// Collects the texts of every member with this name, at any depth.
 fn collect_texts<'d>(value: &'d Value, name: &str, found: &mut Vec<&'d str>) {
     match value {
         Value::Object(members) => {

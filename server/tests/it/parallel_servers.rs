@@ -14,7 +14,7 @@ use crate::api::{Api, order, order_with_number, send, try_send};
 
 const SERVERS: usize = 200;
 
-/// Returns minutes that differ for each server.
+/// Returns minutes that differ between servers.
 fn minutes(place: usize) -> i64 {
     i64::try_from(place).unwrap()
 }
@@ -35,7 +35,7 @@ async fn server(place: usize) -> MockServer {
         .await
 }
 
-/// Returns the minutes from the creation to each step of the journey that falls due within `within`.
+/// Returns the minutes from creation to each step of the journey that is due within `within` minutes.
 fn due_steps(journey: usize, within: i64) -> Vec<i64> {
     let steps = SCENARIOS[journey].steps.iter().map(|(minutes, _)| *minutes);
     steps.filter(|minutes| *minutes <= within).collect()
@@ -95,7 +95,7 @@ fn request(api: &Api, operation: Operation, body: &Value) -> RequestBuilder {
     request.body(body.to_string())
 }
 
-/// Uses a server as a suite does: an answer is lost, time passes, parcels move, and everything is undone.
+/// Uses a server as a test suite does: a response is lost, time passes, parcels move, and everything is undone.
 async fn stateful_test(place: usize, http: Api, all_there: Arc<Barrier>) {
     let server = server(place).await;
     let api = http.at(server.url(), &server.key().issue());
@@ -118,7 +118,7 @@ async fn stateful_test(place: usize, http: Api, all_there: Arc<Barrier>) {
     server.assert_exactly_once();
 }
 
-/// Lets time pass, delivers one parcel, and returns the list after that.
+/// Advances the clock, delivers one parcel, and returns the list after that.
 async fn advance_and_check(place: usize, server: &MockServer, api: &Api, plain: &str) -> Vec<u8> {
     let within = minutes(place) % 80;
     let fired = server.clock().advance(Duration::from_secs(within.unsigned_abs() * 60)).await;

@@ -57,7 +57,7 @@ async fn a_start_logs_version_database_addresses_and_settings() {
     assert_eq!(addresses, ready);
 }
 
-/// Returns the address where the last server of a setup listened.
+/// Returns the address of the listener in the setup's last ready file.
 fn running_url(setup: &TestSetup, listener: &str) -> serde_json::Value {
     let ready = std::fs::read_to_string(setup.path("ready.json")).unwrap();
     serde_json::from_str::<serde_json::Value>(&ready).unwrap()[listener].clone()
@@ -116,7 +116,7 @@ async fn the_first_secrets_are_in_a_file_only_its_owner_can_read() {
     assert_eq!(running.api(&key).get("/api/v1/health").await.status, 200);
 }
 
-/// Returns a file of examples/deploy.
+/// Reads a file in examples/deploy.
 fn deployment(name: &str) -> String {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/deploy");
     std::fs::read_to_string(folder.join(name)).unwrap()

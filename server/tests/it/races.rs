@@ -1,5 +1,5 @@
-//! A void, a manifest and a carrier event for one parcel at the same time, on a file. Whichever wins, the history
-//! follows the table of transitions, and every answer is true.
+//! A void, a manifest and a carrier event for the same parcel at the same time, on a file. Whichever comes first, the
+//! history follows the table of transitions, and every response is correct.
 
 use parcelo::Operation;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn post(api: &Api, path: &str, body: Value) -> Answer {
 }
 
 async fn scan(url: &str, carrier: &str, number: &str) -> Answer {
-    // The clock is a little ahead, so that the scan is never a late one.
+    // The carrier's clock is slightly ahead, so that its scan never counts as late.
     let at = chrono::Utc::now() + chrono::Duration::minutes(1);
     let event = json!({ "eventId": format!("scan-{number}"), "trackingNumber": number, "status": "PICKED_UP",
         "occurredAt": at.to_rfc3339(), "location": "Miami, US" });

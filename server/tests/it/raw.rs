@@ -1,4 +1,4 @@
-//! An HTTP connection over a bare socket, on which a test chooses the packets.
+//! An HTTP connection over a bare socket, for tests that choose the packets.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -8,10 +8,10 @@ use tokio::{
 
 use crate::waiting::LONG;
 
-/// A connection.
+/// A connection to a server.
 pub(crate) struct RawConnection(TcpStream);
 
-/// The bytes of an answer, by head and body.
+/// A response as received: its head and its body.
 #[derive(Debug, Clone)]
 pub(crate) struct RawResponse {
     pub(crate) status: u16,
@@ -20,7 +20,7 @@ pub(crate) struct RawResponse {
 }
 
 impl RawConnection {
-    /// Connects to the host of an address such as `http://127.0.0.1:8080`.
+    /// Connects to the host of a URL such as `http://127.0.0.1:8080`.
     pub(crate) async fn open(url: &str) -> Self {
         let stream = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
         stream.set_nodelay(true).unwrap();
@@ -30,13 +30,13 @@ impl RawConnection {
     /// Sends each text in a separate packet.
     pub(crate) async fn send(&mut self, packets: &[&str]) {
         for packet in packets {
-            // If the server has closed the connection, reading shows it.
+            // If the server has closed the connection, the next read notices it.
             let _ = self.0.write_all(packet.as_bytes()).await;
             tokio::task::yield_now().await;
         }
     }
 
-    /// Returns the next answer, or `None` if the connection ends without one.
+    /// Returns the next response, or `None` if the connection ends without one.
     pub(crate) async fn answer(&mut self) -> Option<RawResponse> {
         timeout(LONG, self.read()).await.expect("an answer in time")
     }
@@ -56,8 +56,8 @@ impl RawConnection {
 }
 
 impl RawResponse {
-    /// Returns `true` if the answer says that the connection ends.
-    pub(crate) fn closes(&self) -> bool {
+    /// Returns `true` if the response has `Connection: close`.
+    pub(crate) fn closes_connection(&self) -> bool {
         self.head.contains("\r\nconnection: close\r\n")
     }
 }

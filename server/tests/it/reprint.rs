@@ -86,7 +86,7 @@ async fn a_reprint_after_a_manifest_names_the_air_waybill() {
     let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-NORMAL-0001"] });
     assert_eq!(post(&api, Operation::SubmitManifest.path(), &manifest).await.status, 201);
     assert_eq!(zpl().await, before);
-    // The clock stands still, so these happen at the same moment.
+    // The clock stands still, so all of these happen at the same moment.
     reprint(&api, "SB-NORMAL-0001", "reprint-0001").await;
     assert!(!before.contains("176-12345675") && zpl().await.contains("176-12345675"));
 }

@@ -1,4 +1,4 @@
-//! Heads of requests: hosts, languages, keys, and heads that are not a valid request.
+//! Request heads: hosts, languages, keys, and heads that cannot be parsed.
 
 use serde_json::Value;
 
@@ -109,7 +109,7 @@ async fn an_unreadable_head_is_counted() {
         "parcelo_bad_request_heads_total{listener=\"sandbox\",reason=\"malformed\"} 1",
         "parcelo_bad_request_heads_total{listener=\"sandbox\",reason=\"too_large\"} 2",
     ];
-    // They are counted once their connections are over.
+    // They are counted only when their connections have ended.
     until("all three are counted", async || {
         let text = metrics.get("/metrics").await.text();
         wanted.iter().all(|line| text.contains(line))

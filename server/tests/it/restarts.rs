@@ -24,16 +24,16 @@ use crate::{
     api::{Answer, Api, order, send},
     cluster::Cluster,
     running::{BINARY, RunningServer, wait_for},
-    waiting::{LONG, found, until},
+    waiting::{LONG, until, wait_for_value},
 };
 
 const CLIENTS: usize = 8;
 
-/// A database on a cluster that writes through to the disk, and the servers' files.
+/// A database in a cluster that syncs to disk, and the files of its servers.
 struct Database {
     cluster: Cluster,
     name: String,
-    /// The hosts as written in the address.
+    /// The host part of the database URL.
     hosts: String,
     folder: TempDir,
     started: AtomicU32,
@@ -76,7 +76,7 @@ impl Database {
         self.key_by(BINARY).1
     }
 
-    /// Makes a key and returns it with its id.
+    /// Creates a key with the command of this program, and returns it with its id.
     fn key_by(&self, program: &str) -> (String, ApiKey) {
         let arguments = ["keys", "create", "--environment", "sandbox", "--name", "Test"];
         let mut command = self.command(program, &arguments);
@@ -90,7 +90,7 @@ impl Database {
         self.cluster.query(&self.name, sql)
     }
 
-    /// Checks that each acknowledged order exists once, that no other exists, and that the counts agree.
+    /// Checks that each acknowledged order exists once, that no others exist, and that the counts agree.
     fn assert_exactly_once(&self, orders: &BTreeMap<String, String>) {
         let mut numbers: Vec<_> = orders.values().map(String::as_str).collect();
         numbers.sort_unstable();
@@ -102,8 +102,8 @@ impl Database {
     }
 }
 
-/// A load balancer that spreads connections over servers and tries the next one if a connection is refused, as nginx
-/// does.
+/// A load balancer that distributes connections over servers. If a connection is refused it tries the next server, as
+/// nginx does.
 struct LoadBalancer {
     url: String,
     servers: Arc<Mutex<Vec<String>>>,
@@ -147,7 +147,7 @@ impl LoadBalancer {
     }
 }
 
-/// Clients that create one order after the other, and send some again.
+/// Clients that create one order after another, and send some of them again.
 struct Load {
     is_over: Arc<AtomicBool>,
     created: watch::Sender<usize>,
@@ -155,7 +155,7 @@ struct Load {
 }
 
 impl Load {
-    /// Starts clients of the SDK, none of whose calls may fail.
+    /// Starts SDK clients; no call of theirs may fail.
     fn start(url: &str, key: &ApiKey, retry: &Retry) -> Self {
         let mut load = Self {
             is_over: Arc::default(),
@@ -188,7 +188,7 @@ impl Load {
         load
     }
 
-    /// Waits until this many more orders were accepted.
+    /// Waits until this many more orders have been accepted.
     async fn wait_for_orders(&self, orders: usize) {
         let mut created = self.created.subscribe();
         let wanted = *created.borrow() + orders;
@@ -203,7 +203,8 @@ impl Load {
 }
 
 /// Waits until `/readyz` of each server has this status. Once PostgreSQL accepts connections that takes less than a
-/// second, by the pauses of `writer_connection.rs`; a delay by a loaded machine says nothing about the server.
+/// second, by the pauses in `writer_connection.rs`; on a loaded machine it may take longer, which is no fault of the
+/// server.
 async fn wait_for_status(servers: &[RunningServer], status: u16) {
     for server in servers {
         let api = Api::new(server.sandbox());
@@ -211,8 +212,8 @@ async fn wait_for_status(servers: &[RunningServer], status: u16) {
     }
 }
 
-/// Returns the program of the version before this one, from `PARCELO_PREVIOUS`: `just upgrade FILE`. Without it this
-/// version takes its place.
+/// Returns the program of the previous version, from `PARCELO_PREVIOUS` (`just upgrade FILE`); without it, this
+/// version.
 fn previous_version() -> String {
     std::env::var("PARCELO_PREVIOUS").unwrap_or_else(|_| BINARY.to_owned())
 }
@@ -250,7 +251,7 @@ async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
         balancer.replace(place, &servers[place]);
         load.wait_for_orders(50).await;
         if place == 0 {
-            // A server of the version before crashes while the new one serves beside it.
+            // A server of the previous version crashes while a new one runs beside it.
             servers[1].kill();
             load.wait_for_orders(50).await;
             servers[1] = database.serve_by(&previous_version);
@@ -264,7 +265,7 @@ async fn a_rolling_upgrade_of_both_servers_under_load_fails_no_call() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn a_killed_server_fails_no_call_of_the_other_s_clients() {
+async fn a_killed_server_fails_no_call_of_other_clients() {
     let Some(database) = Database::new() else { return };
     let mut servers = [database.serve(), database.serve()];
     let key = database.key();
@@ -299,8 +300,8 @@ async fn a_restart_of_postgresql_loses_nothing_and_says_when_to_retry() {
         wait_for_status(&servers, 503).await;
         for server in &servers {
             let api = server.api(&key);
-            // An address may make fewer requests without a valid key, but now the server cannot know whether this key
-            // is valid.
+            // Requests without a valid key have a lower limit for each address, but now the server cannot know whether
+            // this key is valid.
             for _ in 0..60 {
                 let answers =
                     [api.create(&order("meanwhile-01")).await, api.track("SB-NORMAL-0001").await];
@@ -339,8 +340,8 @@ async fn servers_recover_when_a_frozen_postgresql_continues() {
     let mut numbers = Vec::new();
     for server in &servers {
         let api = server.api(&key);
-        // A connection that was given up while it was frozen is replaced at the next request.
-        let repeated = found("the order is answered again", async || {
+        // A connection that was given up while it was frozen is replaced by the next request.
+        let repeated = wait_for_value("the order is answered again", async || {
             let repeated = api.create(&order("frozen-01")).await;
             (!matches!(repeated.status, 409 | 503)).then_some(repeated)
         });
@@ -362,7 +363,7 @@ async fn servers_follow_a_failover_and_lose_nothing() {
         database.query("SELECT sync_state FROM pg_stat_replication") == "sync"
     })
     .await;
-    // It is skipped while it is a standby.
+    // The address list includes the standby, which is skipped as long as it is one.
     database.hosts = format!("{},{}", standby.folder(), database.cluster.folder());
     let servers = [database.serve(), database.serve()];
     let key = database.key();
@@ -384,7 +385,7 @@ async fn post(api: &Api, path: &str, body: &Value) -> Answer {
     send(request.body(body.to_string())).await
 }
 
-/// Sends the same request 64 times at once, over both servers. Returns the answers.
+/// Sends the same request 64 times at once, distributed over both servers. Returns the responses.
 async fn post_concurrently(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Answer> {
     let (barrier, mut tasks) = (Arc::new(Barrier::new(64)), JoinSet::new());
     for place in 0..64 {
@@ -398,7 +399,7 @@ async fn post_concurrently(apis: &[Api; 2], path: &str, body: &Value) -> Vec<Ans
     tasks.join_all().await
 }
 
-/// Returns the part of an answer that is the same in each of its repetitions.
+/// Returns the part of a response that is the same in every repetition.
 fn data(answer: &Answer) -> Value {
     let mut body = answer.json();
     assert!(matches!(answer.status, 200 | 201), "{body}");

@@ -1,4 +1,5 @@
-//! Rotation of an API key's secret: the key stays the same, so orders that it created are not created again.
+//! Rotation of an API key's secret: the key stays the same, so orders that were sent with the old secret are not
+//! created again.
 
 use std::{process::Command, time::Duration};
 
@@ -63,7 +64,7 @@ async fn the_old_secret_works_exactly_for_the_overlap() {
     assert_eq!((status(&old).await, status(&new).await), (401, 200));
     let refused = Api::with_key(server.url(), &old).get(HEALTH).await.refusal();
     assert_eq!(refused, (401, "AUTH_INVALID_API_KEY".to_owned()));
-    // 0 means at once, and ends all earlier secrets.
+    // An overlap of 0 ends all earlier secrets at once.
     let next = server.rotate_key(&new, HOUR);
     let last = server.rotate_key(&next, Duration::ZERO);
     for (key, expected) in [(&new, 401), (&next, 401), (&last, 200)] {

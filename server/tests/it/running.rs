@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     api::Api,
     cluster::{self, Database},
-    waiting::found_blocking,
+    waiting::block_for_value,
 };
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
@@ -22,9 +22,9 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_parcelo-server");
 /// The environment variable that allows sandbox webhooks to loopback addresses.
 const LOOPBACK: &str = "PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK";
 
-/// A database and a folder, on which servers are started one after the other.
+/// A database and a folder for servers that are started one after another.
 pub(crate) struct TestSetup {
-    // Dropped after the servers of a test, which were declared later.
+    // Outlives the servers of a test, which are declared later and so dropped first.
     database: SetupDatabase,
     folder: tempfile::TempDir,
 }
@@ -35,16 +35,16 @@ enum SetupDatabase {
     Postgres(Database),
 }
 
-/// A running server; dropping it kills it.
+/// A running server, which is killed when this is dropped.
 pub(crate) struct RunningServer {
     pub(crate) child: Child,
     pub(crate) ready: Value,
 }
 
 impl TestSetup {
-    /// Creates a new database of the engine that the tests run on.
+    /// Creates a new database in the engine that the tests run on.
     pub(crate) fn new() -> Self {
-        match cluster::chosen() {
+        match cluster::test_database() {
             None => Self::new_on_file(),
             Some(database) => {
                 let folder = tempfile::tempdir().unwrap();
@@ -53,8 +53,8 @@ impl TestSetup {
         }
     }
 
-    /// Creates a new database file, whichever engine the tests run on. The test is about the file itself, and the
-    /// reason says why PostgreSQL has no equivalent.
+    /// Creates a new database file, whichever engine the tests run on: for tests of the file itself. The reason says
+    /// why PostgreSQL has no equivalent.
     pub(crate) fn on_file(_reason: &str) -> Self {
         Self::new_on_file()
     }
@@ -80,7 +80,7 @@ impl TestSetup {
         }
     }
 
-    /// Opens its database in this process, to read it beside servers or after them.
+    /// Opens the database in this process, to read it while servers run or after they have ended.
     pub(crate) async fn store(&self) -> Store {
         match &self.database {
             SetupDatabase::File(file) => Store::open_for_admin(file, [0; 32]).unwrap(),
@@ -90,7 +90,7 @@ impl TestSetup {
         }
     }
 
-    /// Returns the server's command on this setup's database and free ports.
+    /// Returns the command that starts a server on this database and free ports.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(BINARY);
         command.args(["serve", "--database", &self.database()]);
@@ -98,17 +98,17 @@ impl TestSetup {
             command.args([listener, "127.0.0.1:0"]);
         }
         command.env_clear().env("PARCELO_LOG", "warn").stdin(Stdio::null());
-        // Receivers of tests are on this machine.
+        // The webhook receivers of the tests are on this machine.
         command.env(LOOPBACK, "true");
         command
     }
 
-    /// Starts a server with further arguments and waits until it listens.
+    /// Starts a server with these arguments too, and waits until it listens.
     pub(crate) fn start(&self, arguments: &[&str]) -> RunningServer {
         self.start_with(&[], arguments)
     }
 
-    /// Starts a server with environment variables too.
+    /// Starts a server with these environment variables and arguments, and waits until it listens.
     pub(crate) fn start_with(
         &self,
         variables: &[(&str, &str)],
@@ -125,8 +125,8 @@ impl TestSetup {
         wait_for(&ready_file, child)
     }
 
-    /// Returns the message when no server starts.
-    pub(crate) fn refused_start(&self) -> String {
+    /// Tries to start a server, which must fail. Returns its error message.
+    pub(crate) fn start_error(&self) -> String {
         let errors = self.path("refused.txt");
         let mut command = self.command();
         command.stdout(Stdio::null()).stderr(fs::File::create(&errors).unwrap());
@@ -135,48 +135,48 @@ impl TestSetup {
         fs::read_to_string(errors).unwrap()
     }
 
-    /// Returns the output and logs of all its servers.
+    /// Returns the output and the logs of all its servers.
     pub(crate) fn output(&self) -> String {
         fs::read_to_string(self.path("out.txt")).unwrap_or_default()
     }
 
-    /// Runs an admin command for keys on the database and returns its JSON answer.
+    /// Runs `keys` with these arguments on the database, and returns its JSON output.
     pub(crate) fn keys(&self, arguments: &[&str]) -> Value {
         self.keys_with(&[], arguments)
     }
 
-    /// Does the same with environment variables.
+    /// Runs `keys` with these environment variables and arguments, and returns its JSON output.
     pub(crate) fn keys_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Value {
         self.admin(variables, "keys", arguments)
     }
 
-    /// Runs a command for carriers and returns its answer.
+    /// Runs `carriers` with these arguments, and returns its JSON output.
     pub(crate) fn carriers(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "carriers", arguments)
     }
 
-    /// Runs a command for webhooks and returns its answer.
+    /// Runs `webhooks` with these arguments, and returns its JSON output.
     pub(crate) fn webhooks(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "webhooks", arguments)
     }
 
-    /// Runs a command for admin tokens and returns its answer.
+    /// Runs `tokens` with these arguments, and returns its JSON output.
     pub(crate) fn tokens(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "tokens", arguments)
     }
 
-    /// Runs a command for accounts and returns its answer.
+    /// Runs `accounts` with these arguments, and returns its JSON output.
     pub(crate) fn accounts(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "accounts", arguments)
     }
 
-    /// Backs the database up and returns the answer.
+    /// Backs the database up to a file, and returns the JSON output.
     pub(crate) fn backup(&self, file: &Path) -> Value {
         self.admin(&[], "backup", &[file.to_str().unwrap()])
     }
 
-    /// Returns the message when no copy can be written to this file.
-    pub(crate) fn refused_backup(&self, file: &Path) -> String {
+    /// Backs the database up to a file, which must fail. Returns the error message.
+    pub(crate) fn backup_error(&self, file: &Path) -> String {
         let mut process = Command::new(BINARY);
         let output = process
             .arg("backup")
@@ -188,17 +188,17 @@ impl TestSetup {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Returns the users of the legacy API.
+    /// Runs `legacy`, which lists the users of the legacy API, and returns its JSON output.
     pub(crate) fn legacy(&self) -> Value {
         self.admin(&[], "legacy", &[])
     }
 
-    /// Returns entries of the audit log.
+    /// Runs `audit` with these arguments, and returns its JSON output: entries of the audit log.
     pub(crate) fn audit(&self, arguments: &[&str]) -> Value {
         self.admin(&[], "audit", arguments)
     }
 
-    /// Makes the database as a server does: a test may need keys before it starts one.
+    /// Creates the database as a server would, for tests that need keys before they start one.
     pub(crate) fn create_database(&self) {
         std::thread::scope(|scope| {
             let make = || tokio::runtime::Runtime::new().unwrap().block_on(self.store());
@@ -246,7 +246,7 @@ impl RunningServer {
         Api::with_key(self.sandbox(), key)
     }
 
-    /// Kills the process, so that it finishes and reports nothing.
+    /// Kills the process with SIGKILL, so that it cannot finish anything.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -262,7 +262,7 @@ impl RunningServer {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Stops the process gracefully. Its log is complete then, because it is written a moment after each answer.
+    /// Stops the process gracefully. After that its log is complete: lines are written a moment after each response.
     pub(crate) fn stop(mut self) {
         self.signal("-INT");
         assert_eq!(self.wait(), Some(0));
@@ -270,7 +270,7 @@ impl RunningServer {
 
     pub(crate) fn wait(&mut self) -> Option<i32> {
         let ended = || self.child.try_wait().unwrap();
-        found_blocking("the process ends", ended).code()
+        block_for_value("the process ends", ended).code()
     }
 }
 
@@ -281,11 +281,10 @@ impl Drop for RunningServer {
     }
 }
 
-/// Waits for the ready file of a server that has been started. The process is watched, so that a failed start fails at
-/// once.
+/// Waits for the ready file of a server that was just started. It fails at once if the process ends.
 pub(crate) fn wait_for(ready_file: &Path, child: Child) -> RunningServer {
     let mut running = RunningServer { child, ready: Value::Null };
-    running.ready = found_blocking("the server is ready", || {
+    running.ready = block_for_value("the server is ready", || {
         if let Ok(content) = fs::read(ready_file) {
             return Some(serde_json::from_slice(&content).unwrap());
         }

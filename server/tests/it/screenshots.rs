@@ -18,7 +18,7 @@ use crate::{
 
 pub(crate) const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
 
-/// A page in a window.
+/// A page, and the window in which it is shown.
 struct PageView {
     name: &'static str,
     path: &'static str,
@@ -52,7 +52,7 @@ impl PageView {
     }
 }
 
-/// Starts a server with parcels in different places on their way.
+/// Starts a server whose parcels are at different points of their journeys.
 async fn server() -> MockServer {
     let server =
         crate::embedded::builder().clock(Clock::frozen("2026-01-12T15:20:00Z")).start().await;
@@ -65,7 +65,7 @@ async fn server() -> MockServer {
     server
 }
 
-/// `PARCELO_BLESS=1` keeps the pictures.
+/// Replaces the screenshots in docs/ if `PARCELO_BLESS=1` is set.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
 async fn a_browser_draws_the_page_at_every_width_and_language() {
@@ -83,7 +83,7 @@ async fn a_browser_draws_the_page_at_every_width_and_language() {
     }
 }
 
-/// A screenshot: rows of pixels of three bytes.
+/// A screenshot, as rows of pixels with three bytes each.
 pub(crate) struct Screenshot {
     width: u32,
     rows: Vec<Vec<u8>>,
@@ -96,8 +96,8 @@ impl Screenshot {
         let mut reader = decoder.read_info().unwrap();
         let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
         let info = reader.next_frame(&mut bytes).unwrap();
-        let dot = info.color_type.samples();
-        let row = |row: &[u8]| row.chunks(dot).flat_map(|dot| dot[..3].to_vec()).collect();
+        let pixel = info.color_type.samples();
+        let row = |row: &[u8]| row.chunks(pixel).flat_map(|pixel| pixel[..3].to_vec()).collect();
         let rows = bytes.chunks(info.line_size).map(row).collect();
         Self { width: info.width, rows }
     }
@@ -107,12 +107,13 @@ impl Screenshot {
         dots.collect::<HashSet<_>>().len()
     }
 
-    /// Writes a small file: the 256 commonest colours are kept, and each other colour becomes the nearest of them.
+    /// Saves a small PNG: the 256 most common colours are kept, and every other colour becomes the nearest of them.
     pub(crate) fn save(&self, to: &str) {
         let palette = self.palette();
         let mut nearest = HashMap::new();
-        let mut place =
-            |dot: [u8; 3]| *nearest.entry(dot).or_insert_with(|| palette_index(&palette, dot));
+        let mut place = |pixel: [u8; 3]| {
+            *nearest.entry(pixel).or_insert_with(|| palette_index(&palette, pixel))
+        };
         let places: Vec<u8> = self.pixels().map(&mut place).collect();
         let file = BufWriter::new(fs::File::create(to).unwrap());
         let height = u32::try_from(self.rows.len()).unwrap();
@@ -120,7 +121,7 @@ impl Screenshot {
         encoder.set_color(png::ColorType::Indexed);
         encoder.set_palette(palette.concat());
         encoder.set_compression(png::Compression::High);
-        // Filters predict gradual changes, which indexes into a palette do not have.
+        // PNG filters predict gradual changes, which palette indexes do not have.
         encoder.set_filter(png::Filter::NoFilter);
         let mut writer = encoder.write_header().unwrap();
         writer.write_image_data(&places).unwrap();
@@ -128,27 +129,27 @@ impl Screenshot {
     }
 
     fn pixels(&self) -> impl Iterator<Item = [u8; 3]> {
-        self.rows.iter().flat_map(|row| row.chunks(3)).map(|dot| [dot[0], dot[1], dot[2]])
+        self.rows.iter().flat_map(|row| row.chunks(3)).map(|pixel| [pixel[0], pixel[1], pixel[2]])
     }
 
     fn palette(&self) -> Vec<[u8; 3]> {
         let mut counts = BTreeMap::<_, u32>::new();
-        self.pixels().for_each(|dot| *counts.entry(dot).or_default() += 1);
+        self.pixels().for_each(|pixel| *counts.entry(pixel).or_default() += 1);
         let mut colours: Vec<_> = counts.into_iter().collect();
         colours.sort_by_key(|(_, count)| Reverse(*count));
-        colours.into_iter().take(256).map(|(dot, _)| dot).collect()
+        colours.into_iter().take(256).map(|(pixel, _)| pixel).collect()
     }
 }
 
-fn palette_index(palette: &[[u8; 3]], dot: [u8; 3]) -> u8 {
+fn palette_index(palette: &[[u8; 3]], pixel: [u8; 3]) -> u8 {
     let distance = |(_, other): &(usize, &[u8; 3])| -> u32 {
-        other.iter().zip(dot).map(|(one, two)| u32::from(one.abs_diff(two)).pow(2)).sum()
+        other.iter().zip(pixel).map(|(one, two)| u32::from(one.abs_diff(two)).pow(2)).sum()
     };
     let (place, _) = palette.iter().enumerate().min_by_key(distance).unwrap();
     u8::try_from(place).unwrap()
 }
 
-/// The screenshots are small, because every reader of the documents loads them.
+/// The screenshots must be small, because every reader of the documents loads them.
 #[test]
 fn the_tracking_screenshots_in_docs_are_small() {
     for shot in PAGE_VIEWS {

@@ -17,7 +17,7 @@ fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(minutes * 60)
 }
 
-/// Returns `STATUS minutes` of each event, from the start of the parcel.
+/// Returns each event as `STATUS minutes`, counted from the creation of the parcel.
 async fn history(api: &Api, number: &str) -> Vec<String> {
     let body = api.get(&format!("/api/v1/tracking/{number}?includeHistory=true")).await.json();
     let events = body["history"].as_array().unwrap();

@@ -29,14 +29,14 @@ async fn page(visitor: &Api, path: &str, languages: &str) -> Answer {
     send(request.header("accept", BROWSER).header("accept-language", languages)).await
 }
 
-/// Checks the headers of every answer below /track for caches, search engines and browsers.
+/// Checks the headers that every response below /track has for caches, search engines and browsers.
 fn assert_private(answer: &Answer) {
     assert_eq!(answer.header("cache-control"), "no-store");
     assert_eq!(answer.header("x-robots-tag"), "noindex, nofollow");
     assert_eq!(answer.header("referrer-policy"), "no-referrer");
     let policy = answer.header("content-security-policy");
     let parts: Vec<_> = policy.split("; ").collect();
-    // A page with a form may send it to this site, and other pages may send none.
+    // A page with a form may send it to this site; pages without one may send none.
     let has_form = answer.text().contains("<form");
     let form = if has_form { "form-action 'self'" } else { "form-action 'none'" };
     for part in ["default-src 'none'", "base-uri 'none'", form, "frame-ancestors 'none'"] {
@@ -141,7 +141,7 @@ async fn an_unknown_or_invalid_number_is_404_as_page_and_envelope() {
     }
 }
 
-/// Creates a parcel without a simulated journey, which a carrier scanned last at noon of a day in Quito.
+/// Creates a parcel without a simulated journey. A carrier scanned it last at noon of this day in Quito.
 async fn start_with_stuck_parcel(status: ParcelStatus, day: &str) -> (MockServer, Api) {
     let server = crate::embedded::start().await;
     let api = Api::with_key(server.url(), &server.key().issue());
@@ -154,13 +154,13 @@ async fn start_with_stuck_parcel(status: ParcelStatus, day: &str) -> (MockServer
 
 const STUCK_NUMBER: &str = "SB-NORMAL-0001";
 
-/// Returns a page's text between two texts.
+/// Returns the text of a page between two strings.
 fn text_between<'a>(html: &'a str, begin: &str, end: &str) -> &'a str {
     let rest = html.split_once(begin).map_or("", |(_, rest)| rest);
     rest.split_once(end).map_or("", |(inner, _)| inner)
 }
 
-/// Returns the page's box about the arrival, without its tags.
+/// Returns the text about the arrival on the page, without tags.
 async fn arrival_text(visitor: &Api, language: &str) -> String {
     let html = page(visitor, &format!("/track/{STUCK_NUMBER}"), language).await.text();
     let inside = text_between(&html, "<dl class=\"arrival", "</dl>");
@@ -193,7 +193,7 @@ async fn a_parcel_out_for_delivery_arrives_today() {
     assert_eq!(arrival_text(&visitor, "en").await, today);
     let html = page(&visitor, &format!("/track/{STUCK_NUMBER}"), "en").await.text();
     assert!(!html.contains("January 13") && !html.contains("arrive soon"), "{html}");
-    // Past midnight in UTC it is the evening of the same day in Quito.
+    // After midnight in UTC it is still the evening before in Quito.
     server.clock().set("2026-01-07T03:00:00Z").await;
     assert_eq!(arrival_text(&visitor, "en").await, today);
     server.clock().set("2026-01-07T12:00:00Z").await;
@@ -276,16 +276,16 @@ async fn the_start_page_accepts_a_number_as_people_type_it() {
     }
     let answer = page_of(&visitor, "SB-SUCCESS-0001", "&lang=es").await;
     assert_eq!(answer.header("location"), "/track/SB-SUCCESS-0001?lang=es");
-    // The link has the dot of its sentence.
+    // The link in a message includes the full stop of its sentence.
     let dotted = page_at(&visitor, "/track/sb-success-0001.").await;
     assert_eq!(dotted.header("location"), "/track/SB-SUCCESS-0001");
-    // The answers for programs do not change.
+    // The JSON for programs does not change.
     for path in ["/", "/track", "/track?number=SB-SUCCESS-0001"] {
         assert_eq!(visitor.get(path).await.refusal(), (404, "NOT_FOUND".to_owned()), "{path}");
     }
 }
 
-/// Returns the answer itself without following its redirect.
+/// Requests a page without following its redirect.
 async fn page_at(visitor: &Api, path: &str) -> Answer {
     let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
     let url = visitor.request("GET", path).build().unwrap().url().clone();
@@ -333,7 +333,7 @@ async fn a_link_preview_reveals_nothing_beyond_the_link() {
     let shown: Vec<_> = html.lines().filter(|line| line.contains("property=\"og:")).collect();
     assert_eq!(shown.len(), 5, "{shown:?}");
     assert!(shown.iter().any(|line| line.contains("Track parcel SB-SUCCESS-0001")), "{shown:?}");
-    // A messenger keeps a preview for ever, so that a status in it would soon be wrong.
+    // A messenger keeps a preview for ever, so a status in it would soon be wrong.
     assert!(!shown.iter().any(|line| line.contains("transit") || line.contains("2026")));
 }
 
@@ -367,7 +367,7 @@ async fn the_shop_is_named_with_its_contact() {
         html.contains("og:site_name\" content=\"Café &#60;i&#62;Quito&#60;/i&#62;\""),
         "{html}"
     );
-    // Another account's parcels do not have it.
+    // Parcels of another account do not show it.
     let other = setup.keys(&[
         "create",
         "--environment",
@@ -431,7 +431,7 @@ async fn an_ip_address_gets_ten_pages_a_second_by_default() {
     assert_eq!(answer.header("x-ratelimit-limit"), "10");
 }
 
-/// Returns the order with a distinct text in every field that takes a text about people or goods.
+/// Returns an order with a unique text in every text field about people or goods, and those texts.
 fn marked_order() -> (Value, Vec<String>) {
     let mut marked_order = order_with_number("order-0001", NUMBER);
     let mut marks = Vec::new();
@@ -472,7 +472,7 @@ fn marked_order() -> (Value, Vec<String>) {
     (marked_order, marks)
 }
 
-/// Starts a server with a key of an environment.
+/// Starts a server, and creates a key for an environment.
 fn setup(environment: &str, arguments: &[&str]) -> (TestSetup, RunningServer, ApiKey) {
     let setup = TestSetup::new();
     let (_, key) = setup.new_key(environment);

@@ -1,5 +1,5 @@
-//! Refusals that are answered before the body of the request was read. Either the connection takes the next request, or
-//! the answer says that it closes.
+//! Refusals that are sent before the body of the request has been read. The connection either accepts the next request
+//! or is closed, and the response says which.
 
 use crate::{
     api::order,
@@ -16,15 +16,15 @@ fn head(method: &str, path: &str, headers: &str, length: usize) -> String {
     )
 }
 
-/// Sends a request `times` times, its head and its body in two packets, always on the connection that the last answer
-/// left open. Returns the number of answers with this status.
+/// Sends a request `times` times, head and body in two packets, on one connection as long as the responses keep it
+/// open. Returns the number of responses with this status.
 async fn count_answered(url: &str, head: &str, body: &str, (times, status): (usize, u16)) -> usize {
     let (mut line, mut count) = (RawConnection::open(url).await, 0);
     for _ in 0..times {
         line.send(&[head, body]).await;
         let answer = line.answer().await;
         count += usize::from(answer.as_ref().is_some_and(|answer| answer.status == status));
-        if answer.is_none_or(|answer| answer.closes()) {
+        if answer.is_none_or(|answer| answer.closes_connection()) {
             line = RawConnection::open(url).await;
         }
     }
@@ -80,15 +80,15 @@ async fn a_body_that_is_too_long_gets_a_readable_refusal() {
     let body = "x".repeat(2_000_000);
     let long = head("POST", CREATE, &key, body.len());
     let answer = send_refused(server.url(), &[&long, &body]).await;
-    assert_eq!((answer.status, answer.closes()), (413, true));
+    assert_eq!((answer.status, answer.closes_connection()), (413, true));
     let chunked =
         long.replace(&format!("Content-Length: {}", body.len()), "Transfer-Encoding: chunked");
     let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
     let answer = send_refused(server.url(), &[&chunked, &chunk]).await;
-    assert_eq!((answer.status, answer.closes()), (413, true));
+    assert_eq!((answer.status, answer.closes_connection()), (413, true));
 }
 
-/// Returns the answer to a request that is sent while it is read.
+/// Sends a request that is refused before all of it is read. Returns the response.
 async fn send_refused(url: &str, packets: &[&str]) -> RawResponse {
     let mut line = RawConnection::open(url).await;
     line.send(packets).await;
@@ -101,7 +101,7 @@ async fn expect_100_continue_is_refused_without_the_body() {
     let mut line = RawConnection::open(server.url()).await;
     line.send(&[&head("POST", CREATE, "Expect: 100-continue\r\n", 1_000)]).await;
     let answer = line.answer().await.unwrap();
-    assert_eq!((answer.status, answer.closes()), (401, true));
+    assert_eq!((answer.status, answer.closes_connection()), (401, true));
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ fn vacuum(setup: &TestSetup, arguments: &[&str]) -> (bool, String, String) {
     (output.status.success(), text(output.stdout), text(output.stderr))
 }
 
-/// Returns the number of times that the name occurs in the database's files.
+/// Returns how often the deleted name occurs in the database's files.
 fn count_traces(setup: &TestSetup) -> usize {
     let file = setup.database().replace("sqlite:", "");
     let names = [file.clone(), format!("{file}-wal")];
@@ -29,7 +29,7 @@ fn count_traces(setup: &TestSetup) -> usize {
     bytes.windows(DELETED_NAME.len()).filter(|window| *window == DELETED_NAME.as_bytes()).count()
 }
 
-/// Creates a database whose orders were deleted as earlier versions deleted them.
+/// Creates a database whose orders were deleted in the way of earlier versions.
 async fn file_with_deleted_data() -> (TestSetup, String) {
     let setup = TestSetup::on_file("only a file is vacuumed by a command");
     let key = setup.new_key("sandbox").1;

@@ -28,7 +28,7 @@ async fn post(api: &Api, body: &Value) -> Answer {
     send(request.body(body.to_string())).await
 }
 
-/// Returns `Void`, or the code, of each result, whose sums must agree.
+/// Returns `Void` or the error code of each result, after checking that the sums agree.
 fn results(data: &Value) -> Vec<String> {
     let results = data["results"].as_array().unwrap();
     let word = |result: &Value| match result["error"]["code"].as_str() {

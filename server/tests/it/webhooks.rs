@@ -23,7 +23,7 @@ async fn post(api: &Api, operation: Operation, body: Value) {
     assert!(answer.status < 300, "{}", answer.text());
 }
 
-/// Returns `kind sequence` of each delivery, in the order of arrival.
+/// Returns each delivery as `kind sequence`, in the order of arrival.
 fn summaries(deliveries: &[Received]) -> Vec<String> {
     let summaries = deliveries.iter().map(|delivery| {
         let event = delivery.event.as_ref().expect("a verified event");
@@ -37,7 +37,7 @@ fn summaries(deliveries: &[Received]) -> Vec<String> {
     summaries.collect()
 }
 
-/// Returns the milliseconds from one delivery to the next, by the server's clock.
+/// Returns the milliseconds between consecutive deliveries, by the server's clock.
 fn pauses(deliveries: &[Received]) -> Vec<i64> {
     deliveries.windows(2).map(|pair| (pair[1].at - pair[0].at).num_milliseconds()).collect()
 }

@@ -1,5 +1,5 @@
-//! Waits of tests for events that happen by themselves. They yield the processor, fail if the event does not happen,
-//! and work while the runtime's time is paused.
+//! Waiting in tests for events that happen in the background. The functions yield the processor, fail if the event does
+//! not happen, and also work while the time of the tokio runtime is paused.
 #![allow(dead_code, reason = "each of the crates that include this file uses a part of it")]
 #![allow(clippy::disallowed_methods, reason = "a real process is waited for in real time")]
 
@@ -9,14 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Maximum wait, longer than any such event takes on a slow and loaded machine.
+/// Maximum wait: longer than any such event takes on a slow and loaded machine.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
 /// Interval between two checks.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Calls `look` until it returns a value.
-pub(crate) async fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+/// Polls `look` until it returns a value, and returns that. `what` describes the event, for the message on a timeout.
+pub(crate) async fn wait_for_value<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = look().await {
@@ -27,13 +27,13 @@ pub(crate) async fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T
     }
 }
 
-/// Waits until `is_so` returns `true`.
+/// Polls `is_so` until it returns `true`.
 pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    found(what, async || is_so().await.then_some(())).await;
+    wait_for_value(what, async || is_so().await.then_some(())).await;
 }
 
-/// Does the same as [`found`] when no other task has to run in this thread.
-pub(crate) fn found_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+/// Polls `look` like [`found`], but blocks the thread: for tests without other tasks in it.
+pub(crate) fn block_for_value<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -44,30 +44,30 @@ pub(crate) fn found_blocking<T>(what: &str, mut look: impl FnMut() -> Option<T>)
     }
 }
 
-/// Stops the time of the runtime of this thread until it is dropped: nothing in it times out, however slow the machine
-/// is.
+/// Pauses the time of this thread's tokio runtime until it is dropped, so that nothing times out, however slow the
+/// machine is.
 #[must_use = "it stops until this is dropped"]
-pub(crate) struct StoppedTime(
+pub(crate) struct PausedTime(
     #[expect(dead_code, reason = "dropping it ends the task")] mpsc::Sender<()>,
 );
 
-impl StoppedTime {
-    pub(crate) fn now() -> Self {
+impl PausedTime {
+    pub(crate) fn start() -> Self {
         tokio::time::pause();
-        // A paused runtime advances to its next timer when it is idle, but not beside such a task.
+        // An idle runtime with paused time advances to its next timer, unless a blocking task like this one is running.
         let (held, dropped) = mpsc::channel();
         drop(tokio::task::spawn_blocking(move || dropped.recv()));
         Self(held)
     }
 }
 
-impl Drop for StoppedTime {
+impl Drop for PausedTime {
     fn drop(&mut self) {
         tokio::time::resume();
     }
 }
 
-/// Waits in real time between two checks.
+/// Sleeps in real time between two polls.
 pub(crate) async fn pause() {
     tokio::task::spawn_blocking(|| thread::sleep(PAUSE)).await.unwrap();
 }

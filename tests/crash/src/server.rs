@@ -17,9 +17,9 @@ use futures_util::future::{Either, join_all, select};
 use http_body_util::BodyExt as _;
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Actor, Allowance, AllowedHosts, Api, AttemptResult, Countries, DeliverySlots, EndpointAnswer,
-    EndpointRequest, Ids, Kinds, LegacySchedule, Limits, ManualClock, Millis, NewKeyRequest,
-    Secrets, Service, Settings, Site, Store, router,
+    Actor, AllowedHosts, Api, AttemptResult, Countries, DeliverySlots, EndpointRequest,
+    EndpointResponse, Ids, LegacySchedule, Limits, ManualClock, Millis, NewKeyRequest, Secrets,
+    Service, Settings, Site, Store, WebhookAllowance, WebhookEventKinds, router,
 };
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
@@ -102,8 +102,12 @@ impl Server {
             let endpoint = EndpointRequest {
                 tenant: record.scope.tenant,
                 url: "http://127.0.0.1:9/".to_owned(),
-                kinds: Kinds::from_codes(["parcel.created", "parcel.voided", "manifest.submitted"])
-                    .unwrap(),
+                kinds: WebhookEventKinds::from_codes([
+                    "parcel.created",
+                    "parcel.voided",
+                    "manifest.submitted",
+                ])
+                .unwrap(),
                 allowed_hosts: AllowedHosts::PublicAndLoopback,
             };
             self.service.endpoints(Actor::Server).set(endpoint, now).await.map_err(text)?;
@@ -151,7 +155,7 @@ impl Server {
             for event in leased.into_iter().flatten().take(limit) {
                 let Ok(Some(delivery)) = self.service.prepare_delivery(event).await else { return };
                 let answer =
-                    EndpointAnswer { status: 204, retry_after: None, body_prefix: Vec::new() };
+                    EndpointResponse { status: 204, retry_after: None, body_prefix: Vec::new() };
                 let at = self.service.now();
                 let result = AttemptResult { at, millis: 1, answer: Ok(answer) };
                 let _ = self.service.settle_delivery(delivery, result).await;
@@ -189,7 +193,7 @@ fn settings(secrets: Secrets) -> Settings {
         destinations: Destinations::All,
         limits: Limits { enforced: false, ..Limits::default() },
         secrets,
-        webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
+        webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
         trusted_proxies: Vec::new(),
         database_options: None,
         legacy: LegacySchedule::default(),

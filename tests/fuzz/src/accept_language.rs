@@ -1,4 +1,5 @@
-//! `Accept-Language`: a header that follows RFC 9110's grammar is read like by a second, independent parser.
+//! `Accept-Language`: a header that follows the grammar of RFC 9110 is read in the same way by a second, independent
+//! parser.
 
 use parcelo::Language;
 
@@ -18,28 +19,28 @@ fn check(input: &[u8]) {
     let read = Language::from_header(header);
     let is_filled = |text: &&str| !text.trim_matches([' ', '\t']).is_empty();
     if let Some(entries) =
-        header.split(',').filter(is_filled).map(entry).collect::<Option<Vec<_>>>()
+        header.split(',').filter(is_filled).map(parse_entry).collect::<Option<Vec<_>>>()
     {
-        assert_eq!(read, preferred(&entries), "{header:?}");
+        assert_eq!(read, preferred_language(&entries), "{header:?}");
     }
 }
 
-/// Returns the language with the higher weight; of two with the same weight the first one, and English if neither is
-/// wanted.
-fn preferred(entries: &[(&str, u32)]) -> Language {
+/// Returns the language with the higher weight, the first one if the weights are equal, and English if neither is
+/// acceptable.
+fn preferred_language(entries: &[(&str, u32)]) -> Language {
     let any = entries.iter().filter(|(tag, _)| *tag == "*").map(|(_, weight)| *weight).max();
     let rank = |code: &str| {
         let is_it = |tag: &str| tag.split('-').next().unwrap().eq_ignore_ascii_case(code);
         let named = entries.iter().enumerate().filter(|(_, (tag, _))| is_it(tag));
         let best = named.map(|(place, (_, weight))| (*weight, usize::MAX - place)).max();
-        // A language that only `*` matches comes after those that are named.
+        // A language that matches only `*` comes after those that are named.
         best.unwrap_or((any.unwrap_or(0), 0))
     };
     if rank("es") > rank("en") && rank("es").0 > 0 { Language::Es } else { Language::En }
 }
 
 /// Returns an entry's tag and its weight in thousandths; `None` if it breaks the grammar.
-fn entry(text: &str) -> Option<(&str, u32)> {
+fn parse_entry(text: &str) -> Option<(&str, u32)> {
     let blank = |c| matches!(c, ' ' | '\t');
     let text = text.trim_matches(blank);
     let (tag, weight) = match text.split_once(';') {

@@ -1,5 +1,5 @@
-//! Fingerprints of JSON documents: two documents have the same fingerprint exactly if an independent canonical form of
-//! both is the same, in whatever spelling.
+//! Fingerprints of JSON documents: two documents have the same fingerprint exactly if their canonical forms are equal,
+//! which are computed independently, however the documents are spelled.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -36,10 +36,10 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// Maximum whole number: 14 digits, which leave room for those of a fraction.
+/// Maximum whole number: 14 digits, which leaves room for those of a fraction.
 const MAX_WHOLE: u64 = 100_000_000_000_000;
 
-/// Checks one document, or two on two lines.
+/// Checks one document, or two on separate lines.
 fn check(input: &[u8]) {
     let mut lines = input.splitn(2, |byte| *byte == b'\n');
     let one = lines.next().and_then(read);
@@ -55,7 +55,7 @@ fn check(input: &[u8]) {
 
 fn read(bytes: &[u8]) -> Option<Value> {
     let Ok(value) = parse_body(bytes) else {
-        // Stricter than `serde_json` only about repeated members and about documents that are not objects.
+        // `serde_json` also accepts repeated members and documents that are not objects.
         if let Ok(value @ Value::Object(_)) = serde_json::from_slice::<Value>(bytes) {
             assert!(parse_body(value.to_string().as_bytes()).is_ok(), "{value}");
         }
@@ -68,13 +68,15 @@ fn read(bytes: &[u8]) -> Option<Value> {
 }
 
 fn assert_agree(one: &Value, other: &Value) {
-    let (is_same, is_equal) =
-        (fingerprint(one, "") == fingerprint(other, ""), canonical(one) == canonical(other));
+    let (is_same, is_equal) = (
+        fingerprint(one, "") == fingerprint(other, ""),
+        canonical_form(one) == canonical_form(other),
+    );
     assert_eq!(is_same, is_equal, "{one}\n{other}");
 }
 
-/// Returns `true` if all numbers are exact. `serde_json` reads a number of 16 digits or more as one of its neighbours,
-/// depending on its spelling.
+/// Returns `true` if all numbers are exact. `serde_json` rounds a number of 16 digits or more to a neighbour that
+/// depends on its spelling.
 fn is_exact(value: &Value) -> bool {
     serde_json::from_str::<Value>(&value.to_string()).is_ok_and(|again| again == *value)
 }
@@ -93,8 +95,8 @@ fn assert_spelling_is_ignored(value: &Value) {
     assert_ne!(fingerprint(value, "A"), fingerprint(value, "B"));
 }
 
-/// Writes the value in another spelling: members reversed, spaces added, every character escaped, a null member added,
-/// and whole numbers with a fraction.
+/// Writes the value in another spelling: members in reverse order, with spaces, every character escaped, an additional
+/// null member, and whole numbers with a fraction.
 fn respell(value: &Value, out: &mut String) {
     match value {
         Value::Object(members) => {
@@ -105,7 +107,7 @@ fn respell(value: &Value, out: &mut String) {
                 respell(member, out);
                 out.push_str(" ,\n");
             }
-            // A name that no member has: there are more of these names than members.
+            // Of these names, at least one is not a member: there are more names than members.
             let mut names = (0..=members.len()).map(|n| format!("null {n}"));
             let unused = names.find(|name| !members.contains_key(name));
             write!(out, "{}:null}}", json!(unused)).unwrap();
@@ -122,7 +124,7 @@ fn respell(value: &Value, out: &mut String) {
             let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
             write!(out, "\"{}\"", units.collect::<String>()).unwrap();
         }
-        // With more than 15 digits, `serde_json` reads a number with a fraction inexactly.
+        // Beyond 15 digits, `serde_json` reads a number with a fraction inexactly.
         Value::Number(number) if number.as_i64().is_some_and(|n| n.unsigned_abs() < MAX_WHOLE) => {
             write!(out, "{number}.0e0").unwrap();
         }
@@ -132,23 +134,23 @@ fn respell(value: &Value, out: &mut String) {
 
 fn assert_every_leaf_counts(value: &Value, choice: u64) {
     let mut changed = value.clone();
-    change(&mut changed, choice);
+    change_leaf(&mut changed, choice);
     assert_agree(value, &changed);
 }
 
 /// Changes one value in the document.
-fn change(value: &mut Value, choice: u64) {
+fn change_leaf(value: &mut Value, choice: u64) {
     let pick = |length: usize| usize::try_from(choice >> 3).unwrap_or_default() % length;
     let deeper = choice.rotate_right(7);
     *value = match value.take() {
         Value::Object(mut members) if !members.is_empty() => {
             let place = pick(members.len());
-            change(members.values_mut().nth(place).unwrap(), deeper);
+            change_leaf(members.values_mut().nth(place).unwrap(), deeper);
             Value::Object(members)
         }
         Value::Array(mut items) if !items.is_empty() => {
             let place = pick(items.len());
-            change(&mut items[place], deeper);
+            change_leaf(&mut items[place], deeper);
             Value::Array(items)
         }
         Value::Array(_) => json!([null]),
@@ -160,29 +162,29 @@ fn change(value: &mut Value, choice: u64) {
     };
 }
 
-/// Returns the canonical form, which all documents with the same meaning share. It is computed independently of the
-/// product.
-fn canonical(value: &Value) -> String {
+/// Returns the canonical form, which all documents with the same meaning share, computed independently of the product's
+/// code.
+fn canonical_form(value: &Value) -> String {
     let top = value.as_object().cloned().unwrap_or_default();
     let kept = top.into_iter().filter(|(name, _)| name != "idempotencyKey");
-    written(&Value::Object(kept.collect::<Map<_, _>>()))
+    write_canonical(&Value::Object(kept.collect::<Map<_, _>>()))
 }
 
-fn written(value: &Value) -> String {
+fn write_canonical(value: &Value) -> String {
     match value {
         Value::Object(members) => {
             let kept = members.iter().filter(|(_, member)| !member.is_null());
             let sorted: BTreeMap<_, _> =
-                kept.map(|(name, member)| (name, written(member))).collect();
+                kept.map(|(name, member)| (name, write_canonical(member))).collect();
             let parts = sorted.iter().map(|(name, member)| format!("{name:?}: {member}"));
             format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
         }
         Value::Array(items) => {
-            format!("[{}]", items.iter().map(written).collect::<Vec<_>>().join(", "))
+            format!("[{}]", items.iter().map(write_canonical).collect::<Vec<_>>().join(", "))
         }
         Value::Number(number) => match (number.as_i128(), number.as_f64().unwrap()) {
             (Some(whole), _) => format!("number {whole}"),
-            // Every float from 2^53 on is whole, and below 2^100 an `i128` holds it exactly.
+            // From 2^53 on every float is whole, and below 2^100 it fits into an `i128`.
             (None, float) if float.fract() == 0.0 && float.abs() < 2_f64.powi(100) => {
                 #[expect(clippy::cast_possible_truncation, reason = "it is whole and fits")]
                 let whole = float as i128;

@@ -1,5 +1,5 @@
-//! Carrier events: the service judges them as the SDK's rules do offline, each gets one outcome, and a repeated event
-//! is a duplicate that changes nothing.
+//! Carrier events: the service accepts and rejects them as the SDK's rules do offline, each event gets one outcome, and
+//! a repeated event is a duplicate without effect.
 
 use axum::body::Body;
 use http::Request;
@@ -37,7 +37,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// The placeholder in an input for the parcel's number, which is new each time.
+/// The placeholder for the parcel's tracking number, which is new for each input.
 const NAMED: &str = "SB-SUCCESS-0001";
 const NOW: &str = "2026-01-05T08:00:00Z";
 
@@ -90,7 +90,7 @@ fn push(service: &Service, carrier: &CarrierKey, body: &str) -> Answer {
     service.call(request.body(Body::from(body.to_owned())).unwrap())
 }
 
-/// Checks that there is one result for each event, in its order, and that the sums match the results.
+/// Checks that there is one result for each event, in their order, and that the sums match the results.
 fn assert_counted(answer: &Answer, names: &[String]) -> Vec<String> {
     assert_eq!(answer.status, 200, "{answer:?}");
     let body = answer.json();
@@ -113,7 +113,8 @@ fn assert_counted(answer: &Answer, names: &[String]) -> Vec<String> {
     outcomes
 }
 
-/// Checks the answer to the repeated events. A rejected event may be legal after the events that followed it.
+/// Checks the response to the repeated events. An event that was rejected may be legal after the events that followed
+/// it.
 fn assert_duplicates(first: &[String], again: &Answer) {
     let body = again.json();
     let results = body["data"]["results"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! Runs of a target on its corpus and on mutations of it. A failing input is reduced before it is reported.
+//! Runs a target on its corpus and on mutations of it. A failing input is minimized before it is reported.
 
 use std::{
     env, fs,
@@ -13,8 +13,8 @@ use crate::{Target, mutation::mutate};
 /// Maximum number of attempts to remove a piece from a failing input.
 const MAX_SHRINKS: usize = 400;
 
-/// A run of one target on inputs.
-pub struct Trial<'a> {
+/// A run of one target on its inputs.
+pub struct FuzzRun<'a> {
     target: Target,
     check: &'a dyn Fn(&[u8]),
     inputs: Vec<(String, Vec<u8>)>,
@@ -25,8 +25,8 @@ pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name)
 }
 
-impl<'a> Trial<'a> {
-    /// Reads the target's corpus. `check` is the target's, or that of a crate that this one cannot call.
+impl<'a> FuzzRun<'a> {
+    /// Reads the target's corpus. `check` is the target's own function, or that of a crate that this one cannot call.
     pub fn new(target: Target, check: &'a dyn Fn(&[u8])) -> Self {
         let folder = folder(target.name);
         let files =
@@ -49,7 +49,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Checks mutations of the corpus. `PARCELO_SEED` chooses others, and `PARCELO_FUZZ_TIMES` multiplies their number.
+    /// Checks mutations of the corpus. `PARCELO_SEED` selects other mutations, and `PARCELO_FUZZ_TIMES` multiplies
+    /// their number.
     pub fn mutate(&self) {
         let variable = |name| env::var(name).ok().and_then(|text: String| text.parse().ok());
         let seed: u64 = variable("PARCELO_SEED").unwrap_or(1);
@@ -64,13 +65,13 @@ impl<'a> Trial<'a> {
     }
 
     fn try_input(&self, input: &[u8], origin: &str) {
-        if self.holds(input) {
+        if self.passes(input) {
             return;
         }
         let small = self.shrink(input.to_vec());
         let file = self.save_input(&small);
-        // The reduced input runs once more, so that the last message printed is about it.
-        self.holds(&small);
+        // The minimized input runs once more, so that the last message printed belongs to it.
+        self.passes(&small);
         panic!(
             "{} fails: {origin}\nthe smallest input that fails is in {}: {:?}",
             self.target.name,
@@ -79,11 +80,11 @@ impl<'a> Trial<'a> {
         );
     }
 
-    fn holds(&self, input: &[u8]) -> bool {
+    fn passes(&self, input: &[u8]) -> bool {
         catch_unwind(AssertUnwindSafe(|| (self.check)(input))).is_ok()
     }
 
-    /// Removes pieces, large ones first, while the input still fails.
+    /// Removes pieces, large ones first, as long as the input still fails.
     fn shrink(&self, mut input: Vec<u8>) -> Vec<u8> {
         let (mut size, mut tries) = (input.len() / 2, 0);
         while size > 0 {
@@ -92,7 +93,7 @@ impl<'a> Trial<'a> {
                 tries += 1;
                 let mut smaller = input.clone();
                 smaller.drain(at..(at + size).min(input.len()));
-                if self.holds(&smaller) { at += size } else { input = smaller }
+                if self.passes(&smaller) { at += size } else { input = smaller }
             }
             size /= 2;
         }
@@ -107,7 +108,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Returns the FNV-1a hash: a name for a file, or a choice that depends only on an input.
+/// Returns the FNV-1a hash, for file names and for choices that depend only on the input.
 pub(crate) fn hash(input: &[u8]) -> u64 {
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     input.iter().fold(0xcbf2_9ce4_8422_2325, mix)

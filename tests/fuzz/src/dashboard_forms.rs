@@ -1,4 +1,4 @@
-//! The dashboard's forms: any fields get an answer, a form without its session's token changes nothing, and typed text
+//! The dashboard's forms: any fields get a response, a form without its session's token changes nothing, and typed text
 //! never becomes markup.
 
 use std::{
@@ -10,8 +10,8 @@ use axum::{Router, body::Body};
 use http::Request;
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Actor, Allowance, Api, Ids, LegacySchedule, Limits, ManualClock, Millis, Secrets, Service,
-    Settings, Site, Store, admin_router, hash_password,
+    Actor, Api, Ids, LegacySchedule, Limits, ManualClock, Millis, Secrets, Service, Settings, Site,
+    Store, WebhookAllowance, admin_router, hash_password,
 };
 use tokio::runtime::{Builder, Runtime};
 use url::form_urlencoded;
@@ -48,7 +48,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// The paths of the forms, chosen by the first line's number.
+/// The paths of the forms; the number on the first line selects one.
 const PATHS: [&str; 8] = [
     "/dashboard/keys",
     "/dashboard/webhooks/sandbox",
@@ -59,7 +59,7 @@ const PATHS: [&str; 8] = [
     "/dashboard/keys/key_1/revoke",
     "/dashboard/keys/key_1/rotate",
 ];
-/// The pages that are checked afterwards.
+/// The pages that are compared before and after.
 const PAGES: [&str; 4] = [
     "/dashboard/keys",
     "/dashboard/webhooks/sandbox",
@@ -134,7 +134,7 @@ impl Dashboard {
             destinations: Destinations::All,
             limits: Limits { enforced: false, ..Limits::default() },
             secrets: Secrets::derive(&store.secret()),
-            webhooks: Allowance::default(),
+            webhooks: WebhookAllowance::default(),
             trusted_proxies: Vec::new(),
             database_options: None,
             legacy: LegacySchedule::default(),
@@ -181,7 +181,7 @@ impl Dashboard {
     }
 }
 
-/// Returns the first cookie with a value.
+/// Returns the first cookie that is set to a value.
 fn cookie(answer: &Answer) -> String {
     let set = answer.headers.get_all("set-cookie").iter();
     let pairs = set.map(|line| line.to_str().unwrap().split(';').next().unwrap().to_owned());
@@ -193,14 +193,14 @@ fn token_in(page: &str) -> String {
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// Parses the page as a browser does and checks that its elements and attributes are those of the templates.
+/// Parses the page as a browser does, and checks that it has only elements and attributes of the templates.
 fn assert_is_page(page: &str) {
     assert!(page.starts_with("<!doctype html>"), "{page}");
     for tag in page.split('<').skip(1) {
         let (tag, _) = tag.split_once('>').unwrap();
         let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap();
         assert!(is_word(name) && !["script", "iframe", "object", "img"].contains(&name), "<{tag}>");
-        // Text is between quotes; the rest are the names of attributes.
+        // Attribute values are between quotes; the rest are names.
         for (place, part) in tag.split('"').enumerate() {
             let is_name = place % 2 == 0;
             let names =

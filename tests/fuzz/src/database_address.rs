@@ -36,7 +36,7 @@ fn check(input: &[u8]) {
         let escaped: String = url::form_urlencoded::byte_serialize(typed.as_bytes()).collect();
         let escaped = escaped.replace('+', "%20");
         for form in FORMS {
-            // In a query an unescaped `&` begins the next parameter: `password=ab&host=cd` has a host, which may be
+            // In a query, an unescaped `&` starts the next parameter: `password=ab&host=cd` names a host, which may be
             // shown.
             if !(form.ends_with("password={}") && start.contains('&')) {
                 assert_hidden(&form.replace("{}", &typed));

@@ -1,4 +1,4 @@
-//! Requests over a real socket: each gets the same answer, however its bytes are divided into packets and chunks, and
+//! Requests over a real socket: each gets the same response, however its bytes are split into packets and chunks, and
 //! whatever follows on the connection.
 
 use std::time::Duration;
@@ -37,16 +37,16 @@ const MAX_WAIT: Duration = Duration::from_secs(120);
 /// Maximum number of packets of one request; the rest goes in the last one.
 const MAX_PACKETS: usize = 64;
 
-/// The way a body is announced.
+/// The way in which the length of a body is announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Framing {
     Length,
     Chunked,
-    /// Chunks, and a length that would end the body elsewhere: RFC 9112 gives the chunks precedence.
+    /// Chunks, and a `Content-Length` that would end the body elsewhere; by RFC 9112 the chunks take precedence.
     Both,
 }
 
-/// Checks an input whose first line is the sizes of the packets, and the rest the body.
+/// Checks an input: the sizes of the packets on its first line, then the body.
 fn check(input: &[u8]) {
     let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(0);
     let sizes = String::from_utf8_lossy(&input[..end]);
@@ -65,14 +65,14 @@ async fn assert_same(service: &Service, sizes: &[usize], body: &[u8]) {
         let bytes = requests((&key, framing), (sizes, body), count);
         answers(service.server.url(), &packets(&bytes, sizes)).await
     };
-    // This creates the order, and each further request repeats it.
+    // The first request creates the order, and each further one repeats it.
     send(Framing::Length, &[], 1).await;
     let whole = send(Framing::Length, &[], 1).await;
     assert_eq!(whole.len(), 1, "{whole:?}");
     for framing in [Framing::Length, Framing::Chunked, Framing::Both] {
         assert_eq!(send(framing, sizes, 1).await, whole, "{framing:?} in packets of {sizes:?}");
         let pipelined = send(framing, sizes, 3).await;
-        // After a request with two framings the connection is closed, as RFC 9112 requires.
+        // RFC 9112 requires the connection to be closed after a request with both framings.
         let count = if framing == Framing::Both { 1 } else { 3 };
         assert_eq!(pipelined, vec![whole[0].clone(); count], "{framing:?} in packets of {sizes:?}");
     }
@@ -113,7 +113,7 @@ fn requests(
     bytes
 }
 
-/// Divides the bytes into pieces of these sizes in turn.
+/// Splits the bytes into pieces of these sizes, which repeat.
 fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     let (mut pieces, mut rest) = (Vec::new(), bytes);
     let mut sizes = sizes.iter().cycle().take(MAX_PACKETS);
@@ -126,14 +126,14 @@ fn packets<'b>(bytes: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
     pieces
 }
 
-/// Returns status and body of each answer, without the request's id.
+/// Returns status and body of each response, without the request id.
 async fn answers(url: &str, packets: &[&[u8]]) -> Vec<(u16, String)> {
     let mut line = TcpStream::connect(url.trim_start_matches("http://")).await.unwrap();
     line.set_nodelay(true).unwrap();
     for packet in packets {
-        // If the server has closed the connection, reading shows it.
+        // If the server has closed the connection, the next read notices it.
         let _ = line.write_all(packet).await;
-        // The server runs in this thread and reads the packet before the next one is sent.
+        // The server runs in this thread, and reads the packet before the next one is sent.
         tokio::task::yield_now().await;
     }
     let mut bytes = Vec::new();

@@ -1,5 +1,5 @@
-//! Idempotency keys: a model remembers the request of each key, and compares the answers to keys sent in every way by
-//! three API keys.
+//! Idempotency keys: a model remembers the request of each key, and its predictions are compared with the responses to
+//! keys that three API keys send in every possible way.
 
 use std::collections::HashMap;
 
@@ -35,10 +35,11 @@ pub(crate) const TARGET: Target = Target {
 
 /// Maximum number of requests in one input.
 const MAX_REQUESTS: usize = 24;
-/// Two API keys of one account, and one of another. Each has a separate set of idempotency keys.
+/// Two API keys of one account, and one of another. Idempotency keys are separate for each API key.
 const ACCOUNTS: [&str; 3] = ["default", "default", "neighbour"];
 
-/// Checks an input. A line is a request: its API key, how the idempotency key is sent, the order, and the key.
+/// Checks an input. Each line is a request: the API key, the way in which the idempotency key is sent, the order, and
+/// the key.
 fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     with_service(|service| {
@@ -71,7 +72,7 @@ fn check(input: &[u8]) {
     });
 }
 
-/// Returns the request and the key that it names; `None` if HTTP cannot carry it.
+/// Returns the request and the idempotency key in it; `None` if HTTP cannot carry the key.
 fn request(
     key: &ApiKey,
     way: &str,
@@ -90,7 +91,7 @@ fn request(
         _ => ("", String::new()),
     };
     let name = match header {
-        // In the body the key is exact, so spaces around it are a fault.
+        // In the body the key is not trimmed, so spaces around it are a fault.
         "" => typed,
         "idempotency-key" => {
             let text = value.trim();
@@ -113,7 +114,7 @@ fn request(
     Some((request.body(Body::from(order.to_string())).unwrap(), name))
 }
 
-/// Checks that the other key of the account sees the parcel and that another account does not.
+/// Checks that the account's other API key sees the parcel and that another account does not.
 fn assert_seen_by_its_account(
     service: &Service,
     (keys, who): (&[ApiKey; 3], usize),

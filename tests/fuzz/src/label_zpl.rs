@@ -1,4 +1,4 @@
-//! Labels in ZPL: the texts of an order are printed, and the printer never executes them as commands.
+//! Labels in ZPL: the texts of an order are printed, and never executed by the printer as commands.
 
 use parcelo_server::mock::sample;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// The fields for the lines of an input, in turn.
+/// The fields that get the lines of an input, in this order.
 const FIELDS: [&str; 14] = [
     "/receiver/fullName",
     "/receiver/address/line1",
@@ -36,7 +36,7 @@ const FIELDS: [&str; 14] = [
     "/sender/phone",
 ];
 
-/// Every command that a label may hold.
+/// All commands that a label may contain.
 const COMMANDS: [&str; 20] = [
     "XA", "XZ", "CI", "PW", "LL", "LH", "FO", "FT", "GB", "A0", "FB", "FR", "FH", "FD", "FS", "BY",
     "BC", "BQ", "GF", "FN",
@@ -46,7 +46,7 @@ fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let lines: Vec<&str> = text.split('\n').collect();
     with_service(|service| {
-        if let Some(number) = created(service, &lines) {
+        if let Some(number) = create_order(service, &lines) {
             let key = service.key("default");
             let path = format!("/api/v1/labels/{number}/download?format=zpl");
             let label = service.get(&key, &path);
@@ -56,14 +56,14 @@ fn check(input: &[u8]) {
     });
 }
 
-/// Creates the order with these texts, except for those that the rules refuse.
-fn created(service: &Service, lines: &[&str]) -> Option<String> {
+/// Creates an order with these texts, leaving out those that the rules refuse. Returns its tracking number.
+fn create_order(service: &Service, lines: &[&str]) -> Option<String> {
     let key = service.key("default");
     let mut order = sample::order();
     order.as_object_mut().unwrap().remove("trackingNumber");
     let plain = order.clone();
     for (field, line) in FIELDS.iter().zip(lines).filter(|(_, line)| !line.trim().is_empty()) {
-        set(&mut order, field, json!(line));
+        set_field(&mut order, field, json!(line));
     }
     for _ in 0..2 {
         let answer = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
@@ -73,13 +73,13 @@ fn created(service: &Service, lines: &[&str]) -> Option<String> {
         for (field, _) in answer.faults() {
             let pointer = format!("/{}", field.replace('.', "/"));
             let usual = plain.pointer(&pointer).cloned().unwrap_or(Value::Null);
-            set(&mut order, &pointer, usual);
+            set_field(&mut order, &pointer, usual);
         }
     }
     None
 }
 
-fn set(order: &mut Value, pointer: &str, value: Value) {
+fn set_field(order: &mut Value, pointer: &str, value: Value) {
     if let Some((parent, name)) = pointer.rsplit_once('/')
         && let Some(Value::Object(members)) = order.pointer_mut(parent)
     {
@@ -87,7 +87,7 @@ fn set(order: &mut Value, pointer: &str, value: Value) {
     }
 }
 
-/// Checks the label as a printer reads it: a command is `^` or `~` and two characters, anywhere.
+/// Checks the label as a printer reads it: `^` or `~` and two characters are a command, wherever they are.
 fn assert_is_a_label(zpl: &str) {
     assert!(zpl.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)), "{zpl}");
     assert!(zpl.starts_with("^XA\n") && zpl.ends_with("^XZ\n") && !zpl.contains('~'), "{zpl}");
@@ -113,7 +113,8 @@ fn assert_is_a_label(zpl: &str) {
     }
 }
 
-/// Checks a field's data, with `_XX` for a byte after `^FH`: one line of UTF-8 without a `\&` that would break it.
+/// Checks the data of a field, in which `_XX` stands for a byte after `^FH`: it must be one line of UTF-8, without a
+/// `\&` that would break it.
 fn assert_is_text(data: &str, has_escapes: bool) {
     assert!(!data.contains('\n') && !data.contains("\\&") && !data.contains("_5C&"), "{data}");
     let mut bytes = Vec::new();

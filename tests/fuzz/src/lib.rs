@@ -1,7 +1,7 @@
-//! Fuzz targets: each takes any bytes and asserts the properties of the product's answer to them.
+//! Fuzz targets. Each takes arbitrary bytes and asserts properties of the product's response to them.
 //!
-//! A target's corpus is `corpus/NAME/`, one input to a file, most of them readable. `cargo test` replays every file and
-//! tries mutations of them; `just fuzz NAME SECONDS` searches further, guided by coverage. The inputs of
+//! A target's corpus is `corpus/NAME/`, with one input per file, most of them readable. `cargo test` replays every file
+//! and tries mutations of them; `just fuzz NAME SECONDS` searches further, guided by coverage. The inputs of
 //! `csv_import` are tried by a test of the command line, whose modules no other crate can call.
 
 #![allow(
@@ -33,18 +33,18 @@ mod service;
 mod tracking_number;
 mod webhook_signature;
 
-pub use corpus::{Trial, folder};
+pub use corpus::{FuzzRun, folder};
 
-/// A property of every input.
+/// A fuzz target: a property that every input must have.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// The name of its corpus.
     pub name: &'static str,
     /// Checks these bytes, and panics if the property does not hold.
     pub check: fn(&[u8]),
-    /// The number of mutations that `cargo test` tries: about a second of them.
+    /// The number of mutations that `cargo test` tries, for about a second.
     pub cases: u32,
-    /// The words that mutations insert besides random bytes.
+    /// Words that mutations insert, in addition to random bytes.
     pub words: &'static [&'static str],
 }
 

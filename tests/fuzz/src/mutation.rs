@@ -1,11 +1,11 @@
-//! Mutations: inputs that differ a little from those of a corpus.
+//! Mutations: inputs that differ slightly from those of a corpus.
 
 use fastrand::Rng;
 
 /// Maximum bytes of a mutated input.
 const MAX_INPUT_BYTES: usize = 8 * 1024;
 
-/// Makes one to six changes to `from`; pieces are taken from `other`.
+/// Makes one to six changes to `from`, some of them with pieces of `other`.
 pub(crate) fn mutate((from, other): (&[u8], &[u8]), words: &[&str], rng: &mut Rng) -> Vec<u8> {
     let mut input = from.to_vec();
     for _ in 0..rng.usize(1..=6) {

@@ -1,5 +1,5 @@
-//! Bodies of `POST /api/v1/orders/create`: the service judges them as the SDK's rules do offline, stores them as given,
-//! and repeats its answer byte for byte in whatever spelling the same JSON is sent.
+//! Bodies of `POST /api/v1/orders/create`: the service accepts and rejects them as the SDK's rules do offline, stores
+//! them as given, and repeats its response byte for byte, however the same JSON is spelled.
 
 use parcelo::{
     ApiKey, Environment, OrderRequest, TrackingNumber,
@@ -48,11 +48,11 @@ pub(crate) const TARGET: Target = Target {
 const CREATE: &str = "/api/v1/orders/create";
 
 fn check(input: &[u8]) {
-    with_service(|service| judge(service, input));
+    with_service(|service| check_service(service, input));
 }
 
-fn judge(service: &Service, input: &[u8]) {
-    // Idempotency keys belong to an API key: with a new one this input is the first.
+fn check_service(service: &Service, input: &[u8]) {
+    // Idempotency keys belong to an API key, so with a new API key this request is the first one.
     let key = service.key("default");
     let answer = service.post(&key, CREATE, input);
     let body = match parse_body(input) {
@@ -83,7 +83,7 @@ fn judge(service: &Service, input: &[u8]) {
     }
 }
 
-/// Checks that parsing the printed order gives the order.
+/// Checks that a serialized order is parsed as the same order.
 fn assert_read_again(order: &OrderRequest) {
     let printed = serde_json::to_value(order).unwrap();
     let read: OrderRequest = serde_json::from_value(printed.clone()).unwrap();

@@ -1,5 +1,5 @@
-//! Queries of the parcel list: the service judges them as the SDK's rules do offline, and their pages have every
-//! matching parcel once.
+//! Queries of the parcel list: the service accepts and rejects them as the SDK's rules do offline, and their pages
+//! contain every matching parcel once.
 
 use std::borrow::Cow;
 
@@ -47,11 +47,11 @@ const CREATED_AT: &str = "2026-01-05T08:00:00Z";
 
 fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    // A URL cannot contain other characters, so they never reach the service.
+    // Other characters cannot be in a URL, so they never reach the service.
     let query: String = text.chars().filter(|c| c.is_ascii_graphic() && *c != '#').collect();
     let pairs = || form_urlencoded::parse(query.as_bytes());
     let read = check_list(pairs());
-    // A time of the year 9999 with an offset can be one of the year 10000, which RFC 3339 cannot spell.
+    // With an offset, a time in the year 9999 can be in the year 10000 of UTC, which RFC 3339 cannot express.
     let is_printable = |query: &ListQuery| {
         [query.created_from, query.created_to]
             .into_iter()
@@ -59,10 +59,10 @@ fn check(input: &[u8]) {
             .all(|time| time.year() < 10_000)
     };
     if let Some(read) = read.as_ref().ok().filter(|read| is_printable(read)) {
-        assert_eq!(check_list(printed(read)).as_ref().unwrap(), read, "{query}");
+        assert_eq!(check_list(query_pairs(read)).as_ref().unwrap(), read, "{query}");
     }
     with_service(|service| {
-        let key = shop(service);
+        let key = create_shop(service);
         let path = format!("/api/v1/parcels?{query}");
         if http::Uri::try_from(&path).is_err() {
             return;
@@ -87,8 +87,8 @@ fn check(input: &[u8]) {
     });
 }
 
-/// Returns a key of the account whose parcels are listed.
-fn shop(service: &Service) -> ApiKey {
+/// Returns an API key of the account whose parcels are listed, and creates these if necessary.
+fn create_shop(service: &Service) -> ApiKey {
     let key = service.key("pages");
     let listed = service.get(&key, "/api/v1/parcels").json();
     if listed["meta"]["total"] == 0 {
@@ -111,7 +111,7 @@ fn assert_pages_are_whole(service: &Service, (key, query): (&ApiKey, ListQuery))
         let mut query = query.clone();
         query.page = page;
         let mut text = form_urlencoded::Serializer::new(String::new());
-        text.extend_pairs(printed(&query));
+        text.extend_pairs(query_pairs(&query));
         let answer = service.get(key, &format!("/api/v1/parcels?{}", text.finish())).json();
         let rows = answer["data"].as_array().unwrap();
         assert_eq!(answer["meta"]["total"], json!(expected.len()), "{query:?}");
@@ -135,7 +135,7 @@ fn is_wanted(query: &ListQuery, number: u32) -> bool {
         && query.created_to.is_none_or(|to| created_at < to)
 }
 
-fn printed(query: &ListQuery) -> Vec<(Cow<'static, str>, Cow<'static, str>)> {
+fn query_pairs(query: &ListQuery) -> Vec<(Cow<'static, str>, Cow<'static, str>)> {
     let time = |time: chrono::DateTime<chrono::Utc>| time.to_rfc3339();
     let pairs = [
         ("page", Some(query.page.to_string())),

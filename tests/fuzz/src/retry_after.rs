@@ -1,4 +1,4 @@
-//! `Retry-After`, `Date` and the rate limit headers of an answer, in virtual time: a retry has waited for the given
+//! `Retry-After`, `Date` and the rate limit headers of a response, in virtual time: a retry waits for the requested
 //! time, and no header makes a call wait beyond its limits.
 
 use std::{
@@ -44,14 +44,14 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// Maximum wait that the client follows; it adds a random part.
+/// Maximum wait that the client accepts, before it adds jitter.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(30);
 const MAX_ADDED: Duration = Duration::from_millis(250);
-/// Maximum backoff after a 429 without a time; it is doubled three times.
+/// Maximum backoff after a 429 without a time, which has been doubled three times.
 const MAX_BACKOFF: Duration = Duration::from_secs(2);
 const MAX_CALL: Duration = Duration::from_secs(60);
 
-/// Checks an input: the first line is the status, then the headers up to an empty line, then the body.
+/// Checks an input: the status on the first line, then headers up to an empty line, then the body.
 fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let (head, body) = text.split_once("\n\n").unwrap_or((&text, ""));
@@ -59,7 +59,7 @@ fn check(input: &[u8]) {
     let status = status.trim().parse().ok().filter(|status| (400..600).contains(status));
     let refusal = Refusal {
         status: status.unwrap_or(503),
-        headers: headers.lines().filter_map(header).collect(),
+        headers: headers.lines().filter_map(parse_header).collect(),
         body: Bytes::from(body.to_owned()),
         sent: Arc::default(),
     };
@@ -67,7 +67,7 @@ fn check(input: &[u8]) {
     runtime.block_on(assert_waits(refusal));
 }
 
-fn header(line: &str) -> Option<(HeaderName, HeaderValue)> {
+fn parse_header(line: &str) -> Option<(HeaderName, HeaderValue)> {
     let (name, value) = line.split_once(':')?;
     Some((name.trim().parse().ok()?, HeaderValue::from_str(value.trim()).ok()?))
 }
@@ -82,7 +82,7 @@ async fn assert_waits(refusal: Refusal) {
     let error = client.health().await.unwrap_err();
     assert!(now() - begun <= MAX_CALL, "{:?}", now() - begun);
     let sent = refusal.sent.lock().unwrap().clone();
-    let asked = asked(&refusal.headers);
+    let asked = requested_wait(&refusal.headers);
     if asked.is_some_and(|asked| asked > MAX_RETRY_AFTER) {
         assert_eq!(sent.len(), 1, "it retries although the time is too long");
     }
@@ -94,17 +94,17 @@ async fn assert_waits(refusal: Refusal) {
         let bound = asked.unwrap_or(MAX_RETRY_AFTER).max(MAX_BACKOFF) + MAX_ADDED;
         assert!(is_limited || waited <= bound, "{waited:?} of {asked:?}");
     }
-    // The caller reads the time that the service gave.
+    // The error has the time that the service requested.
     if let (Some(asked), Some(shown)) = (asked, error.retry_after()) {
         assert!(shown.abs_diff(asked) < Duration::from_millis(1), "{shown:?} for {asked:?}");
     }
 }
 
-/// Times that are longer count as a year.
+/// Longer times count as a year.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
-/// Returns a second reading of the first `Retry-After`: seconds, or a date after the answer's date.
-fn asked(headers: &HeaderMap) -> Option<Duration> {
+/// Reads the first `Retry-After` independently of the SDK: seconds, or a date later than the response's date.
+fn requested_wait(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok();
     let given = text("retry-after")?;
     let (whole, places) = given.split_once('.').unwrap_or((given, ""));
@@ -117,7 +117,7 @@ fn asked(headers: &HeaderMap) -> Option<Duration> {
     let date = |text: &str| {
         let parsed =
             DateTime::parse_from_str(&text.replace("GMT", "+0000"), "%a, %d %b %Y %H:%M:%S %z");
-        // Only the preferred date format of HTTP.
+        // Only HTTP's preferred date format is read here.
         parsed.ok().filter(|date| date.format("%a, %d %b %Y %H:%M:%S GMT").to_string() == text)
     };
     Some((date(given)? - date(text("date")?)?).to_std().ok()?.min(YEAR))

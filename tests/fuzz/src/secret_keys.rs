@@ -1,5 +1,5 @@
-//! Keys and tokens: they are read as printed, detected as mistyped if one character is changed, and contained in no
-//! error. Only an issued key opens the API.
+//! Keys and tokens: they can be parsed from their text, are recognised as mistyped if one character is changed, and
+//! appear in no error. Only an issued key gives access to the API.
 
 use std::fmt::{Debug, Display};
 
@@ -48,10 +48,10 @@ fn check(input: &[u8]) {
     assert!(exposed.as_ref().is_ok_and(|secret| secret.expose() == text) || exposed.is_err());
     let key = IdempotencyKey::parse(text);
     assert!(key.as_ref().is_ok_and(|key| key.as_str() == text) || key.is_err());
-    assert_shut_out(input, choice);
+    assert_refused(input, choice);
 }
 
-/// Returns the text with another letter or digit in one place.
+/// Returns the text with one letter or digit replaced by another.
 fn typo(text: &str, choice: u64) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let place = usize::try_from(choice).unwrap_or_default() % bytes.len();
@@ -72,11 +72,11 @@ fn assert_read_as_printed<K: Debug, E: Debug + Display>(
         }
         Err(error) => format!("{error} {error:?}"),
     };
-    // A shorter key could be a word of the message.
+    // A shorter text could be a word of the message.
     assert!(text.len() < 16 || !shown.contains(text), "{shown}");
 }
 
-fn assert_shut_out(input: &[u8], choice: u64) {
+fn assert_refused(input: &[u8], choice: u64) {
     with_service(|service| {
         let issued = service.key("default");
         assert_eq!(service.get(&issued, "/api/v1/health").status, 200);

@@ -1,4 +1,4 @@
-//! The service under test, which runs in this thread, in memory and without a socket.
+//! The service under test. It runs in this thread, in memory and without a socket.
 
 use std::cell::RefCell;
 
@@ -12,10 +12,10 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
-/// Number of inputs after which a service is replaced, so that their parcels do not fill the memory.
+/// Number of inputs after which a service is replaced, so that its parcels do not fill the memory.
 const MAX_INPUTS: u32 = 3_000;
 
-/// A service with the data that its inputs share.
+/// A service, with the data that inputs share.
 pub(crate) struct Service {
     pub(crate) runtime: Runtime,
     pub(crate) server: MockServer,
@@ -23,7 +23,7 @@ pub(crate) struct Service {
     inputs: u32,
 }
 
-/// An answer.
+/// A response, with its body read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -35,7 +35,7 @@ thread_local! {
     static SERVICE: RefCell<Option<Service>> = const { RefCell::new(None) };
 }
 
-/// Lends the thread's service. It is not used again after a check failed.
+/// Calls `check` with this thread's service. A service is not used again after a failed check.
 pub(crate) fn with_service<T>(check: impl FnOnce(&Service) -> T) -> T {
     let lent = SERVICE.with_borrow_mut(Option::take).filter(|it| it.inputs < MAX_INPUTS);
     let mut service = lent.unwrap_or_else(Service::start);
@@ -53,7 +53,7 @@ impl Service {
         Self { runtime, server, routes, inputs: 0 }
     }
 
-    /// Creates a key of an account.
+    /// Issues an API key of an account.
     pub(crate) fn key(&self, account: &str) -> ApiKey {
         let _context = self.runtime.enter();
         self.server.key().account(account).issue()
@@ -75,7 +75,7 @@ impl Service {
     }
 }
 
-/// Calls a router, and checks that the answer is never a failure of the server and that a refusal is complete.
+/// Calls a router, and checks that the response is no server error and that a refusal is complete.
 pub(crate) fn call(runtime: &Runtime, routes: &Router, request: Request<Body>) -> Answer {
     let answer = runtime.block_on(async {
         let answer = routes.clone().oneshot(request).await.unwrap();
@@ -106,7 +106,7 @@ impl Answer {
         error["code"].as_str().unwrap().to_owned()
     }
 
-    /// Returns field and code of each violation in a refusal.
+    /// Returns field and code of each violation.
     pub(crate) fn faults(&self) -> Vec<(String, String)> {
         let body = self.json();
         let faults = body["error"]["details"]["errors"].as_array().cloned().unwrap_or_default();

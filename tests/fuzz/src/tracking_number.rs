@@ -1,5 +1,5 @@
-//! Tracking numbers as people type them: a number finds its parcel in any case, any other text finds nothing, and no
-//! text becomes markup or leaves its segment of a path.
+//! Tracking numbers as people type them: a number finds its parcel in upper and lower case, any other text finds
+//! nothing, and no text becomes markup or leaves its path segment.
 
 use std::{collections::HashSet, fmt::Write as _};
 
@@ -42,7 +42,7 @@ pub(crate) const TARGET: Target = Target {
 const NUMBER: &str = "SB-FUZZED-0001";
 
 fn check(input: &[u8]) {
-    // An empty number would be another path.
+    // Without a number the path would be another one.
     let Some(typed) = std::str::from_utf8(input).ok().filter(|typed| !typed.is_empty()) else {
         return;
     };
@@ -63,27 +63,28 @@ fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>)
     let key = service.key("default");
     let mut order = sample::order();
     order["trackingNumber"] = NUMBER.into();
-    // The number is taken if an earlier input has created it.
+    // The number exists already if an earlier input has created it.
     let made = service.post(&key, "/api/v1/orders/create", order.to_string().as_bytes());
     assert!(made.status == 201 || made.code() == "PARCEL_DUPLICATE_TRACKING");
     let is_it = number.is_some_and(|number| *number == TrackingNumber::parse(NUMBER).unwrap());
-    // The API says that a number of another length is not a tracking number (docs/api.md, Tracking).
+    // For the API, a text of another length is not a tracking number (docs/api.md, Tracking).
     let has_length = (10..=30).contains(&typed.chars().count());
     let (status, public) = match (is_it, has_length) {
         (true, _) => (200, 200),
         (false, true) => (404, 404),
         (false, false) => (400, 404),
     };
-    for path in
-        [format!("/api/v1/tracking/{}", escaped(typed)), Operation::GetTracking.path_of(typed)]
-    {
+    for path in [
+        format!("/api/v1/tracking/{}", percent_encode(typed)),
+        Operation::GetTracking.path_of(typed),
+    ] {
         let answer = service.get(&key, &path);
         assert!(answer.status == status, "{typed:?}: {answer:?}");
     }
     let (html, json) =
-        (page(service, typed, "text/html"), page(service, typed, "application/json"));
+        (get_page(service, typed, "text/html"), get_page(service, typed, "application/json"));
     assert_eq!(json.status, public, "{typed:?}");
-    // The page accepts small mistakes and redirects to the tracking number.
+    // The page tolerates small mistakes, and redirects to the tracking number.
     if html.status == 303 {
         let to = html.headers["location"].to_str().unwrap();
         let number = to.strip_prefix("/track/").and_then(|rest| rest.split('?').next()).unwrap();
@@ -95,21 +96,22 @@ fn assert_found(service: &Service, typed: &str, number: Option<&TrackingNumber>)
         assert_eq!(html.status, public, "{typed:?}");
     }
     assert!(json.headers["content-type"].to_str().unwrap().starts_with("application/json"));
-    // A page may contain the typed text by chance (`"S` is in its style sheet), but never more tags and quotation marks
-    // than the page of a text without any.
-    let plain = page(service, &typed.replace(['<', '>', '"', '\'', '&'], "!"), "text/html");
+    // A page may contain the typed text by chance (`"S` is in its style sheet), but must not have more tags and
+    // quotation marks than the page of a text without any.
+    let plain = get_page(service, &typed.replace(['<', '>', '"', '\'', '&'], "!"), "text/html");
     if html.status != 303 {
-        assert_eq!(marks(&html), marks(&plain), "{typed:?} in {}", html.text());
+        assert_eq!(count_markup(&html), count_markup(&plain), "{typed:?} in {}", html.text());
     }
 }
 
-fn page(service: &Service, typed: &str, accept: &str) -> Answer {
-    let request = Request::get(format!("/track/{}", escaped(typed))).header("accept", accept);
+fn get_page(service: &Service, typed: &str, accept: &str) -> Answer {
+    let request =
+        Request::get(format!("/track/{}", percent_encode(typed))).header("accept", accept);
     service.call(request.body(Body::empty()).unwrap())
 }
 
-/// Escapes every byte that a path must not have, as a browser does.
-fn escaped(typed: &str) -> String {
+/// Percent-encodes every byte, as a browser does with those that a path must not have.
+fn percent_encode(typed: &str) -> String {
     typed.bytes().fold(String::new(), |mut escaped, byte| {
         write!(escaped, "%{byte:02X}").unwrap();
         escaped
@@ -117,7 +119,7 @@ fn escaped(typed: &str) -> String {
 }
 
 /// Returns the number of tags and quotation marks.
-fn marks(page: &Answer) -> (usize, usize) {
+fn count_markup(page: &Answer) -> (usize, usize) {
     let text = page.text();
     (text.matches('<').count(), text.matches('"').count())
 }

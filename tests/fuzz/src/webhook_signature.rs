@@ -1,5 +1,5 @@
 //! Webhook signatures: a signed message is accepted once, while it is fresh, and never with any byte changed. HMAC is
-//! implemented here a second time.
+//! implemented here a second time, independently.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::DateTime;
@@ -30,7 +30,7 @@ pub(crate) const TARGET: Target = Target {
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const MAX_AGE_SECONDS: u64 = 300;
 
-/// An input. Lines: the id, the timestamp, now, further signatures; then the body.
+/// An input: lines with the id, the timestamp, the present time and further signatures, then the body.
 struct Input<'a> {
     id: &'a [u8],
     sent: &'a [u8],
@@ -48,14 +48,14 @@ fn check(input: &[u8]) {
     let signature = format!("v1,{}", STANDARD.encode(hmac(&[id, b".", sent, b".", body])));
     let signatures = [signature.as_bytes(), b" ", more].concat();
     let believed = verify(&input, &signatures);
-    assert_eq!(believed, expected(&input), "{:?}", String::from_utf8_lossy(sent));
+    assert_eq!(believed, expected_result(&input), "{:?}", String::from_utf8_lossy(sent));
     if believed.is_ok() {
         assert_signed_alike(&input, &signature);
         assert_changes_are_seen(&input, &signature);
     }
-    // An unsigned message is not accepted.
+    // Without the signature, the message is not accepted.
     let only_more = verify(&input, more);
-    assert!(only_more.is_err() || more_holds(more, &signature), "{only_more:?}");
+    assert!(only_more.is_err() || contains_signature(more, &signature), "{only_more:?}");
 }
 
 fn webhook() -> Webhook {
@@ -75,8 +75,8 @@ fn verify(input: &Input<'_>, signatures: &[u8]) -> Result<(), WebhookError> {
     Ok(())
 }
 
-/// Returns the result of a second reading of the two headers.
-fn expected(Input { id, sent, now, .. }: &Input<'_>) -> Result<(), WebhookError> {
+/// Returns the expected result, from a second reading of the two headers.
+fn expected_result(Input { id, sent, now, .. }: &Input<'_>) -> Result<(), WebhookError> {
     let is_visible = |byte: &u8| (b'!'..=b'~').contains(byte) && *byte != b'.';
     if id.is_empty() || id.len() > 256 || !id.iter().all(is_visible) {
         return Err(WebhookError::HeaderMalformed("webhook-id"));
@@ -99,7 +99,7 @@ fn assert_signed_alike(input: &Input<'_>, signature: &str) {
     assert_eq!(Secret::parse(SECRET).unwrap().sign(id, sent, input.body), signature);
 }
 
-/// Changes one bit of the id, the timestamp, the body and the signature.
+/// Checks that changing one bit of the id, the timestamp, the body or the signature is noticed.
 fn assert_changes_are_seen(input: &Input<'_>, signature: &str) {
     let choice = hash(input.body) ^ hash(input.id);
     let changed = |bytes: &[u8]| {
@@ -118,11 +118,11 @@ fn assert_changes_are_seen(input: &Input<'_>, signature: &str) {
     assert!(verify(input, &changed(signature.as_bytes())).is_err());
 }
 
-fn more_holds(more: &[u8], signature: &str) -> bool {
+fn contains_signature(more: &[u8], signature: &str) -> bool {
     more.split(|byte| *byte == b' ').any(|part| part == signature.as_bytes())
 }
 
-/// Computes the HMAC of RFC 2104 over the parts.
+/// Computes the HMAC of RFC 2104 over the concatenated parts.
 fn hmac(parts: &[&[u8]]) -> [u8; 32] {
     let mut key = STANDARD.decode(&SECRET[6..]).unwrap();
     key.resize(64, 0);
@@ -135,8 +135,8 @@ fn hmac(parts: &[&[u8]]) -> [u8; 32] {
 mod tests {
     use super::*;
 
-    /// The files of `corpus/webhook_signature` are inputs; these are answers that Python's `hmac` made
-    /// (`tests/fuzz/signatures.py`).
+    /// Messages signed by Python's `hmac` (`tests/fuzz/signatures.py`): the corpus has inputs, not signatures made
+    /// elsewhere.
     #[test]
     fn messages_signed_by_python_are_accepted() {
         let rows = include_str!("../signatures.tsv").lines();

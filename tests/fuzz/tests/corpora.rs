@@ -1,40 +1,40 @@
-//! Runs of every target on its corpus and on mutations of it.
+//! Runs every target on its corpus and on mutations of it.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::{collections::BTreeSet, fs};
 
-use parcelo_fuzz::{TARGETS, Target, Trial, folder};
+use parcelo_fuzz::{FuzzRun, TARGETS, Target, folder};
 
-fn holds(name: &str) {
+fn run_target(name: &str) {
     let target = Target::by_name(name).unwrap();
-    let trial = Trial::new(target, &target.check);
+    let trial = FuzzRun::new(target, &target.check);
     trial.replay();
     trial.mutate();
 }
 
 macro_rules! promises {
     ($($promise:ident: $target:ident;)+) => {
-        $(#[test] fn $promise() { holds(stringify!($target)); })+
+        $(#[test] fn $promise() { run_target(stringify!($target)); })+
         const TESTED: &[&str] = &[$(stringify!($target)),+];
     };
 }
 
 promises! {
-    a_browser_gets_the_language_that_its_header_weighs_most: accept_language;
-    equal_json_has_one_fingerprint_and_different_json_has_two: canonical_json;
+    a_browser_gets_its_preferred_language: accept_language;
+    fingerprints_are_equal_exactly_for_equal_json: canonical_json;
     each_scan_has_one_outcome_and_a_repeated_one_is_a_duplicate: carrier_events;
     no_form_breaks_the_dashboard_or_becomes_markup: dashboard_forms;
     no_address_of_a_database_shows_its_password: database_address;
     packets_of_any_size_make_the_same_requests: http_packets;
-    a_key_names_one_request_of_one_tenant: idempotency_keys;
+    an_idempotency_key_identifies_one_request_of_a_tenant: idempotency_keys;
     no_text_of_an_order_becomes_a_printers_command: label_zpl;
-    an_order_is_judged_as_offline_stored_and_answered_again: order_json;
+    an_order_is_validated_as_offline_stored_and_replayed: order_json;
     pages_have_every_parcel_once: parcel_pages;
-    a_client_waits_as_long_as_asked_within_its_bounds: retry_after;
-    a_secret_is_read_as_printed_and_never_shown: secret_keys;
+    a_client_follows_retry_after_within_its_limits: retry_after;
+    a_secret_key_survives_a_round_trip_and_is_never_shown: secret_keys;
     a_typed_number_finds_its_parcel_and_never_becomes_markup: tracking_number;
-    a_message_is_believed_as_signed_and_in_no_other_form: webhook_signature;
+    a_message_is_accepted_only_with_a_valid_signature: webhook_signature;
 }
 
 #[test]

@@ -1,19 +1,19 @@
-//! A shop's export of 200 orders, as Shopify writes it and Excel saves it: in windows-1252, and with common mistakes.
+//! A shop's export of 200 orders, as Shopify writes it and Excel saves it: in windows-1252, with common mistakes.
 
 use std::fmt::Write;
 
 pub(super) const ORDERS: u32 = 200;
-/// The order whose telephone number was shortened to `5,93E+11`.
+/// The order whose telephone number Excel has shortened to `5,93E+11`.
 pub(super) const SHORTENED_PHONE: &str = "#1010";
 pub(super) const CANCELLED: &str = "#1020";
-/// The order with a country's name in place of its code.
+/// The order with the name of a country instead of its code.
 pub(super) const COUNTRY_NAME: &str = "#1030";
 /// A reference that a spreadsheet would run as a formula.
 pub(super) const FORMULA: &str = "=1040";
-/// The order whose product has no HS code: its customs documents would be poor.
+/// The order with a product without HS code, which gets a warning.
 pub(super) const WITHOUT_HS_CODE: &str = "#1050";
 
-/// A column map with the fields that Shopify's export lacks.
+/// A column map for the fields that Shopify's export does not have.
 pub(super) const MAP: &str = "[columns]\nreceiver_national_id = ['Cedula']\nproduct_hs_code = ['HS code']\n\
     [defaults]\nweight_kg = 1.25\nreceiver_id_type = 'cedula'\n";
 
@@ -33,7 +33,7 @@ fn reference(number: u32) -> String {
     if number == 1040 { FORMULA.to_owned() } else { format!("#{number}") }
 }
 
-/// Returns the file's bytes; `cell` spells a reference.
+/// Returns the file; `cell` formats a reference.
 pub(super) fn orders(cell: impl Fn(&str) -> String) -> Vec<u8> {
     let mut text = HEADINGS.to_owned();
     for number in 1001..=1000 + ORDERS {
@@ -50,11 +50,11 @@ pub(super) fn orders(cell: impl Fn(&str) -> String) -> Vec<u8> {
              Av. Amazonas N34-451,Quito,'170515,Pichincha,{country},{phone},{cancelled},{note},1714307103,{hs_code}"
         )
         .unwrap();
-        // Every fifth order has a second product, on a separate row.
+        // Every fifth order has a second product, in a row of its own.
         if number % 5 == 0 {
             writeln!(text, "{written},{email},,,,1,Cap,9.50,CAP-1,,,,,,,,,,,650500").unwrap();
         }
     }
-    // All of its characters have the same number in windows-1252 as in Unicode.
+    // All of its characters have the same code in windows-1252 as in Unicode.
     text.chars().map(|character| u8::try_from(character).unwrap()).collect()
 }

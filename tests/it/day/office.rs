@@ -1,5 +1,5 @@
-//! The server as a process with a database file, and the people who use it: the operator in a browser, the carrier, and
-//! the receivers.
+//! The server as a process with a database file, and requests of the people who use it: the operator in a browser, the
+//! carrier, and the receivers.
 
 use std::{
     fs,
@@ -15,30 +15,30 @@ use parcelo_server::{
 use serde_json::{Value, json};
 
 use super::relay::Relay;
-use crate::waiting::{LONG, found_blocking};
+use crate::waiting::{LONG, block_for_value};
 
 const PASSWORD: &str = "a day in the life";
 /// Maximum number of scans that a carrier sends at once.
 const SCANS: usize = 100;
 const ARGUMENTS: &str = "PARCELO_TEST_SERVER";
 
-/// The process, its folder, and an HTTP client that follows no redirect.
-pub(super) struct Office {
+/// A running server, its folder, and an HTTP client that follows no redirects.
+pub(super) struct ServerProcess {
     folder: tempfile::TempDir,
     child: Option<Child>,
     pub(super) ready: Value,
     http: reqwest::Client,
 }
 
-/// An answer to one of these people.
+/// A response to one of these people.
 pub(super) struct Page {
     pub(super) status: u16,
     pub(super) text: String,
     cookie: Option<String>,
 }
 
-/// Runs the server when [`Office`] starts this test binary again: cargo builds no binary of another package for a test,
-/// and one in its folder may be out of date.
+/// Runs the server when [`ServerProcess`] starts this test binary again. Cargo builds no binary of another package for
+/// a test, and one that is in its folder may be out of date.
 #[test]
 fn serves_the_shop_until_it_is_stopped() {
     let Ok(arguments) = std::env::var(ARGUMENTS) else { return };
@@ -50,14 +50,14 @@ fn serves_the_shop_until_it_is_stopped() {
     }
 }
 
-impl Office {
-    /// Starts a server on an empty database. It sends its e-mails to the relay.
+impl ServerProcess {
+    /// Starts a server on an empty database that sends its e-mails to the relay.
     pub(super) fn open(relay: &Relay) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none());
         let http = http.build().unwrap();
-        let mut office = Self { folder, child: None, ready: Value::Null, http };
-        let (smtp, ready) = (relay.url(), office.path("ready.json"));
+        let mut server = Self { folder, child: None, ready: Value::Null, http };
+        let (smtp, ready) = (relay.url(), server.path("ready.json"));
         let ready_file = ready.to_str().unwrap();
         let flags =
             ["--mail-from", "Shop <parcels@shop.example>", "--smtp-url", &smtp, "--base-url"];
@@ -65,15 +65,15 @@ impl Office {
         let limits = ["127.0.0.1:0", "--production-rate-limit", "2000", "--webhooks-allow-private"];
         let files = ["https://parcelo.example", "--ready-file", ready_file];
         let serve = [&["serve"], &all[..], &limits, &flags, &files].concat();
-        let mut child = office.command(&serve).stdout(Stdio::null()).spawn().unwrap();
-        found_blocking("the server is ready", || {
-            assert!(child.try_wait().unwrap().is_none(), "{}", office.log());
+        let mut child = server.command(&serve).stdout(Stdio::null()).spawn().unwrap();
+        block_for_value("the server is ready", || {
+            assert!(child.try_wait().unwrap().is_none(), "{}", server.log());
             ready.is_file().then_some(())
         });
-        office.ready = serde_json::from_slice(&fs::read(ready).unwrap()).unwrap();
-        office.child = Some(child);
-        office.admin(&["accounts", "password"], PASSWORD);
-        office
+        server.ready = serde_json::from_slice(&fs::read(ready).unwrap()).unwrap();
+        server.child = Some(child);
+        server.admin(&["accounts", "password"], PASSWORD);
+        server
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -98,7 +98,7 @@ impl Office {
         fs::read_to_string(self.path("log.txt")).unwrap()
     }
 
-    /// Returns the output of an operator's command, without that of the test harness.
+    /// Returns the output of an admin command, without that of the test harness.
     fn admin(&self, arguments: &[&str], input: &str) -> String {
         let mut child = self.command(arguments).spawn().unwrap();
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
@@ -108,7 +108,7 @@ impl Office {
         text
     }
 
-    /// Returns a member of the JSON that an operator's command prints.
+    /// Returns a member of the JSON that an admin command prints.
     pub(super) fn admin_member(&self, arguments: &[&str], member: &str) -> String {
         let text = self.admin(&[arguments, &["--json"]].concat(), "");
         let printed = &text[text.find('{').unwrap()..=text.rfind('}').unwrap()];
@@ -120,14 +120,14 @@ impl Office {
         self.ready[listener].as_str().unwrap()
     }
 
-    /// Makes every e-mail due, as if a minute had passed: each waits for further news of its parcel.
+    /// Makes every e-mail due, as if a minute had passed: each one waits that long for further news of its parcel.
     pub(super) fn make_mails_due(&self) {
         let file = rusqlite::Connection::open(self.path("parcelo.db")).unwrap();
         file.busy_timeout(LONG).unwrap();
         file.execute("UPDATE mails SET due = 1 WHERE due IS NOT NULL", []).unwrap();
     }
 
-    /// Reports a scan of parcels as the carrier; returns each outcome once.
+    /// Reports a scan of these parcels as the carrier. Returns each distinct outcome.
     pub(super) async fn scan(&self, key: &str, status: &str, numbers: &[String]) -> Vec<String> {
         let mut outcomes = Vec::new();
         for numbers in numbers.chunks(SCANS) {
@@ -150,20 +150,20 @@ impl Office {
         outcomes
     }
 
-    /// Opens a link of an e-mail, as a receiver's telephone does.
+    /// Opens a link of an e-mail, as a receiver's phone does.
     pub(super) async fn open_link(&self, path: &str) -> Page {
         let request = self.http.get(format!("{}{path}", self.url("production")));
         send(request.header("accept", "text/html")).await
     }
 
-    /// Unsubscribes as a mailbox does when someone presses its button (RFC 8058).
+    /// Unsubscribes as a mail program does when its user presses the button (RFC 8058).
     pub(super) async fn unsubscribe(&self, path: &str) -> Page {
         let request = self.http.post(format!("{}{path}", self.url("production")));
         let request = request.header("content-type", "application/x-www-form-urlencoded");
         send(request.body("List-Unsubscribe=One-Click")).await
     }
 
-    /// Returns the dashboard's first page, after signing in.
+    /// Signs in, and returns the first page of the dashboard.
     pub(super) async fn overview(&self) -> Page {
         let url = |path: &str| format!("{}/dashboard{path}", self.url("admin"));
         let form = send(self.http.get(url("/sign-in"))).await;
@@ -177,7 +177,7 @@ impl Office {
     }
 }
 
-impl Drop for Office {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             let _ = child.kill();

@@ -14,7 +14,7 @@ pub(super) struct Relay {
     inbox: Arc<Inbox>,
 }
 
-/// The messages, and a condition variable that each one notifies.
+/// The messages, and a condition variable that is notified of each new one.
 #[derive(Default)]
 struct Inbox {
     messages: Mutex<Vec<Message>>,
@@ -48,7 +48,7 @@ impl Relay {
         format!("smtp://127.0.0.1:{}", self.port)
     }
 
-    /// Waits for this many messages and returns them.
+    /// Waits until this many messages have arrived, and returns them.
     pub(super) fn wait_for(&self, count: usize) -> Vec<Message> {
         let messages = self.inbox.messages.lock().unwrap();
         let waiting = |messages: &mut Vec<Message>| messages.len() < count;

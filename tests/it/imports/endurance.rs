@@ -1,5 +1,5 @@
-//! Long tests of imports: thousands of rows at the rate limit, processes killed again and again, and a progress bar on
-//! a terminal.
+//! Long-running tests of imports: thousands of rows at the rate limit, processes that are killed again and again, and
+//! the progress bar on a terminal.
 
 use std::{
     fs,
@@ -30,10 +30,10 @@ async fn ten_thousand_rows_use_the_rate_limit_without_refusals() {
     shop.write_file("orders.csv", sheet(&rows(10_000)));
     let count_stalls = count_stalls();
     let begun = now();
-    let ran = shop.import("");
+    let output = shop.import("");
     let count_stalls = count_stalls.load(Ordering::Relaxed);
     let took = begun.elapsed().as_secs_f64();
-    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(output.code, 0, "{output:?}");
     let requests = shop.server.requests().all();
     let refused = ErrorCode::RateLimitExceeded.status();
     let refused = requests.iter().filter(|request| request.status == Some(refused)).count();
@@ -41,18 +41,18 @@ async fn ten_thousand_rows_use_the_rate_limit_without_refusals() {
     println!("{} requests in {took:.1} s: {:.1} % of the limit", requests.len(), share * 100.0);
     println!("{refused} refused, {count_stalls} standstills of the machine");
     assert_eq!((requests.len() - refused, shop.labels()), (20_000, 10_000));
-    // Requests that a stalled machine sends too late fall into the next window.
+    // On a stalled machine, requests that are sent too late fall into the next window.
     assert!(refused <= count_stalls, "{refused} refused, {count_stalls} standstills");
-    // Other load on the machine reduces the whole, but not every moment.
+    // Other load on the machine lowers the average, but not every moment.
     let best = busiest_share(&requests);
     println!("{:.1} % in the busiest ten seconds", best * 100.0);
     assert!(best >= 0.95, "{best}");
     let lines =
-        ran.stderr.lines().filter(|line| line.contains(" of 10000 rows processed: ")).count();
-    assert!(lines >= 20, "a line every five seconds: {}", ran.stderr);
+        output.stderr.lines().filter(|line| line.contains(" of 10000 rows processed: ")).count();
+    assert!(lines >= 20, "a line every five seconds: {}", output.stderr);
 }
 
-/// Counts how often the machine runs no process for longer than the limiter's margin, from now on.
+/// Starts counting how often the machine runs no process for longer than the limiter's margin.
 fn count_stalls() -> Arc<AtomicUsize> {
     const BEAT: Duration = Duration::from_millis(10);
     let counted = Arc::new(AtomicUsize::new(0));
@@ -68,7 +68,7 @@ fn count_stalls() -> Arc<AtomicUsize> {
     counted
 }
 
-/// Returns the share of the limit that the busiest ten seconds used.
+/// Returns the share of the rate limit that was used in the busiest ten seconds.
 fn busiest_share(requests: &[RecordedRequest]) -> f64 {
     let mut times: Vec<_> = requests.iter().map(|request| request.at).collect();
     times.sort_unstable();
@@ -91,10 +91,10 @@ async fn an_import_killed_twenty_times_creates_each_order_once() {
     const ROWS: usize = 400;
     let shop = start_shop().await;
     shop.write_file("orders.csv", sheet(&rows(ROWS)));
-    let mut dice = 20_260_105_u64;
+    let mut random_state = 20_260_105_u64;
     for cycle in 0..20 {
-        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let more = usize::try_from(dice >> 33).unwrap() % 40;
+        random_state = random_state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let more = usize::try_from(random_state >> 33).unwrap() % 40;
         let reached = shop.server.requests().count() + more;
         let mut child =
             shop.dir.start("order import orders.csv --labels out --resume", Stdio::null());
@@ -103,9 +103,9 @@ async fn an_import_killed_twenty_times_creates_each_order_once() {
         child.wait().unwrap();
         println!("cycle {cycle}: killed after {reached} requests");
     }
-    let ran = shop.import("--resume -o ndjson");
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert_eq!(ran.lines().len(), ROWS);
+    let output = shop.import("--resume -o ndjson");
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!(output.lines().len(), ROWS);
     let listed = shop.run("parcel list --all -o ndjson").lines();
     let mut references: Vec<_> =
         listed.iter().map(|parcel| parcel["externalOrderId"].as_str().unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Files as people and programs write them: encodings, separators, damaged values, and files that contain no orders.
+//! Files as people and programs write them: encodings, separators, damaged values, and files without orders.
 
 use std::fs;
 
@@ -37,11 +37,15 @@ fn a_file_is_read_in_every_encoding_and_line_ending() {
     ];
     for (how, name, content) in table {
         fs::write(dir.path(name), &content).unwrap();
-        let ran = dir.run(&format!("order import {name} --labels out --dry-run -o ndjson"));
-        assert_eq!((ran.code, outcomes(&ran).len()), (0, 2), "{how}: {ran:?}");
+        let output = dir.run(&format!("order import {name} --labels out --dry-run -o ndjson"));
+        assert_eq!((output.code, outcomes(&output).len()), (0, 2), "{how}: {output:?}");
         let input = String::from_utf8(content).unwrap();
-        let ran = dir.run_with("order import - --labels out --dry-run -o ndjson", &[], &input);
-        assert_eq!((ran.code, outcomes(&ran).len()), (0, 2), "{how}, from a pipe: {ran:?}");
+        let output = dir.run_with("order import - --labels out --dry-run -o ndjson", &[], &input);
+        assert_eq!(
+            (output.code, outcomes(&output).len()),
+            (0, 2),
+            "{how}, from a pipe: {output:?}"
+        );
     }
     assert!(!dir.path("out").exists());
 }
@@ -62,17 +66,17 @@ fn a_file_from_excel_keeps_its_accents_and_names_its_encoding() {
         (text.clone().into_bytes(), "", ""),
     ] {
         fs::write(dir.path("orders.csv"), content).unwrap();
-        let ran = dir.run(&format!("{import}{option}"));
-        assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".into()]), "{ran:?}");
-        // Text meant for people is not shown to a program.
-        let ran = dir.run(&format!("order import orders.csv --labels out --dry-run{option}"));
-        assert_eq!(ran.stderr.contains("is read as"), !note.is_empty(), "{ran:?}");
-        assert!(ran.stderr.contains(note), "{note}: {ran:?}");
+        let output = dir.run(&format!("{import}{option}"));
+        assert_eq!((output.code, outcomes(&output)), (0, vec!["valid".into()]), "{output:?}");
+        // A program does not get the text for people.
+        let output = dir.run(&format!("order import orders.csv --labels out --dry-run{option}"));
+        assert_eq!(output.stderr.contains("is read as"), !note.is_empty(), "{output:?}");
+        assert!(output.stderr.contains(note), "{note}: {output:?}");
     }
-    // The user's choice counts, and no character is guessed.
+    // The user's choice is followed, and no character is guessed.
     fs::write(dir.path("orders.csv"), latin).unwrap();
-    let ran = dir.run(&format!("{import} --encoding utf-8"));
-    assert_eq!(ran.lines()[0]["errors"][0]["code"], "NOT_UTF8", "{ran:?}");
+    let output = dir.run(&format!("{import} --encoding utf-8"));
+    assert_eq!(output.lines()[0]["errors"][0]["code"], "NOT_UTF8", "{output:?}");
 }
 
 #[test]
@@ -81,20 +85,20 @@ fn numbers_changed_by_a_spreadsheet_are_repaired_or_refused() {
     let lost = row("A-1").replace("+593991234567", "593991234567");
     let short = row("A-2").replace("+593991234567", "\"5,93991E+11\"");
     fs::write(dir.path("orders.csv"), sheet(&[lost, short])).unwrap();
-    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-    assert_eq!(outcomes(&ran), ["valid", "invalid"], "{ran:?}");
-    let [repaired, named] = &ran.lines()[..] else { panic!("{ran:?}") };
+    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&output), ["valid", "invalid"], "{output:?}");
+    let [repaired, named] = &output.lines()[..] else { panic!("{output:?}") };
     assert_eq!(repaired["warnings"][0]["code"], "PHONE_REPAIRED");
     assert!(repaired["warnings"][0]["message"].as_str().unwrap().contains("+593991234567"));
     let errors = named["errors"].as_array().unwrap();
     assert_eq!(errors.len(), 1, "{named}");
     assert_eq!(errors[0]["code"], "SHORTENED_NUMBER");
     assert_eq!(errors[0]["column"], "receiver_phone");
-    // As references they would make one order.
+    // As references, the shortened numbers would be one order.
     let short = ["1,00E+12", "1,00E+12"].map(|reference| row(&format!("\"{reference}\"")));
     fs::write(dir.path("orders.csv"), sheet(&short)).unwrap();
-    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-    assert_eq!(outcomes(&ran), ["invalid", "invalid"], "{ran:?}");
+    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&output), ["invalid", "invalid"], "{output:?}");
 }
 
 #[test]
@@ -104,12 +108,12 @@ fn text_marks_are_removed_and_currency_codes_suggested() {
     let sign = |sign: &str| format!("{},{sign}", row("A-2"));
     let rows = format!("{HEADINGS},currency\n{marked},USD\n{}\n{}\n", sign("us$"), sign("$"));
     fs::write(dir.path("orders.csv"), rows).unwrap();
-    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-    assert_eq!(outcomes(&ran), ["valid", "invalid", "invalid"], "{ran:?}");
-    let lines = ran.lines();
+    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&output), ["valid", "invalid", "invalid"], "{output:?}");
+    let lines = output.lines();
     assert_eq!(lines[0]["reference"], "A-1");
-    assert_eq!(lines[1]["errors"][0]["suggestion"], "USD", "{ran:?}");
-    assert_eq!(lines[2]["errors"][0]["suggestion"], json!(null), "{ran:?}");
+    assert_eq!(lines[1]["errors"][0]["suggestion"], "USD", "{output:?}");
+    assert_eq!(lines[2]["errors"][0]["suggestion"], json!(null), "{output:?}");
 }
 
 #[test]
@@ -118,9 +122,9 @@ fn damaged_text_is_refused_or_warned_about() {
     let lost = row("A-1").replace("Luis Paredes", "Luis Pe\u{FFFD}a");
     let misread = row("A-2").replace("Luis Paredes", "Luis PeÃ±a");
     fs::write(dir.path("orders.csv"), sheet(&[lost, misread])).unwrap();
-    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-    assert_eq!(outcomes(&ran), ["invalid", "valid"], "{ran:?}");
-    let [lost, misread] = &ran.lines()[..] else { panic!("{ran:?}") };
+    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&output), ["invalid", "valid"], "{output:?}");
+    let [lost, misread] = &output.lines()[..] else { panic!("{output:?}") };
     assert_eq!(lost["errors"][0]["code"], "LOST_CHARACTER");
     assert_eq!(lost["errors"][0]["column"], "receiver_name");
     assert_eq!(misread["warnings"][0]["code"], "TEXT_MISREAD");
@@ -134,15 +138,15 @@ async fn a_warning_is_shown_and_written_to_the_results() {
     // The last digit of the cédula is a check digit.
     let wrong = row("A-1").replace("1714307103", "1714307104");
     shop.write_file("orders.csv", sheet(&[wrong, row("A-2")]));
-    let ran = shop.import("");
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let shown = String::from_utf8(ran.stdout).unwrap();
+    let output = shop.import("");
+    assert_eq!(output.code, 0, "{output:?}");
+    let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("receiver.nationalId: warning: "), "{shown}");
     let results = shop.results();
     assert!(results[0]["warnings"].starts_with("receiver.nationalId: "), "{results:?}");
     assert_ne!(results[0]["warnings"], results[0]["warnings_es"]);
     assert_eq!((results[0]["outcome"].as_str(), results[1]["warnings"].as_str()), ("created", ""));
-    // Only numbers go into the pipe; people see the rest.
+    // Only numbers are written to the pipe; the rest goes to the terminal.
     let numbers = shop.import("--resume -o numbers");
     assert_eq!(numbers.text().lines().count(), 2, "{numbers:?}");
     let dry = shop.run("order import orders.csv --labels other --dry-run -o numbers");
@@ -155,9 +159,9 @@ fn a_sample_file_can_be_imported() {
     let sample = dir.run("order template --csv");
     assert_eq!(sample.code, 0);
     fs::write(dir.path("orders.csv"), &sample.stdout).unwrap();
-    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".into()]), "{ran:?}");
-    assert_eq!(ran.lines()[0]["warnings"], json!([]));
+    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!((output.code, outcomes(&output)), (0, vec!["valid".into()]), "{output:?}");
+    assert_eq!(output.lines()[0]["warnings"], json!([]));
 }
 
 #[test]
@@ -171,14 +175,14 @@ fn rows_are_numbered_as_in_a_spreadsheet() {
         content.trim_end().to_owned(),
         content.trim_end().replace('\n', "\r\n"),
         content.replace('\n', "\r"),
-        // A spreadsheet does not show this line.
+        // A spreadsheet hides this line.
         format!("sep=,\r\n{}", content.replace('\n', "\r\n")),
     ] {
         fs::write(dir.path("orders.csv"), content).unwrap();
-        let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-        let lines = ran.lines();
+        let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+        let lines = output.lines();
         let numbers: Vec<_> = lines.iter().map(|line| line["row"].as_u64().unwrap()).collect();
-        assert_eq!(numbers, [3, 5], "{ran:?}");
+        assert_eq!(numbers, [3, 5], "{output:?}");
     }
 }
 
@@ -189,9 +193,9 @@ fn products_and_their_faults_are_in_numbered_columns() {
         format!("{HEADINGS},product_quantity,product_value,product_3_quantity,product_3_value");
     let content = format!("{headings}\n{},2,10,1,five\n{},1,20,,\n", row("A-1"), row("A-2"));
     fs::write(dir.path("orders.csv"), content).unwrap();
-    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-    assert_eq!(outcomes(&ran), ["invalid", "valid"], "{ran:?}");
-    let fault = &ran.lines()[0]["errors"][0];
+    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&output), ["invalid", "valid"], "{output:?}");
+    let fault = &output.lines()[0]["errors"][0];
     assert_eq!(fault["column"], "product_3_value");
     assert_eq!(fault["field"], "products[1].unitFobValue");
 }
@@ -221,14 +225,17 @@ fn a_file_without_orders_is_refused_with_the_reason() {
     ];
     for (content, code, text) in table {
         fs::write(dir.path("orders.csv"), content).unwrap();
-        let ran = dir.run("order import orders.csv --labels out --dry-run");
-        assert_eq!(ran.code, code, "{text}: {ran:?}");
-        assert!(ran.stderr.contains(text) && ran.stderr.contains("hint:"), "{text}: {ran:?}");
+        let output = dir.run("order import orders.csv --labels out --dry-run");
+        assert_eq!(output.code, code, "{text}: {output:?}");
+        assert!(
+            output.stderr.contains(text) && output.stderr.contains("hint:"),
+            "{text}: {output:?}"
+        );
     }
     for name in ["missing.csv", "."] {
-        let ran = dir.run(&format!("order import {name} --labels out --dry-run"));
-        assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains("hint:"), "{ran:?}");
+        let output = dir.run(&format!("order import {name} --labels out --dry-run"));
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains("hint:"), "{output:?}");
     }
     let spanish = dir.run("order import missing.csv --labels out --dry-run --lang es").stderr;
     assert!(spanish.contains("no existe"), "{spanish}");
@@ -244,14 +251,18 @@ fn a_broken_json_document_is_reported_once() {
     let marked = format!("\u{feff}\n{}", one.replace('\n', "\r\n"));
     for (content, count) in [(&one, 1), (&marked, 1), (&two, 2), (&json!(orders).to_string(), 2)] {
         fs::write(dir.path("orders.json"), content).unwrap();
-        let ran = dir.run(import);
-        assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".to_owned(); count]), "{content}");
-        assert_eq!(ran.lines()[count - 1]["row"], count);
+        let output = dir.run(import);
+        assert_eq!(
+            (output.code, outcomes(&output)),
+            (0, vec!["valid".to_owned(); count]),
+            "{content}"
+        );
+        assert_eq!(output.lines()[count - 1]["row"], count);
     }
     fs::write(dir.path("orders.json"), two.trim_end_matches(']')).unwrap();
-    let ran = dir.run(import);
-    assert_eq!((ran.code, &*ran.stdout), (3, &b""[..]), "{ran:?}");
-    assert_eq!(ran.error()["fields"][0]["code"], "MALFORMED_JSON", "{ran:?}");
+    let output = dir.run(import);
+    assert_eq!((output.code, &*output.stdout), (3, &b""[..]), "{output:?}");
+    assert_eq!(output.error()["fields"][0]["code"], "MALFORMED_JSON", "{output:?}");
     fs::write(dir.path("orders.json"), "[]").unwrap();
     assert!(dir.run(import).error()["message"].as_str().unwrap().contains("no orders"));
 }
@@ -261,14 +272,14 @@ fn an_unreadable_row_does_not_hide_the_others() {
     let dir = Workdir::new("", "");
     let accent = row("A-2").replace("Luis", "Jos\u{e9}");
     let latin: Vec<u8> = accent.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
-    // If another row is UTF-8, a row that is not is damaged, not in another encoding.
+    // If other rows are UTF-8, a row that is not counts as damaged, not as another encoding.
     let many = format!("{},one,too many", row("A-3"));
     let start = format!("{HEADINGS}\n{}\n", row("A-1"));
     let end = format!("\n{many}\n{}\n", row("A-4").replace("Luis", "Jos\u{e9}"));
     fs::write(dir.path("orders.csv"), [start.as_bytes(), &latin, end.as_bytes()].concat()).unwrap();
-    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-    assert_eq!(outcomes(&ran), ["valid", "invalid", "invalid", "valid"], "{ran:?}");
-    let fault = |line: usize| ran.lines()[line]["errors"][0].clone();
+    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(outcomes(&output), ["valid", "invalid", "invalid", "valid"], "{output:?}");
+    let fault = |line: usize| output.lines()[line]["errors"][0].clone();
     assert_eq!(
         (&fault(1)["code"], &fault(1)["column"]),
         (&json!("NOT_UTF8"), &json!("receiver_name"))
@@ -278,10 +289,10 @@ fn an_unreadable_row_does_not_hide_the_others() {
     let long = format!("{{\"a\":\"{}\"}}", "x".repeat(2 << 20));
     let lines = format!("{long}\nnonsense\n[1]\n{}\n{}", order("SB-A-000001"), json!({}));
     fs::write(dir.path("orders.ndjson"), lines).unwrap();
-    let ran = dir.run("order import orders.ndjson --labels out --dry-run -o ndjson");
+    let output = dir.run("order import orders.ndjson --labels out --dry-run -o ndjson");
     let expected = ["invalid", "invalid", "invalid", "valid", "invalid"];
-    assert_eq!(outcomes(&ran), expected, "{ran:?}");
-    assert_eq!(ran.lines()[0]["errors"][0]["code"], "TOO_LONG");
+    assert_eq!(outcomes(&output), expected, "{output:?}");
+    assert_eq!(output.lines()[0]["errors"][0]["code"], "TOO_LONG");
 }
 
 #[test]
@@ -292,9 +303,9 @@ fn an_unclosed_quote_is_reported_at_its_row() {
         for line_break in ["\n", "\r\n", "\r"] {
             let content = format!("{HEADINGS}\n{}\n{open}\n{}{end}", row("A-1"), row("A-3"));
             fs::write(dir.path("orders.csv"), content.replace('\n', line_break)).unwrap();
-            let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-            assert_eq!(outcomes(&ran), ["valid", "invalid"], "{ran:?}");
-            let line = &ran.lines()[1];
+            let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+            assert_eq!(outcomes(&output), ["valid", "invalid"], "{output:?}");
+            let line = &output.lines()[1];
             assert_eq!(line["row"], 3, "{line_break:?}{end:?}: {line}");
             assert_eq!(line["errors"][0]["code"], "QUOTE_NOT_CLOSED", "{line}");
         }
@@ -309,9 +320,9 @@ fn a_quote_that_spans_rows_is_reported_with_its_rows() {
     let content = format!("{HEADINGS}\n{open}\n{}\n{close}\n{}\n", row("A-2"), row("A-4"));
     for content in [content.clone(), content.replace('\n', "\r\n")] {
         fs::write(dir.path("orders.csv"), content).unwrap();
-        let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-        assert_eq!(outcomes(&ran), ["invalid", "valid"], "{ran:?}");
-        let errors = ran.lines()[0]["errors"].as_array().unwrap().clone();
+        let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+        assert_eq!(outcomes(&output), ["invalid", "valid"], "{output:?}");
+        let errors = output.lines()[0]["errors"].as_array().unwrap().clone();
         let late = errors.iter().find(|error| error["code"] == "CELL_OF_SEVERAL_LINES").unwrap();
         assert!(late["message"].as_str().unwrap().contains("further rows"), "{late}");
         assert!(late["message_es"].as_str().unwrap().contains("parecen más filas"), "{late}");
@@ -325,13 +336,17 @@ fn a_cell_of_several_lines_is_valid() {
         format!("{HEADINGS},#note\n{},\"ring twice,\nthen wait\"\n{},x\n", row("A-1"), row("A-2"));
     for content in [noted.clone(), noted.replace('\n', "\r\n")] {
         fs::write(dir.path("orders.csv"), content).unwrap();
-        let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-        assert_eq!((ran.code, outcomes(&ran)), (0, vec!["valid".to_owned(); 2]), "{ran:?}");
+        let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+        assert_eq!(
+            (output.code, outcomes(&output)),
+            (0, vec!["valid".to_owned(); 2]),
+            "{output:?}"
+        );
     }
-    // Now the row has another fault.
+    // Now the same row has another fault.
     fs::write(dir.path("orders.csv"), noted.replace("1.25", "much")).unwrap();
-    let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-    assert_eq!(ran.lines()[0]["errors"].as_array().unwrap().len(), 1, "{ran:?}");
+    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    assert_eq!(output.lines()[0]["errors"].as_array().unwrap().len(), 1, "{output:?}");
 }
 
 #[test]
@@ -351,8 +366,8 @@ fn a_cell_that_is_not_a_number_is_reported_by_column() {
     ] {
         let content = format!("{headings}\n{}\n", cells(weight, quantity));
         fs::write(dir.path("orders.csv"), content).unwrap();
-        let ran = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-        let faults = ran.lines()[0]["errors"].clone();
+        let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+        let faults = output.lines()[0]["errors"].clone();
         let fault = &faults[0];
         assert_eq!(fault["column"], column, "{weight} {quantity}: {faults}");
         let message = fault["message"].as_str().unwrap();
@@ -362,14 +377,14 @@ fn a_cell_that_is_not_a_number_is_reported_by_column() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unwritable_target_is_2_before_anything_is_sent() {
+async fn an_unwritable_target_exits_with_2_before_sending() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(1)));
     shop.write_file("file", "");
     for place in ["file", "file/out", "/proc/nowhere"] {
-        let ran = shop.run(&format!("order import orders.csv --labels {place}"));
-        assert_eq!((ran.code, &*ran.stdout), (2, &b""[..]), "{place}: {ran:?}");
-        assert!(!ran.stderr.contains("File exists"), "{place}: {ran:?}");
+        let output = shop.run(&format!("order import orders.csv --labels {place}"));
+        assert_eq!((output.code, &*output.stdout), (2, &b""[..]), "{place}: {output:?}");
+        assert!(!output.stderr.contains("File exists"), "{place}: {output:?}");
     }
     let odd = shop.run("order import orders.csv --labels out --concurrency 0");
     assert_eq!(odd.code, 2, "{odd:?}");
@@ -386,12 +401,12 @@ async fn orders_in_ndjson_keep_their_idempotency_keys() {
     named["trackingNumber"] = json!("SB-C-000001");
     let lines = format!("{}\n{nameless}\n{named}\n", order("SB-A-000001"));
     shop.write_file("orders.ndjson", lines);
-    let ran = shop.run("order import orders.ndjson --labels out -o ndjson");
+    let output = shop.run("order import orders.ndjson --labels out -o ndjson");
     assert_eq!(
-        (ran.code, outcomes(&ran)),
+        (output.code, outcomes(&output)),
         (10, ["created", "invalid", "created"].map(str::to_owned).to_vec())
     );
-    let lines = ran.lines();
+    let lines = output.lines();
     assert_eq!(lines[0]["idempotencyKey"], "order-SB-A-000001");
     assert_eq!(lines[1]["errors"][0]["field"], "externalOrderId");
     assert_eq!(

@@ -16,7 +16,7 @@ use super::{outcomes, row, rows, sheet};
 use crate::{
     fake_servers,
     shop::{RunOutput, Shop, Workdir},
-    waiting::{LONG, found_blocking},
+    waiting::{LONG, block_for_value},
 };
 
 const JOURNAL: &str = "out/orders.csv.journal";
@@ -38,41 +38,45 @@ async fn a_journal_is_resumed_only_on_request() {
     assert_eq!(shop.server.requests().count(), sent + looked_for, "nothing was left to do");
 }
 
-/// An import that was sent to a wrong address is an example.
+/// Example: an import that was sent to a wrong address.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_without_orders_can_be_continued_anywhere() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(2)));
     let nowhere = [("PARCELO_BASE_URL", "http://127.0.0.1:1")];
     let import = "order import orders.csv --labels out";
-    let ran = shop.dir.run_with(import, &nowhere, "");
-    assert_eq!(ran.code, 8, "{ran:?}");
-    let ran = shop.dir.run_with(&format!("{import} --resume -o ndjson"), &[], "");
-    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["created".to_owned(); 2]), "{ran:?}");
+    let output = shop.dir.run_with(import, &nowhere, "");
+    assert_eq!(output.code, 8, "{output:?}");
+    let output = shop.dir.run_with(&format!("{import} --resume -o ndjson"), &[], "");
+    assert_eq!((output.code, outcomes(&output)), (0, vec!["created".to_owned(); 2]), "{output:?}");
     // The created orders bind it to that service again.
-    let ran = shop.dir.run_with(&format!("{import} --resume"), &nowhere, "");
-    assert!(ran.code == 2 && ran.stderr.contains("another service"), "{ran:?}");
+    let output = shop.dir.run_with(&format!("{import} --resume"), &nowhere, "");
+    assert!(output.code == 2 && output.stderr.contains("another service"), "{output:?}");
 }
 
-/// A full disk is an example.
+/// Example: the disk is full.
 #[tokio::test(flavor = "multi_thread")]
 async fn unwritable_results_name_the_orders_and_how_to_resume() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(2)));
     let results = shop.dir.path("out/orders.csv.results.csv");
     fs::create_dir_all(&results).unwrap();
-    // An order without a label exists too.
+    // An order whose label is missing exists too.
     let labels = shop.server.faults();
     labels.on(Operation::DownloadLabel).first(1).error(ErrorCode::LabelNotFound);
-    let ran = shop.import("");
-    assert_eq!(ran.code, 10, "{ran:?}");
+    let output = shop.import("");
+    assert_eq!(output.code, 10, "{output:?}");
     let exist = "1 of 2 rows are done. Orders known to exist: 2.";
     for words in [exist, "Cannot write", "results.csv", "--resume"] {
-        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+        assert!(output.stderr.contains(words), "{words}: {output:?}");
     }
     fs::remove_dir(&results).unwrap();
-    let ran = shop.import("--resume -o ndjson");
-    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["done_before".to_owned(); 2]), "{ran:?}");
+    let output = shop.import("--resume -o ndjson");
+    assert_eq!(
+        (output.code, outcomes(&output)),
+        (0, vec!["done_before".to_owned(); 2]),
+        "{output:?}"
+    );
     shop.server.assert_exactly_once();
 }
 
@@ -84,26 +88,26 @@ async fn a_journal_from_before_a_reset_is_refused_and_kept() {
     assert_eq!(shop.run("sandbox reset --yes").code, 0);
     let (journal, created) = (shop.dir.read(JOURNAL), shop.creations());
     for (language, words) in [("en", "the sandbox was reset"), ("es", "entorno de pruebas")] {
-        let ran = shop.import(&format!("--resume --lang {language}"));
-        assert_eq!(ran.code, 2, "{ran:?}");
-        assert!(ran.stderr.contains(words) && ran.stderr.contains(JOURNAL), "{ran:?}");
+        let output = shop.import(&format!("--resume --lang {language}"));
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains(words) && output.stderr.contains(JOURNAL), "{output:?}");
     }
     assert_eq!(shop.import("--resume -o json").error()["code"], "JOURNAL_OUTDATED");
     assert_eq!((shop.dir.read(JOURNAL), shop.creations()), (journal, created));
     fs::remove_file(shop.dir.path(JOURNAL)).unwrap();
-    let ran = shop.import("-o ndjson");
-    assert_eq!((ran.code, outcomes(&ran)), (0, vec!["created".into(), "created".into()]));
+    let output = shop.import("-o ndjson");
+    assert_eq!((output.code, outcomes(&output)), (0, vec!["created".into(), "created".into()]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_outcome_is_9_and_resolved_on_resume() {
+async fn an_unknown_outcome_exits_with_9_and_is_resolved_later() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(3)));
     shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
-    let ran = shop.import("--concurrency 1 -o ndjson");
-    assert_eq!(ran.code, 9, "{ran:?}");
-    assert_eq!(outcomes(&ran), ["unknown", "created", "created"]);
-    assert_eq!(ran.error()["mayHaveExecuted"], true);
+    let output = shop.import("--concurrency 1 -o ndjson");
+    assert_eq!(output.code, 9, "{output:?}");
+    assert_eq!(outcomes(&output), ["unknown", "created", "created"]);
+    assert_eq!(output.error()["mayHaveExecuted"], true);
     let journal = String::from_utf8(shop.dir.read(JOURNAL)).unwrap();
     let states = journal.lines().filter(|line| line.contains("\"A-1\""));
     let states = states.map(|line| serde_json::from_str::<Value>(line).unwrap()["state"].clone());
@@ -112,8 +116,8 @@ async fn an_unknown_outcome_is_9_and_resolved_on_resume() {
     assert!(states.iter().all(|state| state["execution"] == "unknown"), "{states:?}");
     assert!(states[1]["request"].is_string(), "all that the key remembers: {states:?}");
     shop.server.faults().clear();
-    let ran = shop.import("--resume -o ndjson");
-    assert_eq!((ran.code, &*outcomes(&ran)[0]), (0, "replayed"), "{ran:?}");
+    let output = shop.import("--resume -o ndjson");
+    assert_eq!((output.code, &*outcomes(&output)[0]), (0, "replayed"), "{output:?}");
     assert_eq!(shop.labels(), 3);
     shop.server.assert_exactly_once();
 }
@@ -125,12 +129,12 @@ async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
     assert_eq!(shop.import("").code, 0);
     let changed = row("A-2").replace("45.5", "46");
     shop.write_file("orders.csv", sheet(&[row("A-1"), changed, row("A-9")]));
-    let ran = shop.import("--resume -o ndjson");
+    let output = shop.import("--resume -o ndjson");
     assert_eq!(
-        (ran.code, outcomes(&ran)),
+        (output.code, outcomes(&output)),
         (10, ["done_before", "invalid", "created"].map(str::to_owned).to_vec())
     );
-    assert_eq!(ran.lines()[1]["errors"][0]["code"], "ROW_CHANGED");
+    assert_eq!(output.lines()[1]["errors"][0]["code"], "ROW_CHANGED");
     assert!(shop.import("--resume").stderr.contains("no longer in the file: 1"));
     assert_eq!(shop.creations(), 4);
 }
@@ -139,7 +143,7 @@ async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
 async fn a_changed_row_names_its_existing_order() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(2)));
-    // The order is created, but no answer arrives.
+    // The order is created, but its response is lost.
     shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
     assert_eq!(outcomes(&shop.import("--concurrency 1 -o ndjson")), ["unknown", "created"]);
     shop.server.faults().clear();
@@ -154,13 +158,13 @@ async fn a_changed_row_names_its_existing_order() {
         ("order import corrected.csv --labels other", "replayed"),
     ];
     for (line, of_the_other) in table {
-        let ran = shop.run(&format!("{line} -o ndjson"));
+        let output = shop.run(&format!("{line} -o ndjson"));
         assert_eq!(
-            (ran.code, outcomes(&ran)),
+            (output.code, outcomes(&output)),
             (10, vec!["failed".into(), of_the_other.into()]),
-            "{ran:?}"
+            "{output:?}"
         );
-        let row = &ran.lines()[0];
+        let row = &output.lines()[0];
         assert_eq!(row["trackingNumber"], number, "{row}");
         assert_eq!(row["errors"][0]["code"], "ORDER_EXISTS");
         for message in ["message", "message_es"] {
@@ -182,13 +186,16 @@ async fn another_imports_broken_or_locked_journal_is_refused() {
     assert!(shop.import(&url).stderr.contains("another service"));
     let held = fs::File::open(shop.dir.path(JOURNAL)).unwrap();
     held.lock().unwrap();
-    let ran = shop.import("--resume");
-    assert!(ran.code == 2 && ran.stderr.contains("in use"), "{ran:?}");
+    let output = shop.import("--resume");
+    assert!(output.code == 2 && output.stderr.contains("in use"), "{output:?}");
     drop(held);
     let whole = fs::read_to_string(shop.dir.path(JOURNAL)).unwrap();
     shop.write_file(JOURNAL, format!("{whole}nonsense\n"));
-    let ran = shop.import("--resume");
-    assert!(ran.code == 2 && ran.stderr.contains("line 4 is not a valid journal entry"), "{ran:?}");
+    let output = shop.import("--resume");
+    assert!(
+        output.code == 2 && output.stderr.contains("line 4 is not a valid journal entry"),
+        "{output:?}"
+    );
     assert_eq!(other.server.requests().count(), 0);
 }
 
@@ -222,7 +229,7 @@ async fn an_import_is_resumed_only_with_its_first_api_key() {
     assert_eq!(outcomes(&again).len(), 3, "the journal knows the key now: {again:?}");
 }
 
-/// A journal as version 0.1 wrote it, before journals had the API key.
+/// A journal of version 0.1, which did not record the API key.
 const OLD_JOURNAL: &str = include_str!("journal-0.1.ndjson");
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,8 +242,8 @@ async fn a_journal_without_an_api_key_is_bound_to_the_first_one() {
         OLD_JOURNAL.replace("http://127.0.0.1:1/", &format!("{}/", shop.server.url())),
     );
     shop.create("SBECECKF6DWA4F8ZQ");
-    let ran = shop.import("--resume -o ndjson");
-    assert_eq!(outcomes(&ran), ["done_before", "created"], "{ran:?}");
+    let output = shop.import("--resume -o ndjson");
+    assert_eq!(outcomes(&output), ["done_before", "created"], "{output:?}");
     let other = shop.with_key(&shop.server.key().issue());
     fs::create_dir_all(other.path("out")).unwrap();
     fs::copy(shop.dir.path(JOURNAL), other.path(JOURNAL)).unwrap();
@@ -245,8 +252,8 @@ async fn a_journal_without_an_api_key_is_bound_to_the_first_one() {
     assert!(refused.code == 2 && refused.stderr.contains("another API key"), "{refused:?}");
 }
 
-/// Writes the journal of `A-1`, sent 30 hours ago with an unknown outcome.
-fn unanswered(dir: &Workdir) {
+/// Writes a journal in which the order `A-1` was sent 30 hours ago with an unknown outcome.
+fn write_unanswered_journal(dir: &Workdir) {
     let journal = String::from_utf8(dir.read(JOURNAL)).unwrap();
     #[expect(clippy::disallowed_methods, reason = "the journal is written by the machine's clock")]
     let early = (Utc::now() - TimeDelta::hours(30)).to_rfc3339();
@@ -263,14 +270,14 @@ async fn a_row_whose_key_has_expired_is_searched_for() {
     shop.write_file("orders.csv", sheet(&rows(1)));
     let before = shop.import("-o ndjson");
     assert_eq!(before.code, 0, "{before:?}");
-    unanswered(&shop.dir);
+    write_unanswered_journal(&shop.dir);
     let found = shop.import("--resume -o ndjson");
     assert_eq!((found.code, outcomes(&found)), (0, vec!["replayed".into()]), "{found:?}");
     assert_eq!(found.lines()[0]["trackingNumber"], before.lines()[0]["trackingNumber"]);
     assert_eq!(shop.creations(), 1);
 
     shop.server.reset().await;
-    unanswered(&shop.dir);
+    write_unanswered_journal(&shop.dir);
     let none = shop.import("--resume -o ndjson");
     assert_eq!((none.code, outcomes(&none)), (0, vec!["created".into()]), "{none:?}");
 
@@ -280,13 +287,13 @@ async fn a_row_whose_key_has_expired_is_searched_for() {
         other
     });
     assert_eq!(shop.run("order create other.json").code, 0);
-    unanswered(&shop.dir);
+    write_unanswered_journal(&shop.dir);
     let unclear = shop.import("--resume -o ndjson");
     assert_eq!((unclear.code, outcomes(&unclear)), (9, vec!["unknown".into()]), "{unclear:?}");
     assert_eq!(shop.creations(), 3, "what is not clear is not sent");
 }
 
-/// The answer of a service that accepts no more requests for an hour.
+/// The response of a service that accepts no more requests for an hour.
 const TOO_MANY: &str = r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -302,10 +309,14 @@ async fn an_import_that_cannot_start_fails_like_a_single_call() {
     for (code, error, key, url) in table {
         let dir = Workdir::new(key, url);
         fs::write(dir.path("orders.csv"), sheet(&rows(30))).unwrap();
-        let ran = dir.run("order import orders.csv --labels out -o json");
-        assert_eq!((ran.code, ran.error()["code"].as_str()), (code, Some(error)), "{ran:?}");
-        assert_eq!(ran.error()["mayHaveExecuted"], false, "{ran:?}");
-        assert!(ran.error()["hint"].as_str().unwrap().contains("--resume"), "{ran:?}");
+        let output = dir.run("order import orders.csv --labels out -o json");
+        assert_eq!(
+            (output.code, output.error()["code"].as_str()),
+            (code, Some(error)),
+            "{output:?}"
+        );
+        assert_eq!(output.error()["mayHaveExecuted"], false, "{output:?}");
+        assert!(output.error()["hint"].as_str().unwrap().contains("--resume"), "{output:?}");
     }
 }
 
@@ -319,13 +330,17 @@ async fn an_address_of_another_service_is_reported_once() {
         (other, 8, "UNEXPECTED_ANSWER"),
     ];
     for (url, code, error) in table {
-        let ran = shop
+        let output = shop
             .run(&format!("order import orders.csv --labels {error} --base-url {url} -o ndjson"));
-        assert_eq!((ran.code, ran.error()["code"].as_str()), (code, Some(error)), "{ran:?}");
-        let hint = ran.error()["hint"].as_str().unwrap().to_owned();
+        assert_eq!(
+            (output.code, output.error()["code"].as_str()),
+            (code, Some(error)),
+            "{output:?}"
+        );
+        let hint = output.error()["hint"].as_str().unwrap().to_owned();
         assert!(hint.contains("Check the address") && hint.contains("--resume"), "{hint}");
         let expected = [vec!["failed".to_owned()], vec!["not_sent".to_owned(); 24]].concat();
-        assert_eq!(outcomes(&ran), expected);
+        assert_eq!(outcomes(&output), expected);
     }
 }
 
@@ -334,7 +349,7 @@ async fn an_address_of_another_service_is_reported_once() {
 async fn a_full_disk_at_the_start_leaves_no_journal() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(1)));
-    // No file may have a byte, and a write fails instead of ending the process.
+    // No file may grow by a byte, and a failed write does not end the process.
     let full =
         shop.dir.run_limited("trap '' XFSZ; ulimit -f 0", "order import orders.csv --labels out");
     assert_eq!((full.code, full.text()), (2, ""), "{full:?}");
@@ -342,15 +357,15 @@ async fn a_full_disk_at_the_start_leaves_no_journal() {
     assert_eq!(shop.import("").code, 0, "it was not begun");
 }
 
-/// A response came, so neither the address nor the network is to blame.
+/// There was a response, so neither the address nor the network is to blame.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_service_is_not_blamed_on_the_network() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(12)));
     shop.server.faults().on(Operation::DownloadLabel).error(ErrorCode::ServiceUnavailable);
-    let ran = shop.import("-o ndjson");
-    let error = ran.error();
-    assert_eq!(error["status"], 503, "{ran:?}");
+    let output = shop.import("-o ndjson");
+    let error = output.error();
+    assert_eq!(error["status"], 503, "{output:?}");
     let hint = error["hint"].as_str().unwrap();
     assert!(hint.contains("--resume") && !hint.contains("network"), "{hint}");
 }
@@ -360,10 +375,10 @@ async fn an_import_that_can_only_fail_stops_and_is_resumable() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(30)));
     let dead = fake_servers::unused_address();
-    let ran =
+    let output =
         shop.run(&format!("order import orders.csv --labels gone --base-url {dead} -o ndjson"));
-    assert_eq!(ran.code, 8, "{ran:?}");
-    let error = ran.error();
+    assert_eq!(output.code, 8, "{output:?}");
+    let error = output.error();
     let hint = error["hint"].as_str().unwrap();
     assert!(hint.contains("--resume") && hint.matches("again with").count() == 1, "{hint}");
     assert!(!hint.contains("Nothing was executed"), "rows before it may have been: {hint}");
@@ -376,12 +391,12 @@ async fn an_import_that_can_only_fail_stops_and_is_resumable() {
         assert!(few.code == 8 && few.stderr.contains(hint), "too few for a streak: {few:?}");
         assert!(!few.stderr.contains("Correct the failed rows"), "{few:?}");
     }
-    let all = outcomes(&ran);
+    let all = outcomes(&output);
     assert!(all.len() == 30 && all.contains(&"not_sent".into()), "{all:?}");
 
     shop.server.faults().on(Operation::CreateOrder).nth(5).error(ErrorCode::AuthInvalidApiKey);
-    let ran = shop.import("--concurrency 1 -o ndjson");
-    assert_eq!(ran.code, 10, "{ran:?}");
+    let output = shop.import("--concurrency 1 -o ndjson");
+    assert_eq!(output.code, 10, "{output:?}");
     assert_eq!(shop.creations(), 5);
     let foreign = shop.with_key(&shop.server.key().countries(["CO"]).issue());
     fs::copy(shop.dir.path("orders.csv"), foreign.path("orders.csv")).unwrap();
@@ -405,7 +420,7 @@ fn wait_for_output(dir: &Workdir, child: Child) -> RunOutput {
 async fn ctrl_c_finishes_rows_in_progress_and_says_how_to_resume() {
     let shop = Shop::open().await;
     shop.write_file("orders.csv", sheet(&rows(40)));
-    // Together they take ten seconds, and those in flight half a second.
+    // All rows together take ten seconds, and those in flight half a second.
     shop.server
         .faults()
         .on(Operation::CreateOrder)
@@ -416,10 +431,13 @@ async fn ctrl_c_finishes_rows_in_progress_and_says_how_to_resume() {
     let created = shop.server.requests().of(Operation::CreateOrder);
     created.wait_for(1, LONG).await;
     interrupt(&child);
-    let ran = wait_for_output(&shop.dir, child);
+    let output = wait_for_output(&shop.dir, child);
     shop.server.faults().clear();
-    assert_eq!(ran.code, 130, "{ran:?}");
-    assert!(ran.stderr.contains("Finishing") && ran.stderr.contains("--resume"), "{ran:?}");
+    assert_eq!(output.code, 130, "{output:?}");
+    assert!(
+        output.stderr.contains("Finishing") && output.stderr.contains("--resume"),
+        "{output:?}"
+    );
     let done = shop.creations();
     assert!((1..40).contains(&done), "{done}");
     assert_eq!(shop.labels(), done, "what was begun was finished");
@@ -439,21 +457,21 @@ async fn a_second_ctrl_c_ends_at_once() {
     let child = dir.start(line, Stdio::piped());
     timeout(LONG, taken.notified()).await.unwrap();
     interrupt(&child);
-    // The first one has been answered when the row that waits for its turn is given up.
+    // The first row is answered while the second one, which waits for its turn, is abandoned.
     let journal = dir.path("out/orders.csv.journal");
     assert!(fs::read_to_string(journal).unwrap().contains("A-1"));
     let waiting = tokio::task::spawn_blocking(move || {
         let mut child = child;
-        found_blocking("it ends", || {
+        block_for_value("it ends", || {
             interrupt(&child);
             child.try_wait().unwrap()
         });
         (child, dir)
     });
     let (child, dir) = waiting.await.unwrap();
-    let ran = wait_for_output(&dir, child);
-    assert_eq!((ran.code, &*outcomes(&ran)[0]), (130, "unknown"), "{ran:?}");
-    assert_eq!(ran.error()["mayHaveExecuted"], true);
-    // The second row has no report, but counts as a row of the file.
-    assert!(ran.error()["message"].to_string().contains("0 of 2 rows"), "{ran:?}");
+    let output = wait_for_output(&dir, child);
+    assert_eq!((output.code, &*outcomes(&output)[0]), (130, "unknown"), "{output:?}");
+    assert_eq!(output.error()["mayHaveExecuted"], true);
+    // The second row has no report, but is counted as a row of the file.
+    assert!(output.error()["message"].to_string().contains("0 of 2 rows"), "{output:?}");
 }

@@ -8,11 +8,11 @@ use crate::shop::{RunOutput, Shop, Workdir};
 pub(crate) const SENDER: &str = "fullName = 'Ana Ruiz'\nphone = '+13055550100'\n[address]\n\
     line1 = '8400 NW 25th St'\ncity = 'Miami'\nstate = 'FL'\nzipCode = '33122'\ncountry = 'US'\n";
 
-/// A column map with the fields that no shop's export has.
+/// A column map for the fields that exports of shops do not have.
 pub(crate) const MAP: &str = "[columns]\nreceiver_national_id = ['Cedula']\n[defaults]\nweight_kg = 1.25\n\
     receiver_id_type = 'cedula'\nproduct_hs_code = '610910'\n";
 
-/// Three orders, the first with two products and the last cancelled, under some of the export's headings.
+/// Three orders, under some of Shopify's headings: the first has two products, the last is cancelled.
 pub(crate) const SHOPIFY: &str = "\
 Name,Email,Financial Status,Subtotal,Currency,Lineitem quantity,Lineitem name,Lineitem price,\
 Lineitem sku,Shipping Name,Shipping Address1,Shipping Address2,Shipping City,Shipping Zip,\
@@ -26,26 +26,26 @@ Shipping Province,Shipping Country,Shipping Phone,Cancelled at,Cedula
 '170515,Pichincha,EC,+593991234567,2026-01-02,1714307103
 ";
 
-fn put(dir: &Workdir, name: &str, content: &str) {
+fn write_to_dir(dir: &Workdir, name: &str, content: &str) {
     std::fs::write(dir.path(name), content).unwrap();
 }
 
-fn with_files(rows: &str) -> Workdir {
+fn dir_with_orders(rows: &str) -> Workdir {
     let dir = Workdir::new("", "");
     for (name, content) in [("orders.csv", rows), ("sender.toml", SENDER), ("map.toml", MAP)] {
-        put(&dir, name, content);
+        write_to_dir(&dir, name, content);
     }
     dir
 }
 
-/// Returns each row's number and outcome, and its faults by column.
-fn checked(dir: &Workdir, options: &str) -> Vec<(u64, String, Vec<[String; 3]>)> {
-    let ran =
+/// Checks the orders without sending them. Returns the number and outcome of each row, with its faults by column.
+fn check_rows(dir: &Workdir, options: &str) -> Vec<(u64, String, Vec<[String; 3]>)> {
+    let output =
         dir.run(&format!("order import orders.csv --labels out --dry-run -o ndjson {options}"));
     let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
     let fault = |fault: &Value| ["column", "code", "value"].map(|name| text(fault, name));
-    let lines = ran.lines();
-    assert!(!lines.is_empty(), "{ran:?}");
+    let lines = output.lines();
+    assert!(!lines.is_empty(), "{output:?}");
     let row = |row: &Value| {
         let faults = row["errors"].as_array().unwrap().iter().map(fault).collect();
         (row["row"].as_u64().unwrap(), text(row, "outcome"), faults)
@@ -53,9 +53,9 @@ fn checked(dir: &Workdir, options: &str) -> Vec<(u64, String, Vec<[String; 3]>)>
     lines.iter().map(row).collect()
 }
 
-fn refused(ran: &RunOutput) -> Vec<(String, String)> {
+fn invalid_fields(output: &RunOutput) -> Vec<(String, String)> {
     let text = |fault: &Value, name: &str| fault[name].as_str().unwrap_or_default().to_owned();
-    let fields = ran.error()["fields"].as_array().unwrap().clone();
+    let fields = output.error()["fields"].as_array().unwrap().clone();
     fields.iter().map(|fault| (text(fault, "field"), text(fault, "suggestion"))).collect()
 }
 
@@ -65,10 +65,10 @@ async fn a_shopify_export_becomes_parcels_with_all_products() {
     shop.write_file("orders.csv", SHOPIFY);
     shop.write_file("sender.toml", SENDER);
     shop.write_file("map.toml", MAP);
-    let ran = shop.import("--preset shopify --map map.toml --sender sender.toml -o ndjson");
-    assert_eq!(ran.code, 10, "{ran:?}");
-    assert_eq!(outcomes(&ran), ["created", "created", "invalid"]);
-    let rows = ran.lines();
+    let output = shop.import("--preset shopify --map map.toml --sender sender.toml -o ndjson");
+    assert_eq!(output.code, 10, "{output:?}");
+    assert_eq!(outcomes(&output), ["created", "created", "invalid"]);
+    let rows = output.lines();
     let cancelled = &rows[2]["errors"][0];
     assert_eq!(
         (&cancelled["column"], &cancelled["code"]),
@@ -106,10 +106,10 @@ async fn a_shopify_export_becomes_parcels_with_all_products() {
 fn country_names_and_national_numbers_get_suggestions() {
     let rows = SHOPIFY.replace("Pichincha,EC,+593991234567,,", "Pichincha,Ecuador,0991234567,,");
     let rows = rows.replace("Pichincha,EC,'593991234567,,", "Pichincha,EC,0991234567,,");
-    let dir = with_files(&rows);
+    let dir = dir_with_orders(&rows);
     let options = "--dry-run -o json --preset shopify --map map.toml --sender sender.toml";
-    let ran = dir.run(&format!("order import orders.csv --labels out {options}"));
-    let rows = ran.json()["rows"].as_array().unwrap().clone();
+    let output = dir.run(&format!("order import orders.csv --labels out {options}"));
+    let rows = output.json()["rows"].as_array().unwrap().clone();
     let suggested = |row: usize, column: &str| -> Value {
         let faults = rows[row]["errors"].as_array().unwrap();
         faults.iter().find(|fault| fault["column"] == column).unwrap()["suggestion"].clone()
@@ -136,21 +136,21 @@ fn a_woocommerce_export_is_read_with_both_extensions_headings() {
         77,processing,Luis,Paredes,\"Av. Amazonas N34-451\",Quito,Pichincha,170515,EC,l@example.com,\
         593991234567,SHIRT-M,1,\"Cotton shirt\",2,22.75,1714307103\n";
     for rows in [skyverge, algol] {
-        let dir = with_files(&rows.replace("\n        ", "\n"));
-        let rows = checked(&dir, "--preset woocommerce --map map.toml --sender sender.toml");
+        let dir = dir_with_orders(&rows.replace("\n        ", "\n"));
+        let rows = check_rows(&dir, "--preset woocommerce --map map.toml --sender sender.toml");
         assert_eq!(rows, [(2, "valid".to_owned(), vec![])]);
     }
 }
 
 #[test]
 fn fields_missing_in_an_export_are_named_with_their_option() {
-    let dir = with_files(SHOPIFY);
-    let ran = dir.run("order import orders.csv --labels out --dry-run --preset shopify -o json");
-    assert_eq!(ran.code, 3, "{ran:?}");
-    let names: Vec<_> = refused(&ran).into_iter().map(|(field, _)| field).collect();
+    let dir = dir_with_orders(SHOPIFY);
+    let output = dir.run("order import orders.csv --labels out --dry-run --preset shopify -o json");
+    assert_eq!(output.code, 3, "{output:?}");
+    let names: Vec<_> = invalid_fields(&output).into_iter().map(|(field, _)| field).collect();
     assert!(names.contains(&"sender_name".to_owned()), "{names:?}");
     assert!(names.contains(&"weight_kg".to_owned()), "{names:?}");
-    let hint = ran.error()["hint"].as_str().unwrap().to_owned();
+    let hint = output.error()["hint"].as_str().unwrap().to_owned();
     assert!(hint.contains("--sender") && hint.contains("--map"), "{hint}");
 }
 
@@ -166,19 +166,19 @@ fn the_rows_of_an_order_are_imported_together_or_not_at_all() {
         (wide, "", "TOO_MANY_CELLS", "\"surplus\""),
         (open, "", "QUOTE_NOT_CLOSED", ""),
     ] {
-        let dir = with_files(&rows);
+        let dir = dir_with_orders(&rows);
         let options = "--preset shopify --map map.toml --sender sender.toml";
-        let (number, outcome, faults) = checked(&dir, options).remove(0);
+        let (number, outcome, faults) = check_rows(&dir, options).remove(0);
         assert_eq!((number, &*outcome), (2, "invalid"), "{code}");
         assert!(faults.contains(&[column, code, value].map(str::to_owned)), "{code}: {faults:?}");
-        let ran = dir.run(&format!("order import orders.csv --labels out --dry-run {options}"));
-        let says_where = ran.text().contains("row 3") || ran.text().contains("Row 3");
-        assert!(says_where, "{code}: {ran:?}");
+        let output = dir.run(&format!("order import orders.csv --labels out --dry-run {options}"));
+        let says_where = output.text().contains("row 3") || output.text().contains("Row 3");
+        assert!(says_where, "{code}: {output:?}");
     }
-    // Rows of an order that are not adjacent are two orders with one reference.
+    // If the rows of an order are not adjacent, they are two orders with one reference.
     let lines: Vec<_> = SHOPIFY.lines().collect();
-    let dir = with_files(&[lines[0], lines[1], lines[3], lines[2], ""].join("\n"));
-    let rows = checked(&dir, "--preset shopify --map map.toml --sender sender.toml");
+    let dir = dir_with_orders(&[lines[0], lines[1], lines[3], lines[2], ""].join("\n"));
+    let rows = check_rows(&dir, "--preset shopify --map map.toml --sender sender.toml");
     assert_eq!(
         rows.iter().map(|(_, outcome, _)| &**outcome).collect::<Vec<_>>(),
         ["invalid", "valid", "invalid"]
@@ -188,7 +188,7 @@ fn the_rows_of_an_order_are_imported_together_or_not_at_all() {
 #[test]
 fn a_column_map_starts_as_a_template_and_is_validated() {
     let file = sheet(&[row("A-1")]);
-    let dir = with_files(
+    let dir = dir_with_orders(
         &file.replace("reference,", "Order Nr,").replace("receiver_city", "Reciever city"),
     );
     let template = dir.run("order import orders.csv --map-template");
@@ -196,18 +196,21 @@ fn a_column_map_starts_as_a_template_and_is_validated() {
     assert!(template.text().contains("\n# receiver_city = \"Reciever city\"\n"), "{template:?}");
     let map = template.text().replace("# receiver_city", "receiver_city");
     let map = map.replace("# field = \"Order Nr\"", "reference = \"Order Nr\"");
-    put(&dir, "map.toml", &map);
-    assert_eq!(checked(&dir, "--map map.toml"), [(2, "valid".to_owned(), vec![])]);
+    write_to_dir(&dir, "map.toml", &map);
+    assert_eq!(check_rows(&dir, "--map map.toml"), [(2, "valid".to_owned(), vec![])]);
 
     let run = || dir.run("order import orders.csv --labels out --dry-run --map map.toml -o json");
-    put(&dir, "map.toml", &map.replacen("receiver_city =", "reciever_city =", 1));
-    let ran = run();
-    assert_eq!(ran.code, 2, "{ran:?}");
-    assert_eq!(refused(&ran), [("columns.reciever_city".into(), "receiver_city".into())]);
-    put(&dir, "map.toml", &map.replace("\"Order Nr\"", "\"Order No\""));
-    let ran = run();
-    assert_eq!(ran.code, 3, "{ran:?}");
-    assert!(refused(&ran).contains(&("Order No".into(), "Order Nr".into())), "{ran:?}");
+    write_to_dir(&dir, "map.toml", &map.replacen("receiver_city =", "reciever_city =", 1));
+    let output = run();
+    assert_eq!(output.code, 2, "{output:?}");
+    assert_eq!(invalid_fields(&output), [("columns.reciever_city".into(), "receiver_city".into())]);
+    write_to_dir(&dir, "map.toml", &map.replace("\"Order Nr\"", "\"Order No\""));
+    let output = run();
+    assert_eq!(output.code, 3, "{output:?}");
+    assert!(
+        invalid_fields(&output).contains(&("Order No".into(), "Order Nr".into())),
+        "{output:?}"
+    );
     let preset = dir.run("order import orders.csv --map-template --preset shopify");
     assert!(preset.text().contains("\"Lineitem quantity\""), "{preset:?}");
 }
@@ -216,40 +219,48 @@ fn a_column_map_starts_as_a_template_and_is_validated() {
 fn a_sender_comes_from_row_option_or_profile_in_this_order() {
     let blank =
         row("A-1").replace("Ana Ruiz,+13055550100,8400 NW 25th St,Miami,FL,33122,US", ",,,,,,");
-    let dir = with_files(&sheet(&[blank, row("A-2")]));
+    let dir = dir_with_orders(&sheet(&[blank, row("A-2")]));
     let valid = |row| (row, "valid".to_owned(), vec![]);
-    assert_eq!(checked(&dir, "--sender sender.toml"), [valid(2), valid(3)]);
-    assert_eq!(checked(&dir, "")[0].1, "invalid");
+    assert_eq!(check_rows(&dir, "--sender sender.toml"), [valid(2), valid(3)]);
+    assert_eq!(check_rows(&dir, "")[0].1, "invalid");
     let folder = dir.path(".config/parcelo");
     std::fs::create_dir_all(&folder).unwrap();
-    put(&dir, ".config/parcelo/config.toml", "[profiles.default]\nsender = 'sender.toml'\n");
-    put(&dir, ".config/parcelo/sender.toml", SENDER);
-    assert_eq!(checked(&dir, ""), [valid(2), valid(3)]);
-    put(&dir, "wrong.toml", &SENDER.replace("fullName", "fulName"));
-    let ran = dir.run("order import orders.csv --labels out --dry-run --sender wrong.toml -o json");
-    assert_eq!(ran.code, 2, "{ran:?}");
-    assert!(ran.stderr.contains("fullName"), "{ran:?}");
-    // Lines may lack a sender too.
+    write_to_dir(
+        &dir,
+        ".config/parcelo/config.toml",
+        "[profiles.default]\nsender = 'sender.toml'\n",
+    );
+    write_to_dir(&dir, ".config/parcelo/sender.toml", SENDER);
+    assert_eq!(check_rows(&dir, ""), [valid(2), valid(3)]);
+    write_to_dir(&dir, "wrong.toml", &SENDER.replace("fullName", "fulName"));
+    let output =
+        dir.run("order import orders.csv --labels out --dry-run --sender wrong.toml -o json");
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("fullName"), "{output:?}");
+    // The sender can be missing in NDJSON too.
     let mut order = crate::shop::order("SB-A-000001");
     order["externalOrderId"] = json!("A-1");
     order.as_object_mut().unwrap().remove("sender");
-    put(&dir, "orders.ndjson", &order.to_string());
-    let ran = dir.run("order import orders.ndjson --labels out --dry-run --sender sender.toml");
-    assert_eq!(ran.code, 0, "{ran:?}");
-    let ran = dir.run("order import orders.ndjson --labels out --dry-run --preset shopify");
-    assert_eq!(ran.code, 2, "{ran:?}");
+    write_to_dir(&dir, "orders.ndjson", &order.to_string());
+    let output = dir.run("order import orders.ndjson --labels out --dry-run --sender sender.toml");
+    assert_eq!(output.code, 0, "{output:?}");
+    let output = dir.run("order import orders.ndjson --labels out --dry-run --preset shopify");
+    assert_eq!(output.code, 2, "{output:?}");
 }
 
 #[test]
 fn an_invalid_cell_is_shown_without_control_characters() {
     let wrong = row("A-1").replace("170515", "\u{1b}[31m99").replace("1.25", "=1+1");
-    let dir = with_files(&sheet(&[wrong]));
-    let rows = checked(&dir, "");
+    let dir = dir_with_orders(&sheet(&[wrong]));
+    let rows = check_rows(&dir, "");
     let values: Vec<_> = rows[0].2.iter().map(|[column, _, value]| (&**column, &**value)).collect();
     assert!(values.contains(&("receiver_zip", "\"\\u{1b}[31m99\"")), "{values:?}");
     assert!(values.contains(&("weight_kg", "\"=1+1\"")), "{values:?}");
     for options in ["", "-o csv"] {
-        let ran = dir.run(&format!("order import orders.csv --labels out --dry-run {options}"));
-        assert!(ran.text().contains("[31m99") && !ran.text().contains('\u{1b}'), "{ran:?}");
+        let output = dir.run(&format!("order import orders.csv --labels out --dry-run {options}"));
+        assert!(
+            output.text().contains("[31m99") && !output.text().contains('\u{1b}'),
+            "{output:?}"
+        );
     }
 }

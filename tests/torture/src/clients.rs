@@ -1,4 +1,4 @@
-//! Clients, two for each order, that call any of the servers at once and record their calls with the answers.
+//! Clients, two for each order, that send concurrent calls to all servers and record each call with its answer.
 
 use std::{
     sync::{
@@ -24,7 +24,7 @@ const CALLS_PER_CLIENT: usize = 6;
 /// Maximum number of attempts of a call.
 const MAX_ATTEMPTS: u32 = 4;
 /// Milliseconds by which the carriers' clocks are ahead, so that a scan is later than any date of the servers. The
-/// service accepts up to five minutes, and no call takes four.
+/// service accepts up to five minutes, and no call takes the remaining one.
 const CARRIER_CLOCK_AHEAD_MILLIS: u64 = 240_000;
 
 pub(crate) type OrderRecord = Record<Call, Answer>;
@@ -36,21 +36,21 @@ pub(crate) struct Clients {
     pub(crate) accounts: Vec<Account>,
     /// The clock of the only server, if it is stepped.
     clock: Option<Arc<SteppedClock>>,
-    /// The next moment of a logical clock that puts calls and answers in order.
+    /// The next moment of a logical clock that orders calls and answers.
     next_moment: AtomicU64,
-    /// A counter for keys and air waybills.
+    /// A counter from which idempotency keys and air waybills are made.
     serial: AtomicU64,
     newest_scan: AtomicU64,
     pub(crate) counts: Counts,
 }
 
-/// A server, and the number of calls that wait for it.
+/// A server, and the number of calls that are waiting for its answer.
 struct Upstream {
     address: String,
     waiting: AtomicUsize,
 }
 
-/// The numbers of acknowledged calls by kind, and of attempts without an answer.
+/// The numbers of acknowledged calls of each kind, and of attempts without an answer.
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) creates: AtomicU64,
@@ -86,7 +86,7 @@ impl Counts {
     }
 }
 
-/// An order, and the calls that were made on it.
+/// An order, and the calls made on it.
 pub(crate) struct OrderHistory {
     pub(crate) serial: u64,
     pub(crate) number: OnceLock<String>,
@@ -134,7 +134,7 @@ impl Clients {
         }
     }
 
-    /// Creates an order on which two clients work until each has made its calls.
+    /// Creates an order, and runs two clients on it until both have made their calls.
     pub(crate) async fn work_on_new_order(&self, random: &mut Rng) -> OrderHistory {
         let order = OrderHistory::new(self.serial.fetch_add(1, Ordering::Relaxed), None);
         let (mut one, mut other) = (random.fork(), random.fork());
@@ -159,20 +159,21 @@ impl Clients {
         }
     }
 
-    /// Returns a carrier's scan of the parcel, later than every scan before.
+    /// Returns a scan of the parcel by a carrier, later than all earlier scans.
     fn next_scan(&self, random: &mut Rng) -> Call {
-        let seen = Status::REPORTED_BY_CARRIERS[random.usize(..Status::REPORTED_BY_CARRIERS.len())];
+        let reported =
+            Status::REPORTED_BY_CARRIERS[random.usize(..Status::REPORTED_BY_CARRIERS.len())];
         if self.clock.is_some() {
-            return Call::Scan { seen, at: None };
+            return Call::Scan { reported, at: None };
         }
         let now = now_millis() + CARRIER_CLOCK_AHEAD_MILLIS;
         let newest = self.newest_scan.fetch_max(now, Ordering::SeqCst);
         let at =
             if newest < now { now } else { self.newest_scan.fetch_add(1, Ordering::SeqCst) + 1 };
-        Call::Scan { seen, at: Some(at) }
+        Call::Scan { reported, at: Some(at) }
     }
 
-    /// Makes a call, repeats it if it is not answered, and records it.
+    /// Makes a call, repeating it until it is answered or out of attempts, and records it.
     pub(crate) async fn call(
         &self,
         order: &OrderHistory,
@@ -188,7 +189,7 @@ impl Clients {
             }
             unanswered += 1;
             self.counts.without_answer.fetch_add(1, Ordering::Relaxed);
-            // Creations are repeated anyway, as calls of their own.
+            // Unanswered creations are repeated later, as separate calls.
             if unanswered == MAX_ATTEMPTS || call == Call::Create {
                 break None;
             }
@@ -203,8 +204,8 @@ impl Clients {
             self.counts.add(call, answer);
         }
         let mut records = order.records();
-        // The refusal says that no earlier attempt was executed so far. One may still be on its way, so the call is
-        // also recorded as unanswered.
+        // The refusal shows that no earlier attempt has been executed so far. One may still be on its way, so the call
+        // is recorded as unanswered too.
         if unanswered > 0 && matches!(answer, Some(Answer::Refused | Answer::TooEarly)) {
             records.push(Record { call, started, answered: None });
         }
@@ -219,8 +220,8 @@ impl Clients {
         (call, serial): (Call, u64),
         random: &mut Rng,
     ) -> Option<Reply> {
-        // Like a load balancer: of two servers, take the one with fewer waiting calls, so that a frozen server does not
-        // hold all calls.
+        // Load balancing: of two random servers, the one with fewer waiting calls is taken, so that a frozen server
+        // does not attract all calls.
         let [one, other] = [(); 2].map(|()| &self.servers[random.usize(..self.servers.len())]);
         let waiting = |upstream: &Upstream| upstream.waiting.load(Ordering::Relaxed);
         let upstream = if waiting(one) <= waiting(other) { one } else { other };
@@ -235,7 +236,8 @@ impl Clients {
         upstream.waiting.fetch_add(1, Ordering::Relaxed);
         let response = self.send(&request, &upstream.address, order.serial).await;
         if response.is_none() {
-            // A server that is down refuses at once. Wait as long as another server takes to answer.
+            // A server that is down refuses at once, and would get most attempts. Wait about as long as another server
+            // takes to answer.
             tokio::time::sleep(Duration::from_millis(random.u64(20..200))).await;
         }
         upstream.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -249,12 +251,12 @@ impl Clients {
         request.parse_reply(status, &response.bytes().await.ok()?)
     }
 
-    /// Returns the account of the order with this number.
+    /// Returns the account to which the order with this serial number belongs.
     pub(crate) fn account(&self, serial: u64) -> &Account {
         &self.accounts[serial as usize % self.accounts.len()]
     }
 
-    /// Returns the history of an order's parcel, if it is answered.
+    /// Returns the tracking history of an order's parcel, or `None` without an answer.
     pub(crate) async fn fetch_history(&self, order: &OrderHistory) -> Option<Value> {
         let number = order.number.get()?;
         let request = Request { call: Call::Track, order: "", number, serial: 0, scanned_at: 0 };
@@ -265,7 +267,7 @@ impl Clients {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Returns the number of parcels that the service lists for all accounts.
+    /// Returns the number of parcels that the service lists, in all accounts together.
     pub(crate) async fn count_parcels(&self) -> u64 {
         let mut parcels = 0;
         for account in &self.accounts {

@@ -20,7 +20,7 @@ impl Disk {
         Self { folder, is_tmpfs: true }
     }
 
-    /// Uses the folder as it is, on a disk that is never made full.
+    /// Uses the folder as it is. Such a disk can never be filled.
     pub(crate) fn from_folder(folder: PathBuf) -> Self {
         Self { folder, is_tmpfs: false }
     }
@@ -29,12 +29,12 @@ impl Disk {
         self.is_tmpfs
     }
 
-    /// Leaves room for this many more KiB.
+    /// Limits the file system to its present contents and this many KiB more.
     pub(crate) fn leave_free(&self, kib: u64) {
         let used = Command::new("df").args(["--output=used", "-k"]).arg(&self.folder).output();
         let used = String::from_utf8(used.expect("df is there").stdout).expect("text");
         let used: u64 = used.lines().last().and_then(|line| line.trim().parse().ok()).expect("KiB");
-        // The result does not matter: other writes may exceed this size before it is set.
+        // The result is ignored: by the time the limit is set, other writes may have exceeded it.
         let _limited = mount(&["-o", &format!("remount,size={}k", used + kib)], &self.folder);
     }
 
@@ -50,7 +50,7 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         if self.is_tmpfs {
-            // Lazily: a process that has a file open may end later.
+            // A lazy unmount: a process that has a file open may end later.
             let _gone = Command::new("umount").arg("-l").arg(&self.folder).status();
         }
     }

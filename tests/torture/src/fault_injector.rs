@@ -1,5 +1,5 @@
-//! The injector of faults: it draws up to three faults from the seed, injects them at once, repairs them, and waits
-//! until the clients have written for a while before it injects the next ones.
+//! The fault injector. It draws up to three faults from the seed, injects them at the same time, repairs them, and
+//! waits until the clients have written for a while before the next ones.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +28,7 @@ enum Fault {
     RestartServer,
     /// SIGSTOP, and SIGCONT some seconds later.
     FreezeServer,
-    /// The same for longer than a webhook's lease, the minute that a server has to send it and record the outcome.
+    /// A freeze that outlasts the lease of a webhook: the minute in which a server must send it and record the outcome.
     FreezeServerBeyondLease,
     /// A server's wall clock is set forward or back by hours.
     StepClock,
@@ -71,18 +71,18 @@ const SQLITE_FAULTS: [(Fault, usize); 5] = [
 
 /// Maximum number of faults at once.
 const MAX_CONCURRENT_FAULTS: usize = 3;
-/// Maximum time between faults, even if the clients have written little in it.
+/// Maximum time between faults, even if the clients write little.
 const MAX_TIME_BETWEEN_FAULTS: Duration = Duration::from_secs(20);
 /// Duration of a webhook's lease.
 const LEASE: Duration = Duration::from_secs(60);
-/// Maximum time until an acknowledgement is written to the database, however busy the machine is.
+/// Maximum time from an acknowledgement to its write to the database, however busy the machine is.
 const MAX_WRITE_DELAY: Duration = Duration::from_secs(5);
-/// Duration of a long freeze: another server may send the webhooks again that the frozen one had leased.
+/// Duration of a long freeze, after which another server may have sent the webhooks leased by the frozen one.
 const LONGER_THAN_LEASE: Duration = Duration::from_secs(66);
-/// Maximum step of a clock in seconds, five hours, so that keys do not expire.
+/// Maximum step of a clock in seconds: five hours, so that idempotency keys do not expire.
 const MAX_CLOCK_STEP_SECONDS: i64 = 5 * 3_600;
 
-/// The number of times that each fault happened.
+/// The number of times that each fault was injected.
 #[derive(Default)]
 pub(crate) struct FaultCounts(Mutex<BTreeMap<Fault, u64>>);
 
@@ -95,7 +95,7 @@ impl FaultCounts {
         self.counts().iter().map(|(_, count)| count).sum()
     }
 
-    /// Returns the counts with the names of the faults.
+    /// Returns each injected fault by name, with its count.
     pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
         let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counts.iter().map(|(fault, count)| (fault.name(), *count)).collect()
@@ -111,7 +111,7 @@ impl FaultCounts {
     }
 }
 
-/// The injector of a run's faults, with the servers that it disturbs.
+/// The fault injector of a run, with the servers that it disturbs.
 pub(crate) struct FaultInjector {
     pub(crate) test_bed: Arc<TestBed>,
     pub(crate) clients: Arc<Clients>,
@@ -131,7 +131,7 @@ impl FaultInjector {
         let possible: Vec<_> = table.iter().filter(|(fault, _)| self.is_possible(*fault)).collect();
         let weighted: Vec<_> =
             possible.iter().flat_map(|(fault, weight)| vec![*fault; *weight]).collect();
-        // A short run still injects each fault once.
+        // Even a short run injects each fault once.
         let mut untried: Vec<_> = possible.iter().map(|(fault, _)| *fault).collect();
         random.shuffle(&mut untried);
         let mut long_faults = JoinSet::new();
@@ -164,7 +164,7 @@ impl FaultInjector {
         }
     }
 
-    /// Restarts servers that ended by themselves, as a service manager would.
+    /// Restarts servers that have exited on their own, as a service manager would.
     fn restart_ended_servers(&self) {
         for server in &self.test_bed.servers {
             if server.fault_lock.try_lock().is_ok() {
@@ -193,7 +193,7 @@ impl FaultInjector {
             | Fault::FreezeServer
             | Fault::FreezeServerBeyondLease => {
                 let index = random.usize(..self.test_bed.servers.len());
-                // Nothing is injected if another fault affects this server.
+                // If another fault affects this server, nothing is injected.
                 let server = &self.test_bed.servers[index];
                 let Ok(_guard) = Arc::clone(&server.fault_lock).try_lock_owned() else { return };
                 self.fault_counts.add(fault);
@@ -230,12 +230,12 @@ impl FaultInjector {
         let server = &self.test_bed.servers[index];
         match fault {
             Fault::KillServer => {
-                // On SQLite the next server ends the leases of the killed one, so that webhooks whose acknowledgement
-                // was not written are sent again at once. On PostgreSQL leases expire.
+                // On SQLite, the next server ends the killed one's leases, so that webhooks whose acknowledgement was
+                // not written are sent again at once. On PostgreSQL, leases expire.
                 let lookback = self.test_bed.postgres.is_none().then_some(MAX_WRITE_DELAY);
                 self.restart_server(lookback, index, "-KILL").await;
             }
-            // A server that stops ends the leases whose outcome it could not write.
+            // A server that stops ends those of its leases whose outcome it could not write.
             Fault::RestartServer => self.restart_server(Some(LEASE), index, "-TERM").await,
             _ => {
                 let is_long = fault == Fault::FreezeServerBeyondLease;
@@ -264,22 +264,22 @@ impl FaultInjector {
 
     async fn inject_into_database(&self, fault: Fault, random: &mut Rng) {
         match fault {
-            // Both a server on SQLite and PostgreSQL end when the disk is full.
+            // When the disk is full, PostgreSQL exits, and so does a server on SQLite.
             Fault::FillDisk => self.record_pause(MAX_WRITE_DELAY, self.fill_disk(random)).await,
             Fault::TerminateConnections => {
                 run_blocking(&self.test_bed, |test_bed| {
-                    with_postgres(test_bed, Postgres::terminate_connections)
+                    run_on_postgres(test_bed, Postgres::terminate_connections)
                 })
                 .await;
             }
             Fault::CrashDatabase => {
                 let restart = |it: &Postgres| it.restart(Shutdown::Immediate);
-                run_blocking(&self.test_bed, move |test_bed| with_postgres(test_bed, restart))
+                run_blocking(&self.test_bed, move |test_bed| run_on_postgres(test_bed, restart))
                     .await;
             }
             _ => {
                 let restart = |it: &Postgres| it.restart(Shutdown::Fast);
-                run_blocking(&self.test_bed, move |test_bed| with_postgres(test_bed, restart))
+                run_blocking(&self.test_bed, move |test_bed| run_on_postgres(test_bed, restart))
                     .await;
             }
         }
@@ -288,15 +288,18 @@ impl FaultInjector {
     async fn fill_disk(&self, random: &mut Rng) {
         self.test_bed.disk.leave_free(random.u64(..2_048));
         tokio::time::sleep(Duration::from_millis(random.u64(300..3_000))).await;
-        // A server that is started now finds no room either.
+        // A server that is started now has no room either.
         self.restart_ended_servers();
         tokio::time::sleep(Duration::from_millis(random.u64(0..500))).await;
         self.test_bed.disk.remove_limit();
-        run_blocking(&self.test_bed, |test_bed| with_postgres(test_bed, Postgres::ensure_running))
-            .await;
+        run_blocking(&self.test_bed, |test_bed| {
+            run_on_postgres(test_bed, Postgres::ensure_running)
+        })
+        .await;
     }
 
-    /// Runs `period` and records it as a pause. Acknowledgements up to `lookback` before it may not have been written.
+    /// Waits for `period`, and records it as a pause. Acknowledgements in the `lookback` before it may not have been
+    /// written.
     async fn record_pause(&self, lookback: Duration, period: impl Future<Output = ()>) {
         let began = Instant::now();
         period.await;
@@ -323,13 +326,13 @@ impl Fault {
     }
 }
 
-/// Draws a duration, which is usually short but sometimes longer than a client waits for an answer.
+/// Draws a duration, mostly short, but sometimes longer than a client's timeout.
 fn random_duration(random: &mut Rng) -> Duration {
     let longest = if random.u8(..6) == 0 { 8_000 } else { 1_500 };
     Duration::from_millis(random.u64(200..longest))
 }
 
-fn with_postgres(test_bed: &TestBed, action: impl FnOnce(&Postgres)) {
+fn run_on_postgres(test_bed: &TestBed, action: impl FnOnce(&Postgres)) {
     if let Some(postgres) = &test_bed.postgres {
         action(postgres);
     }

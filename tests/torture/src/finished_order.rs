@@ -1,5 +1,5 @@
-//! What a run remembers of an order whose clients are done, until it checks the order again at the end. It is little,
-//! because a run has hundreds of thousands of orders.
+//! The state that a run keeps of an order whose clients have finished, for the check at the end. It is small, because a
+//! run has hundreds of thousands of orders.
 
 use std::collections::HashSet;
 
@@ -20,15 +20,15 @@ pub(crate) struct FinishedOrder {
     outcome: CallOutcome,
 }
 
-/// The state that an order's calls left, or the calls if that is still open.
+/// The possible states after the calls of an order, or the calls if one of them may still take effect.
 enum CallOutcome {
-    /// Every call was answered; the order is in one of these states.
+    /// Every call was answered, and the order is in one of these states.
     AllAnswered(Vec<State>),
-    /// The calls, because one without an answer may still take effect.
+    /// The calls, because one without an answer may take effect later.
     SomeUnanswered(Vec<OrderRecord>),
 }
 
-/// The result of checking an order at the end.
+/// The result of the final check of an order.
 pub(crate) struct CheckedOrder {
     pub(crate) number: String,
     /// The changes of its parcel's status, from its history.
@@ -36,7 +36,7 @@ pub(crate) struct CheckedOrder {
 }
 
 impl FinishedOrder {
-    /// Checks the answers of the clients, and drops what is not needed later.
+    /// Checks the clients' answers, and drops the data that is not needed later.
     pub(crate) fn new(history: OrderHistory) -> Result<Self, String> {
         let (serial, number, records) = history.into_parts();
         let ends = check_answers(serial, &[State::Absent], &records)?;
@@ -54,7 +54,7 @@ impl FinishedOrder {
         matches!(self.outcome, CallOutcome::AllAnswered(_))
     }
 
-    /// Creates the order again under its key. The answer must be the same parcel, in a state that the calls allow.
+    /// Creates the order again under its key. The answer must be the same parcel, in a state that the calls permit.
     pub(crate) async fn recheck(
         self,
         clients: &Clients,
@@ -88,8 +88,7 @@ impl FinishedOrder {
     }
 }
 
-/// Returns the states that an order can have after these calls, or an error if no order of the calls explains their
-/// answers.
+/// Returns the possible states of an order after these calls, or an error if the answers fit no order of the calls.
 fn check_answers(
     serial: u64,
     before: &[State],
@@ -105,8 +104,8 @@ fn check_answers(
     Ok(ends)
 }
 
-/// Returns the entries of a history that changed the status: those of the service, and scans that were neither late nor
-/// of the same status.
+/// Returns the history entries that changed the status: those of the service, and scans that were neither late nor
+/// repetitions of the same status.
 fn status_changes(tracking: &Value) -> Vec<StatusChange> {
     let mut entries: Vec<_> = tracking["history"].as_array().into_iter().flatten().collect();
     entries.sort_by_key(|entry| entry["sequence"].as_u64());

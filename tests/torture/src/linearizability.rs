@@ -1,9 +1,9 @@
-//! A checker of linearizability: the answers to concurrent calls must be those of a server that executes one call at a
-//! time, each at some moment between the call's start and its answer.
+//! A linearizability checker. The answers to concurrent calls must be those of a server that executes one call at a
+//! time, each at some moment between its start and its answer.
 //!
-//! The search is that of Wing and Gong, with Lowe's cache of visited states. It takes a call that could have been
-//! executed next, asks the model whether its answer fits, and continues from the resulting states. Its time grows
-//! exponentially with the number of calls that overlap, so the calls on each order are checked separately.
+//! It uses the search of Wing and Gong with Lowe's cache of visited states. The search picks a call that could have
+//! been executed next, asks the model whether the answer fits, and continues from the resulting states. Its time grows
+//! exponentially with the number of overlapping calls, so each order is checked separately.
 
 use std::{collections::HashSet, hash::Hash};
 
@@ -16,8 +16,8 @@ pub(crate) trait Model {
     /// An answer to a call.
     type Answer;
 
-    /// Returns the states that may follow a call; none if the service cannot give this answer in this state. If the
-    /// answer is unknown, it may be any.
+    /// Returns the possible states after a call; none if the service cannot give this answer in this state. `answer` is
+    /// `None` if it is unknown.
     fn step(
         state: &Self::State,
         call: &Self::Call,
@@ -25,19 +25,19 @@ pub(crate) trait Model {
     ) -> Vec<Self::State>;
 }
 
-/// A call, with the moments between which it took effect. No two events of a history have the same moment.
+/// A call and the interval in which it took effect. All moments in a history are different.
 #[derive(Debug, Clone)]
 pub(crate) struct Record<C, A> {
     pub(crate) call: C,
     pub(crate) started: u64,
-    /// The answer and its moment. `None` if none arrived: the call may take effect at any later moment, or never.
+    /// The answer and its moment; `None` if none arrived, and the call may take effect at any later moment or never.
     pub(crate) answered: Option<(u64, A)>,
 }
 
 type RecordOf<M> = Record<<M as Model>::Call, <M as Model>::Answer>;
 
-/// Returns the possible states of the service after the last answer; none if no order of the calls explains their
-/// answers. States that unanswered calls may still produce later are not included.
+/// Returns the possible states of the service after the last answer; none if the answers fit no order of the calls.
+/// States that unanswered calls may still produce are not included.
 pub(crate) fn end_states<M: Model>(
     before: &[M::State],
     history: &[RecordOf<M>],
@@ -58,7 +58,8 @@ struct Search<'a, M: Model> {
 }
 
 impl<M: Model> Search<'_, M> {
-    /// Tries the remaining calls in every possible order, from `state` on; `answers_left` of them were answered.
+    /// Tries all orders of the remaining calls from `state` on. `answers_left` is the number of answered ones among
+    /// them.
     fn extend(&mut self, state: &M::State, done: &[bool], answers_left: usize) {
         if answers_left == 0 {
             self.ends.insert(state.clone());
@@ -70,7 +71,7 @@ impl<M: Model> Search<'_, M> {
         let history = self.history;
         let open = || history.iter().enumerate().zip(done).filter(|(_, done)| !**done);
         let answers = open().filter_map(|((_, record), _)| Some(record.answered.as_ref()?.0));
-        // A call that started after another call's answer cannot come before that call.
+        // A call that started after another one's answer cannot precede it.
         let first_answer = answers.min().unwrap_or(u64::MAX);
         for ((at, record), _) in open().filter(|((_, record), _)| record.started < first_answer) {
             let answer = record.answered.as_ref().map(|(_, answer)| answer);
@@ -89,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// A register: the smallest object whose answers can be stale.
+    /// A single register: the smallest object whose answers can be stale.
     struct Register;
 
     impl Model for Register {
@@ -104,7 +105,7 @@ mod tests {
         }
     }
 
-    /// Returns calls of three clients, sequential for each, with answers drawn at random: many are wrong.
+    /// Returns the calls of three clients, sequential for each of them, with random answers, many of which are wrong.
     fn random_history(random: &mut Rng) -> Vec<RecordOf<Register>> {
         let mut records: Vec<RecordOf<Register>> = Vec::new();
         let mut running = [None::<usize>; 3];
@@ -122,7 +123,7 @@ mod tests {
         records
     }
 
-    /// Computes the same result by trying every order of the answered calls and of some of the others.
+    /// Computes the same result by trying every order of all answered calls and any of the others.
     fn fits_by_brute_force(
         state: u8,
         done: &[&RecordOf<Register>],
@@ -144,7 +145,7 @@ mod tests {
             })
     }
 
-    /// Compares with brute force; `just torture-checker` compares with another checker.
+    /// Compares with brute force; `just torture-checker` compares with stateright.
     #[test]
     fn the_search_agrees_with_trying_every_order() {
         let mut verdicts = [0_u32; 2];
@@ -155,7 +156,7 @@ mod tests {
             assert_eq!(!ends.is_empty(), fits, "seed {seed}: {history:?}");
             verdicts[usize::from(fits)] += 1;
         }
-        // Both results must be common, otherwise the agreement would prove little.
+        // Both results must be frequent, or their agreement would prove little.
         assert!(verdicts.iter().all(|count| *count > 2_000), "{verdicts:?}");
     }
 }

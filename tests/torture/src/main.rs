@@ -1,10 +1,9 @@
-//! A torture test with real server processes and a real PostgreSQL. Clients work on the same orders at once while
-//! faults are injected: servers are killed, connections are cut, clocks are set, disks become full and the database
-//! crashes.
+//! A torture test with real server processes and a real PostgreSQL. Clients work on the same orders concurrently while
+//! faults are injected: servers are killed, connections cut, clocks stepped, disks filled, and the database crashes.
 //!
-//! Afterwards the run checks three promises. Every acknowledged order exists once, and no other parcel exists. The
-//! calls on each order were answered as if one server had executed them one at a time (`linearizability.rs`). Every
-//! change of a parcel's status has reached the receiver of webhooks, in order (`receiver.rs`).
+//! Afterwards the run checks three promises: every acknowledged order exists exactly once, and no other parcel exists;
+//! the calls on each order were answered as if one server had executed them one at a time (`linearizability.rs`); and
+//! every change of a parcel's status reached the webhook receiver, in order (`receiver.rs`).
 
 mod clients;
 mod disk;
@@ -93,7 +92,7 @@ enum Store {
     Sqlite,
 }
 
-/// Number of accounts with separate webhooks: at most ten messages are in flight to each.
+/// Number of accounts, each with its own webhook, because at most ten messages are in flight to each.
 const ACCOUNTS: usize = 16;
 /// Number of further accounts, whose sandboxes are filled and reset.
 const SANDBOXES: usize = 4;
@@ -122,7 +121,7 @@ fn main() {
             _ = tokio::signal::ctrl_c() => false,
         }
     });
-    // The tasks of the runtime own the servers, PostgreSQL and its disk.
+    // The runtime's tasks own the servers, PostgreSQL and its disk, so it is dropped explicitly.
     drop(runtime);
     if !has_passed {
         println!("seed {seed}: see the servers' logs in {}", folder.keep().display());
@@ -177,14 +176,14 @@ impl Run {
             let order = FinishedOrder::new(self.clients.work_on_new_order(random).await);
             let all_answered = order.as_ref().is_ok_and(FinishedOrder::is_fully_answered);
             in_a_row = if all_answered { in_a_row + 1 } else { 0 };
-            self.verdict.add(order);
+            self.verdict.add_order(order);
         }
     }
 
     /// Works on orders while faults are injected.
     async fn run_under_faults(&mut self, args: &Args, random: &mut Rng) {
         let injector = Arc::clone(&self.injector);
-        // Before the first fault, because the command that creates their keys does not try again.
+        // Keys are created before the first fault, because the command that creates them does not retry.
         let idle: Vec<_> = (0..SANDBOXES).map(|at| Sandbox::new(&injector.test_bed, at)).collect();
         let injecting = tokio::spawn(Arc::clone(&injector).run(random.fork()));
         let mut workers = JoinSet::new();
@@ -211,13 +210,13 @@ impl Run {
         self.wait_until_enough(args).await;
         injector.is_running.store(false, Ordering::SeqCst);
         for order in workers.join_all().await.into_iter().flatten() {
-            self.verdict.add(order);
+            self.verdict.add_order(order);
         }
         injecting.await.expect("faults that can be injected");
         self.verdict.add_sandboxes(sandboxes.join_all().await);
     }
 
-    /// Waits until the time is over, or enough was written and killed. Prints the progress at intervals.
+    /// Waits until the time is over or enough has been written and killed, and prints the progress at intervals.
     async fn wait_until_enough(&self, args: &Args) {
         let (began, clients) = (Instant::now(), &self.clients);
         let mut printed = Instant::now();

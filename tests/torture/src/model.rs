@@ -1,12 +1,12 @@
-//! A model of the service's promises about one order: the answers that a service gives that executes one call at a
-//! time. `linearizability.rs` compares what clients were answered with it.
+//! A model of what the service promises about one order: the answers of a service that executes one call at a time.
+//! `linearizability.rs` checks that the answers of the real service fit it.
 
 use crate::linearizability::Model;
 
-/// An order, known by its idempotency key.
+/// The model of an order, which is identified by its idempotency key.
 pub(crate) struct Order;
 
-/// A call on an order. A call that got no answer is repeated under its key and counts as one call.
+/// A call on an order. Attempts without an answer are repeated under the same key and count as one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Call {
     /// The same order under the same key.
@@ -19,17 +19,17 @@ pub(crate) enum Call {
     Manifest,
     /// A carrier's scan of the parcel.
     Scan {
-        seen: Status,
-        /// The moment of the scan, which is later than any date of the servers. `None` if a server's clock is wrong, so
-        /// that its dates may be later.
+        reported: Status,
+        /// The moment of the scan, which is later than any date of the servers; `None` if a server's clock is stepped
+        /// and its dates may be later.
         at: Option<u64>,
     },
     /// A request for the status.
     Track,
 }
 
-/// An answer to a call. Answers that say nothing about the order, such as a failure of the server, are left out: the
-/// call may have taken effect.
+/// An answer to a call. Responses that say nothing about the order, such as server errors, are not recorded as answers,
+/// because the call may have taken effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// 201, and a hash of the body.
@@ -38,13 +38,13 @@ pub(crate) enum Answer {
     Repeated(u64),
     /// Voided by this call.
     Voided,
-    /// Voided by an earlier one.
+    /// Voided before, by an earlier call.
     AlreadyVoided,
     /// Printed again, as this version of the label.
     Reprinted(u32),
     /// The manifest was submitted.
     Submitted,
-    /// The parcel has the status of the scan.
+    /// The parcel now has the status of the scan.
     Applied,
     /// The scan is in the history, and the parcel's status is unchanged.
     Recorded,
@@ -52,11 +52,11 @@ pub(crate) enum Answer {
     DuplicateScan,
     /// The parcel's status does not allow the call.
     Refused,
-    /// The carrier's clock is ahead of the server's.
+    /// The scan's time is too far in the future for the server's clock.
     TooEarly,
     /// The parcel's status.
     HasStatus(Status),
-    /// An answer that no state of the order explains, such as that the parcel does not exist.
+    /// An answer that is impossible in every state, such as that the parcel does not exist.
     Unexpected,
 }
 
@@ -81,7 +81,7 @@ impl Answer {
     }
 }
 
-/// The statuses that a parcel can have in this test, a part of the service's.
+/// The statuses that a parcel can have in this test, a subset of the service's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Status {
     Labelled,
@@ -119,17 +119,17 @@ impl Status {
         Self::NAMES.iter().find(|(status, _)| *status == self).map_or("", |(_, name)| name)
     }
 
-    /// Returns `true` if a scan can change this status to `seen`.
-    fn allows_scan(self, seen: Self) -> bool {
+    /// Returns `true` if a scan can change this status to `reported`.
+    fn allows_scan(self, reported: Self) -> bool {
         use Status::{
             Clearance, Delivered, InTransit, Labelled, Manifested, OutForDelivery, PickedUp, Voided,
         };
         match self {
-            Labelled | Manifested => matches!(seen, PickedUp | Clearance | InTransit),
-            PickedUp => matches!(seen, Clearance | InTransit | OutForDelivery),
-            Clearance => matches!(seen, InTransit | OutForDelivery),
-            InTransit => matches!(seen, Clearance | OutForDelivery | Delivered),
-            OutForDelivery => matches!(seen, InTransit | Delivered),
+            Labelled | Manifested => matches!(reported, PickedUp | Clearance | InTransit),
+            PickedUp => matches!(reported, Clearance | InTransit | OutForDelivery),
+            Clearance => matches!(reported, InTransit | OutForDelivery),
+            InTransit => matches!(reported, Clearance | OutForDelivery | Delivered),
+            OutForDelivery => matches!(reported, InTransit | Delivered),
             Delivered | Voided => false,
         }
     }
@@ -145,7 +145,7 @@ pub(crate) enum State {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Parcel {
-    /// The hash of the creation's answer, once one arrived.
+    /// The hash of the creation's response; `None` until one has arrived.
     creation: Option<u64>,
     status: Status,
     label: u32,
@@ -163,13 +163,15 @@ impl Model for Order {
             let created = match (call, answer) {
                 (Call::Create, Some(Answer::Created(body))) => Some(Parcel::new(Some(*body))),
                 (Call::Create, None) => Some(Parcel::new(None)),
-                // All other calls name a tracking number, which no client has before an answer.
+                // Every other call needs a tracking number, which no client has before an answer.
                 _ => None,
             };
             return created.map(State::Parcel).into_iter().collect();
         };
         let next = match (call, answer) {
-            (Call::Scan { seen, at }, answer) => return parcel.after_scan(*seen, *at, answer),
+            (Call::Scan { reported, at }, answer) => {
+                return parcel.after_scan(*reported, *at, answer);
+            }
             (_, None) => Some(parcel.after_unanswered(*call)),
             (_, Some(answer)) => parcel.after_answer(*call, *answer),
         };
@@ -186,7 +188,7 @@ impl Parcel {
         !matches!(self.status, Status::Voided | Status::Delivered)
     }
 
-    /// Returns the state after a call that was executed but whose answer did not arrive.
+    /// Returns the state after a call that was executed, but whose answer was lost.
     fn after_unanswered(self, call: Call) -> Self {
         let is_labelled = self.status == Status::Labelled;
         match call {
@@ -197,7 +199,7 @@ impl Parcel {
         }
     }
 
-    /// Returns the state after a call, if it can have this answer.
+    /// Returns the state after a call; `None` if the call cannot have this answer.
     fn after_answer(self, call: Call, answer: Answer) -> Option<Self> {
         let is_labelled = self.status == Status::Labelled;
         let (fits, next) = match (call, answer) {
@@ -214,26 +216,26 @@ impl Parcel {
                 (self.can_be_printed() && version == self.label + 1, self.after_unanswered(call))
             }
             (Call::Reprint, Answer::Refused) => (!self.can_be_printed(), self),
-            (Call::Track, Answer::HasStatus(seen)) => (seen == self.status, self),
+            (Call::Track, Answer::HasStatus(reported)) => (reported == self.status, self),
             _ => (false, self),
         };
         fits.then_some(next)
     }
 
-    /// Returns the possible states after a scan, by its answer.
-    fn after_scan(self, seen: Status, at: Option<u64>, answer: Option<&Answer>) -> Vec<State> {
+    /// Returns the possible states after a scan with this answer.
+    fn after_scan(self, reported: Status, at: Option<u64>, answer: Option<&Answer>) -> Vec<State> {
         let newest_scan = at.map_or(0, |at| at.max(self.newest_scan));
         let is_late = at.map(|at| at < self.newest_scan);
-        let moved = Self { status: seen, newest_scan, ..self };
+        let moved = Self { status: reported, newest_scan, ..self };
         let recorded = Self { newest_scan, ..self };
-        let can_move = self.status.allows_scan(seen) && is_late != Some(true);
-        let can_stay = self.status == seen || is_late != Some(false);
+        let can_move = self.status.allows_scan(reported) && is_late != Some(true);
+        let can_stay = self.status == reported || is_late != Some(false);
         let possible: &[(bool, Self)] = match answer {
             Some(Answer::Applied) => &[(can_move, moved)],
             Some(Answer::Recorded) => &[(can_stay, recorded)],
             Some(Answer::DuplicateScan) => &[(can_move, moved), (can_stay, recorded)],
             Some(Answer::Refused) => {
-                &[(!can_move && self.status != seen && is_late != Some(true), self)]
+                &[(!can_move && self.status != reported && is_late != Some(true), self)]
             }
             Some(Answer::TooEarly) => &[(at.is_none(), self)],
             None => &[(can_move, moved), (can_stay, recorded), (!can_move && !can_stay, self)],
@@ -252,7 +254,7 @@ mod tests {
         !end_states::<Order>(&[State::Absent], records).is_empty()
     }
 
-    /// Returns whether sequential calls can have these answers.
+    /// Returns `true` if sequential calls can have these answers.
     fn accepts_sequence(calls: &[(Call, Option<Answer>)]) -> bool {
         let records = calls.iter().enumerate().map(|(at, (call, answer))| {
             let started = 2 * at as u64;
@@ -320,7 +322,7 @@ mod tests {
 
     #[test]
     fn a_late_scan_does_not_change_the_status() {
-        let scan = |seen, at| Call::Scan { seen, at: Some(at) };
+        let scan = |reported, at| Call::Scan { reported, at: Some(at) };
         let picked_up = [(Create, Some(Created(7))), (scan(Status::PickedUp, 5), Some(Applied))];
         let then =
             |call, answer| accepts_sequence(&[picked_up[0], picked_up[1], (call, Some(answer))]);
@@ -335,12 +337,17 @@ mod tests {
         assert!(!then(scan(Status::Delivered, 6), Applied), "against the table");
         assert!(!then(scan(Status::InTransit, 6), TooEarly), "the clocks are right");
         assert!(!then(Void, Voided) && then(Void, Refused));
-        let heard_late = |seen| {
+        let heard_late = |reported| {
             let scan = (scan(Status::InTransit, 6), Some(DuplicateScan));
-            accepts_sequence(&[picked_up[0], picked_up[1], scan, (Track, Some(HasStatus(seen)))])
+            accepts_sequence(&[
+                picked_up[0],
+                picked_up[1],
+                scan,
+                (Track, Some(HasStatus(reported))),
+            ])
         };
         assert!(heard_late(Status::InTransit) && !heard_late(Status::PickedUp));
-        let doubtful = Call::Scan { seen: Status::InTransit, at: None };
+        let doubtful = Call::Scan { reported: Status::InTransit, at: None };
         assert!(then(doubtful, Applied) && then(doubtful, Recorded) && then(doubtful, TooEarly));
     }
 

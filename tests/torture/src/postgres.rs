@@ -12,7 +12,7 @@ use crate::disk::Disk;
 #[path = "../../../server/tests/cluster/mod.rs"]
 mod cluster;
 
-/// A cluster on a Unix socket in a temporary folder, with its data on a disk that may become full. It is removed when
+/// A cluster with its Unix socket in a temporary folder and its data on a disk that can be filled. It is removed when
 /// this value is dropped.
 pub(crate) struct Postgres {
     programs: PathBuf,
@@ -38,7 +38,7 @@ impl Postgres {
         run_for_output(as_postgres("mkdir").args(["-m", "700"]).arg(&cluster.data));
         let mut initdb = as_postgres(cluster.programs.join("initdb"));
         initdb.arg("-D").arg(&cluster.data).args(["-A", "trust", "-U", "parcelo", "-E", "UTF8"]);
-        // Small segments, so that the disk becomes full within a log and not only within tables.
+        // Small WAL segments, so that the disk fills up within the log too, and not only within tables.
         run_for_output(initdb.args(["--locale=C", "--wal-segsize=1"]));
         cluster.pg_ctl(&["start"]);
         cluster.sql("postgres", "CREATE DATABASE torture");
@@ -53,7 +53,7 @@ impl Postgres {
         self.pg_ctl(&["-m", mode, "restart"]);
     }
 
-    /// Starts it again if it has ended, as it does when its disk is full.
+    /// Starts it again if it has exited, as it does when its disk is full.
     pub(crate) fn ensure_running(&self) {
         for _ in 0..600 {
             let mut status = as_postgres(self.programs.join("pg_ctl"));
@@ -70,7 +70,7 @@ impl Postgres {
         panic!("PostgreSQL does not come back");
     }
 
-    /// Ends every connection of the servers, in the middle of its work.
+    /// Ends all connections of the servers, whatever they are doing.
     pub(crate) fn terminate_connections(&self) {
         let others = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'torture'";
         self.sql("postgres", others);
@@ -104,7 +104,7 @@ impl Postgres {
             .arg("-l")
             .arg(self.folder.join("log"))
             .args(["-w", "-t", "300", "-o", &settings]);
-        // Not piped, because the server that it starts would keep the pipe open.
+        // The output is not piped, because the started server would keep the pipe open.
         let status = pg_ctl.args(arguments).stdout(Stdio::null()).status();
         assert!(status.is_ok_and(|status| status.success()), "pg_ctl {arguments:?}");
     }

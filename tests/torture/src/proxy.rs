@@ -16,7 +16,7 @@ use tokio::{
     sync::watch,
 };
 
-/// Number of messages that no run reaches, so that nothing is cut.
+/// A number of messages that no run reaches, so that nothing is cut.
 const NO_CUT: i64 = i64::MAX / 2;
 
 /// A handle to a proxy; clones control the same one.
@@ -31,7 +31,7 @@ struct State {
     /// The number of messages, in both directions, that are still forwarded before every connection is cut.
     messages_left: AtomicI64,
     cuts: AtomicU64,
-    /// The number of cuts so far. Connections end when it changes.
+    /// The number of cuts so far; connections end when it changes.
     epoch: watch::Sender<u64>,
     is_stalled: watch::Sender<bool>,
 }
@@ -58,12 +58,12 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// Cuts every connection after this many further messages; the last one arrives whole.
+    /// Cuts every connection after this many further messages; the last message is still forwarded whole.
     pub(crate) fn cut_after(&self, messages: u32) {
         self.state.messages_left.store(i64::from(messages), Ordering::SeqCst);
     }
 
-    /// Forwards nothing for a while; connections stay open.
+    /// Stops forwarding for a while; connections stay open.
     pub(crate) async fn stall(&self, time: Duration) {
         self.state.is_stalled.send_replace(true);
         tokio::time::sleep(time).await;

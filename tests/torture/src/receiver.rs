@@ -1,5 +1,5 @@
-//! The receiver of all webhooks. It verifies and records each message, and sometimes answers as real receivers do:
-//! late, with an error, or not at all.
+//! The receiver of all webhooks. It verifies and records every message, and sometimes answers as real receivers do:
+//! late, with an error, or never.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -25,8 +25,8 @@ use parcelo::webhook::Webhook;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-/// Interval within which a repeated message needs an explanation. A lease, the time for which a server alone may send
-/// an event, lasts a minute. An event is sent again sooner only if a lease was ended early or a sender was stopped.
+/// Interval within which a repeated message needs an explanation. A lease, during which only one server may send an
+/// event, lasts a minute. An event is sent again sooner only if its lease was ended early or its sender was stopped.
 const EARLY_REPEAT: Duration = Duration::from_secs(50);
 /// Number of attempts after which an undelivered event no longer delays later events of its parcel.
 const ATTEMPTS_UNTIL_RELEASE: u32 = 3;
@@ -37,7 +37,7 @@ pub(crate) struct Receiver {
     delivery_log: Arc<DeliveryLog>,
 }
 
-/// The record of all messages, by parcel, and what is wrong with them.
+/// The record of all messages by parcel, and the violations found in them.
 pub(crate) struct DeliveryLog {
     /// The verifiers of the accounts, by index.
     verifiers: RwLock<Vec<Webhook>>,
@@ -47,7 +47,7 @@ pub(crate) struct DeliveryLog {
     is_unreliable: bool,
     pub(crate) counts: Counts,
     violations: Mutex<Vec<String>>,
-    /// The repetitions within `EARLY_REPEAT`: the moments of the acknowledgement and of the repetition.
+    /// The repetitions within `EARLY_REPEAT`: the moment of the acknowledgement, and that of the repetition.
     pub(crate) early_repeats: Mutex<Vec<(Instant, Instant)>>,
 }
 
@@ -56,13 +56,13 @@ pub(crate) struct Counts {
     pub(crate) messages: AtomicU64,
     pub(crate) events: AtomicU64,
     pub(crate) refused: AtomicU64,
-    /// The number of messages that were sent again although they had been acknowledged.
+    /// The number of messages that were sent again after they had been acknowledged.
     pub(crate) repeated: AtomicU64,
-    /// The number of messages whose timestamp was more than five minutes wrong.
+    /// The number of messages whose timestamp was off by more than five minutes.
     pub(crate) with_wrong_clock: AtomicU64,
 }
 
-/// An event, as its messages describe it.
+/// An event, as described by its messages.
 struct ReceivedEvent {
     id: String,
     sequence: u64,
@@ -111,7 +111,7 @@ impl Receiver {
         format!("http://{}/{account}", self.address)
     }
 
-    /// Adds the secret of the next account.
+    /// Adds the webhook secret of the next account.
     pub(crate) fn add_account(&self, secret: &str) {
         let webhook = Webhook::new([secret]).expect("a secret");
         self.delivery_log.verifiers.write().unwrap_or_else(PoisonError::into_inner).push(webhook);
@@ -171,7 +171,7 @@ impl DeliveryLog {
         let sent: u64 = header("webhook-timestamp").parse().unwrap_or(0);
         let sent = SystemTime::UNIX_EPOCH + Duration::from_secs(sent);
         let verifiers = self.verifiers.read().unwrap_or_else(PoisonError::into_inner);
-        // A server may send before this receiver has been given the webhook's secret.
+        // A server may send a webhook before its secret has been added here.
         let Some(verifier) = verifiers.get(account) else { return Ok(Reply::Refuse) };
         let verified = verifier.verify_at(headers, body, sent.into());
         verified.map_err(|error| format!("a message cannot be verified: {error}"))?;
@@ -276,8 +276,7 @@ impl DeliveryLog {
         }
     }
 
-    /// Checks that every change of a parcel's status was delivered, and no others. Returns `None` if some are still
-    /// missing.
+    /// Checks that exactly the changes of a parcel's status were delivered. Returns `None` if some are still missing.
     pub(crate) fn check_deliveries(
         &self,
         number: &str,
@@ -336,8 +335,8 @@ mod tests {
 
     const STATUSES: [&str; 4] = ["ORDERED", "LABEL_GENERATED", "PICKED_UP", "IN_TRANSIT"];
 
-    /// Returns the violations found in messages about one parcel; `None` if an event is missing. Each message is given
-    /// by its event's id and sequence.
+    /// Returns the violations found in messages about one parcel, each given by its event's id and sequence; `None` if
+    /// an event is missing.
     fn find_violations(messages: &[(&str, usize)]) -> Option<Vec<String>> {
         let delivery_log = DeliveryLog::new(Rng::with_seed(1), false);
         for (id, sequence) in messages {

@@ -1,4 +1,4 @@
-//! The requests of clients, and what the service's answers say about the order.
+//! The clients' requests, and what the responses say about the order.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,7 +13,7 @@ pub(crate) struct Account {
     pub(crate) carrier_key: String,
 }
 
-/// A call to send. A call that is not answered is sent again under the same idempotency key.
+/// A call to send. A call without an answer is sent again under the same idempotency key.
 pub(crate) struct Request<'a> {
     pub(crate) call: Call,
     /// The order's idempotency key.
@@ -22,11 +22,11 @@ pub(crate) struct Request<'a> {
     pub(crate) number: &'a str,
     /// The number from which this call's idempotency key is made.
     pub(crate) serial: u64,
-    /// The moment when a carrier saw the parcel, in milliseconds since 1970.
+    /// The time at which a carrier scanned the parcel, in milliseconds since 1970.
     pub(crate) scanned_at: u64,
 }
 
-/// The statement of an answer about the order.
+/// The part of a response that is about the order.
 pub(crate) struct Reply {
     pub(crate) answer: Answer,
     /// The tracking number, if the answer has one.
@@ -55,10 +55,10 @@ impl Request<'_> {
                 let body = json!({ "awbNumber": air_waybill(serial), "trackingNumbers": [number] });
                 ("api/v1/manifests/submit".to_owned(), body)
             }
-            Call::Scan { seen, .. } => {
+            Call::Scan { reported, .. } => {
                 let at = chrono::DateTime::from_timestamp_millis(self.scanned_at as i64);
                 let event = json!({
-                    "eventId": idempotency_key(serial), "trackingNumber": number, "status": seen.name(),
+                    "eventId": idempotency_key(serial), "trackingNumber": number, "status": reported.name(),
                     "occurredAt": at.unwrap_or_default().to_rfc3339(), "location": "Quito, EC"
                 });
                 ("carrier/v1/events".to_owned(), json!({ "events": [event] }))
@@ -72,7 +72,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns the statement of an answer; `None` if the answer leaves open whether the call took effect.
+    /// Reads the answer in a response; `None` if the response leaves open whether the call took effect.
     pub(crate) fn parse_reply(&self, status: u16, bytes: &[u8]) -> Option<Reply> {
         if status >= 500 {
             return None;
@@ -97,8 +97,8 @@ impl Request<'_> {
                 body["status"].as_str().and_then(Status::parse).map(Answer::HasStatus)
             }
             (Call::Scan { .. }, 200) => match scan_answer(&body["data"]["results"][0]) {
-                // The event failed because it could not be written.
-                Some(Answer::Refused) if is_server_failure(&body) => return None,
+                // The event was rejected because it could not be written.
+                Some(Answer::Refused) if is_unwritten_event(&body) => return None,
                 answer => answer,
             },
             (Call::Scan { at: None, .. }, 400) => Some(Answer::TooEarly),
@@ -124,7 +124,7 @@ fn scan_answer(result: &Value) -> Option<Answer> {
     }
 }
 
-fn is_server_failure(body: &Value) -> bool {
+fn is_unwritten_event(body: &Value) -> bool {
     body["data"]["results"][0]["error"]["code"] != "ILLEGAL_TRANSITION"
 }
 
@@ -138,7 +138,7 @@ fn idempotency_key(serial: u64) -> String {
     format!("torture-{serial:010}")
 }
 
-/// Returns an air waybill: seven digits, and the remainder of their division by seven.
+/// Returns an air waybill: seven digits, followed by their remainder modulo seven.
 fn air_waybill(serial: u64) -> String {
     let (prefix, number) = (100 + serial / 10_000_000, serial % 10_000_000);
     format!("{prefix}-{number:07}{}", number % 7)

@@ -1,5 +1,5 @@
-//! Sandboxes that are filled and reset in rounds, through all servers, while faults are injected. After a reset is
-//! answered, nothing from before it exists, and every order acknowledged since then does, whichever server took it.
+//! Sandboxes that are filled and reset in rounds, through all servers, while faults are injected. Once a reset is
+//! answered, nothing from before exists, and every order acknowledged since does, whichever server accepted it.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -11,13 +11,13 @@ use crate::{
     fault_injector::FaultInjector, requests::order_body, servers::Server, test_bed::TestBed,
 };
 
-/// Number of orders in a round. Every round uses the same idempotency keys, so that a late attempt creates no parcel of
-/// its own.
+/// Number of orders in a round. All rounds use the same idempotency keys, so that a late attempt creates no additional
+/// parcel.
 const ORDERS: u64 = 6;
-/// Maximum time until a reset that was not answered is executed.
+/// Maximum time until a reset without an answer is executed.
 const MAX_RESET_DELAY: Duration = Duration::from_secs(90);
 
-/// A sandbox, with the number of its resets and the violations found.
+/// A sandbox, the number of its resets, and the violations found.
 pub(crate) struct Sandbox {
     http: Client,
     addresses: Vec<String>,
@@ -84,7 +84,7 @@ impl Sandbox {
         }
     }
 
-    /// Sends a request to one of the servers and returns the answer if it is a success.
+    /// Sends a request to one of the servers, and returns the response if it is a success.
     async fn send_once(&self, path: &str, body: Option<String>, random: &mut Rng) -> Option<Value> {
         let address = &self.addresses[random.usize(..self.addresses.len())];
         let url = format!("{address}/api/v1/{path}");

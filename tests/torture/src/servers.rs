@@ -19,16 +19,16 @@ pub(crate) struct Server {
     port: u16,
     sandbox_port: u16,
     pub(crate) log: PathBuf,
-    /// Its clock, if it is not the machine's.
+    /// Its clock, if it differs from the machine's.
     pub(crate) clock: Option<Arc<SteppedClock>>,
     child: Mutex<Option<Child>>,
-    /// Held while a fault affects this server, so that there is one at a time.
+    /// Held while a fault affects this server, so that it has only one at a time.
     pub(crate) fault_lock: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Server {
     pub(crate) fn new(binary: &Path, database: String, log: PathBuf) -> Self {
-        // The ports are free for the server once the listeners are dropped.
+        // The ports are free for the server as soon as the listeners are dropped.
         let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a free port"));
         let [port, sandbox_port] =
             listeners.map(|listener| listener.local_addr().expect("an address").port());
@@ -53,7 +53,7 @@ impl Server {
         format!("http://127.0.0.1:{}", self.sandbox_port)
     }
 
-    /// Starts the process without waiting until it listens.
+    /// Starts the process, without waiting until it listens.
     pub(crate) fn start(&self) {
         let log =
             std::fs::File::options().create(true).append(true).open(&self.log).expect("a log");
@@ -70,7 +70,7 @@ impl Server {
         *self.child() = Some(serve.spawn().expect("the server's binary"));
     }
 
-    /// Starts the server again if it ended by itself, which it may do if its database is unavailable for long.
+    /// Starts the server again if it has exited on its own, as it may when its database is unavailable for long.
     pub(crate) fn restart_if_ended(&self) {
         let has_ended =
             self.child().as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
@@ -88,7 +88,7 @@ impl Server {
         }
     }
 
-    /// Waits until the process has ended, and kills it after 30 seconds.
+    /// Waits until the process has exited; after 30 seconds it is killed.
     pub(crate) fn wait_for_exit(&self) {
         let Some(mut child) = self.child().take() else { return };
         let began = Instant::now();
@@ -103,7 +103,7 @@ impl Server {
         remove_shared_memory(child.id());
     }
 
-    /// Waits until the server listens; it may still be creating its database.
+    /// Waits until the server listens, which it does only after it has created its database.
     pub(crate) fn wait_until_listening(&self) {
         let ends = Instant::now() + Duration::from_secs(60);
         while Instant::now() < ends {
@@ -115,7 +115,7 @@ impl Server {
         panic!("see {}: the server does not listen", self.log.display());
     }
 
-    /// Runs a command on the same database and returns its JSON output.
+    /// Runs a command on the server's database, and returns its JSON output.
     pub(crate) fn run(&self, arguments: &[&str], environment: &str) -> Value {
         let mut command = Command::new(&self.binary);
         command.args(arguments).args(["--environment", environment, "--json"]);

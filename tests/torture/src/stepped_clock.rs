@@ -1,4 +1,4 @@
-//! A server's wall clock that libfaketime sets forward and back by hours; monotonic time is not affected.
+//! A server's wall clock, which libfaketime steps forward and back by hours; monotonic time is not affected.
 
 use std::{
     path::{Path, PathBuf},
@@ -42,7 +42,7 @@ impl SteppedClock {
     /// Sets the clock this many seconds ahead of the machine's; processes see that within a second.
     pub(crate) fn set_ahead(&self, seconds: i64) {
         self.seconds_ahead.store(seconds, Ordering::SeqCst);
-        // Renamed into place, because a process could read a file that is half written.
+        // Renamed into place, so that no process reads a half-written file.
         let new = self.file.with_extension("new");
         std::fs::write(&new, format!("{seconds:+}\n")).expect("a file for the clock");
         std::fs::rename(new, &self.file).expect("a file for the clock");
@@ -53,7 +53,7 @@ impl SteppedClock {
     }
 }
 
-/// Removes the library's shared memory of a killed process, because a later process with the same id would fail on it.
+/// Removes libfaketime's shared memory of a killed process, which would make a later process with the same id fail.
 pub(crate) fn remove_shared_memory(process: u32) {
     for name in [format!("faketime_shm_{process}"), format!("sem.faketime_sem_{process}")] {
         let _absent = std::fs::remove_file(Path::new("/dev/shm").join(name));

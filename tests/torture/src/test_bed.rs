@@ -1,5 +1,5 @@
-//! The test bed: the servers, the proxies between them and PostgreSQL, their disk and a clock. Faults are injected into
-//! these parts.
+//! The test bed: servers, the proxies between them and PostgreSQL, a disk and a clock. Faults are injected into these
+//! parts.
 
 use std::{
     path::Path,
@@ -15,16 +15,16 @@ use crate::{
 /// The servers of a run and what they run on.
 pub(crate) struct TestBed {
     pub(crate) servers: Vec<Server>,
-    /// The proxies of the servers, one for each; none without PostgreSQL.
+    /// The servers' proxies, one for each; none without PostgreSQL.
     pub(crate) proxies: Vec<Proxy>,
-    // Fields are dropped in this order: PostgreSQL stops before its disk is unmounted.
+    // Fields are dropped in this order: PostgreSQL must stop before its disk is unmounted.
     pub(crate) postgres: Option<Postgres>,
     pub(crate) disk: Disk,
     /// The clock of the last server.
     pub(crate) clock: Option<Arc<SteppedClock>>,
     /// Held while a fault affects PostgreSQL or the disk, so that there is one at a time.
     pub(crate) database_lock: tokio::sync::Mutex<()>,
-    /// The periods in which a server may have been unable to write that a webhook was acknowledged.
+    /// The periods in which a server may have been unable to record a webhook's acknowledgement.
     pub(crate) pauses: Mutex<Vec<Pause>>,
 }
 
@@ -32,14 +32,14 @@ pub(crate) struct TestBed {
 pub(crate) struct Pause {
     pub(crate) began: Instant,
     pub(crate) ended: Instant,
-    /// Duration before the period: what was acknowledged in it may not have been written.
+    /// Time before the period in which acknowledgements may not have been written.
     pub(crate) lookback: Duration,
 }
 
 impl Pause {
     /// Returns `true` if this pause explains why a message acknowledged at `first` was sent again at `again`.
     pub(crate) fn explains(&self, first: Instant, again: Instant) -> bool {
-        // A message that was sent during the pause may be read some seconds after it.
+        // A message sent during the pause may be read some seconds after it.
         let ended = self.ended + Duration::from_secs(5);
         self.began <= again && first <= ended && first + self.lookback >= self.began
     }
@@ -85,7 +85,7 @@ impl TestBed {
         Self { servers, proxies, postgres, disk, clock, database_lock, pauses }
     }
 
-    /// Creates an account with a key, a carrier's key and a webhook.
+    /// Creates an account with an API key, a carrier key and a webhook.
     pub(crate) fn new_account(&self, index: usize, receiver: &Receiver) -> Account {
         let (server, name) = (&self.servers[0], format!("Torture {index}"));
         let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
@@ -100,7 +100,7 @@ impl TestBed {
         Account { key, carrier_key }
     }
 
-    /// Returns the only server's clock, if it is stepped.
+    /// Returns the clock of the only server, if there is one server and its clock is stepped.
     pub(crate) fn clock_of_only_server(&self) -> Option<Arc<SteppedClock>> {
         self.clock.clone().filter(|_| self.servers.len() == 1)
     }

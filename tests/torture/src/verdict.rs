@@ -1,5 +1,5 @@
-//! The result of a run: whether every promise was kept, by the clients' answers, the final state of the service, and
-//! the webhooks.
+//! The result of a run: whether every promise was kept, judged by the clients' answers, the final state of the service,
+//! and the webhooks.
 
 use std::{
     sync::{Arc, PoisonError, atomic::Ordering},
@@ -17,15 +17,15 @@ use crate::{
     resets::Sandbox,
 };
 
-/// Maximum wait for the next webhook. If its server was killed, a webhook is sent again after its lease, and if it is
-/// refused then, five minutes later.
+/// Maximum wait for the next webhook. If its server was killed, a webhook is sent again when its lease ends, and five
+/// minutes later if it is then refused.
 const MAX_WEBHOOK_WAIT: Duration = Duration::from_secs(400);
 /// Maximum number of webhooks in flight to an account. A fault can prevent a server from recording their outcome.
 const MAX_IN_FLIGHT: u64 = 10;
 /// Maximum number of violations that are printed.
 const MAX_PRINTED: usize = 20;
 
-/// The orders of a run, and the violations of promises that were found.
+/// The orders of a run, and the violations found so far.
 #[derive(Default)]
 pub(crate) struct Verdict {
     orders: Vec<FinishedOrder>,
@@ -36,7 +36,7 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    pub(crate) fn add(&mut self, order: Result<FinishedOrder, String>) {
+    pub(crate) fn add_order(&mut self, order: Result<FinishedOrder, String>) {
         match order {
             Ok(order) => self.orders.push(order),
             Err(violation) => self.violations.push(violation),
@@ -50,7 +50,7 @@ impl Verdict {
         }
     }
 
-    /// Creates every order again under its key and checks its parcel.
+    /// Creates every order again under its key, and checks its parcel.
     pub(crate) async fn recheck_orders(&mut self, clients: &Arc<Clients>, random: &mut Rng) {
         let orders = std::mem::take(&mut self.orders);
         println!("{} orders are asked for again", orders.len());
@@ -75,7 +75,7 @@ impl Verdict {
         }
     }
 
-    /// Waits until a webhook has arrived for every change of every parcel, and compares them.
+    /// Waits until every change of every parcel has been delivered as a webhook, and compares both.
     pub(crate) async fn wait_for_webhooks(&mut self, delivery_log: &DeliveryLog) {
         let (mut newest, mut received) = (Instant::now(), 0);
         let mut waiting: Vec<_> = self.checked_orders.iter().collect();

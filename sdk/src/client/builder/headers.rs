@@ -17,20 +17,20 @@ const USER_AGENT_PREFIX: &str = concat!("parcelo-rust/", env!("CARGO_PKG_VERSION
 #[derive(Debug, Clone, Default)]
 pub(super) struct HeaderSettings {
     fixed: HeaderMap,
-    computed: Vec<Computed>,
+    computed: Vec<ComputedHeader>,
     user_agent_suffix: Option<String>,
 }
 
 /// A header whose value is computed for each attempt.
 #[derive(Clone)]
-struct Computed {
+struct ComputedHeader {
     name: HeaderName,
     value: Arc<dyn Fn() -> Option<HeaderValue> + Send + Sync>,
 }
 
-impl fmt::Debug for Computed {
+impl fmt::Debug for ComputedHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Computed").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("ComputedHeader").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -38,9 +38,9 @@ impl fmt::Debug for Computed {
 #[derive(Debug)]
 pub(in crate::client) struct Headers {
     to_service: HeaderMap,
-    /// Another origin learns nothing about the integrator.
+    /// The headers for other origins, which learn nothing about the integrator.
     to_other_origin: HeaderMap,
-    computed: Vec<Computed>,
+    computed: Vec<ComputedHeader>,
 }
 
 impl Headers {
@@ -69,7 +69,7 @@ impl Headers {
     /// Returns the headers of one attempt to the service; computed headers are computed here.
     pub(in crate::client) fn to_service(&self) -> HeaderMap {
         let mut headers = self.to_service.clone();
-        for Computed { name, value } in &self.computed {
+        for ComputedHeader { name, value } in &self.computed {
             if let Some(value) = value() {
                 headers.insert(name, value);
             }
@@ -148,7 +148,7 @@ impl ClientBuilder {
         let name = header_name(name)?;
         self.headers.fixed.remove(&name);
         self.headers.computed.retain(|computed| computed.name != name);
-        self.headers.computed.push(Computed { name, value: Arc::new(value) });
+        self.headers.computed.push(ComputedHeader { name, value: Arc::new(value) });
         Ok(self)
     }
 

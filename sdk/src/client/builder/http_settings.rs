@@ -5,14 +5,14 @@ use std::{fmt, sync::Arc, time::Duration};
 use super::{ClientBuilder, Error, Texts, proxy::ProxyRule};
 use crate::client::retry::MAX_IDLE_CONNECTIONS;
 
-type Adjust = dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync;
+type ConfigureFn = dyn Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + Sync;
 
 /// Settings of the HTTP transport.
 #[derive(Clone, Default)]
 pub(super) struct HttpSettings {
     pub(super) proxy: ProxyRule,
     roots: Vec<reqwest::Certificate>,
-    adjust: Option<Arc<Adjust>>,
+    adjust: Option<Arc<ConfigureFn>>,
     gzip: bool,
     http2: bool,
 }

@@ -4,11 +4,11 @@ use std::{fmt, sync::Arc};
 
 use super::{ClientBuilder, Transport};
 
-type Wrap = dyn Fn(Arc<dyn Transport>) -> Arc<dyn Transport> + Send + Sync;
+type WrapFn = dyn Fn(Arc<dyn Transport>) -> Arc<dyn Transport> + Send + Sync;
 
 /// Wraps a transport in another one.
 #[derive(Clone)]
-pub(super) struct Layer(Arc<Wrap>);
+pub(super) struct Layer(Arc<WrapFn>);
 
 impl fmt::Debug for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -16,7 +16,7 @@ impl fmt::Debug for Layer {
     }
 }
 
-/// Returns the transport in its layers, the first of which is the outermost.
+/// Wraps the transport in the layers, the first of which becomes the outermost.
 pub(super) fn wrap_in_layers(
     transport: Arc<dyn Transport>,
     layers: &[Layer],

@@ -1,4 +1,4 @@
-//! Building a client, and the settings that are refused.
+//! Builds a client, and refuses unsafe settings.
 
 mod headers;
 mod http_settings;
@@ -96,7 +96,7 @@ impl ClientBuilder {
         Self::from_variables(|name| env::var(name))
     }
 
-    /// Returns a builder with the variables that `read` returns.
+    /// Returns a builder from the environment variables that `read` returns.
     fn from_variables(read: impl Fn(&str) -> Result<String, env::VarError>) -> Result<Self, Error> {
         let variable = |name, missing| {
             read(name).map_err(|error| Error::config(missing).with_source(variable_error(&error)))
@@ -305,7 +305,7 @@ fn environment_of(url: &Url) -> Option<Environment> {
     })
 }
 
-/// Returns the error without the value of the variable, which may be a secret.
+/// Describes the error without the variable's value, which may be a secret.
 fn variable_error(error: &env::VarError) -> &'static str {
     match error {
         env::VarError::NotPresent => "the environment variable is not set",
@@ -329,7 +329,7 @@ fn checked_address(address: &str) -> Result<Url, Error> {
     if has_no_extras { Ok(url) } else { Err(Error::config(BASE_URL_WITH_EXTRAS)) }
 }
 
-/// Returns whether requests would cross a network unencrypted.
+/// Returns `true` if requests would cross a network unencrypted.
 fn is_exposed(url: &Url, proxy: &ProxyRule) -> bool {
     url.scheme() == "http" && (!is_loopback(url) || proxy.is_remote())
 }

@@ -14,9 +14,9 @@ pub(super) enum ProxyRule {
     /// The proxy of `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, for https to other machines.
     #[default]
     Environment,
-    /// None.
+    /// No proxy.
     Direct,
-    /// This one, for every request.
+    /// This proxy, for every request.
     Through(Url),
 }
 
@@ -45,7 +45,7 @@ impl ProxyRule {
         }
     }
 
-    /// Returns whether an unencrypted request would leave this machine through the proxy.
+    /// Returns `true` if an unencrypted request would leave this machine through the proxy.
     pub(super) fn is_remote(&self) -> bool {
         matches!(self, Self::Through(proxy) if !is_loopback(proxy))
     }
@@ -103,7 +103,7 @@ mod tests {
         (listener, address)
     }
 
-    /// Returns the first line that is received, and answers it with an error.
+    /// Accepts a connection, answers it with an error, and returns the first line that was received.
     async fn first_line(listener: &TcpListener) -> String {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut buffer = [0; 1024];
@@ -112,8 +112,13 @@ mod tests {
         String::from_utf8_lossy(&buffer[..length]).lines().next().unwrap().to_owned()
     }
 
-    /// Returns the first line of a request to `address`, and whether it arrives at the proxy or at the target.
-    async fn way(rule: &ProxyRule, variables: &[&str], address: Option<&str>) -> (bool, String) {
+    /// Sends a request to `address`. Returns `true` if it arrives at the proxy, `false` if at the target; and its first
+    /// line.
+    async fn request_route(
+        rule: &ProxyRule,
+        variables: &[&str],
+        address: Option<&str>,
+    ) -> (bool, String) {
         let ((proxy, at), (target, there)) = (listener().await, listener().await);
         let read = |name: &str| variables.contains(&name).then(|| at.clone());
         let rule = match rule {
@@ -138,15 +143,22 @@ mod tests {
         let given = ProxyRule::through("http://127.0.0.1:1").unwrap();
         let direct = (false, "GET / HTTP/1.1".to_owned());
         let (environment, none) = (ProxyRule::Environment, ProxyRule::Direct);
-        assert_eq!(way(&environment, &ALL, None).await, direct);
-        assert_eq!(way(&none, &ALL, None).await, direct);
-        assert_eq!(way(&given, &[], None).await, (true, "GET http://target/ HTTP/1.1".to_owned()));
+        assert_eq!(request_route(&environment, &ALL, None).await, direct);
+        assert_eq!(request_route(&none, &ALL, None).await, direct);
+        assert_eq!(
+            request_route(&given, &[], None).await,
+            (true, "GET http://target/ HTTP/1.1".to_owned())
+        );
         let encrypted = Some("https://api.parcelo.example/x");
         let tunnel = (true, "CONNECT api.parcelo.example:443 HTTP/1.1".to_owned());
         for variable in &ALL[2..] {
-            assert_eq!(way(&environment, &[variable], encrypted).await, tunnel, "{variable}");
+            assert_eq!(
+                request_route(&environment, &[variable], encrypted).await,
+                tunnel,
+                "{variable}"
+            );
         }
-        assert_eq!(way(&given, &[], encrypted).await, tunnel);
+        assert_eq!(request_route(&given, &[], encrypted).await, tunnel);
     }
 
     #[test]

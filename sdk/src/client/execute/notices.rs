@@ -12,7 +12,7 @@ use crate::client::{
 };
 
 impl CallExecution {
-    /// Reports that the answer was read, or that it is not one that the call can return.
+    /// Reports the end of the call: success, or the error if its answer cannot be returned.
     pub(in crate::client) fn finish(&self, error: Option<&Error>) {
         let Some(answer) = &self.answer else { return };
         match error {

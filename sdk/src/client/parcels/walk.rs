@@ -20,18 +20,18 @@ const CHANGING: Texts = (
     "La lista cambia más rápido de lo que se puede leer.",
 );
 
-/// The next request of a walk.
+/// A walk through a list, before its next request.
 pub(super) struct Walk {
     list: ListParcels,
-    /// The page; above 1 only if one millisecond has more rows than fit on a page.
+    /// The number of the page; above 1 only if more rows of one millisecond exist than fit on a page.
     page: u32,
-    /// The creation of the last row; `list` has nothing newer.
+    /// The creation time of the last row; `list` contains nothing newer.
     oldest: Option<DateTime<Utc>>,
     /// The rows of that millisecond.
     seen: HashSet<String>,
     /// The length of the list when it was last requested.
     total: u64,
-    /// The number of times that it began again with that millisecond since it last found something new.
+    /// The number of times that the walk restarted with that millisecond since it last found something new.
     restarts: u32,
 }
 
@@ -40,7 +40,8 @@ impl Walk {
         Self { list, page, oldest: None, seen: HashSet::new(), total: 0, restarts: 0 }
     }
 
-    /// Returns the rows of the next request, and the walk after it. It ends with the list or with an error.
+    /// Makes the next request. Returns its rows, and the walk after it, unless the list has ended or the request
+    /// failed.
     pub(super) async fn step(self) -> (Vec<Result<ParcelSummary, Error>>, Option<Self>) {
         let (Page { parcels, meta }, head) = match self.list.clone().page(self.page).await {
             Ok(reply) => reply.split(),
@@ -59,15 +60,15 @@ impl Walk {
                 rows.push(Err(Error::new(ErrorKind::Conflict, CHANGING)));
                 None
             }
-            (true, _) => Some(walk.again(&parcels)),
+            (true, _) => Some(walk.restart(&parcels)),
             (false, true) => None,
-            (false, false) => Some(walk.after(&parcels)),
+            (false, false) => Some(walk.advance(&parcels)),
         };
         (rows, next)
     }
 
-    /// Continues from the last row, or with the next page if all rows have the same millisecond or unknown times.
-    fn after(self, parcels: &[Row<ParcelSummary>]) -> Self {
+    /// Continues after the last row, or on the next page if all rows have the same millisecond or unknown times.
+    fn advance(self, parcels: &[Row<ParcelSummary>]) -> Self {
         let oldest = parcels.iter().filter_map(created_at).min();
         let seen = parcels.iter().filter(|row| created_at(row).is_none_or(|at| Some(at) == oldest));
         let seen = seen.map(id);
@@ -80,8 +81,8 @@ impl Walk {
         Self { page, seen: seen.collect(), ..self }
     }
 
-    /// Begins again with the first page of the millisecond.
-    fn again(mut self, parcels: &[Row<ParcelSummary>]) -> Self {
+    /// Restarts with the first page of the millisecond.
+    fn restart(mut self, parcels: &[Row<ParcelSummary>]) -> Self {
         self.seen.extend(parcels.iter().map(id));
         Self { page: 1, restarts: self.restarts + 1, ..self }
     }

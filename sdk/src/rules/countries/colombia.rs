@@ -4,7 +4,7 @@ use super::ReceiverFields;
 use crate::{
     model::{CountryCode, IdType},
     rules::{
-        municipalities::{Found, Municipalities},
+        municipalities::{CityMatch, Municipalities},
         normalize::{first_two, is_digits, strip_separators},
         reader::FieldValue,
         regions::{Region, Regions},
@@ -49,7 +49,7 @@ fn department(province: &FieldValue<'_, &str>) -> Option<&'static Region> {
     found
 }
 
-fn city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<Found> {
+fn city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<CityMatch> {
     let name = city.value()?;
     let found = Municipalities::all().find(name);
     if found.is_none() {
@@ -63,7 +63,7 @@ fn city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<Foun
 /// decides.
 fn check_department(
     to: &ReceiverFields<'_>,
-    found: &Found,
+    found: &CityMatch,
     given: Option<&'static Region>,
 ) -> Option<&'static Region> {
     match given.or(found.department) {
@@ -76,7 +76,7 @@ fn check_department(
     }
 }
 
-fn check_zip(zip: &FieldValue<'_, &str>, found: Option<&Found>, department: Option<&Region>) {
+fn check_zip(zip: &FieldValue<'_, &str>, found: Option<&CityMatch>, department: Option<&Region>) {
     if zip.is_absent() {
         zip.warn(warnings::postal_code_missing());
     }

@@ -62,7 +62,7 @@ fn check_id(to: &ReceiverFields<'_>) {
             to.id_type.fault(countries::ecuador_id_type());
             None
         }
-        None if to.id_type.is_absent() => id.as_deref().and_then(|id| guess(to, id)),
+        None if to.id_type.is_absent() => id.as_deref().and_then(|id| guess_id_kind(to, id)),
         None => None,
     };
     let (Some(id), Some(kind)) = (id, kind) else { return };
@@ -73,8 +73,8 @@ fn check_id(to: &ReceiverFields<'_>) {
     }
 }
 
-/// Returns the type by the number of digits, where `idType` is missing.
-fn guess(to: &ReceiverFields<'_>, id: &str) -> Option<Kind> {
+/// Guesses the type from the number of digits if `idType` is missing.
+fn guess_id_kind(to: &ReceiverFields<'_>, id: &str) -> Option<Kind> {
     let kind = match id.len() {
         10 if is_digits(id) => Kind::Cedula,
         13 if is_digits(id) => Kind::Ruc,
@@ -87,7 +87,7 @@ fn guess(to: &ReceiverFields<'_>, id: &str) -> Option<Kind> {
     Some(kind)
 }
 
-/// Returns the fault of a number, otherwise its warning.
+/// Checks a number: a fault is an error, and a warning is returned.
 fn check_number(id: &str, kind: Kind) -> Result<Option<WarningText>, FaultText> {
     let (length, form): (_, fn() -> FaultText) = match kind {
         Kind::Cedula => (10, countries::ecuador_cedula_form),

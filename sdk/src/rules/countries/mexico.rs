@@ -19,7 +19,7 @@ use crate::{
 /// The RFCs for the general public and for foreigners, which do not pass the check.
 const GENERIC_RFCS: [&str; 2] = ["XAXX010101000", "XEXX010101000"];
 
-/// The characters of an RFC by their value in its check digit: the position here.
+/// The characters of an RFC; a character's position is its value in the check digit.
 const CHECK_ALPHABET: &str = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ Ñ";
 
 /// The length of a CURP, the national ID, which is often given instead of the RFC.
@@ -37,12 +37,12 @@ pub(crate) fn check(to: &ReceiverFields<'_>) {
 fn state(to: &ReceiverFields<'_>) -> Option<&'static Region> {
     if to.state.is_absent() {
         to.province.require_or(countries::mexico_state_required);
-        return named(&to.province);
+        return parse_state(&to.province);
     }
     if to.province.is_absent() {
-        return named(&to.state);
+        return parse_state(&to.state);
     }
-    let (province, state) = (named(&to.province)?, named(&to.state)?);
+    let (province, state) = (parse_state(&to.province)?, parse_state(&to.state)?);
     if !std::ptr::eq(province, state) {
         to.province.fault(countries::mexico_two_states());
         return None;
@@ -50,7 +50,7 @@ fn state(to: &ReceiverFields<'_>) -> Option<&'static Region> {
     Some(province)
 }
 
-fn named(given: &FieldValue<'_, &str>) -> Option<&'static Region> {
+fn parse_state(given: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = given.value()?;
     let states = Regions::for_country(CountryCode::MX);
     let state = states.find(name);
@@ -86,7 +86,7 @@ fn check_rfc(id: &FieldValue<'_, &str>) {
     }
 }
 
-/// Returns the fault of an RFC, otherwise its warning.
+/// Checks the form of an RFC: a fault is an error, and a warning is returned.
 fn check_rfc_form(rfc: &str) -> Result<Option<WarningText>, FaultText> {
     let chars: Vec<char> = rfc.chars().collect();
     let letters = match chars.len() {
@@ -113,7 +113,7 @@ fn check_rfc_form(rfc: &str) -> Result<Option<WarningText>, FaultText> {
     Ok((!passes).then(warnings::id_check_digit))
 }
 
-/// Returns whether the date exists in either century: an RFC has only two digits of the year.
+/// Returns `true` if the date exists in either century: an RFC has only two digits of the year.
 fn is_date(digits: &str) -> bool {
     ["19", "20"]
         .iter()

@@ -19,8 +19,8 @@ pub(crate) struct ReceiverFields<'a> {
     pub(crate) zip: FieldValue<'a, &'a str>,
 }
 
-/// Checks the receiver by the rules of the destination. For a country without special rules, the address has to be
-/// complete and the postal code of its form, with a warning otherwise.
+/// Checks the receiver by the rules of the destination. In a country without special rules, an incomplete address or an
+/// unusual postal code is only a warning.
 pub(crate) fn check(receiver: &ReceiverFields<'_>, country: CountryCode) {
     match country {
         CountryCode::EC => ecuador::check(receiver),

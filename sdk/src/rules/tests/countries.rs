@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Rule, accepted, changed, notes, order, refuses, set, verdict};
+use super::{Rule, accepted, assert_refused, assert_warned, order, order_with, set, verdict};
 use crate::rules::check_order;
 
 const PROVINCE: &str = "receiver.address.province";
@@ -30,8 +30,8 @@ fn suggestion(body: &Value) -> Option<String> {
 }
 
 #[test]
-fn ecuador_province_and_postal_code() {
-    refuses(vec![
+fn the_province_and_postal_code_of_ecuador_are_checked_together() {
+    assert_refused(vec![
         Rule(
             "EC",
             PROVINCE,
@@ -79,7 +79,7 @@ fn ecuador_province_and_postal_code() {
             "receiver.address.zipCode MISMATCH",
         ),
     ]);
-    let body = changed("EC", ZIP_AND_PROVINCE, &json!(["170515", "Guayas"]));
+    let body = order_with("EC", ZIP_AND_PROVINCE, &json!(["170515", "Guayas"]));
     let fault = check_order(&body, &super::OFFLINE).unwrap_err().faults.remove(0);
     assert!(
         fault.message.starts_with("170515 belongs to Pichincha, not Guayas"),
@@ -87,16 +87,16 @@ fn ecuador_province_and_postal_code() {
         fault.message
     );
     assert_eq!(
-        suggestion(&changed("EC", PROVINCE, &json!("Pichinca"))).as_deref(),
+        suggestion(&order_with("EC", PROVINCE, &json!("Pichinca"))).as_deref(),
         Some("Pichincha")
     );
-    let body = changed("EC", ZIP, &json!(170_150));
+    let body = order_with("EC", ZIP, &json!(170_150));
     let fault = check_order(&body, &super::OFFLINE).unwrap_err().faults.remove(0);
     assert!(fault.message.contains("in quotes"), "{}", fault.message);
 }
 
 #[test]
-fn ecuador_cedula() {
+fn an_ecuadorian_cedula_has_a_valid_form_and_a_likely_check_digit() {
     let good = json!([
         "1714307103",
         "171430710-3",
@@ -107,7 +107,7 @@ fn ecuador_cedula() {
         "1710034065",
         " 171 430 7103 ",
     ]);
-    refuses(vec![
+    assert_refused(vec![
         Rule(
             "EC",
             ID,
@@ -147,7 +147,7 @@ fn ecuador_cedula() {
             "receiver.idType UNKNOWN_VALUE",
         ),
     ]);
-    notes(vec![
+    assert_warned(vec![
         Rule(
             "EC",
             ID,
@@ -170,14 +170,14 @@ fn ecuador_cedula() {
             "receiver.idType NATIONAL_ID_TYPE_GUESSED",
         ),
     ]);
-    let body = changed("EC", ID_AND_TYPE, &json!(["171430710", null]));
+    let body = order_with("EC", ID_AND_TYPE, &json!(["171430710", null]));
     assert_eq!(verdict(&body), (vec!["receiver.nationalId INVALID_FORMAT".into()], vec![]));
 }
 
 #[test]
 fn the_warnings_of_a_cedula_say_why() {
     let message = |id: &str| {
-        let body = changed("EC", ID, &json!(id));
+        let body = order_with("EC", ID, &json!(id));
         check_order(&body, &super::OFFLINE).unwrap().warnings.remove(0).message
     };
     assert!(message("1784307108").contains("third digit"));
@@ -188,7 +188,7 @@ fn the_warnings_of_a_cedula_say_why() {
 fn an_address_without_a_required_part_has_a_warning() {
     let warned = |country: &str, state: &str, zip: &str| {
         let at = "receiver.address.country|receiver.address.province|receiver.address.zipCode";
-        let body = changed("US", at, &json!([country, state, zip]));
+        let body = order_with("US", at, &json!([country, state, zip]));
         let warnings = check_order(&body, &super::OFFLINE).unwrap().warnings;
         let codes = warnings.iter().map(|one| format!("{:?}", one.code));
         codes.filter(|code| code.ends_with("Missing")).collect::<Vec<_>>().join(" ")
@@ -201,7 +201,7 @@ fn an_address_without_a_required_part_has_a_warning() {
 }
 
 #[test]
-fn ecuador_ruc() {
+fn an_ecuadorian_ruc_has_a_valid_form_and_a_likely_check_digit() {
     let as_ruc = |ids: &[&str]| -> Value { ids.iter().map(|id| json!([id, "ruc"])).collect() };
     let branches = [
         "1714307103001",
@@ -223,7 +223,7 @@ fn ecuador_ruc() {
         "179206034600A",
         "1714307103",
     ];
-    refuses(vec![Rule(
+    assert_refused(vec![Rule(
         "EC",
         ID_AND_TYPE,
         as_ruc(&good),
@@ -231,7 +231,7 @@ fn ecuador_ruc() {
         "receiver.nationalId INVALID_FORMAT",
     )]);
     let odd = ["1714307104001", "3000000005001", "3070000005001"];
-    notes(vec![Rule(
+    assert_warned(vec![Rule(
         "EC",
         ID_AND_TYPE,
         as_ruc(&RUCS),
@@ -241,8 +241,8 @@ fn ecuador_ruc() {
 }
 
 #[test]
-fn colombia_city_and_department() {
-    refuses(vec![
+fn a_colombian_city_must_exist_and_its_department_should_match() {
+    assert_refused(vec![
         Rule(
             "CO",
             CITY_AND_PROVINCE,
@@ -266,7 +266,7 @@ fn colombia_city_and_department() {
         Rule("CO", CITY, json!(["Medellín"]), json!([null, " "]), "receiver.address.city REQUIRED"),
     ]);
     let warning = "receiver.address.city CITY_DEPARTMENT_MISMATCH";
-    notes(vec![
+    assert_warned(vec![
         Rule(
             "CO",
             CITY_AND_PROVINCE,
@@ -294,7 +294,7 @@ fn colombia_city_and_department() {
         ("Medelin", json!("Antioquia"), Some("Medellín")),
         ("Medelin", json!("Valle"), None),
     ] {
-        let body = changed("CO", CITY_AND_PROVINCE, &json!([city, province]));
+        let body = order_with("CO", CITY_AND_PROVINCE, &json!([city, province]));
         assert_eq!(suggestion(&body).as_deref(), meant, "{city} in {province}");
     }
 }
@@ -308,17 +308,17 @@ fn bogota_is_found_by_all_its_names() {
         for province in
             [json!(null), json!("Bogotá D.C."), json!("DC"), json!("11"), json!("Distrito Capital")]
         {
-            let body = changed("CO", at, &json!([city, province, "110111"]));
+            let body = order_with("CO", at, &json!([city, province, "110111"]));
             assert_eq!(verdict(&body), (vec![], vec![]), "{city} {province}");
         }
     }
-    let body = changed("CO", at, &json!(["Bogotá", "Cundinamarca", "110111"]));
+    let body = order_with("CO", at, &json!(["Bogotá", "Cundinamarca", "110111"]));
     assert_eq!(verdict(&body).1, ["receiver.address.city CITY_DEPARTMENT_MISMATCH"]);
 }
 
 #[test]
-fn colombia_cedula_and_postal_code() {
-    refuses(vec![
+fn a_colombian_cedula_is_required_and_a_wrong_postal_code_is_a_warning() {
+    assert_refused(vec![
         Rule("CO", ID, json!(["123456"]), json!([null, ""]), "receiver.nationalId REQUIRED"),
         Rule(
             "CO",
@@ -342,7 +342,7 @@ fn colombia_cedula_and_postal_code() {
             "receiver.address.zipCode INVALID_FORMAT",
         ),
     ]);
-    notes(vec![
+    assert_warned(vec![
         Rule(
             "CO",
             ZIP,
@@ -369,17 +369,17 @@ fn colombia_cedula_and_postal_code() {
     for (province, zip, odd) in
         [("Quindío", "630001", 0), ("Antioquia", "050001", 0), ("Quindío", "050001", 1)]
     {
-        let body = changed("CO", city_decides, &json!(["Armenia", province, zip]));
+        let body = order_with("CO", city_decides, &json!(["Armenia", province, zip]));
         assert_eq!(verdict(&body).1.len(), odd, "{province} {zip}");
     }
     for zip in ["630001", "050001"] {
-        let body = changed("CO", city_decides, &json!(["Armenia", null, zip]));
+        let body = order_with("CO", city_decides, &json!(["Armenia", null, zip]));
         assert_eq!(verdict(&body), (vec![], vec![]), "either Armenia may be meant");
     }
 }
 
 #[test]
-fn mexico_state_in_both_spellings() {
+fn a_mexican_state_is_accepted_as_province_or_state() {
     let both = "receiver.address.province|receiver.address.state";
     let jalisco = json!([
         ["Jalisco", null],
@@ -389,7 +389,7 @@ fn mexico_state_in_both_spellings() {
         ["MX-JAL", "14"],
         ["Jalisco", " "]
     ]);
-    refuses(vec![
+    assert_refused(vec![
         Rule(
             "MX",
             both,
@@ -419,13 +419,16 @@ fn mexico_state_in_both_spellings() {
             "receiver.address.province INVALID_FORMAT",
         ),
     ]);
-    let body = changed("MX", both, &json!([null, " Jal. "]));
+    let body = order_with("MX", both, &json!([null, " Jal. "]));
     assert_eq!(accepted(&body).receiver.address.province.as_deref(), Some("Jal."));
-    assert_eq!(suggestion(&changed("MX", PROVINCE, &json!("Jalsico"))).as_deref(), Some("Jalisco"));
+    assert_eq!(
+        suggestion(&order_with("MX", PROVINCE, &json!("Jalsico"))).as_deref(),
+        Some("Jalisco")
+    );
 }
 
 #[test]
-fn every_mexican_state_by_number_code_short_form_and_prefix() {
+fn every_mexican_state_is_found_by_number_code_and_short_form() {
     let order = "AGU BCN BCS CAM COA COL CHP CHH CMX DUR GUA GRO HID JAL MEX MIC MOR NAY NLE OAX PUE QUE ROO SLP SIN SON TAB TAM TLA VER YUC ZAC";
     let short = "Ags.|B.C.|BCS|Camp.|Coah.|Col.|Chis.|Chih.|CDMX|Dgo.|Gto.|Gro.|Hgo.|Jal.|Edomex|Mich.|Mor.|Nay.|N.L.|Oax.|Pue.|Qro.|Q.R.|S.L.P.|Sin.|Son.|Tab.|Tamps.|Tlax.|Ver.|Yuc.|Zac.";
     let prefixes = "20 21-22 23 24 25-27 28 29-30 31-33 01-16 34-35 36-38 39-41 42-43 44-49 50-57 58-61 62 63 64-67 68-71 72-75 76 77 78-79 80-82 83-85 86 87-89 90 91-96 97 98-99";
@@ -435,11 +438,11 @@ fn every_mexican_state_by_number_code_short_form_and_prefix() {
         for name in [iso.to_owned(), format!("MX-{iso}"), format!("{:02}", i + 1), short.to_owned()]
         {
             for zip in [format!("{first}000"), format!("{last}999")] {
-                let body = changed("MX", ZIP_AND_PROVINCE, &json!([zip, name]));
+                let body = order_with("MX", ZIP_AND_PROVINCE, &json!([zip, name]));
                 assert_eq!(verdict(&body), (vec![], vec![]), "{name} {zip}");
             }
         }
-        let odd = changed("MX", ZIP_AND_PROVINCE, &json!(["17000", iso]));
+        let odd = order_with("MX", ZIP_AND_PROVINCE, &json!(["17000", iso]));
         assert_eq!(verdict(&odd).1, ["receiver.address.zipCode POSTAL_STATE_MISMATCH"], "{iso}");
     }
     let names = [
@@ -459,14 +462,14 @@ fn every_mexican_state_by_number_code_short_form_and_prefix() {
         ("NL", "64000"),
     ];
     for (name, zip) in names {
-        let body = changed("MX", ZIP_AND_PROVINCE, &json!([zip, name]));
+        let body = order_with("MX", ZIP_AND_PROVINCE, &json!([zip, name]));
         assert_eq!(verdict(&body), (vec![], vec![]), "{name}");
     }
 }
 
 #[test]
-fn mexico_postal_code() {
-    refuses(vec![
+fn a_mexican_postal_code_has_5_digits_and_matches_its_state() {
+    assert_refused(vec![
         Rule(
             "MX",
             ZIP,
@@ -482,20 +485,20 @@ fn mexico_postal_code() {
             "receiver.address.zipCode INVALID_FORMAT",
         ),
     ]);
-    notes(vec![Rule(
+    assert_warned(vec![Rule(
         "MX",
         ZIP,
         json!(["44100"]),
         json!(["06600", "17000", "00100"]),
         "receiver.address.zipCode POSTAL_STATE_MISMATCH",
     )]);
-    let body = changed("MX", ZIP, &json!(44100));
+    let body = order_with("MX", ZIP, &json!(44100));
     let fault = check_order(&body, &super::OFFLINE).unwrap_err().faults.remove(0);
     assert!(fault.message.contains("in quotes"), "{}", fault.message);
 }
 
 #[test]
-fn mexico_rfc() {
+fn a_mexican_rfc_has_a_valid_form_and_a_likely_check_digit() {
     let good = json!([
         null,
         "",
@@ -522,19 +525,19 @@ fn mexico_rfc() {
         "１２３",
         "-",
     ]);
-    refuses(vec![Rule("MX", ID, good, bad, "receiver.nationalId INVALID_FORMAT")]);
-    notes(vec![Rule(
+    assert_refused(vec![Rule("MX", ID, good, bad, "receiver.nationalId INVALID_FORMAT")]);
+    assert_warned(vec![Rule(
         "MX",
         ID,
         json!(["GODE561231GR8"]),
         json!(["GODE561231GR7", "SAT970701NNA", "ÑAÑ&561231GRA", "GODE000229GR8"]),
         "receiver.nationalId NATIONAL_ID_CHECK_DIGIT",
     )]);
-    let curp = changed("MX", ID, &json!("GODE561231HDFRRN09"));
+    let curp = order_with("MX", ID, &json!("GODE561231HDFRRN09"));
     let fault = check_order(&curp, &super::OFFLINE).unwrap_err().faults.remove(0);
     assert!(fault.message.contains("CURP"), "{}", fault.message);
     for kind in ["cedula", "ruc", "passport", "dni"] {
-        let body = changed("MX", TYPE, &json!(kind));
+        let body = order_with("MX", TYPE, &json!(kind));
         assert_eq!(verdict(&body), (vec![], vec![]), "idType is ignored: {kind}");
     }
 }

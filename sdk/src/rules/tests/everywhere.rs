@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{Rule, environment, notes, order, refuses, set, verdict, verdict_in};
+use super::{Rule, assert_refused, assert_warned, environment, order, set, verdict, verdict_with};
 use crate::{
     model::{ContentsCategory, CountryCode, Environment},
     rules::{Destinations, OrderContext},
 };
 
-fn long(count: usize) -> String {
+fn text_of(count: usize) -> String {
     "ñ".repeat(count)
 }
 
@@ -37,14 +37,14 @@ fn fields_that_the_spec_requires_are_required() {
     for (at, good) in fields {
         let says: &'static str = format!("{at} REQUIRED").leak();
         let blank = json!([null, "", "   ", "\u{200B}", "\u{A0}\u{3000}"]);
-        refuses(vec![Rule("PE", at, json!([good]), blank, says)]);
+        assert_refused(vec![Rule("PE", at, json!([good]), blank, says)]);
     }
     for at in ["sender", "receiver", "parcelDetails", "sender.address", "receiver.address"] {
         let mut body = order("PE");
         set(&mut body, at, json!(null));
         assert_eq!(verdict(&body).0, [format!("{at} REQUIRED")]);
     }
-    refuses(vec![
+    assert_refused(vec![
         Rule(
             "PE",
             "parcelDetails.declaredValue",
@@ -77,7 +77,7 @@ fn fields_that_the_spec_requires_are_required() {
 }
 
 #[test]
-fn lengths_count_characters() {
+fn maximum_lengths_count_characters_and_not_bytes() {
     let limits = [
         ("externalOrderId", 100),
         ("customerReference", 100),
@@ -100,11 +100,11 @@ fn lengths_count_characters() {
     for (at, limit) in limits {
         let says: &'static str = format!("{} TOO_LONG", at.replace(".0", "[0]")).leak();
         let (good, bad) =
-            (json!([long(limit), format!(" {} ", long(limit))]), json!([long(limit + 1)]));
-        refuses(vec![Rule("PE", at, good, bad, says)]);
+            (json!([text_of(limit), format!(" {} ", text_of(limit))]), json!([text_of(limit + 1)]));
+        assert_refused(vec![Rule("PE", at, good, bad, says)]);
     }
     let key = |n| "k".repeat(n);
-    refuses(vec![
+    assert_refused(vec![
         Rule(
             "PE",
             "idempotencyKey",
@@ -163,8 +163,8 @@ fn lengths_count_characters() {
         Rule(
             "PE",
             "customsInfo",
-            json!([{"description": long(255)}]),
-            json!([{"description": long(256)}]),
+            json!([{"description": text_of(255)}]),
+            json!([{"description": text_of(256)}]),
             "customsInfo.description TOO_LONG",
         ),
     ]);
@@ -173,7 +173,7 @@ fn lengths_count_characters() {
 #[test]
 fn names_phones_and_addresses_have_their_formats() {
     let emails = json!(["ana@example", "Ana <ana@example.com>", "ana", "ana@[10.0.0.1]"]);
-    refuses(vec![
+    assert_refused(vec![
         Rule(
             "PE",
             "sender.phone",
@@ -342,7 +342,7 @@ fn control_characters_are_refused_except_line_breaks() {
     for at in lines {
         let says: &'static str = format!("{} INVALID_FORMAT", at.replace(".0", "[0]")).leak();
         let good = json!(["a\nb\r\n\tc", "\u{7}".replace('\u{7}', "x")]);
-        refuses(vec![Rule("PE", at, good, json!(["a\u{0}b", "a\u{7}", "a\u{85}b"]), says)]);
+        assert_refused(vec![Rule("PE", at, good, json!(["a\u{0}b", "a\u{7}", "a\u{85}b"]), says)]);
     }
     for at in [
         "sender.fullName",
@@ -367,7 +367,7 @@ fn control_characters_are_refused_except_line_breaks() {
 }
 
 #[test]
-fn invisible_characters_only_in_scripts_that_need_them() {
+fn invisible_characters_are_accepted_only_in_scripts_that_need_them() {
     let hidden = json!([
         "Ana\u{202E}ziuR",
         "Ana\u{200B} Ruiz",
@@ -386,7 +386,13 @@ fn invisible_characters_only_in_scripts_that_need_them() {
         ("receiver.fullName", "receiver.fullName INVALID_FORMAT"),
         ("receiver.companyName", "receiver.companyName INVALID_FORMAT"),
     ] {
-        refuses(vec![Rule("PE", at, json!(["Ana Ruiz", "José Muñoz"]), hidden.clone(), says)]);
+        assert_refused(vec![Rule(
+            "PE",
+            at,
+            json!(["Ana Ruiz", "José Muñoz"]),
+            hidden.clone(),
+            says,
+        )]);
     }
     for name in ["علی\u{200C}رضا", "क्\u{200D}ष", "שלום\u{200F}!", "葛\u{E0100}西", "ᠠ\u{180B}"]
     {
@@ -407,10 +413,10 @@ fn invisible_characters_only_in_scripts_that_need_them() {
 }
 
 #[test]
-fn numbers_have_bounds() {
+fn numbers_outside_their_bounds_are_refused() {
     let alone = |value: f64| json!([value, null]);
     let value_and_goods = "parcelDetails.declaredValue|products";
-    refuses(vec![
+    assert_refused(vec![
         Rule(
             "PE",
             "parcelDetails.weightKg",
@@ -484,23 +490,23 @@ fn numbers_have_bounds() {
     ]);
     let goods = |value: f64| json!([{"description": "Gold", "quantity": 1, "unitFobValue": value, "hsCode": "710812"}]);
     for value in [0.0, 0.1, 999_999_999.99] {
-        let body = super::changed("PE", value_and_goods, &json!([value, goods(value)]));
+        let body = super::order_with("PE", value_and_goods, &json!([value, goods(value)]));
         assert_eq!(verdict(&body), (vec![], vec![]), "{value}");
     }
 }
 
 #[test]
-fn two_weights_agree_within_a_hundredth() {
+fn kilograms_and_pounds_must_agree_within_1_percent() {
     let both = "parcelDetails.weightLbs|parcelDetails.weightKg";
     let lbs = |kg: f64| kg / 0.453_592_37;
-    refuses(vec![Rule(
+    assert_refused(vec![Rule(
         "PE",
         both,
         json!([[null, 100], [3, null]]),
         json!([[lbs(101.01), 100], [lbs(98.99), 100], [3, 3]]),
         "parcelDetails.weightLbs MISMATCH",
     )]);
-    notes(vec![Rule(
+    assert_warned(vec![Rule(
         "PE",
         both,
         json!([[null, 100], [3, null]]),
@@ -510,16 +516,16 @@ fn two_weights_agree_within_a_hundredth() {
 }
 
 #[test]
-fn products_add_up_to_the_declared_value() {
+fn the_declared_value_is_at_least_the_sum_of_the_products() {
     let at = "parcelDetails.declaredValue";
-    refuses(vec![Rule(
+    assert_refused(vec![Rule(
         "PE",
         at,
         json!([39.97, 39.98, 39.99]),
         json!([39.969, 0, 19.99]),
         "parcelDetails.declaredValue MISMATCH",
     )]);
-    notes(vec![Rule(
+    assert_warned(vec![Rule(
         "PE",
         at,
         json!([39.98]),
@@ -537,11 +543,11 @@ fn products_add_up_to_the_declared_value() {
 }
 
 #[test]
-fn goods_weigh_no_more_than_their_parcel() {
+fn goods_heavier_than_their_parcel_are_a_warning() {
     let item = |quantity: u32, net: serde_json::Value| json!({"quantity": quantity, "unitFobValue": 0, "unitNetWeightKg": net, "description": "Pin", "hsCode": "731940"});
     let kilograms = |kg: serde_json::Value| json!({"weightKg": kg, "declaredValue": 0});
     let at = "parcelDetails|products";
-    notes(vec![
+    assert_warned(vec![
         Rule(
             "PE",
             at,
@@ -602,7 +608,7 @@ fn an_order_has_at_most_500_products() {
         json!({"description": "Pin", "quantity": 1, "unitFobValue": 0.1, "hsCode": "731940"});
     let sum = |n: u16| json!([f64::from(n) / 10.0, vec![product.clone(); n.into()]]);
     let at = "parcelDetails.declaredValue|products";
-    refuses(vec![Rule("PE", at, json!([sum(500)]), json!([sum(501)]), "products TOO_LONG")]);
+    assert_refused(vec![Rule("PE", at, json!([sum(500)]), json!([sum(501)]), "products TOO_LONG")]);
 }
 
 #[test]
@@ -617,7 +623,7 @@ fn missing_customs_data_is_a_warning() {
     let line = json!({"quantity": 1, "unitFobValue": 39.98, "description": "Shirt"});
     let both = json!({"description": "Clothes", "hsCode": "610910"});
     let at = "customsInfo|products";
-    notes(vec![
+    assert_warned(vec![
         Rule(
             "PE",
             at,
@@ -681,7 +687,7 @@ fn missing_customs_data_is_a_warning() {
 #[test]
 fn unlikely_values_are_warnings() {
     let sender = "sender.address.country|sender.phone|sender.address.state|sender.address.zipCode";
-    notes(vec![
+    assert_warned(vec![
         Rule(
             "PE",
             "sender.phone",
@@ -760,7 +766,7 @@ fn texts_that_the_label_cannot_draw_are_faults() {
     for at in drawn {
         let says: &'static str = format!("{} TEXT_NOT_PRINTABLE", at.replace(".0", "[0]")).leak();
         let good = json!(["Ñandú Œuvre Łódź Ξένια Жуков “1”", "Mun\u{303}oz"]);
-        notes(vec![Rule("PE", at, good, json!(["ひろし", "Ana 😀", "יוסי"]), says)]);
+        assert_warned(vec![Rule("PE", at, good, json!(["ひろし", "Ana 😀", "יוסי"]), says)]);
     }
 }
 
@@ -782,7 +788,7 @@ fn the_prefix_sb_is_reserved_for_the_sandbox() {
     for (number, context, faults) in table {
         let mut body = order("PE");
         set(&mut body, "trackingNumber", json!(number));
-        assert_eq!(verdict_in(&body, context).0, faults, "{number} {context:?}");
+        assert_eq!(verdict_with(&body, context).0, faults, "{number} {context:?}");
     }
 }
 
@@ -790,8 +796,8 @@ fn the_prefix_sb_is_reserved_for_the_sandbox() {
 fn unsupported_destinations_are_refused() {
     let andes = Destinations::Only([CountryCode::EC, CountryCode::CO].into());
     let context = OrderContext { destinations: &andes, ..super::OFFLINE };
-    assert_eq!(verdict_in(&order("EC"), &context), (vec![], vec![]));
-    let faults = verdict_in(&order("MX"), &context).0;
+    assert_eq!(verdict_with(&order("EC"), &context), (vec![], vec![]));
+    let faults = verdict_with(&order("MX"), &context).0;
     assert_eq!(faults, ["receiver.address.country NOT_SUPPORTED"]);
 }
 

@@ -15,7 +15,7 @@ use crate::model::{Environment, OrderRequest};
 const OFFLINE: OrderContext<'_> =
     OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
 
-/// Returns an order that no rule finds anything in.
+/// Returns an order without faults or warnings.
 fn order(to: &str) -> Value {
     let receiver = match to {
         "EC" => {
@@ -44,7 +44,7 @@ fn order(to: &str) -> Value {
         "products": [{"description": "Shirt", "quantity": 2, "unitFobValue": 19.99, "hsCode": "6109.10"}]})
 }
 
-/// Puts a value at a path; `null` takes it away.
+/// Sets the value at a path; `null` counts as absent.
 fn set(body: &mut Value, path: &str, value: Value) {
     let mut here = body;
     for step in path.split('.') {
@@ -56,8 +56,8 @@ fn set(body: &mut Value, path: &str, value: Value) {
     *here = value;
 }
 
-/// Returns the order with a value at a path, or with several at paths parted by `|`.
-fn changed(to: &str, at: &str, value: &Value) -> Value {
+/// Returns the order with another value at a path, or with several values at paths separated by `|`.
+fn order_with(to: &str, at: &str, value: &Value) -> Value {
     let mut body = order(to);
     let paths: Vec<_> = at.split('|').collect();
     match (paths.as_slice(), value) {
@@ -73,8 +73,8 @@ fn changed(to: &str, at: &str, value: &Value) -> Value {
     body
 }
 
-/// Faults and warnings as `path CODE`; both languages must have something to say.
-fn verdict_in(body: &Value, context: &OrderContext<'_>) -> (Vec<String>, Vec<String>) {
+/// Returns the faults and warnings as `path CODE`, and checks that each has a text in both languages.
+fn verdict_with(body: &Value, context: &OrderContext<'_>) -> (Vec<String>, Vec<String>) {
     let (faults, warnings) = match check_order(body, context) {
         Ok(Accepted { warnings, .. }) => (Vec::new(), warnings),
         Err(Rejected { faults, warnings }) => {
@@ -95,7 +95,7 @@ fn verdict_in(body: &Value, context: &OrderContext<'_>) -> (Vec<String>, Vec<Str
 }
 
 fn verdict(body: &Value) -> (Vec<String>, Vec<String>) {
-    verdict_in(body, &OFFLINE)
+    verdict_with(body, &OFFLINE)
 }
 
 fn accepted(body: &Value) -> OrderRequest {
@@ -106,29 +106,29 @@ fn environment(environment: Environment) -> OrderContext<'static> {
     OrderContext { environment: Some(environment), ..OFFLINE }
 }
 
-/// A rule: its field, accepted values, other values, and the code for them.
+/// A rule: the country, the field, accepted values, refused or odd values, and the fault or warning for these.
 struct Rule(&'static str, &'static str, Value, Value, &'static str);
 
-/// Checks that each refused value is one fault, and that each accepted one causes neither a fault nor a warning.
-fn refuses(rules: Vec<Rule>) {
-    each(rules, |(faults, _), says| faults == [says]);
+/// Checks that each bad value causes exactly one fault, and that each good one causes neither a fault nor a warning.
+fn assert_refused(rules: Vec<Rule>) {
+    assert_rules(rules, |(faults, _), says| faults == [says]);
 }
 
-/// Checks that each odd value is one warning of an accepted order, and that each normal one causes none.
-fn notes(rules: Vec<Rule>) {
-    each(rules, |(faults, warnings), says| faults.is_empty() && warnings == [says]);
+/// Checks that each odd value causes exactly one warning and no fault, and that each good one causes neither.
+fn assert_warned(rules: Vec<Rule>) {
+    assert_rules(rules, |(faults, warnings), says| faults.is_empty() && warnings == [says]);
 }
 
-fn each(rules: Vec<Rule>, says_so: impl Fn((Vec<String>, Vec<String>), &str) -> bool) {
+fn assert_rules(rules: Vec<Rule>, says_so: impl Fn((Vec<String>, Vec<String>), &str) -> bool) {
     for Rule(to, at, good, bad, says) in rules {
         let (Value::Array(good), Value::Array(bad)) = (good, bad) else { panic!("{at}") };
         assert!(!good.is_empty() && !bad.is_empty(), "{at}: a rule needs both sides");
         for value in good {
-            let found = verdict(&changed(to, at, &value));
+            let found = verdict(&order_with(to, at, &value));
             assert_eq!(found, (vec![], vec![]), "{to} {at} = {value} is fine");
         }
         for value in bad {
-            let found = verdict(&changed(to, at, &value));
+            let found = verdict(&order_with(to, at, &value));
             assert!(says_so(found.clone(), says), "{to} {at} = {value}: {says}, not {found:?}");
         }
     }

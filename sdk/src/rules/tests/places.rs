@@ -142,7 +142,7 @@ const PLACES: [(&str, &str, &str); 132] = [
 ];
 
 /// Returns all ways to write a city with its department.
-fn written(city: &str, department: &str) -> Vec<String> {
+fn spellings(city: &str, department: &str) -> Vec<String> {
     let whole = [
         format!("{city}, {department}"),
         format!("{city},{department}"),
@@ -166,7 +166,7 @@ fn capitals_and_large_cities_are_found_in_any_spelling() {
                 let found = all.find(&text).unwrap_or_else(|| panic!("{text} of {code}"));
                 assert!(found.is_in(&code[..2]), "{text} of {code}");
             }
-            for text in written(name, department) {
+            for text in spellings(name, department) {
                 let found = all.find(&text).unwrap_or_else(|| panic!("{text} of {code}"));
                 assert!(found.is_in(&code[..2]), "{text} of {code}");
                 let region = found.department.map(|region| region.code);

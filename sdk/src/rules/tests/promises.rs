@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use rust_decimal::Decimal;
 use serde_json::{Map, Value, json};
 
-use super::{OFFLINE, accepted, changed, order, set, verdict};
+use super::{OFFLINE, accepted, order, order_with, set, verdict};
 use crate::{
     model::{
         ContentsCategory, CountryCode, CustomsInfo, IdType, IdempotencyKey, Incoterm, OrderRequest,
@@ -121,7 +121,7 @@ fn a_fault_names_its_limit_with_the_unit() {
         ),
     ];
     for (at, value, en, es) in table {
-        let rejected = check_order(&changed("EC", at, &value), &OFFLINE).unwrap_err();
+        let rejected = check_order(&order_with("EC", at, &value), &OFFLINE).unwrap_err();
         assert_eq!((&*rejected.faults[0].message, &*rejected.faults[0].message_es), (en, es));
     }
     let none = check_batch(&json!({"trackingNumbers": []})).unwrap_err();
@@ -449,7 +449,7 @@ const PLACES: &[&str] = &[
     "products.0.hsCode",
 ];
 
-fn check_everything(body: &Value) {
+fn run_every_check(body: &Value) {
     let all = Destinations::All;
     for header_key in [None, Some("order-0001")] {
         let context = OrderContext { environment: None, destinations: &all, header_key };
@@ -476,7 +476,7 @@ proptest! {
 
     #[test]
     fn no_json_makes_the_validator_panic(body in any_json()) {
-        check_everything(&body);
+        run_every_check(&body);
     }
 
     #[test]
@@ -487,7 +487,7 @@ proptest! {
     ) {
         let mut body = order(to);
         set(&mut body, place, value);
-        check_everything(&body);
+        run_every_check(&body);
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub(crate) fn nothing_to_search() -> FaultText {
     )
 }
 
-/// The lists by their fields, with the words for one element and several, in English and Spanish.
+/// The list fields, with the singular and plural of their elements in English and Spanish.
 const LISTS: [(&str, [&str; 2], [&str; 2]); 5] = [
     ("products", ["product", "products"], ["producto", "productos"]),
     (
@@ -190,8 +190,8 @@ pub(crate) fn between(min: Decimal, max: Decimal) -> FaultText {
     )
 }
 
-/// Returns a number with its thousands apart, in English and Spanish. In Spanish a space is the sign that no country
-/// reads as a decimal point, and four digits stand together.
+/// Returns a number with separated thousands, in English and Spanish. In Spanish the separator is a space, which no
+/// country reads as a decimal point, and numbers of four digits have none.
 fn grouped(number: Decimal) -> (String, String) {
     let number = number.to_string();
     let (whole, decimals) = number.split_at(number.find('.').unwrap_or(number.len()));

@@ -11,10 +11,10 @@ use std::borrow::Cow;
 
 use crate::model::{FaultCode, FieldFault, Warning, WarningCode};
 
-/// A message; most are constants.
+/// A message, usually a constant.
 type Message = Cow<'static, str>;
 
-/// The code and message of a fault, without the field's path: rules do not know it.
+/// The code and message of a fault, without the field's path, which the rules do not know.
 #[derive(Clone)]
 pub(crate) struct FaultText {
     code: FaultCode,
@@ -48,7 +48,7 @@ impl FaultText {
         Self::new(FaultCode::NotSupported, en, es)
     }
 
-    /// Returns the text with the value that the caller probably meant.
+    /// Adds the value that the caller probably meant.
     pub(crate) fn suggest(mut self, value: Option<impl Into<String>>) -> Self {
         self.suggestion = value.map(Into::into);
         self

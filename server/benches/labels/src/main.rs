@@ -1,9 +1,9 @@
-//! The CPU time of drawing a label in each format, compared with other programs in the same run.
+//! CPU time of drawing a label in each format, compared with other programs in the same run.
 //!
-//! `cargo run --release --manifest-path server/benches/labels/Cargo.toml -- [ROUNDS] [PYTHON]` prints
-//! the tables for docs/benchmarks.md; with a PYTHON that has Pillow and reportlab, these too.
+//! `cargo run --release --manifest-path server/benches/labels/Cargo.toml -- [ROUNDS] [PYTHON]` prints the tables for
+//! docs/benchmarks.md. If PYTHON is given, an interpreter with Pillow and reportlab, it also measures those.
 
-// Compiles the module of labels alone, because the whole service would bring a database and a web server.
+// Only the label module is compiled, because the whole service would bring a database and a web server.
 #[allow(dead_code, unexpected_cfgs, unused_imports, reason = "the service uses more of it")]
 #[path = "../../../src/label/mod.rs"]
 mod label;
@@ -47,7 +47,7 @@ impl SampleLabel {
     }
 }
 
-/// A program that draws the label in a format.
+/// A program that draws the label in one format.
 struct Renderer {
     format: LabelFormat,
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Other programs, which draw the same label from our ZPL.
+//! Other renderers, which draw the same label from our ZPL.
 
 use std::{collections::HashMap, sync::Arc};
 

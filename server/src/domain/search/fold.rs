@@ -1,4 +1,4 @@
-//! Folds texts for comparison, so that accents, case and punctuation do not matter.
+//! Folds texts for comparison: removes accents, case and punctuation.
 
 use parcelo::rules::is_invisible;
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
@@ -36,7 +36,7 @@ const fn is_apostrophe(c: char) -> bool {
     matches!(c, '\'' | '’' | '‘' | 'ʼ' | 'ʻ' | '`' | '´')
 }
 
-/// Returns the plain spelling of letters whose accent cannot be decomposed.
+/// Returns the base letters of a character that Unicode does not decompose, such as `ø`; `None` for any other.
 const fn base_letters(c: char) -> Option<&'static str> {
     Some(match c {
         'ø' | 'Ø' => "o",

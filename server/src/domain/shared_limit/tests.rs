@@ -3,23 +3,23 @@
 use std::collections::HashMap;
 
 use super::*;
-use crate::domain::limit::Windows;
+use crate::domain::limit::RateLimitWindows;
 
 const KEY: SharedKey = SharedKey::Api(7);
 const BEGIN: i64 = 1_767_600_000_000;
 const MINUTE: i64 = 60_000;
 
-/// A batch in flight: the times when the database reads it and when the answer is back.
+/// A batch in flight: the times when the database reads it and when the response is back.
 struct BatchInFlight {
     server: usize,
     read_at: i64,
     answered_at: i64,
     batch: Option<ClaimBatch<()>>,
-    grants: Option<Vec<Grant>>,
+    grants: Option<Vec<LimitGrant>>,
 }
 
 struct Server {
-    windows: SharedWindows<()>,
+    windows: SharedRateLimitWindows<()>,
     /// The error of its clock, in milliseconds.
     error: i64,
 }
@@ -42,7 +42,7 @@ impl World {
     fn new(servers: usize, limit: u32) -> Self {
         let mut random = fastrand::Rng::with_seed(16);
         let server = |_| Server {
-            windows: SharedWindows::default(),
+            windows: SharedRateLimitWindows::default(),
             error: if servers > 1 { random.i64(-400..400) } else { 0 },
         };
         let servers = (0..servers).map(server).collect();
@@ -90,7 +90,7 @@ impl World {
         if let Some(admission) = server.windows.admit(KEY, limit, Millis(now + server.error)) {
             self.count(admission);
         } else {
-            server.windows.wait(KEY, limit, ());
+            server.windows.enqueue(KEY, limit, ());
             self.waited += 1;
         }
         self.send_batch(at, now);
@@ -150,12 +150,12 @@ impl World {
 }
 
 /// Grants a claim as the database does; a test compares PostgreSQL with it.
-pub(crate) fn grant(taken: &mut HashMap<(i64, SharedKey), u32>, claim: &Claim) -> Grant {
+pub(crate) fn grant(taken: &mut HashMap<(i64, SharedKey), u32>, claim: &LimitClaim) -> LimitGrant {
     let taken = taken.entry((claim.second, claim.key)).or_default();
     let left = claim.limit.saturating_sub(*taken + claim.admitted);
     let granted = claim.wanted.min(left);
     *taken += claim.admitted + granted;
-    Grant { granted, taken: *taken }
+    LimitGrant { granted, taken: *taken }
 }
 
 /// A pattern of requests: returns the servers that are called in a millisecond, given their number and the rate.
@@ -259,7 +259,8 @@ fn seldom_used_keys_claim_nothing_and_even_streams_never_wait() {
 
 #[test]
 fn a_single_server_claims_nothing_and_counts_as_before() {
-    let (mut shared, mut own) = (SharedWindows::<()>::default(), Windows::default());
+    let (mut shared, mut own) =
+        (SharedRateLimitWindows::<()>::default(), RateLimitWindows::default());
     let mut random = fastrand::Rng::with_seed(1);
     let mut now = BEGIN;
     for _ in 0..20_000 {
@@ -287,7 +288,7 @@ fn without_the_database_each_server_has_its_share() {
 
 #[test]
 fn the_quota_falls_with_the_use_of_other_servers() {
-    let mut windows = SharedWindows::<()>::default();
+    let mut windows = SharedRateLimitWindows::<()>::default();
     let now = Millis(BEGIN);
     windows.set_servers(ServerCount { servers: 2, now }, now);
     for left in (45..50).rev() {
@@ -298,7 +299,7 @@ fn the_quota_falls_with_the_use_of_other_servers() {
     let claim = batch.claims()[0];
     assert_eq!((claim.admitted, claim.wanted), (5, 5));
     // The other server has taken 20.
-    windows.settle(batch, Some(&[Grant { granted: 5, taken: 30 }]));
+    windows.settle(batch, Some(&[LimitGrant { granted: 5, taken: 30 }]));
     assert_eq!(windows.quota(KEY, 50, now).remaining, 25);
     let batch = windows.next_batch();
     assert!(batch.is_none(), "{batch:?}");
@@ -306,7 +307,7 @@ fn the_quota_falls_with_the_use_of_other_servers() {
 
 #[test]
 fn a_request_that_stands_for_many_exceeds_the_limit_once() {
-    let mut windows = SharedWindows::<()>::default();
+    let mut windows = SharedRateLimitWindows::<()>::default();
     let now = Millis(BEGIN);
     let left = |admission: Admission| match admission {
         Admission::Granted(quota) => Some(quota.remaining),
@@ -327,7 +328,7 @@ fn a_request_that_stands_for_many_exceeds_the_limit_once() {
 
 #[test]
 fn a_request_that_stands_for_many_is_claimed_immediately() {
-    let mut windows = SharedWindows::<()>::default();
+    let mut windows = SharedRateLimitWindows::<()>::default();
     windows.set_servers(ServerCount { servers: 2, now: Millis(BEGIN) }, Millis(BEGIN));
     let now = Millis(BEGIN);
     assert!(windows.admit(KEY, 100, now).is_some());

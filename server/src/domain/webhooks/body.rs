@@ -8,7 +8,7 @@ use parcelo::{
 };
 use ulid::Ulid;
 
-use super::Kind;
+use super::WebhookEventKind;
 use crate::{
     clock::Millis,
     domain::{Event, ParcelRow, State, to_body},
@@ -22,15 +22,15 @@ pub struct EventPayload {
     pub event: Ulid,
     /// The environment in which it happened.
     pub environment: Environment,
-    /// The kind.
-    pub kind: Kind,
+    /// The kind of event.
+    pub kind: WebhookEventKind,
     /// The time of the event.
     pub at: Millis,
-    /// The subject.
+    /// The parcel or manifest that the event is about.
     pub subject: EventSubject,
 }
 
-/// The subject of an event.
+/// The parcel or manifest that an event is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EventSubject {
     /// A parcel, at one event of its history.
@@ -51,7 +51,7 @@ pub enum EventSubject {
 }
 
 /// Writes the body of an event.
-pub(crate) fn body(payload: EventPayload) -> Vec<u8> {
+pub(crate) fn event_body(payload: EventPayload) -> Vec<u8> {
     let EventPayload { event, environment, kind, at, subject } = payload;
     let data = match subject {
         EventSubject::Parcel { parcel, previous, event, external_order_id } => {
@@ -65,27 +65,29 @@ pub(crate) fn body(payload: EventPayload) -> Vec<u8> {
 }
 
 fn parcel_data(
-    kind: Kind,
+    kind: WebhookEventKind,
     parcel: ParcelRow,
     (previous, event): (State, Event),
     external_order_id: Option<String>,
 ) -> EventData {
     let tracking_number = parcel.tracking_number;
     match kind {
-        Kind::ParcelCreated => {
+        WebhookEventKind::ParcelCreated => {
             let id = parcel_id(parcel.id);
             let mut created = ParcelCreated::new(id, tracking_number, parcel.country)
                 .with_status(event.state.into());
             created.external_order_id = external_order_id;
             EventData::ParcelCreated(created)
         }
-        Kind::ParcelVoided => {
+        WebhookEventKind::ParcelVoided => {
             let mut voided = ParcelVoided::new(tracking_number, previous.into());
             voided.reason = event.description;
             voided.external_order_id = external_order_id;
             EventData::ParcelVoided(voided)
         }
-        Kind::StatusChanged | Kind::ManifestSubmitted | Kind::Test => {
+        WebhookEventKind::StatusChanged
+        | WebhookEventKind::ManifestSubmitted
+        | WebhookEventKind::Test => {
             let (from, to) = (previous.into(), event.state.into());
             let mut change = StatusChange::new(tracking_number, from, to, event.location)
                 .with_sequence(event.sequence);

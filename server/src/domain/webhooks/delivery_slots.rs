@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::MAX_IN_FLIGHT;
 use crate::domain::Tenant;
 
-/// Divisor of the free slots that one endpoint may take: a tenth, so that slots are left for endpoints that answer,
+/// Divisor of the free slots that one endpoint may take: a tenth, so that slots remain for endpoints that respond,
 /// however many do not.
 const SHARE_DIVISOR: usize = 10;
 

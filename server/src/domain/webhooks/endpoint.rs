@@ -3,21 +3,21 @@
 use parcelo::webhook::Secret;
 use ulid::Ulid;
 
-use super::{Attempt, Kind, Kinds};
+use super::{DeliveryAttempt, WebhookEventKind, WebhookEventKinds};
 use crate::{
     clock::Millis,
     domain::{ParcelRowId, State, Tenant},
 };
 
-/// A tenant's endpoint.
+/// An endpoint of a tenant: the URL that its events are sent to, its subscriptions and its secrets.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The tenant that owns it.
     pub tenant: Tenant,
-    /// The URL.
+    /// The URL that events are sent to.
     pub url: String,
     /// The kinds of event it gets.
-    pub kinds: Kinds,
+    pub kinds: WebhookEventKinds,
     /// The secret that signs messages.
     pub secret: Secret,
     /// The replaced secrets that still sign, each with its end; the latest first.
@@ -33,7 +33,7 @@ pub struct Endpoint {
 pub enum DisabledBy {
     /// An operator turned it off.
     Operator,
-    /// It answered 410 Gone.
+    /// It responded with 410 Gone.
     Gone,
     /// A delivery used up its attempts, and none had succeeded since its first.
     Failures,
@@ -42,7 +42,7 @@ pub enum DisabledBy {
 }
 
 impl DisabledBy {
-    /// Returns the word under which it is stored and shown.
+    /// Returns the code under which the reason is stored and shown.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Operator => "OPERATOR",
@@ -55,7 +55,7 @@ impl DisabledBy {
     /// Every reason.
     pub const ALL: [Self; 4] = [Self::Operator, Self::Gone, Self::Failures, Self::Unreadable];
 
-    /// Returns the reason stored under a word.
+    /// Returns the reason that is stored under a code.
     pub fn from_code(code: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|by| by.code() == code)
     }
@@ -91,7 +91,7 @@ impl DeliveryStatus {
     pub const ALL: [Self; 5] =
         [Self::Waiting, Self::Ready, Self::Delivered, Self::Failed, Self::Held];
 
-    /// Returns the word for people.
+    /// Returns the status as users see it.
     pub const fn code(self) -> &'static str {
         match self {
             Self::Waiting | Self::Ready => "PENDING",
@@ -104,13 +104,13 @@ impl DeliveryStatus {
 
 /// An event that is leased from the outbox for sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
+pub struct DeliveryLease {
     /// The tenant that owns it.
     pub tenant: Tenant,
     /// The attempt to make.
-    pub attempt: Attempt,
+    pub attempt: DeliveryAttempt,
     /// The kind.
-    pub kind: Kind,
+    pub kind: WebhookEventKind,
     /// The time of the event.
     pub at: Millis,
     /// The parcel it is about.
@@ -119,7 +119,7 @@ pub struct Lease {
     pub manifest: Option<i64>,
     /// The sequence of the event in the parcel's history.
     pub sequence: Option<u32>,
-    /// The state before.
+    /// The state before the event.
     pub previous: Option<State>,
     /// The lease number, which is different in each commit.
     pub number: i64,
@@ -131,7 +131,7 @@ pub struct LoggedDelivery {
     /// The event.
     pub event: Ulid,
     /// The kind.
-    pub kind: Kind,
+    pub kind: WebhookEventKind,
     /// The tracking number of the parcel it is about.
     pub tracking_number: Option<String>,
     /// The status.
@@ -144,7 +144,7 @@ pub struct LoggedDelivery {
     pub attempts: Vec<LoggedAttempt>,
 }
 
-/// A logged attempt.
+/// An attempt to deliver an event, as the log shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedAttempt {
     /// The number of the attempt: 1 for the first after the event's creation or replay.
@@ -153,10 +153,10 @@ pub struct LoggedAttempt {
     pub at: Millis,
     /// The duration in milliseconds.
     pub millis: i64,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub status: Option<u16>,
-    /// The error, if there is no answer.
+    /// The error, if there is no response.
     pub error: Option<String>,
-    /// The beginning of the answer.
+    /// The beginning of the response.
     pub answer: Vec<u8>,
 }

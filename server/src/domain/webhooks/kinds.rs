@@ -4,7 +4,7 @@ use parcelo::model::EventKind;
 
 /// A kind of event that this service sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum WebhookEventKind {
     /// A parcel's status changed; sent to every endpoint.
     StatusChanged,
     /// An order was created; sent to endpoints that subscribe to it.
@@ -17,7 +17,7 @@ pub enum Kind {
     Test,
 }
 
-impl Kind {
+impl WebhookEventKind {
     /// Every kind, at the index of its stored number.
     pub const ALL: [Self; 5] = [
         Self::StatusChanged,
@@ -61,28 +61,31 @@ impl Kind {
 
 /// The kinds of event that an endpoint gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Kinds(u8);
+pub struct WebhookEventKinds(u8);
 
-impl Kinds {
-    /// Returns the kinds with these names, and the kinds that every endpoint gets; `None` if a name is unknown.
+impl WebhookEventKinds {
+    /// Returns the kinds with these codes, and the kinds that every endpoint gets; `None` if a code is unknown.
     pub fn from_codes<'w>(words: impl IntoIterator<Item = &'w str>) -> Option<Self> {
         let mut kinds = Self::default();
         for word in words {
-            let kind = Kind::ALL.into_iter().find(|kind| kind.to_wire().code() == word)?;
+            let kind =
+                WebhookEventKind::ALL.into_iter().find(|kind| kind.to_wire().code() == word)?;
             kinds.0 |= 1 << kind.number();
         }
         Some(kinds)
     }
 
     /// Returns `true` if events of this kind are sent.
-    pub const fn contains(self, kind: Kind) -> bool {
+    pub const fn contains(self, kind: WebhookEventKind) -> bool {
         kind.is_always_sent() || self.0 & (1 << kind.number()) != 0
     }
 
     /// Returns the kinds for the wire. Tests are left out, because they are always possible.
     pub fn to_wire(self) -> Vec<EventKind> {
-        let sent = Kind::ALL.into_iter().filter(|kind| *kind != Kind::Test && self.contains(*kind));
-        sent.map(Kind::to_wire).collect()
+        let sent = WebhookEventKind::ALL
+            .into_iter()
+            .filter(|kind| *kind != WebhookEventKind::Test && self.contains(*kind));
+        sent.map(WebhookEventKind::to_wire).collect()
     }
 
     /// Returns the number under which they are stored.
@@ -102,17 +105,17 @@ mod tests {
 
     #[test]
     fn numbers_and_names_read_back() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::from_number(kind.number()), Some(kind));
-            let kinds = Kinds::from_codes([kind.to_wire().code()]).unwrap();
+        for kind in WebhookEventKind::ALL {
+            assert_eq!(WebhookEventKind::from_number(kind.number()), Some(kind));
+            let kinds = WebhookEventKinds::from_codes([kind.to_wire().code()]).unwrap();
             let wanted: Vec<_> =
-                Kind::ALL.into_iter().filter(|kind| kinds.contains(*kind)).collect();
-            assert!(wanted.contains(&kind) && wanted.contains(&Kind::StatusChanged));
+                WebhookEventKind::ALL.into_iter().filter(|kind| kinds.contains(*kind)).collect();
+            assert!(wanted.contains(&kind) && wanted.contains(&WebhookEventKind::StatusChanged));
             assert_eq!(wanted.len(), if kind.is_always_sent() { 2 } else { 3 });
-            assert_eq!(Kinds::from_number(kinds.number()), kinds);
+            assert_eq!(WebhookEventKinds::from_number(kinds.number()), kinds);
         }
-        assert_eq!(Kind::from_number(5), None);
-        assert_eq!(Kinds::from_codes(["parcel.lost"]), None);
-        assert_eq!(EventKind::KNOWN.len(), Kind::ALL.len());
+        assert_eq!(WebhookEventKind::from_number(5), None);
+        assert_eq!(WebhookEventKinds::from_codes(["parcel.lost"]), None);
+        assert_eq!(EventKind::KNOWN.len(), WebhookEventKind::ALL.len());
     }
 }

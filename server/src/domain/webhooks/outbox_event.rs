@@ -4,7 +4,7 @@
 use sha2::{Digest, Sha256};
 use ulid::Ulid;
 
-use super::{Kind, Kinds};
+use super::{WebhookEventKind, WebhookEventKinds};
 use crate::{
     clock::Millis,
     domain::{Event, NewManifest, NewParcel, State},
@@ -16,17 +16,17 @@ pub struct OutboxEvent {
     /// The id, without its prefix.
     pub event: Ulid,
     /// The kind.
-    pub kind: Kind,
+    pub kind: WebhookEventKind,
     /// The sequence of the event in the parcel's history.
     pub sequence: Option<u32>,
-    /// The state before.
+    /// The state before the event.
     pub previous: Option<State>,
     /// The time of the event.
     pub at: Millis,
 }
 
 /// Returns the events of a new parcel: the order, then its label.
-pub(crate) fn creation_events(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
+pub(crate) fn creation_events(kinds: WebhookEventKinds, parcel: &NewParcel) -> Vec<OutboxEvent> {
     let at = parcel.created_at;
     let event = |kind, sequence, previous| OutboxEvent {
         event: event_id(parcel.id, kind, sequence, at),
@@ -35,14 +35,16 @@ pub(crate) fn creation_events(kinds: Kinds, parcel: &NewParcel) -> Vec<OutboxEve
         previous,
         at,
     };
-    let all =
-        [event(Kind::ParcelCreated, 1, None), event(Kind::StatusChanged, 2, Some(State::Ordered))];
+    let all = [
+        event(WebhookEventKind::ParcelCreated, 1, None),
+        event(WebhookEventKind::StatusChanged, 2, Some(State::Ordered)),
+    ];
     all.into_iter().filter(|event| kinds.contains(event.kind)).collect()
 }
 
 /// Returns the events of a parcel's new state; `parcel` is its public id.
 pub(crate) fn move_events(
-    kinds: Kinds,
+    kinds: WebhookEventKinds,
     parcel: Ulid,
     previous: State,
     event: &Event,
@@ -54,14 +56,17 @@ pub(crate) fn move_events(
         previous: Some(previous),
         at: event.at,
     };
-    let voided = (event.state == State::Voided && kinds.contains(Kind::ParcelVoided))
-        .then(|| outbox_event(Kind::ParcelVoided));
-    std::iter::once(outbox_event(Kind::StatusChanged)).chain(voided).collect()
+    let voided = (event.state == State::Voided && kinds.contains(WebhookEventKind::ParcelVoided))
+        .then(|| outbox_event(WebhookEventKind::ParcelVoided));
+    std::iter::once(outbox_event(WebhookEventKind::StatusChanged)).chain(voided).collect()
 }
 
 /// Returns the event of a new manifest.
-pub(crate) fn manifest_event(kinds: Kinds, manifest: &NewManifest) -> Option<OutboxEvent> {
-    let (kind, at) = (Kind::ManifestSubmitted, manifest.submitted_at);
+pub(crate) fn manifest_event(
+    kinds: WebhookEventKinds,
+    manifest: &NewManifest,
+) -> Option<OutboxEvent> {
+    let (kind, at) = (WebhookEventKind::ManifestSubmitted, manifest.submitted_at);
     let event = event_id(manifest.id, kind, 0, at);
     kinds.contains(kind).then_some(OutboxEvent { event, kind, sequence: None, previous: None, at })
 }
@@ -69,12 +74,12 @@ pub(crate) fn manifest_event(kinds: Kinds, manifest: &NewManifest) -> Option<Out
 /// Returns `true` if an event is about the manifest with this public id. The row id is not enough, because another
 /// manifest may have it now.
 pub(crate) fn is_manifest_event(event: Ulid, manifest: Ulid, submitted_at: Millis) -> bool {
-    event == event_id(manifest, Kind::ManifestSubmitted, 0, submitted_at)
+    event == event_id(manifest, WebhookEventKind::ManifestSubmitted, 0, submitted_at)
 }
 
 /// Derives an event's id from its subject, so that the writer needs no randomness and the same event
 /// always has the same id.
-fn event_id(subject: Ulid, kind: Kind, sequence: u32, at: Millis) -> Ulid {
+fn event_id(subject: Ulid, kind: WebhookEventKind, sequence: u32, at: Millis) -> Ulid {
     let mut hash = Sha256::new();
     hash.update(subject.to_bytes());
     hash.update([kind.number()]);
@@ -100,24 +105,30 @@ mod tests {
             let events = move_events(kinds, Ulid::from(7), State::LabelGenerated, &moved(state));
             events.iter().map(|event| event.kind).collect::<Vec<_>>()
         };
-        let subscribed = Kinds::from_codes(["parcel.voided"]).unwrap();
-        assert_eq!(kinds(Kinds::default(), State::Voided), [Kind::StatusChanged]);
-        assert_eq!(kinds(subscribed, State::Voided), [Kind::StatusChanged, Kind::ParcelVoided]);
-        assert_eq!(kinds(subscribed, State::InTransit), [Kind::StatusChanged]);
+        let subscribed = WebhookEventKinds::from_codes(["parcel.voided"]).unwrap();
+        assert_eq!(
+            kinds(WebhookEventKinds::default(), State::Voided),
+            [WebhookEventKind::StatusChanged]
+        );
+        assert_eq!(
+            kinds(subscribed, State::Voided),
+            [WebhookEventKind::StatusChanged, WebhookEventKind::ParcelVoided]
+        );
+        assert_eq!(kinds(subscribed, State::InTransit), [WebhookEventKind::StatusChanged]);
     }
 
     #[test]
     fn every_event_has_its_own_stable_id() {
         let id = |subject: u128, kind, sequence| event_id(Ulid::from(subject), kind, sequence, AT);
         let ids = [
-            id(1, Kind::StatusChanged, 3),
-            id(2, Kind::StatusChanged, 3),
-            id(1, Kind::ParcelVoided, 3),
-            id(1, Kind::StatusChanged, 4),
+            id(1, WebhookEventKind::StatusChanged, 3),
+            id(2, WebhookEventKind::StatusChanged, 3),
+            id(1, WebhookEventKind::ParcelVoided, 3),
+            id(1, WebhookEventKind::StatusChanged, 4),
         ];
         let different: std::collections::HashSet<_> = ids.iter().collect();
         assert_eq!(different.len(), ids.len());
-        assert_eq!(ids[0], id(1, Kind::StatusChanged, 3));
+        assert_eq!(ids[0], id(1, WebhookEventKind::StatusChanged, 3));
         assert_eq!(ids[0].timestamp_ms(), 1_768_057_500_000);
     }
 }

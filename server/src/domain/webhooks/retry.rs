@@ -8,8 +8,8 @@ use ulid::Ulid;
 
 use crate::clock::Millis;
 
-/// The pause before each attempt; the first attempt is immediate. The pauses add up to 75 h 35 m 5 s, or more if an
-/// endpoint asks for it: a `Retry-After` can extend each pause to up to 24 h.
+/// The pause before each attempt, in milliseconds; the first attempt is immediate. The pauses add up to 75 h 35 m 5 s,
+/// or more if an endpoint asks for it: a `Retry-After` can extend each pause to up to 24 h.
 const PRODUCTION_PAUSES: [i64; 10] = [
     0,
     5 * Millis::SECOND,
@@ -24,8 +24,8 @@ const PRODUCTION_PAUSES: [i64; 10] = [
 ];
 const SANDBOX_PAUSES: [i64; 3] = [0, 5 * Millis::SECOND, Millis::MINUTE];
 
-/// Maximum pause that an endpoint can ask for.
-const MAX_RETRY_AFTER: i64 = 24 * Millis::HOUR;
+/// Maximum pause that an endpoint can ask for, in milliseconds.
+const MAX_RETRY_AFTER_MILLIS: i64 = 24 * Millis::HOUR;
 
 /// Number of failed attempts after which an event no longer blocks later ones of its parcel.
 pub(crate) const UNBLOCKED_AFTER_FAILURES: u32 = 3;
@@ -34,9 +34,9 @@ const GONE: u16 = 410;
 /// Statuses whose `Retry-After` is honoured: too many requests, and unavailable.
 const RETRY_AFTER_STATUSES: [u16; 2] = [429, 503];
 
-/// An attempt at a delivery.
+/// An attempt to deliver an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attempt {
+pub struct DeliveryAttempt {
     /// The environment in which the event happened.
     pub environment: Environment,
     /// The event.
@@ -52,13 +52,13 @@ pub struct AttemptResult {
     pub at: Millis,
     /// The duration in milliseconds.
     pub millis: i64,
-    /// The endpoint's answer.
-    pub answer: Result<EndpointAnswer, DeliveryError>,
+    /// The endpoint's response.
+    pub answer: Result<EndpointResponse, DeliveryError>,
 }
 
-/// An endpoint's answer.
+/// An endpoint's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndpointAnswer {
+pub struct EndpointResponse {
     /// The HTTP status.
     pub status: u16,
     /// The text of `Retry-After`.
@@ -67,7 +67,7 @@ pub struct EndpointAnswer {
     pub body_prefix: Vec<u8>,
 }
 
-/// A reason why there is no answer.
+/// A reason why there is no response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DeliveryError {
     /// The address is one that webhooks are not sent to.
@@ -90,9 +90,9 @@ pub enum DeliveryError {
 /// The decision on a delivery after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryDecision {
-    /// It is done.
+    /// The delivery succeeded.
     Delivered,
-    /// It is tried again.
+    /// The delivery is tried again.
     Retry {
         /// The time of the next attempt.
         at: Millis,
@@ -106,7 +106,7 @@ pub enum RetryDecision {
 }
 
 /// Decides on a delivery after an attempt.
-pub(crate) fn decide_retry(attempt: Attempt, outcome: &AttemptResult) -> RetryDecision {
+pub(crate) fn decide_retry(attempt: DeliveryAttempt, outcome: &AttemptResult) -> RetryDecision {
     match &outcome.answer {
         Ok(answer) if (200..300).contains(&answer.status) => return RetryDecision::Delivered,
         Ok(answer) if answer.status == GONE => return RetryDecision::Gone,
@@ -133,7 +133,7 @@ const fn pauses(environment: Environment) -> &'static [i64] {
 
 /// Makes a pause up to a tenth shorter or longer, so that deliveries that failed together are not retried
 /// together. The jitter derives from the event's id, so it does not depend on the order of deliveries.
-fn with_jitter(pause: i64, attempt: Attempt) -> i64 {
+fn with_jitter(pause: i64, attempt: DeliveryAttempt) -> i64 {
     let mut hash = Sha256::new();
     hash.update(attempt.event.to_bytes());
     hash.update(attempt.number.to_be_bytes());
@@ -154,13 +154,13 @@ fn requested_pause(outcome: &AttemptResult) -> i64 {
     let text = text.trim();
     let pause = match text.parse::<u32>() {
         Ok(seconds) => i64::from(seconds) * Millis::SECOND,
-        Err(error) if *error.kind() == IntErrorKind::PosOverflow => MAX_RETRY_AFTER,
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => MAX_RETRY_AFTER_MILLIS,
         Err(_) => match httpdate::parse_http_date(text) {
             Ok(date) => Millis::from(chrono::DateTime::from(date)).0 - outcome.at.0,
             Err(_) => 0,
         },
     };
-    pause.clamp(0, MAX_RETRY_AFTER)
+    pause.clamp(0, MAX_RETRY_AFTER_MILLIS)
 }
 
 #[cfg(test)]
@@ -169,8 +169,8 @@ mod tests {
 
     const AT: Millis = Millis(1_768_057_500_000);
 
-    fn attempt(environment: Environment, number: u32) -> Attempt {
-        Attempt { environment, event: Ulid::from(u128::from(number) << 64), number }
+    fn attempt(environment: Environment, number: u32) -> DeliveryAttempt {
+        DeliveryAttempt { environment, event: Ulid::from(u128::from(number) << 64), number }
     }
 
     fn outcome(status: u16, retry_after: Option<&str>) -> AttemptResult {
@@ -178,7 +178,7 @@ mod tests {
         AttemptResult {
             at: AT,
             millis: 1,
-            answer: Ok(EndpointAnswer { status, retry_after, body_prefix: vec![] }),
+            answer: Ok(EndpointResponse { status, retry_after, body_prefix: vec![] }),
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
     fn jitter_spreads_over_a_fifth_and_depends_on_the_event() {
         let off = |event: u128| {
             let attempt =
-                Attempt { event: Ulid::from(event), ..attempt(Environment::Production, 3) };
+                DeliveryAttempt { event: Ulid::from(event), ..attempt(Environment::Production, 3) };
             with_jitter(1_000, attempt) - 1_000
         };
         let all: Vec<_> = (0..1_000).map(off).collect();
@@ -275,9 +275,9 @@ mod tests {
             (503, "120", 120_000),
             (429, " 120 ", 120_000),
             (503, "Sat, 10 Jan 2026 15:06:00 GMT", 60_000),
-            (503, "4294967295", MAX_RETRY_AFTER),
-            (503, "4294967296", MAX_RETRY_AFTER),
-            (429, "99999999999999999999999", MAX_RETRY_AFTER),
+            (503, "4294967295", MAX_RETRY_AFTER_MILLIS),
+            (503, "4294967296", MAX_RETRY_AFTER_MILLIS),
+            (429, "99999999999999999999999", MAX_RETRY_AFTER_MILLIS),
             (503, "", own),
             (503, "1", own),
             (503, "-1", own),

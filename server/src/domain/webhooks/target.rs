@@ -13,7 +13,7 @@ use url::{Host, Url};
 /// Maximum length of an endpoint's URL in characters.
 pub const MAX_URL_CHARS: usize = 500;
 
-/// The addresses that may be reached.
+/// The addresses that webhooks may be sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedHosts {
     /// Public addresses, by https.
@@ -26,9 +26,9 @@ pub enum AllowedHosts {
     Any,
 }
 
-/// The addresses besides public ones that an operator allows.
+/// The addresses that an operator allows in addition to public ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Allowance {
+pub struct WebhookAllowance {
     /// Private addresses, and http in production too.
     pub private: bool,
     /// This machine, from the sandbox.
@@ -38,7 +38,7 @@ pub struct Allowance {
 /// A reason to refuse an endpoint's URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text(Language::En))]
-pub enum InvalidUrl {
+pub enum InvalidWebhookUrl {
     /// Longer than 500 characters.
     TooLong,
     /// It has an invisible character, which some URL parsers drop.
@@ -53,8 +53,8 @@ pub enum InvalidUrl {
     NotPublic,
 }
 
-impl InvalidUrl {
-    /// Explains in a sentence what to do.
+impl InvalidWebhookUrl {
+    /// Returns a sentence that says what to do.
     pub fn text(self, language: Language) -> &'static str {
         match self {
             Self::TooLong => language.pick(
@@ -95,12 +95,12 @@ impl InvalidUrl {
 }
 
 impl AllowedHosts {
-    /// Returns the addresses that an environment's webhooks may reach.
-    pub const fn for_environment(environment: Environment, allowed: Allowance) -> Self {
+    /// Returns the addresses that the webhooks of an environment may be sent to.
+    pub const fn for_environment(environment: Environment, allowed: WebhookAllowance) -> Self {
         match (environment, allowed) {
-            (_, Allowance { private: true, .. }) => Self::Any,
+            (_, WebhookAllowance { private: true, .. }) => Self::Any,
             (Environment::Production, _) => Self::Public,
-            (Environment::Sandbox, Allowance { sandbox_loopback: true, .. }) => {
+            (Environment::Sandbox, WebhookAllowance { sandbox_loopback: true, .. }) => {
                 Self::PublicAndLoopback
             }
             (Environment::Sandbox, _) => Self::PublicByHttp,
@@ -118,35 +118,35 @@ impl AllowedHosts {
 }
 
 /// Parses and checks an endpoint's URL. Names are resolved only when something is sent.
-pub(crate) fn check_url(text: &str, allowed_hosts: AllowedHosts) -> Result<Url, InvalidUrl> {
+pub(crate) fn check_url(text: &str, allowed_hosts: AllowedHosts) -> Result<Url, InvalidWebhookUrl> {
     if text.chars().count() > MAX_URL_CHARS {
-        return Err(InvalidUrl::TooLong);
+        return Err(InvalidWebhookUrl::TooLong);
     }
     if text.chars().any(|c| c.is_control() || is_invisible(c)) {
-        return Err(InvalidUrl::InvisibleCharacter);
+        return Err(InvalidWebhookUrl::InvisibleCharacter);
     }
-    let url = Url::parse(text).map_err(|_| InvalidUrl::Malformed)?;
+    let url = Url::parse(text).map_err(|_| InvalidWebhookUrl::Malformed)?;
     match (url.scheme(), allowed_hosts) {
         ("https", _)
         | (
             "http",
             AllowedHosts::PublicByHttp | AllowedHosts::PublicAndLoopback | AllowedHosts::Any,
         ) => {}
-        ("http", AllowedHosts::Public) => return Err(InvalidUrl::NotHttps),
-        _ => return Err(InvalidUrl::Malformed),
+        ("http", AllowedHosts::Public) => return Err(InvalidWebhookUrl::NotHttps),
+        _ => return Err(InvalidWebhookUrl::Malformed),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(InvalidUrl::Credentials);
+        return Err(InvalidWebhookUrl::Credentials);
     }
     let literal: Option<IpAddr> = match url.host() {
         Some(Host::Ipv4(address)) => Some(address.into()),
         Some(Host::Ipv6(address)) => Some(address.into()),
         // The only name whose address is known beforehand (RFC 6761).
         Some(Host::Domain(name)) => is_localhost(name).then_some(Ipv4Addr::LOCALHOST.into()),
-        None => return Err(InvalidUrl::Malformed),
+        None => return Err(InvalidWebhookUrl::Malformed),
     };
     match literal {
-        Some(address) if !allowed_hosts.allows(address) => Err(InvalidUrl::NotPublic),
+        Some(address) if !allowed_hosts.allows(address) => Err(InvalidWebhookUrl::NotPublic),
         Some(_) | None => Ok(url),
     }
 }
@@ -184,7 +184,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// Returns `true` for global unicast addresses that are not reserved. IPv4 inside IPv6 is judged as IPv4.
+/// Returns `true` for global unicast addresses that are not reserved. IPv4 inside IPv6 is treated as IPv4.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [.., e, f] = address.segments();
     let inside = Ipv4Addr::from((u32::from(e) << 16) | u32::from(f));
@@ -314,9 +314,11 @@ mod tests {
 
     #[test]
     fn this_machine_is_reached_from_the_sandbox_only_if_allowed() {
-        let (none, loopback) =
-            (Allowance::default(), Allowance { sandbox_loopback: true, ..Allowance::default() });
-        let private = Allowance { private: true, ..Allowance::default() };
+        let (none, loopback) = (
+            WebhookAllowance::default(),
+            WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
+        );
+        let private = WebhookAllowance { private: true, ..WebhookAllowance::default() };
         let table = [
             (Environment::Production, none, AllowedHosts::Public),
             (Environment::Production, loopback, AllowedHosts::Public),
@@ -351,7 +353,11 @@ mod tests {
             "10.1",
         ] {
             let url = format!("https://{host}/hook");
-            assert_eq!(check_url(&url, AllowedHosts::Public), Err(InvalidUrl::NotPublic), "{host}");
+            assert_eq!(
+                check_url(&url, AllowedHosts::Public),
+                Err(InvalidWebhookUrl::NotPublic),
+                "{host}"
+            );
         }
         for url in
             ["https://shop.example/hook?a=b", "https://8.8.8.8:8443", "https://ñandú.example"]
@@ -362,54 +368,37 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_a_short_https_url_without_credentials() {
+        use InvalidWebhookUrl::{
+            Credentials, InvisibleCharacter, Malformed, NotHttps, NotPublic, TooLong,
+        };
         let long = format!("https://shop.example/{}", "ñ".repeat(480));
         let table = [
-            ("http://shop.example", AllowedHosts::Public, Some(InvalidUrl::NotHttps)),
+            ("http://shop.example", AllowedHosts::Public, Some(NotHttps)),
             ("http://shop.example", AllowedHosts::PublicAndLoopback, None),
             ("http://shop.example", AllowedHosts::PublicByHttp, None),
-            ("http://127.0.0.1:9000/hook", AllowedHosts::PublicByHttp, Some(InvalidUrl::NotPublic)),
+            ("http://127.0.0.1:9000/hook", AllowedHosts::PublicByHttp, Some(NotPublic)),
             ("http://127.0.0.1:9000/hook", AllowedHosts::PublicAndLoopback, None),
             ("http://localhost:9000/hook", AllowedHosts::PublicAndLoopback, None),
-            ("http://localhost:9000/hook", AllowedHosts::PublicByHttp, Some(InvalidUrl::NotPublic)),
-            ("https://LOCALHOST./hook", AllowedHosts::Public, Some(InvalidUrl::NotPublic)),
-            ("https://shop.localhost/hook", AllowedHosts::Public, Some(InvalidUrl::NotPublic)),
+            ("http://localhost:9000/hook", AllowedHosts::PublicByHttp, Some(NotPublic)),
+            ("https://LOCALHOST./hook", AllowedHosts::Public, Some(NotPublic)),
+            ("https://shop.localhost/hook", AllowedHosts::Public, Some(NotPublic)),
             ("https://localhost.example/hook", AllowedHosts::Public, None),
-            ("http://10.0.0.7/hook", AllowedHosts::PublicAndLoopback, Some(InvalidUrl::NotPublic)),
+            ("http://10.0.0.7/hook", AllowedHosts::PublicAndLoopback, Some(NotPublic)),
             ("http://10.0.0.7/hook", AllowedHosts::Any, None),
-            ("https://user@shop.example", AllowedHosts::Public, Some(InvalidUrl::Credentials)),
-            ("https://:word@shop.example", AllowedHosts::Public, Some(InvalidUrl::Credentials)),
-            ("ftp://shop.example", AllowedHosts::Any, Some(InvalidUrl::Malformed)),
-            ("file:///etc/passwd", AllowedHosts::Any, Some(InvalidUrl::Malformed)),
-            ("shop.example/hook", AllowedHosts::Any, Some(InvalidUrl::Malformed)),
-            ("https://", AllowedHosts::Public, Some(InvalidUrl::Malformed)),
-            (&long, AllowedHosts::Public, Some(InvalidUrl::TooLong)),
-            (
-                "https://shop.example/\nhook",
-                AllowedHosts::Public,
-                Some(InvalidUrl::InvisibleCharacter),
-            ),
-            ("https://sh\top.example", AllowedHosts::Public, Some(InvalidUrl::InvisibleCharacter)),
-            (
-                "https://shop.example/hook\r\n",
-                AllowedHosts::Public,
-                Some(InvalidUrl::InvisibleCharacter),
-            ),
-            ("\0https://shop.example", AllowedHosts::Public, Some(InvalidUrl::InvisibleCharacter)),
-            (
-                "https://shop.example/\u{1b}[31m",
-                AllowedHosts::Public,
-                Some(InvalidUrl::InvisibleCharacter),
-            ),
-            (
-                "https://shop.example/\u{202E}kooh",
-                AllowedHosts::Public,
-                Some(InvalidUrl::InvisibleCharacter),
-            ),
-            (
-                "https://sho\u{AD}p.example",
-                AllowedHosts::Public,
-                Some(InvalidUrl::InvisibleCharacter),
-            ),
+            ("https://user@shop.example", AllowedHosts::Public, Some(Credentials)),
+            ("https://:word@shop.example", AllowedHosts::Public, Some(Credentials)),
+            ("ftp://shop.example", AllowedHosts::Any, Some(Malformed)),
+            ("file:///etc/passwd", AllowedHosts::Any, Some(Malformed)),
+            ("shop.example/hook", AllowedHosts::Any, Some(Malformed)),
+            ("https://", AllowedHosts::Public, Some(Malformed)),
+            (&long, AllowedHosts::Public, Some(TooLong)),
+            ("https://shop.example/\nhook", AllowedHosts::Public, Some(InvisibleCharacter)),
+            ("https://sh\top.example", AllowedHosts::Public, Some(InvisibleCharacter)),
+            ("https://shop.example/hook\r\n", AllowedHosts::Public, Some(InvisibleCharacter)),
+            ("\0https://shop.example", AllowedHosts::Public, Some(InvisibleCharacter)),
+            ("https://shop.example/\u{1b}[31m", AllowedHosts::Public, Some(InvisibleCharacter)),
+            ("https://shop.example/\u{202E}kooh", AllowedHosts::Public, Some(InvisibleCharacter)),
+            ("https://sho\u{AD}p.example", AllowedHosts::Public, Some(InvisibleCharacter)),
         ];
         for (url, allowed_hosts, refused) in table {
             assert_eq!(check_url(url, allowed_hosts).err(), refused, "{url} {allowed_hosts:?}");

@@ -8,21 +8,22 @@ use crate::{
     http::{HttpRefusal, body},
 };
 
-/// Creates an account. One that exists already is returned as it is.
+/// Creates an account. If it exists already, it is returned unchanged.
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let new = parcelo::admin::check_account(&body).map_err(to_refusal)?;
-    let (account, is_new) = call.issuer().account(new.name, call.now()).await?;
+    let (account, is_new) = call.issuer().find_or_create_account(new.name, call.now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(call.answer_with(status, AccountView::from(&account)))
 }
 
+/// Lists all accounts.
 pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let accounts = call.service().store().accounts().await?;
     Ok(call.answer(accounts.iter().map(AccountView::from).collect::<Vec<_>>()))
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::admin::AccountRequest;
@@ -33,7 +34,7 @@ pub(super) mod description {
         domain::admin::AccountView,
         http::{
             admin::document::AdminCall,
-            openapi::{call::Call, operation_doc::Answer},
+            openapi::{call::Call, operation_doc::ResponseDoc},
         },
     };
 
@@ -43,10 +44,15 @@ pub(super) mod description {
         vec![
             Call::new(create, "Create an account")
                 .with_body::<AccountRequest>(json!({ "name": "Acme" }))
-                .with_answer(Answer::data::<AccountView>("201", "The account was created."))
-                .with_answer(Answer::data::<AccountView>("200", "The account existed already.")),
-            Call::new(list, "List accounts")
-                .with_answer(Answer::list::<AccountView>("200", "The accounts, oldest first.")),
+                .with_response(ResponseDoc::data::<AccountView>("201", "The account was created."))
+                .with_response(ResponseDoc::data::<AccountView>(
+                    "200",
+                    "The account existed already.",
+                )),
+            Call::new(list, "List accounts").with_response(ResponseDoc::list::<AccountView>(
+                "200",
+                "The accounts, oldest first.",
+            )),
         ]
     }
 }

@@ -1,4 +1,4 @@
-//! Carrier keys, and events of carriers that were refused as impossible.
+//! Carrier keys, and carrier events that were refused because the parcel's state did not allow them.
 
 use axum::{extract::Request, response::Response};
 use parcelo::{Environment, ErrorCode};
@@ -11,9 +11,10 @@ use crate::{
     http::{HttpRefusal, body},
 };
 
-/// Maximum number of exceptions in an answer.
+/// Maximum number of exceptions in a response.
 const MAX_EXCEPTIONS: u32 = 1_000;
 
+/// Creates a carrier key.
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let new = parcelo::admin::check_carrier_key(&body).map_err(to_refusal)?;
@@ -22,11 +23,13 @@ pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Respo
     Ok(call.created(CarrierScope::created(&key, &record)))
 }
 
+/// Lists all carrier keys.
 pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let (keys, now) = (call.service().store().credentials().await?, call.now());
     Ok(call.answer(keys.iter().map(|key| CarrierScope::view(key, now)).collect::<Vec<_>>()))
 }
 
+/// Revokes a carrier key.
 pub(super) async fn revoke(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let (store, now) = (call.service().store(), call.now());
     let revoked =
@@ -44,7 +47,7 @@ pub(super) async fn exceptions(call: AdminRequest) -> Result<Response, HttpRefus
     Ok(call.answer(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>()))
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -64,7 +67,7 @@ pub(super) mod description {
             admin::document::{ACCOUNT, AdminCall},
             openapi::{
                 call::Call,
-                operation_doc::{Answer, Query, reference},
+                operation_doc::{QueryParameter, ResponseDoc, reference},
             },
         },
     };
@@ -79,25 +82,26 @@ pub(super) mod description {
                 .with_body::<CarrierKeyRequest>(
                     json!({ "name": "Andes Cargo", "environment": "sandbox" }),
                 )
-                .with_answer(Answer::data::<NewCarrierKeyView>(
+                .with_response(ResponseDoc::data::<NewCarrierKeyView>(
                     "201",
                     "The key, shown only this once.",
                 )),
-            Call::new(list, "List carrier keys")
-                .with_answer(Answer::list::<CarrierKeyView>("200", "The keys, oldest first.")),
+            Call::new(list, "List carrier keys").with_response(
+                ResponseDoc::list::<CarrierKeyView>("200", "The keys, oldest first."),
+            ),
             Call::new(revoke, "Revoke a carrier key")
-                .with_answer(Answer::data::<CarrierKeyView>("200", "The key as it is now."))
+                .with_response(ResponseDoc::data::<CarrierKeyView>("200", "The key as it is now."))
                 .with_refusals(&[KeyNotFound]),
             Call::new(exceptions, "List impossible events that carriers reported")
                 .query(&[
                     ACCOUNT,
-                    Query {
+                    QueryParameter {
                         name: "environment",
                         about: "Whose reports: production when absent.",
                         schema: reference::<Environment>,
                     },
                 ])
-                .with_answer(Answer::list::<ExceptionView>(
+                .with_response(ResponseDoc::list::<ExceptionView>(
                     "200",
                     "The latest 1,000, newest first.",
                 ))

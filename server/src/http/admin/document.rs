@@ -1,4 +1,4 @@
-//! The OpenAPI document of the admin API, put together from the descriptions beside the handlers.
+//! The OpenAPI document of the admin API, assembled from the descriptions beside the handlers.
 
 use parcelo::{
     ErrorCode::{
@@ -22,7 +22,7 @@ use crate::{
     domain::webhooks::target::MAX_URL_CHARS,
     http::openapi::{
         call::Call,
-        operation_doc::{self, OperationDoc, Query, Schemas, add_schema, schema_name},
+        operation_doc::{self, OperationDoc, QueryParameter, Schemas, add_schema, schema_name},
     },
 };
 
@@ -34,7 +34,7 @@ pub(super) struct AdminCall(
 );
 
 /// The query parameter that names the account.
-pub(super) const ACCOUNT: Query = Query {
+pub(super) const ACCOUNT: QueryParameter = QueryParameter {
     name: "account",
     about: "The account's name; `default` when absent.",
     schema: || <String as PartialSchema>::schema(),
@@ -54,7 +54,7 @@ const TAGS: &[(&str, &str)] = &[
     ("webhooks", "Where accounts are sent events, and what was sent."),
 ];
 
-/// Returns the document.
+/// Returns the OpenAPI document of the admin API.
 pub(in crate::http) fn document() -> OpenApi {
     let (mut paths, mut schemas) = (PathsBuilder::new(), Schemas::new());
     add_schema::<Meta>(&mut schemas);
@@ -69,7 +69,7 @@ pub(in crate::http) fn document() -> OpenApi {
         let AdminCall(method, path, _) = &call.target;
         let (method, path) = (method.clone(), format!("{PATH_PREFIX}{path}"));
         schemas.extend(call.schemas());
-        paths = paths.path(path, PathItem::new(method, describe(call).into_operation()));
+        paths = paths.path(path, PathItem::new(method, to_operation_doc(call).into_operation()));
     }
     for (_, schema) in
         schemas.iter_mut().filter(|(named, _)| *named == schema_name::<WebhookRequest>())
@@ -79,15 +79,15 @@ pub(in crate::http) fn document() -> OpenApi {
     let token = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
     let components = ComponentsBuilder::new().schemas_from_iter(schemas);
     OpenApiBuilder::new()
-        .info(operation_doc::info("Parcelo admin", ABOUT))
-        .servers(Some([operation_doc::server("/")]))
-        .tags(Some(operation_doc::tags(TAGS)))
+        .info(operation_doc::document_info("Parcelo admin", ABOUT))
+        .servers(Some([operation_doc::server_entry("/")]))
+        .tags(Some(operation_doc::tag_entries(TAGS)))
         .paths(paths)
         .components(Some(components.security_scheme(TOKEN, token).build()))
         .build()
 }
 
-fn describe(call: Call<AdminCall>) -> OperationDoc {
+fn to_operation_doc(call: Call<AdminCall>) -> OperationDoc {
     let AdminCall(_, path, id) = call.target;
     let mut refusals = vec![
         AdminAuthFailed,
@@ -113,11 +113,11 @@ fn describe(call: Call<AdminCall>) -> OperationDoc {
         summary: call.summary,
         about: "Needs an admin token.".to_owned(),
         deprecated: false,
-        parameters: operation_doc::parameters(path, call.query),
+        parameters: operation_doc::path_and_query_parameters(path, call.query),
         request: call.request.map(|(body, example)| (body, example, Required::True)),
         answers: call.answers,
         refusals,
-        envelope: operation_doc::envelope(),
+        envelope: operation_doc::error_envelope_name(),
         security: Some(TOKEN),
         is_counted: true,
     }

@@ -11,9 +11,10 @@ use crate::{
         credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     },
     http::{HttpRefusal, body},
-    service::{NewKeyRequest, Rotation},
+    service::{NewKeyRequest, RotationOutcome},
 };
 
+/// Creates an API key, and its account if it does not exist.
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let destinations = &call.service().settings().destinations;
@@ -30,8 +31,8 @@ pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     Ok(call.answer(keys.iter().map(|key| ApiKeyScope::view(key, now)).collect::<Vec<_>>()))
 }
 
-/// Gives a key a new secret. The old one keeps working for `?overlapSeconds=`; the key must be of `?account=`, if
-/// given.
+/// Gives a key a new secret. The old one keeps working for `?overlapSeconds=`. If `?account=` is given, the key must
+/// belong to that account.
 pub(super) async fn rotate(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let overlap = call.number("overlapSeconds", 0..=MAX_OVERLAP_SECONDS)?;
     let key = existing_key(&call).await?;
@@ -40,15 +41,16 @@ pub(super) async fn rotate(call: AdminRequest) -> Result<Response, HttpRefusal> 
         .rotate_key(&key, overlap.unwrap_or(DEFAULT_OVERLAP_SECONDS), call.actor.clone())
         .await?
     {
-        Rotation::Done(key, record) => {
+        RotationOutcome::Done(key, record) => {
             let rotated = RotatedApiKey::new(&key, &record, call.now());
             Ok(call.answer(rotated))
         }
-        Rotation::Revoked | Rotation::Superseded => Err(ErrorCode::KeyRevoked.into()),
-        Rotation::Unknown => Err(ErrorCode::KeyNotFound.into()),
+        RotationOutcome::Revoked | RotationOutcome::Superseded => Err(ErrorCode::KeyRevoked.into()),
+        RotationOutcome::Unknown => Err(ErrorCode::KeyNotFound.into()),
     }
 }
 
+/// Revokes an API key with all its secrets.
 pub(super) async fn revoke(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let key = existing_key(&call).await?;
     let record =
@@ -77,7 +79,7 @@ fn belongs_to(key: &ApiKeyRecord, account: Option<AccountRowId>) -> bool {
 
 fn new_key_request(new: KeyRequest) -> Result<NewKeyRequest, Refusal> {
     // The rules accept only networks.
-    let networks = new.ip_whitelist.iter().map(|text| access::network(text));
+    let networks = new.ip_whitelist.iter().map(|text| access::parse_network(text));
     let ip_list = networks.collect::<Option<_>>().ok_or(ErrorCode::InternalError)?;
     Ok(NewKeyRequest {
         account: new.account,
@@ -89,7 +91,7 @@ fn new_key_request(new: KeyRequest) -> Result<NewKeyRequest, Refusal> {
     })
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -111,12 +113,13 @@ pub(super) mod description {
             admin::document::{ACCOUNT, AdminCall},
             openapi::{
                 call::Call,
-                operation_doc::{Answer, Query},
+                operation_doc::{QueryParameter, ResponseDoc},
             },
         },
     };
 
-    const ACCOUNT_FILTER: Query = Query { about: "Only a key of this account.", ..ACCOUNT };
+    const ACCOUNT_FILTER: QueryParameter =
+        QueryParameter { about: "Only a key of this account.", ..ACCOUNT };
 
     pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
         let create = AdminCall(HttpMethod::Post, "/keys", "CreateKey");
@@ -127,25 +130,25 @@ pub(super) mod description {
             Call::new(create, "Create an API key")
                 .with_body::<KeyRequest>(json!({ "name": "Warehouse 1", "environment": "sandbox",
                     "allowedCountries": ["EC", "MX"], "ipWhitelist": ["203.0.113.0/24"] }))
-                .with_answer(Answer::data::<NewApiKey>("201", "The key, shown only this once.")),
+                .with_response(ResponseDoc::data::<NewApiKey>("201", "The key, shown only this once.")),
             Call::new(list, "List API keys")
-                .query(&[Query { about: "Only keys of this account.", ..ACCOUNT }])
-                .with_answer(Answer::list::<ApiKeyView>("200", "The keys, oldest first."))
+                .query(&[QueryParameter { about: "Only keys of this account.", ..ACCOUNT }])
+                .with_response(ResponseDoc::list::<ApiKeyView>("200", "The keys, oldest first."))
                 .with_refusals(&[AccountNotFound]),
             Call::new(revoke, "Revoke an API key")
                 .query(&[ACCOUNT_FILTER])
-                .with_answer(Answer::data::<ApiKeyView>("200", "The key as it is now."))
+                .with_response(ResponseDoc::data::<ApiKeyView>("200", "The key as it is now."))
                 .with_refusals(&[KeyNotFound, AccountNotFound]),
             Call::new(rotate, "Give an API key a new secret")
                 .query(&[
                     ACCOUNT_FILTER,
-                    Query {
+                    QueryParameter {
                         name: "overlapSeconds",
                         about: "How long the old secret keeps working: 24 hours when absent; 0 ends it at once.",
                         schema: overlap,
                     },
                 ])
-                .with_answer(Answer::data::<RotatedApiKey>(
+                .with_response(ResponseDoc::data::<RotatedApiKey>(
                     "200",
                     "The key with its new secret, shown only this once.",
                 ))

@@ -96,7 +96,7 @@ impl FromRequestParts<Api> for AdminRequest {
         let id = Extension::<RequestId>::from_request_parts(parts, api).await;
         let Extension(id) = id.map_err(|_| Refusal::unavailable())?;
         let actor = parts.extensions.get::<Actor>().cloned().ok_or_else(Refusal::unavailable)?;
-        let parameter = body::parameter(Path::from_request_parts(parts, api).await);
+        let parameter = body::path_parameter(Path::from_request_parts(parts, api).await);
         let query = parts.uri.query().map(str::to_owned);
         Ok(Self { api: api.clone(), id, parameter, query, actor })
     }
@@ -117,7 +117,7 @@ impl AdminRequest {
 
     /// Returns a query parameter.
     fn query(&self, name: &str) -> Option<String> {
-        body::query(self.query.as_deref(), name)
+        body::query_parameter(self.query.as_deref(), name)
     }
 
     /// Returns a query parameter that must be a whole number within `range`.
@@ -162,7 +162,7 @@ impl AdminRequest {
     }
 }
 
-/// Returns the environment that a path or a query names. Another word is answered with 404.
+/// Returns the environment that a path or a query names. Any other word is a 404.
 fn parse_environment(word: &str) -> Result<Environment, Refusal> {
     let mut all = Environment::ALL.into_iter();
     let found = all.find(|environment| environment.code() == word);

@@ -14,19 +14,19 @@ use crate::{
     domain::{
         Refusal, Tenant,
         admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        webhooks::{Endpoint, Kinds, OLD_SECRET_LIFETIME, check_url},
+        webhooks::{Endpoint, OLD_SECRET_LIFETIME_MILLIS, WebhookEventKinds, check_url},
     },
     http::{Api, HttpRefusal, body},
     service::{EndpointError, EndpointRequest, Endpoints},
     store::EventsToReplay,
 };
 
-/// Maximum number of events in an answer.
+/// Maximum number of events in a response.
 const MAX_DELIVERIES: u16 = 1_000;
-/// Number of events in an answer if the query gives none.
+/// Number of events in a response if the query gives none.
 const DEFAULT_DELIVERIES: u16 = 100;
 
-/// A call with the webhook that its path and query name.
+/// An admin request about a webhook, which its path and query name.
 pub(super) struct WebhookCall {
     call: AdminRequest,
     account: String,
@@ -58,6 +58,7 @@ impl WebhookCall {
     }
 }
 
+/// Returns the webhook without its secret.
 pub(super) async fn show(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let endpoint = webhook.endpoints().find(webhook.tenant().await?).await?;
     Ok(webhook.show(&endpoint))
@@ -71,9 +72,10 @@ pub(super) async fn set(webhook: WebhookCall, request: Request) -> Result<Respon
     let allowed_hosts = service.settings().allowed_hosts(webhook.environment);
     // The address is checked first, so that a refused request creates no account.
     check_url(&settings.url, allowed_hosts).map_err(EndpointError::Address)?;
-    let (account, _) = webhook.call.issuer().account(webhook.account.clone(), now).await?;
+    let (account, _) =
+        webhook.call.issuer().find_or_create_account(webhook.account.clone(), now).await?;
     let tenant = Tenant { account: account.key, environment: webhook.environment };
-    let kinds = Kinds::from_codes(settings.events.iter().map(EventKind::code));
+    let kinds = WebhookEventKinds::from_codes(settings.events.iter().map(EventKind::code));
     let request = EndpointRequest {
         tenant,
         url: settings.url,
@@ -81,34 +83,39 @@ pub(super) async fn set(webhook: WebhookCall, request: Request) -> Result<Respon
         kinds: kinds.unwrap_or_default(),
         allowed_hosts,
     };
-    let (endpoint, is_new) = webhook.endpoints().set_up(request, now).await?;
+    let (endpoint, is_new) = webhook.endpoints().upsert(request, now).await?;
     if is_new {
         return Ok(webhook.call.created(WebhookView::with_secret(&webhook.account, &endpoint)));
     }
     Ok(webhook.show(&endpoint))
 }
 
+/// Removes the webhook.
 pub(super) async fn remove(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let endpoint = webhook.endpoints().remove(webhook.tenant().await?).await?;
     Ok(webhook.show(&endpoint))
 }
 
+/// Gives the webhook a new secret.
 pub(super) async fn rotate_secret(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let now = webhook.call.now();
     let secret = webhook.endpoints().rotate_secret(webhook.tenant().await?, now).await?;
-    Ok(webhook.call.answer(NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME))))
+    Ok(webhook.call.answer(NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME_MILLIS))))
 }
 
+/// Sends a test event.
 pub(super) async fn test(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
-    let event = webhook.endpoints().test(webhook.tenant().await?, webhook.call.now()).await?;
+    let event = webhook.endpoints().send_test(webhook.tenant().await?, webhook.call.now()).await?;
     Ok(webhook.call.answer(TestedView::from(event)))
 }
 
+/// Turns the webhook on.
 pub(super) async fn enable(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let endpoint = webhook.endpoints().enable(webhook.tenant().await?).await?;
     Ok(webhook.show(&endpoint))
 }
 
+/// Turns the webhook off.
 pub(super) async fn disable(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let endpoint = webhook.endpoints().disable(webhook.tenant().await?).await?;
     Ok(webhook.show(&endpoint))
@@ -144,7 +151,7 @@ fn events_to_replay(request: &ReplayRequest) -> EventsToReplay {
     }
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
@@ -163,7 +170,7 @@ pub(super) mod description {
             admin::document::{ACCOUNT, AdminCall},
             openapi::{
                 call::Call,
-                operation_doc::{Answer, Query},
+                operation_doc::{QueryParameter, ResponseDoc},
             },
         },
     };
@@ -178,39 +185,50 @@ pub(super) mod description {
         let webhook_request =
             json!({ "url": "https://shop.example/parcelo", "events": ["parcel.created"] });
         vec![
-            call((HttpMethod::Put, WEBHOOK, "SetWebhook"), "Set up or change the webhook")
+            webhook_call((HttpMethod::Put, WEBHOOK, "SetWebhook"), "Set up or change the webhook")
                 .with_body::<WebhookRequest>(webhook_request)
-                .with_answer(webhook("201", "It was set up; its secret is shown only this once."))
-                .with_answer(webhook("200", "It existed, and keeps its secret.")),
-            call((HttpMethod::Get, WEBHOOK, "ShowWebhook"), "Show the webhook")
-                .with_answer(webhook("200", "The webhook, without its secret."))
+                .with_response(webhook_response(
+                    "201",
+                    "It was set up; its secret is shown only this once.",
+                ))
+                .with_response(webhook_response("200", "It existed, and keeps its secret.")),
+            webhook_call((HttpMethod::Get, WEBHOOK, "ShowWebhook"), "Show the webhook")
+                .with_response(webhook_response("200", "The webhook, without its secret."))
                 .with_refusals(LOOKUP_REFUSALS),
-            call((HttpMethod::Delete, WEBHOOK, "RemoveWebhook"), "Remove the webhook")
-                .with_answer(webhook("200", "What it was. Unsent events are held."))
+            webhook_call((HttpMethod::Delete, WEBHOOK, "RemoveWebhook"), "Remove the webhook")
+                .with_response(webhook_response("200", "What it was. Unsent events are held."))
                 .with_refusals(LOOKUP_REFUSALS),
-            post("/webhooks/{environment}/enable", "EnableWebhook", "Send to the webhook again")
-                .with_answer(webhook("200", "The webhook as it is now."))
-                .with_refusals(LOOKUP_REFUSALS),
-            post(
+            post_call(
+                "/webhooks/{environment}/enable",
+                "EnableWebhook",
+                "Send to the webhook again",
+            )
+            .with_response(webhook_response("200", "The webhook as it is now."))
+            .with_refusals(LOOKUP_REFUSALS),
+            post_call(
                 "/webhooks/{environment}/disable",
                 "DisableWebhook",
                 "Stop sending to the webhook",
             )
-            .with_answer(webhook("200", "The webhook as it is now."))
+            .with_response(webhook_response("200", "The webhook as it is now."))
             .with_refusals(LOOKUP_REFUSALS),
-            post("/webhooks/{environment}/rotate-secret", "RotateSecret", "Create a new secret")
-                .with_answer(Answer::data::<NewSecret>(
-                    "200",
-                    "The previous secret signs beside it for 24 hours.",
-                ))
-                .with_refusals(LOOKUP_REFUSALS),
-            post("/webhooks/{environment}/test", "TestWebhook", "Send a test event")
-                .with_answer(Answer::data::<TestedView>("200", "The event is on its way."))
+            post_call(
+                "/webhooks/{environment}/rotate-secret",
+                "RotateSecret",
+                "Create a new secret",
+            )
+            .with_response(ResponseDoc::data::<NewSecret>(
+                "200",
+                "The previous secret signs beside it for 24 hours.",
+            ))
+            .with_refusals(LOOKUP_REFUSALS),
+            post_call("/webhooks/{environment}/test", "TestWebhook", "Send a test event")
+                .with_response(ResponseDoc::data::<TestedView>("200", "The event is on its way."))
                 .with_refusals(SEND_REFUSALS),
             deliveries(),
-            post("/webhooks/{environment}/replay", "ReplayEvents", "Send events again")
+            post_call("/webhooks/{environment}/replay", "ReplayEvents", "Send events again")
                 .with_body::<ReplayRequest>(json!({ "since": "2026-01-10T15:05:00Z" }))
-                .with_answer(Answer::data::<ReplayedView>("200", "How many are sent again."))
+                .with_response(ResponseDoc::data::<ReplayedView>("200", "How many are sent again."))
                 .with_refusals(&[
                     AccountNotFound,
                     WebhookNotFound,
@@ -224,31 +242,34 @@ pub(super) mod description {
     fn deliveries() -> Call<AdminCall> {
         let path = "/webhooks/{environment}/deliveries";
         let target = (HttpMethod::Get, path, "ListDeliveries");
-        call(target, "List events and every attempt to deliver them")
+        webhook_call(target, "List events and every attempt to deliver them")
             .query(&[
                 ACCOUNT,
-                Query {
+                QueryParameter {
                     name: "limit",
                     about: "How many: 1-1,000, 100 when absent.",
                     schema: || <u16 as PartialSchema>::schema(),
                 },
             ])
-            .with_answer(Answer::list::<DeliveryView>("200", "The latest events, newest first."))
+            .with_response(ResponseDoc::list::<DeliveryView>(
+                "200",
+                "The latest events, newest first.",
+            ))
             .with_refusals(&[AccountNotFound])
     }
 
-    fn post(path: &'static str, id: &'static str, summary: &'static str) -> Call<AdminCall> {
-        call((HttpMethod::Post, path, id), summary)
+    fn post_call(path: &'static str, id: &'static str, summary: &'static str) -> Call<AdminCall> {
+        webhook_call((HttpMethod::Post, path, id), summary)
     }
 
-    fn call(
+    fn webhook_call(
         (method, path, id): (HttpMethod, &'static str, &'static str),
         summary: &'static str,
     ) -> Call<AdminCall> {
         Call::new(AdminCall(method, path, id), summary).query(&[ACCOUNT])
     }
 
-    fn webhook(status: &'static str, about: &'static str) -> Answer {
-        Answer::data::<WebhookView>(status, about)
+    fn webhook_response(status: &'static str, about: &'static str) -> ResponseDoc {
+        ResponseDoc::data::<WebhookView>(status, about)
     }
 }

@@ -1,4 +1,4 @@
-//! Authentication of the dashboard's users, and the way to the sign-in page.
+//! Authentication of the dashboard's users, and the redirect to the sign-in page.
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
@@ -9,8 +9,8 @@ use parcelo::{Environment, ErrorCode, Language};
 
 use super::{
     context::PageContext,
-    fields::Fields,
-    flash::Flash,
+    fields::FormFields,
+    flash::FlashMessage,
     frame::{Frame, Section},
     interrupted::InterruptedPage,
     sign_in_form::{self, PreviousAttempt},
@@ -25,7 +25,7 @@ pub(super) const SIGN_IN: &str = "/dashboard/sign-in";
 
 /// A signed-in user.
 #[derive(Clone)]
-pub(super) struct SignedIn {
+pub(super) struct SignedInUser {
     pub(super) context: PageContext,
     pub(super) session: Session,
     pub(super) token: String,
@@ -34,15 +34,15 @@ pub(super) struct SignedIn {
 
 /// A form that a signed-in user submitted.
 pub(super) struct SubmittedForm {
-    pub(super) member: SignedIn,
-    pub(super) fields: Fields,
+    pub(super) member: SignedInUser,
+    pub(super) fields: FormFields,
 }
 
 /// The reason why a request is not served.
 pub(super) enum Rejection {
-    /// The user has to sign in first, and comes back afterwards.
+    /// The user has to sign in first, and is redirected back afterwards.
     SignInRequired(InterruptedPage),
-    /// The user has to sign in first. The answer is the sign-in page, which keeps the fields of the submitted form.
+    /// The user has to sign in first. The response is the sign-in page, which keeps the fields of the submitted form.
     SignInShown(Response),
     /// The request is refused.
     Refused(HttpRefusal),
@@ -66,12 +66,12 @@ impl IntoResponse for Rejection {
     }
 }
 
-impl FromRequestParts<Api> for SignedIn {
+impl FromRequestParts<Api> for SignedInUser {
     type Rejection = Rejection;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Rejection> {
         let context = context(parts)?;
-        let sign_in = || Rejection::SignInRequired(InterruptedPage::page(&context.url));
+        let sign_in = || Rejection::SignInRequired(InterruptedPage::from_page(&context.url));
         let token = context.session.clone().ok_or_else(sign_in)?;
         Self::with_token(api, context.clone(), token).await?.ok_or_else(sign_in)
     }
@@ -82,13 +82,13 @@ impl FromRequest<Api> for SubmittedForm {
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, Rejection> {
         let (mut parts, body) = request.into_parts();
-        let member = SignedIn::from_request_parts(&mut parts, api).await;
+        let member = SignedInUser::from_request_parts(&mut parts, api).await;
         if let Err(Rejection::Refused(refused)) = member {
             return Err(refused.into());
         }
-        let fields = Fields::read(&parts.headers, body).await?;
+        let fields = FormFields::read(&parts.headers, body).await?;
         let Ok(member) = member else {
-            let interrupted = InterruptedPage::form(parts.uri.path(), &fields);
+            let interrupted = InterruptedPage::from_form(parts.uri.path(), &fields);
             let mut page =
                 sign_in_form::show(api, &context(&parts)?, PreviousAttempt::None, interrupted)?;
             *page.status_mut() = answer::http_status(ErrorCode::AuthInvalidApiKey);
@@ -99,7 +99,7 @@ impl FromRequest<Api> for SubmittedForm {
     }
 }
 
-impl SignedIn {
+impl SignedInUser {
     /// Returns the user whose session has this token, or `None` if the session is over.
     pub(super) async fn with_token(
         api: &Api,
@@ -107,7 +107,7 @@ impl SignedIn {
         token: String,
     ) -> Result<Option<Self>, HttpRefusal> {
         let form = api.service.form_token(&token);
-        let session = api.service.session(&token).await?;
+        let session = api.service.find_session(&token).await?;
         Ok(session.map(|session| Self { context, session, token, form }))
     }
 
@@ -125,8 +125,8 @@ impl SignedIn {
         frame.for_member(&self.session.name, &self.form, section)
     }
 
-    /// Returns the same user for an answer that shows the page at `path` with a message about what was done.
-    pub(super) fn with_page(mut self, path: &str, flash: Option<Flash>) -> Self {
+    /// Returns the user for a response that shows the page at `path` with a flash message.
+    pub(super) fn with_page(mut self, path: &str, flash: Option<FlashMessage>) -> Self {
         self.context.url = format!("{path}?");
         self.context.flash = flash;
         self

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use parcelo::{Language, ParcelStatus};
 
-use super::frame::tone;
+use super::frame::status_tone;
 use crate::domain::activity::{ParcelCount, day_start};
 
 /// Height of the picture in its own units, without the line of dates.
@@ -68,7 +68,8 @@ impl Chart {
             let matching =
                 counted.iter().filter(|one| day.is_none_or(|day| one.created_day == day));
             let matching = matching.filter(|one| {
-                only_tone.is_none_or(|expected| tone(&ParcelStatus::from(one.state)) == expected)
+                only_tone
+                    .is_none_or(|expected| status_tone(&ParcelStatus::from(one.state)) == expected)
             });
             matching.map(|one| one.parcels).sum()
         };
@@ -146,7 +147,7 @@ mod tests {
     #[test]
     fn every_status_has_a_colour_and_no_column_leaves_the_picture() {
         for status in ParcelStatus::KNOWN {
-            assert!(LAYERS.iter().any(|(layer, ..)| *layer == tone(status)), "{status}");
+            assert!(LAYERS.iter().any(|(layer, ..)| *layer == status_tone(status)), "{status}");
         }
         let all = LAYERS.map(|(tone, ..)| (tone, 1));
         let heights: u64 = segments(&all, u64::MAX).iter().map(|segment| segment.height).sum();

@@ -1,4 +1,5 @@
-//! The context of a request to the dashboard: its language and cookies, and the look of every answer, even of refusals.
+//! The context of a request to the dashboard: its language and cookies, and the common form of all responses,
+//! refusals included.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -11,9 +12,9 @@ use parcelo::{Environment, ErrorCode, Language};
 use url::form_urlencoded;
 
 use super::{
-    fields::Fields,
-    flash::Flash,
-    frame::{self, Frame, Notice},
+    fields::FormFields,
+    flash::FlashMessage,
+    frame::{self, Frame, NoticePage},
 };
 use crate::http::{
     Api, HttpRefusal, answer,
@@ -31,14 +32,14 @@ const GUEST_COOKIE: &str = "__Host-parcelo_guest";
 const LANGUAGE_COOKIE: &str = "__Host-parcelo_language";
 /// The cookie with the environment of the previous page.
 const ENVIRONMENT_COOKIE: &str = "__Host-parcelo_environment";
-/// The cookie with the message about what was just done.
+/// The cookie with the flash message.
 const FLASH_COOKIE: &str = "__Host-parcelo_flash";
-/// Time in seconds that the message waits for its page.
+/// Time for which the flash message waits for its page, in seconds.
 const FLASH_SECONDS: i64 = 300;
-/// Time in seconds for which a language and an environment are remembered: a year.
+/// Time for which a language and an environment are remembered, in seconds: a year.
 const YEAR_SECONDS: i64 = 31_536_000;
 
-/// Headers of every answer, for browsers and caches.
+/// Headers of every response, for browsers and caches.
 const SECURITY_HEADERS: [(&str, &str); 5] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
@@ -67,13 +68,14 @@ pub(super) struct PageContext {
     pub(super) guest: Option<String>,
     pub(super) client: IpAddr,
     /// The message of this page. A `HEAD` request does not use it up.
-    pub(super) flash: Option<Flash>,
+    pub(super) flash: Option<FlashMessage>,
     /// The fields to fill the form in with, after the end of a session interrupted it.
-    pub(super) restored_form: Option<Fields>,
+    pub(super) restored_form: Option<FormFields>,
 }
 
-/// Reads the context of each request, and gives each answer the dashboard's look.
-pub(super) fn style() -> ResponseStyler {
+/// Returns the styler of the dashboard: it reads the context of each request, and adds the dashboard's headers and
+/// refusal pages to its response.
+pub(super) fn response_styler() -> ResponseStyler {
     Arc::new(|api: &Api, request: &mut Request| -> FinishResponse {
         let client = client_address(api, request);
         let context = PageContext::new(request, client);
@@ -85,7 +87,7 @@ pub(super) fn style() -> ResponseStyler {
 impl PageContext {
     fn new(request: &Request, client: IpAddr) -> Self {
         let headers = request.headers();
-        let requested = body::query(request.uri().query(), "lang");
+        let requested = body::query_parameter(request.uri().query(), "lang");
         let requested = requested.and_then(|tag| public::parse_language(&tag));
         let remembered =
             cookie(headers, LANGUAGE_COOKIE).and_then(|tag| public::parse_language(&tag));
@@ -93,7 +95,7 @@ impl PageContext {
         let last = cookie(headers, ENVIRONMENT_COOKIE).and_then(|code| parse_environment(&code));
         let flash = cookie(headers, FLASH_COOKIE).filter(|_| request.method() == Method::GET);
         Self {
-            language: requested.or(remembered).unwrap_or_else(|| body::language(headers)),
+            language: requested.or(remembered).unwrap_or_else(|| body::preferred_language(headers)),
             is_language_chosen: requested.is_some(),
             url: url_without_language(request.uri()),
             environment: current.or(last).unwrap_or(Environment::Production),
@@ -101,17 +103,17 @@ impl PageContext {
             session: cookie(headers, SESSION_COOKIE),
             guest: cookie(headers, GUEST_COOKIE),
             client,
-            flash: flash.and_then(|flash| Flash::from_cookie(&flash, request.uri().path())),
+            flash: flash.and_then(|flash| FlashMessage::from_cookie(&flash, request.uri().path())),
             restored_form: None,
         }
     }
 
-    /// Gives an answer the dashboard's headers, and turns refusals into pages.
+    /// Adds the dashboard's headers and cookies to a response, and turns refusals into pages.
     fn restyle(&self, response: Response) -> Response {
         let refused = response.extensions().get::<HttpRefusal>().cloned();
         let mut response = match refused {
             Some(refused) => self.refusal(&refused, &response).unwrap_or(response),
-            // The router's answer to a path that is not text.
+            // The router's response to a path that is not text.
             None if response.status().is_client_error() && !is_page(&response) => {
                 self.refusal(&ErrorCode::NotFound.into(), &response).unwrap_or(response)
             }
@@ -138,8 +140,8 @@ impl PageContext {
     }
 
     fn refusal(&self, HttpRefusal(refusal): &HttpRefusal, original: &Response) -> Option<Response> {
-        let notice = Notice::for_refusal(self.frame(), refusal);
-        let mut response = frame::page(&notice).ok()?;
+        let notice = NoticePage::for_refusal(self.frame(), refusal);
+        let mut response = frame::render_page(&notice).ok()?;
         *response.status_mut() = answer::http_status(refusal.code);
         // Keep the headers that the router has set, such as the allowed methods.
         if let Some(methods) = original.headers().get(header::ALLOW) {
@@ -162,8 +164,8 @@ fn is_page(response: &Response) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
 }
 
-/// Sends the browser to a page that says what was done.
-pub(super) fn redirect_with_flash(path: &str, flash: Flash) -> Response {
+/// Redirects to a page that shows a flash message.
+pub(super) fn redirect_with_flash(path: &str, flash: FlashMessage) -> Response {
     let mut response = Redirect::to(path).into_response();
     set_cookie(response.headers_mut(), FLASH_COOKIE, &flash.to_cookie(path), FLASH_SECONDS);
     response
@@ -171,7 +173,7 @@ pub(super) fn redirect_with_flash(path: &str, flash: Flash) -> Response {
 
 /// Signs the visitor in with a new session.
 pub(super) fn with_session_cookie(mut response: Response, token: &str) -> Response {
-    let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
+    let seconds = crate::domain::session::SESSION_LIFETIME_MILLIS / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), SESSION_COOKIE, token, seconds);
     set_cookie(response.headers_mut(), GUEST_COOKIE, "", 0);
     response
@@ -185,7 +187,7 @@ pub(super) fn without_session_cookie(mut response: Response) -> Response {
 
 /// Sets the cookie that identifies the browser until the sign-in form comes back.
 pub(super) fn with_guest_cookie(mut response: Response, guest: &str) -> Response {
-    let seconds = crate::domain::session::SESSION_LIFETIME / crate::clock::Millis::SECOND;
+    let seconds = crate::domain::session::SESSION_LIFETIME_MILLIS / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), GUEST_COOKIE, guest, seconds);
     response
 }
@@ -210,7 +212,7 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 
 /// Returns the environment that an address names, in its query or in its path.
 fn environment_in_url(uri: &Uri) -> Option<Environment> {
-    let in_query = body::query(uri.query(), "environment");
+    let in_query = body::query_parameter(uri.query(), "environment");
     let in_path = || uri.path().split('/').find_map(parse_environment);
     in_query.as_deref().and_then(parse_environment).or_else(in_path)
 }

@@ -1,5 +1,5 @@
-//! The request that sends an event to a webhook. The log does not store the body. It is built again here, because it
-//! derives from the parcel's history and is the same at every attempt.
+//! The page that shows the request with which an event is sent to a webhook. The log does not store the body. It is
+//! rebuilt here from the parcel's history, and is the same at every attempt.
 
 use askama::Template;
 use axum::{
@@ -10,8 +10,8 @@ use parcelo::{ErrorCode, webhook};
 use ulid::Ulid;
 
 use super::{
-    auth::SignedIn,
-    frame::{Frame, Section, page},
+    auth::SignedInUser,
+    frame::{Frame, Section, render_page},
     webhooks::{address, parse_environment},
 };
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 
 #[derive(Template)]
 #[template(path = "dashboard/delivery.html")]
-struct Delivery {
+struct DeliveryPage {
     frame: Frame,
     id: String,
     headers: Vec<(&'static str, String)>,
@@ -34,7 +34,7 @@ struct Delivery {
 pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, event)): Path<(String, String)>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
     let event = event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok());
@@ -53,7 +53,7 @@ pub(super) async fn show(
         ),
         (webhook::SIGNATURE, language.pick("v1,… (not shown)", "v1,… (no se muestra)").to_owned()),
     ];
-    page(&Delivery {
+    render_page(&DeliveryPage {
         frame: member.frame(Section::Webhooks),
         id,
         headers,

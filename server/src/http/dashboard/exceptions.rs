@@ -1,15 +1,15 @@
-//! Carrier exceptions: reports of carriers that contradict the parcel's state.
+//! The page of carrier exceptions: carriers' reports that contradict the state of their parcel.
 
 use askama::Template;
 use axum::{extract::State, response::Response};
 use parcelo::{Environment, Language, ParcelStatus};
 
 use super::{
-    auth::SignedIn,
-    frame::{Frame, Moment, Section, page, tone},
+    auth::SignedInUser,
+    frame::{DisplayTime, Frame, Section, render_page, status_tone},
 };
 use crate::{
-    domain::carrier::LoggedException,
+    domain::carrier::LoggedCarrierException,
     http::{Api, HttpRefusal},
 };
 
@@ -18,25 +18,25 @@ const MAX_PER_ENVIRONMENT: u32 = 100;
 
 #[derive(Template)]
 #[template(path = "dashboard/exceptions.html")]
-struct Exceptions {
+struct ExceptionsPage {
     frame: Frame,
-    exceptions: Vec<Exception>,
+    exceptions: Vec<ExceptionRow>,
 }
 
-struct Exception {
+struct ExceptionRow {
     environment: Environment,
     number: String,
     carrier: String,
-    from: Status,
-    to: Status,
+    from: StatusTag,
+    to: StatusTag,
     location: String,
     description: Option<String>,
     code: Option<String>,
-    at: Moment,
-    refused: Moment,
+    at: DisplayTime,
+    refused: DisplayTime,
 }
 
-struct Status {
+struct StatusTag {
     name: String,
     tone: &'static str,
 }
@@ -44,7 +44,7 @@ struct Status {
 /// Shows the latest exceptions of both environments.
 pub(super) async fn list(
     State(api): State<Api>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
@@ -53,17 +53,17 @@ pub(super) async fn list(
     }
     all.sort_by_key(|logged| std::cmp::Reverse(logged.exception.refused_at));
     let language = member.language();
-    let exceptions = all.iter().map(|logged| Exception::new(logged, language)).collect();
-    page(&Exceptions { frame: member.frame(Section::Exceptions), exceptions })
+    let exceptions = all.iter().map(|logged| ExceptionRow::new(logged, language)).collect();
+    render_page(&ExceptionsPage { frame: member.frame(Section::Exceptions), exceptions })
 }
 
-impl Exception {
-    fn new(logged: &LoggedException, language: Language) -> Self {
+impl ExceptionRow {
+    fn new(logged: &LoggedCarrierException, language: Language) -> Self {
         let exception = &logged.exception;
         let scan = &exception.report.scan;
         let status = |state| {
             let status = ParcelStatus::from(state);
-            Status { name: status.name(language).to_owned(), tone: tone(&status) }
+            StatusTag { name: status.name(language).to_owned(), tone: status_tone(&status) }
         };
         Self {
             environment: exception.tenant.environment,
@@ -74,8 +74,8 @@ impl Exception {
             location: scan.location.clone(),
             description: scan.description.clone(),
             code: exception.report.code.clone(),
-            at: Moment::from_millis(scan.at),
-            refused: Moment::from_millis(exception.refused_at),
+            at: DisplayTime::from_millis(scan.at),
+            refused: DisplayTime::from_millis(exception.refused_at),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The forms submitted from the dashboard's pages.
+//! The fields of submitted forms, and the checks that a form comes from the dashboard.
 
 use axum::{
     body::Body,
@@ -17,9 +17,9 @@ pub(super) const TOKEN: &str = "form";
 
 /// The fields of a form.
 #[derive(Default, Clone)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct FormFields(Vec<(String, String)>);
 
-impl Fields {
+impl FormFields {
     /// Reads a form, and refuses one that comes from another site.
     pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, HttpRefusal> {
         if !is_same_origin(headers) || !has_form_content_type(headers) {
@@ -32,7 +32,7 @@ impl Fields {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
-    /// Refuses a form that was not shown to the holder of this cookie.
+    /// Refuses a form whose token was not issued for this cookie.
     pub(super) fn check(&self, api: &Api, cookie: &str) -> Result<(), HttpRefusal> {
         if api.service.is_form_token(cookie, self.text(TOKEN)) {
             Ok(())
@@ -41,8 +41,8 @@ impl Fields {
         }
     }
 
-    /// Returns all fields except `without`, as a browser encodes them.
-    pub(super) fn encoded(&self, without: &str) -> String {
+    /// Encodes all fields except `without`, as a browser does.
+    pub(super) fn encode_without(&self, without: &str) -> String {
         let mut encoded = form_urlencoded::Serializer::new(String::new());
         encoded.extend_pairs(self.0.iter().filter(|(name, _)| name != without));
         encoded.finish()
@@ -59,8 +59,8 @@ impl Fields {
     }
 }
 
-/// Returns `true` unless the browser says that the form comes from another origin. A page cannot forge these headers;
-/// the form's token is checked in any case.
+/// Returns `false` if the browser's headers say that the form comes from another origin. A page cannot forge these
+/// headers. The token of the form is checked in any case.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = text("sec-fetch-site") {

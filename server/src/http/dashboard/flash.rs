@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::to_body;
 
-/// A message about what was done, or why nothing was.
+/// A flash message: what a form did, or why it did nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Flash {
+pub(super) enum FlashMessage {
     KeyRevoked,
     KeyRotated,
     /// The key is rotated, and its old secret no longer works.
@@ -40,7 +40,7 @@ pub(super) enum Flash {
     ActionNotPerformed,
 }
 
-impl Flash {
+impl FlashMessage {
     /// Writes the message for a page's path, in characters that are allowed in a cookie.
     pub(super) fn to_cookie(self, path: &str) -> String {
         URL_SAFE_NO_PAD.encode(to_body(&(path, self)))

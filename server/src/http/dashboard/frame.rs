@@ -11,7 +11,7 @@ use parcelo::{
     model::{Arrival, ArrivalKind},
 };
 
-use super::flash::Flash;
+use super::flash::FlashMessage;
 use crate::{
     clock::Millis,
     domain::Refusal,
@@ -113,7 +113,7 @@ impl Frame {
     }
 
     /// Adds the message about what was just done.
-    pub(super) fn with_flash(self, flash: Option<Flash>) -> Self {
+    pub(super) fn with_flash(self, flash: Option<FlashMessage>) -> Self {
         Self { flash: flash.map(|flash| flash.text(self.language)), ..self }
     }
 
@@ -136,12 +136,12 @@ impl Frame {
 }
 
 /// A point in time, formatted for people and for machines.
-pub(super) struct Moment {
+pub(super) struct DisplayTime {
     pub(super) iso: String,
     pub(super) text: String,
 }
 
-impl Moment {
+impl DisplayTime {
     pub(super) fn from_millis(at: Millis) -> Self {
         Self::new(at.to_utc())
     }
@@ -152,13 +152,13 @@ impl Moment {
     }
 }
 
-/// The text about a parcel's arrival, and whether it is late.
-pub(super) struct ArrivalText {
+/// The arrival of a parcel as one line of text, and `is_late` if the parcel is late.
+pub(super) struct ArrivalLine {
     pub(super) text: String,
     pub(super) is_late: bool,
 }
 
-impl ArrivalText {
+impl ArrivalLine {
     pub(super) fn new(arrival: Option<&Arrival>, language: Language) -> Option<Self> {
         let Arrival { kind, date, .. } = arrival?;
         let text = match kind {
@@ -175,8 +175,8 @@ impl ArrivalText {
     }
 }
 
-/// Returns the colour of a status in the style sheet.
-pub(super) const fn tone(status: &ParcelStatus) -> &'static str {
+/// Returns the CSS class of the colour of a status.
+pub(super) const fn status_tone(status: &ParcelStatus) -> &'static str {
     match status {
         ParcelStatus::CustomsHold
         | ParcelStatus::DeliveryAttempted
@@ -188,16 +188,16 @@ pub(super) const fn tone(status: &ParcelStatus) -> &'static str {
     }
 }
 
-/// A page that says why there is nothing else to show, and what to do.
+/// A page that only explains why there is nothing to show, and what to do.
 #[derive(Template)]
 #[template(path = "dashboard/notice.html")]
-pub(super) struct Notice {
+pub(super) struct NoticePage {
     frame: Frame,
     heading: &'static str,
     text: String,
 }
 
-impl Notice {
+impl NoticePage {
     pub(super) fn for_refusal(frame: Frame, refusal: &Refusal) -> Self {
         let language = frame.language;
         let (heading, text) = match refusal.code {
@@ -235,8 +235,8 @@ fn wait_text(language: Language, seconds: u32) -> String {
     }
 }
 
-/// Renders a page as an answer.
-pub(super) fn page(page: &impl Template) -> Result<Response, HttpRefusal> {
+/// Renders a page as a response.
+pub(super) fn render_page(page: &impl Template) -> Result<Response, HttpRefusal> {
     let html = page.render().map_err(|error| {
         tracing::error!(%error, "a page could not be written");
         HttpRefusal::from(ErrorCode::InternalError)
@@ -245,8 +245,8 @@ pub(super) fn page(page: &impl Template) -> Result<Response, HttpRefusal> {
 }
 
 /// Renders a page with a form that cannot be accepted as it was filled in.
-pub(super) fn invalid_form(form: &impl Template) -> Result<Response, HttpRefusal> {
-    let mut response = page(form)?;
+pub(super) fn render_invalid_form(form: &impl Template) -> Result<Response, HttpRefusal> {
+    let mut response = render_page(form)?;
     *response.status_mut() = answer::http_status(ErrorCode::ValidationFailed);
     Ok(response)
 }

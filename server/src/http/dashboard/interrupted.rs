@@ -7,13 +7,13 @@ use url::form_urlencoded;
 
 use super::{
     PATH_PREFIX,
-    fields::{Fields, TOKEN},
+    fields::{FormFields, TOKEN},
     frame::Section,
 };
 
-/// Names of the fields of the sign-in form that hold the page.
-const NEXT: &str = "next";
-const FILLED: &str = "filled";
+/// Names of the hidden fields of the sign-in form that hold the interrupted page.
+const NEXT_FIELD: &str = "next";
+const FILLED_FIELD: &str = "filled";
 /// Maximum length of an address to return to. A longer address is replaced by the overview's.
 const MAX_ADDRESS_BYTES: usize = 1000;
 /// Maximum length of the form that the sign-in form carries along, so that a password still fits.
@@ -59,28 +59,28 @@ pub(super) struct InterruptedPage {
 }
 
 impl InterruptedPage {
-    /// Keeps a page that was requested.
-    pub(super) fn page(address: &str) -> Self {
+    /// Creates the record of a page that was requested.
+    pub(super) fn from_page(address: &str) -> Self {
         let address = address.trim_end_matches('?');
         let next = if is_dashboard_url(address) && address != PATH_PREFIX { address } else { "" };
         Self { next: next.to_owned(), filled: String::new() }
     }
 
-    /// Keeps a form that was sent to this path.
-    pub(super) fn form(path: &str, fields: &Fields) -> Self {
-        let page = Self::page(form_page_path(path));
+    /// Creates the record of a form that was sent to this path.
+    pub(super) fn from_form(path: &str, fields: &FormFields) -> Self {
+        let page = Self::from_page(form_page_path(path));
         // A page's buttons are forms too, but have no text fields.
         let is_button = path.starts_with(&page.next) && path != page.next;
-        let encoded = fields.encoded(TOKEN);
+        let encoded = fields.encode_without(TOKEN);
         let has_form = form_page(&page.next).is_some() || is_parcel(&page.next);
         let is_kept = !is_button && has_form && encoded.len() <= MAX_FILLED_BYTES;
         Self { filled: if is_kept { encoded } else { String::new() }, ..page }
     }
 
     /// Reads the page from the sign-in form, or from the address of the sign-in page.
-    pub(super) fn from_fields(fields: &Fields) -> Self {
-        let page = Self::page(fields.text(NEXT));
-        let filled = fields.text(FILLED);
+    pub(super) fn from_fields(fields: &FormFields) -> Self {
+        let page = Self::from_page(fields.text(NEXT_FIELD));
+        let filled = fields.text(FILLED_FIELD);
         let filled = if filled.len() > MAX_FILLED_BYTES { "" } else { filled };
         Self { filled: filled.to_owned(), ..page }
     }
@@ -92,7 +92,7 @@ impl InterruptedPage {
         }
         let mut query =
             form_urlencoded::Serializer::for_suffix(format!("{sign_in}?"), sign_in.len() + 1);
-        query.append_pair(NEXT, &self.next).finish()
+        query.append_pair(NEXT_FIELD, &self.next).finish()
     }
 
     /// Returns the address to which the browser goes after signing in.
@@ -100,15 +100,15 @@ impl InterruptedPage {
         if self.next.is_empty() { PATH_PREFIX } else { &self.next }
     }
 
-    /// Returns `true` for a button of a parcel's page, which has no text fields.
+    /// Returns `true` if the form was a button of a parcel's page, which has no text fields.
     pub(super) fn is_button(&self) -> bool {
         !self.filled.is_empty() && is_parcel(&self.next)
     }
 
     /// Returns the page whose form was interrupted, and its fields.
-    pub(super) fn filled_form(&self) -> Option<(FormPage, Fields)> {
+    pub(super) fn filled_form(&self) -> Option<(FormPage, FormFields)> {
         let page = form_page(&self.next).filter(|_| !self.filled.is_empty())?;
-        Some((page, Fields::parse(self.filled.as_bytes())))
+        Some((page, FormFields::parse(self.filled.as_bytes())))
     }
 }
 
@@ -140,8 +140,8 @@ fn is_parcel(address: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// Returns `true` for an address of the dashboard and nothing else: browsers read `//host`, `/\host` and addresses with
-/// control characters as other sites.
+/// Returns `true` only for a URL of the dashboard to which it is safe to redirect. Browsers read `//host`, `/\host` and
+/// URLs with control characters as other sites.
 fn is_dashboard_url(address: &str) -> bool {
     let Some(below) = address.strip_prefix(PATH_PREFIX) else { return false };
     let path = below.split('?').next().unwrap_or_default();
@@ -187,7 +187,7 @@ mod tests {
             (&long, false),
         ];
         for (address, is_kept) in table {
-            let interrupted = InterruptedPage::page(address);
+            let interrupted = InterruptedPage::from_page(address);
             assert_eq!(interrupted.next == address && !address.is_empty(), is_kept, "{address:?}");
             assert!(is_kept || interrupted.address() == PATH_PREFIX, "{address:?}");
         }
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_form_comes_back_on_the_page_where_it_was_filled_in() {
-        let sent = Fields::parse(b"form=token&name=Shop+%26+Co&codes=EC&codes=MX");
+        let sent = FormFields::parse(b"form=token&name=Shop+%26+Co&codes=EC&codes=MX");
         let table = [
             ("/dashboard/keys", "/dashboard/keys/new", Some(FormPage::NewKey)),
             ("/dashboard/settings", "/dashboard/settings", Some(FormPage::Settings)),
@@ -217,14 +217,14 @@ mod tests {
             ("/dashboard/sign-out", "", None),
         ];
         for (path, next, page) in table {
-            let interrupted = InterruptedPage::form(path, &sent);
+            let interrupted = InterruptedPage::from_form(path, &sent);
             assert_eq!(interrupted.next, next, "{path}");
             let form = interrupted.filled_form();
             assert_eq!(form.as_ref().map(|(page, _)| *page), page, "{path}");
             assert_eq!(interrupted.is_button(), path.ends_with("0001"), "{path}");
             if let Some((_, filled)) = form {
                 let without_token = "name=Shop+%26+Co&codes=EC&codes=MX";
-                assert_eq!(filled.encoded(""), without_token);
+                assert_eq!(filled.encode_without(""), without_token);
             }
         }
     }
@@ -233,20 +233,21 @@ mod tests {
     fn what_is_too_long_to_carry_along_is_left_out() {
         let sent = format!("name={}", "a".repeat(MAX_FILLED_BYTES));
         let interrupted =
-            InterruptedPage::form("/dashboard/settings", &Fields::parse(sent.as_bytes()));
+            InterruptedPage::from_form("/dashboard/settings", &FormFields::parse(sent.as_bytes()));
         assert_eq!(
             (interrupted.next.as_str(), interrupted.filled_form().is_none()),
             ("/dashboard/settings", true)
         );
         let mut brought = form_urlencoded::Serializer::new(String::new());
-        brought.append_pair(NEXT, "/dashboard/settings").append_pair(FILLED, &sent);
-        let brought = Fields::parse(brought.finish().as_bytes());
+        brought.append_pair(NEXT_FIELD, "/dashboard/settings").append_pair(FILLED_FIELD, &sent);
+        let brought = FormFields::parse(brought.finish().as_bytes());
         assert_eq!(InterruptedPage::from_fields(&brought).filled, "");
     }
 
     #[test]
     fn the_address_of_the_form_to_sign_in_names_the_page() {
-        let page = |address| InterruptedPage::page(address).sign_in_address("/dashboard/sign-in");
+        let page =
+            |address| InterruptedPage::from_page(address).sign_in_address("/dashboard/sign-in");
         assert_eq!(page("/dashboard"), "/dashboard/sign-in");
         assert_eq!(
             page("/dashboard/parcels?page=2&from=2026-01-01"),

@@ -1,4 +1,4 @@
-//! The form that creates a key, and all its faults at once.
+//! The form that creates a key. All of its faults are reported together.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use parcelo::{
 
 use ulid::Ulid;
 
-use super::fields::Fields;
+use super::fields::FormFields;
 use crate::domain::{Countries, access};
 
 /// The form as it was filled in.
@@ -39,10 +39,10 @@ impl KeyForm {
     /// Returns the form before anything is filled in.
     pub(super) fn empty(once: Ulid) -> Self {
         let fields = format!("environment=sandbox&countries=all&once={once}");
-        Self::from_fields(&Fields::parse(fields.as_bytes()))
+        Self::from_fields(&FormFields::parse(fields.as_bytes()))
     }
 
-    pub(super) fn from_fields(fields: &Fields) -> Self {
+    pub(super) fn from_fields(fields: &FormFields) -> Self {
         let text = |name| fields.text(name).trim().to_owned();
         Self {
             name: text("name"),
@@ -64,7 +64,7 @@ impl KeyForm {
         if let Err(fault) = parcelo::admin::check_name(&self.name) {
             faults.push(name_fault(&fault.code, language).into());
         }
-        let environment = self.environment();
+        let environment = self.parse_environment();
         if environment.is_none() {
             let text = language.pick(
                 "Choose the environment: sandbox or production.",
@@ -72,9 +72,9 @@ impl KeyForm {
             );
             faults.push(text.into());
         }
-        let countries = self.countries(supported, language);
+        let countries = self.parse_countries(supported, language);
         faults.extend(countries.as_ref().err().cloned());
-        let addresses = self.addresses(language);
+        let addresses = self.parse_addresses(language);
         faults.extend(addresses.as_ref().err().cloned());
         match (environment, countries, addresses) {
             (Some(environment), Ok(countries), Ok(addresses)) if faults.is_empty() => {
@@ -84,12 +84,12 @@ impl KeyForm {
         }
     }
 
-    fn environment(&self) -> Option<Environment> {
+    fn parse_environment(&self) -> Option<Environment> {
         Environment::ALL.into_iter().find(|one| one.code() == self.environment)
     }
 
-    /// Reads the countries. Codes together with "every country" are refused, so that no key allows more than was meant.
-    fn countries(
+    /// Parses the countries. Codes together with "every country" are refused, so that no key allows more than intended.
+    fn parse_countries(
         &self,
         supported: &Destinations,
         language: Language,
@@ -98,7 +98,7 @@ impl KeyForm {
         let has_star = split_words(&self.codes).any(|word| word == "*");
         match self.countries.as_str() {
             "all" if is_blank => Ok(Countries::All),
-            "some" if !has_star => self.listed_countries(supported, language),
+            "some" if !has_star => self.parse_country_codes(supported, language),
             "all" | "some" => Err(language.pick(
                 "Choose “Every supported country” and leave the codes empty, or “Only these” and enter the country codes, without *.",
                 "Elija “Todos los países admitidos” y deje vacíos los códigos, o “Solo estos” y escriba los códigos de país, sin *.",
@@ -110,7 +110,7 @@ impl KeyForm {
         }
     }
 
-    fn listed_countries(
+    fn parse_country_codes(
         &self,
         supported: &Destinations,
         language: Language,
@@ -140,9 +140,9 @@ impl KeyForm {
         Ok(Countries::Only(all))
     }
 
-    fn addresses(&self, language: Language) -> Result<Vec<IpNet>, Cow<'static, str>> {
+    fn parse_addresses(&self, language: Language) -> Result<Vec<IpNet>, Cow<'static, str>> {
         let network = |word| {
-            access::network(word).ok_or_else(|| {
+            access::parse_network(word).ok_or_else(|| {
                 let text = language.pick(
                     "“{word}” is not an IP address or network: enter them as 203.0.113.7 or 203.0.113.0/24, one per line.",
                     "“{word}” no es una dirección IP ni una red: escríbalas como 203.0.113.7 o 203.0.113.0/24, una por línea.",
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> Result<NewKeyForm, usize> {
-        let form = KeyForm::from_fields(&Fields::parse(text.as_bytes()));
+        let form = KeyForm::from_fields(&FormFields::parse(text.as_bytes()));
         form.check(&Destinations::All, Language::En).map_err(|faults| faults.len())
     }
 
@@ -243,7 +243,7 @@ mod tests {
         ];
         for (fields, named) in table {
             let fields = format!("name=Shop&environment=sandbox&{fields}");
-            let form = KeyForm::from_fields(&Fields::parse(fields.as_bytes()));
+            let form = KeyForm::from_fields(&FormFields::parse(fields.as_bytes()));
             let faults = form.check(&Destinations::All, Language::En).unwrap_err();
             assert!(faults.len() == 1 && faults[0].contains(named), "{faults:?}");
         }
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_country_that_is_not_served_is_refused() {
         let only = Destinations::Only([CountryCode::EC].into_iter().collect());
-        let form = KeyForm::from_fields(&Fields::parse(
+        let form = KeyForm::from_fields(&FormFields::parse(
             b"name=Shop&environment=sandbox&countries=some&codes=MX",
         ));
         assert!(form.check(&only, Language::Es).is_err());

@@ -11,11 +11,11 @@ use parcelo::{Environment, ErrorCode};
 use ulid::Ulid;
 
 use super::{
-    auth::{SignedIn, SubmittedForm},
+    auth::{SignedInUser, SubmittedForm},
     context::redirect_with_flash,
-    fields::Fields,
-    flash::Flash,
-    frame::{Frame, Moment, Section, invalid_form, page},
+    fields::FormFields,
+    flash::FlashMessage,
+    frame::{DisplayTime, Frame, Section, render_invalid_form, render_page},
     key_form::KeyForm,
     pagination::{self, Pagination},
     secret_page,
@@ -27,10 +27,10 @@ use crate::{
         activity::day_start,
         audit::Actor,
         credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
-        key_uses::LastUses,
+        key_uses::LastUseDays,
     },
     http::{Api, HttpRefusal},
-    service::Rotation,
+    service::RotationOutcome,
 };
 
 /// Number of keys on a page.
@@ -38,30 +38,30 @@ const KEYS_PER_PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/keys.html")]
-struct Keys {
+struct KeysPage {
     frame: Frame,
-    all: Vec<Key>,
+    all: Vec<KeyRow>,
     pages: Pagination,
 }
 
 /// A key as it is shown.
-struct Key {
+struct KeyRow {
     id: String,
     name: String,
     environment: Environment,
     masked_secret: String,
     countries: String,
     addresses: Vec<String>,
-    created: Moment,
+    created: DisplayTime,
     /// The day of the key's last use.
     last_used: Option<String>,
-    old_until: Option<Moment>,
-    revoked: Option<Moment>,
+    old_until: Option<DisplayTime>,
+    revoked: Option<DisplayTime>,
 }
 
 #[derive(Template)]
 #[template(path = "dashboard/new_key.html")]
-struct NewKey {
+struct NewKeyPage {
     frame: Frame,
     form: KeyForm,
     faults: Vec<Cow<'static, str>>,
@@ -71,31 +71,35 @@ struct NewKey {
 #[template(path = "dashboard/rotate.html")]
 struct RotatePage {
     frame: Frame,
-    key: Key,
+    key: KeyRow,
     /// The token that identifies the secret to replace.
     secret_token: String,
-    overlaps: [Overlap; 4],
+    overlaps: [OverlapChoice; 4],
     fault: Option<&'static str>,
 }
 
 /// A choice of how long the old secret may keep working.
 #[derive(Clone, Copy)]
-struct Overlap {
+struct OverlapChoice {
     seconds: u32,
     english: &'static str,
     spanish: &'static str,
 }
 
 /// The choices, starting with the usual one.
-const OVERLAPS: [Overlap; 4] = [
-    Overlap {
+const OVERLAP_CHOICES: [OverlapChoice; 4] = [
+    OverlapChoice {
         seconds: DEFAULT_OVERLAP_SECONDS,
         english: "for 24 hours",
         spanish: "durante 24 horas",
     },
-    Overlap { seconds: MAX_OVERLAP_SECONDS, english: "for 7 days", spanish: "durante 7 días" },
-    Overlap { seconds: 60 * 60, english: "for 1 hour", spanish: "durante 1 hora" },
-    Overlap {
+    OverlapChoice {
+        seconds: MAX_OVERLAP_SECONDS,
+        english: "for 7 days",
+        spanish: "durante 7 días",
+    },
+    OverlapChoice { seconds: 60 * 60, english: "for 1 hour", spanish: "durante 1 hora" },
+    OverlapChoice {
         seconds: 0,
         english: "no: end it now (it may have leaked)",
         spanish: "no: desactivarlo ya (puede haberse filtrado)",
@@ -106,22 +110,22 @@ const OVERLAPS: [Overlap; 4] = [
 #[template(path = "dashboard/revoke.html")]
 struct RevokePage {
     frame: Frame,
-    key: Key,
+    key: KeyRow,
 }
 
 impl RotatePage {
-    fn new(api: &Api, member: &SignedIn, record: &ApiKeyRecord) -> Self {
+    fn new(api: &Api, member: &SignedInUser, record: &ApiKeyRecord) -> Self {
         Self {
             frame: member.frame(Section::Keys),
-            key: Key::new(record, api.service.now()),
+            key: KeyRow::new(record, api.service.now()),
             secret_token: api.service.form_token(record.hash),
-            overlaps: OVERLAPS,
+            overlaps: OVERLAP_CHOICES,
             fault: None,
         }
     }
 }
 
-impl Key {
+impl KeyRow {
     fn new(record: &ApiKeyRecord, now: Millis) -> Self {
         let environment = record.scope.tenant.environment;
         Self {
@@ -131,14 +135,14 @@ impl Key {
             masked_secret: format!("{}…{}", environment.key_prefix(), record.last4),
             countries: record.scope.countries.to_wire().join(", "),
             addresses: record.scope.ip_list.iter().map(ToString::to_string).collect(),
-            created: Moment::from_millis(record.created_at),
+            created: DisplayTime::from_millis(record.created_at),
             last_used: None,
-            old_until: record.old_secret_until(now).map(Moment::from_millis),
-            revoked: record.revoked_at.map(Moment::from_millis),
+            old_until: record.old_secret_until(now).map(DisplayTime::from_millis),
+            revoked: record.revoked_at.map(DisplayTime::from_millis),
         }
     }
 
-    fn with_last_use(self, uses: &LastUses, record: &ApiKeyRecord) -> Self {
+    fn with_last_use(self, uses: &LastUseDays, record: &ApiKeyRecord) -> Self {
         let day = uses.get(&record.row).map(|day| day_start(*day).to_utc().date_naive());
         Self { last_used: day.map(|day| day.to_string()), ..self }
     }
@@ -148,19 +152,19 @@ impl Key {
 pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let records = api.service.store().keys_of(member.session.account).await?;
     let requested =
-        pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
+        pagination::requested_page(&FormFields::parse(query.unwrap_or_default().as_bytes()));
     let last = u32::try_from(records.len().div_ceil(KEYS_PER_PAGE)).unwrap_or(u32::MAX).max(1);
     let number = requested.min(last);
     let shown = records.iter().skip(pagination::offset(number, KEYS_PER_PAGE)).take(KEYS_PER_PAGE);
     let uses = api.service.key_uses(member.session.account).await?;
     let now = api.service.now();
-    page(&Keys {
+    render_page(&KeysPage {
         frame: member.frame(Section::Keys),
-        all: shown.map(|record| Key::new(record, now).with_last_use(&uses, record)).collect(),
+        all: shown.map(|record| KeyRow::new(record, now).with_last_use(&uses, record)).collect(),
         pages: Pagination::new(number, number < last, |number| {
             pagination::address(Section::Keys.path(), number)
         }),
@@ -170,11 +174,11 @@ pub(super) async fn list(
 /// Shows an empty form, or restores the form that the end of a session interrupted.
 pub(super) async fn new_form(
     State(api): State<Api>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let empty = || KeyForm::empty(api.service.new_form_id());
     let form = member.context.restored_form.as_ref().map_or_else(empty, KeyForm::from_fields);
-    page(&NewKey { frame: member.frame(Section::Keys), form, faults: Vec::new() })
+    render_page(&NewKeyPage { frame: member.frame(Section::Keys), form, faults: Vec::new() })
 }
 
 /// Creates a key and shows its secret. Sending the form again creates no second key.
@@ -186,7 +190,11 @@ pub(super) async fn create(
     let new_key = match form.check(&api.service.settings().destinations, member.language()) {
         Ok(new_key) => new_key,
         Err(faults) => {
-            return invalid_form(&NewKey { frame: member.frame(Section::Keys), form, faults });
+            return render_invalid_form(&NewKeyPage {
+                frame: member.frame(Section::Keys),
+                form,
+                faults,
+            });
         }
     };
     let once = Ulid::from_string(&form.once).map_err(|_| ErrorCode::FormNotAccepted)?;
@@ -200,7 +208,7 @@ pub(super) async fn create(
     let next = Section::Keys.path();
     match api.service.issue_key_once(once, new_key.name.clone(), scope).await? {
         Some(key) => secret_page::show(member, (Some(&new_key.name), key.secret()), None, next),
-        None => Ok(redirect_with_flash(next, Flash::KeyAlreadyCreated)),
+        None => Ok(redirect_with_flash(next, FlashMessage::KeyAlreadyCreated)),
     }
 }
 
@@ -208,9 +216,9 @@ pub(super) async fn create(
 pub(super) async fn confirm_rotation(
     State(api): State<Api>,
     Path(id): Path<String>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    page(&RotatePage::new(&api, &member, &find(&api, &member, &id).await?))
+    render_page(&RotatePage::new(&api, &member, &find(&api, &member, &id).await?))
 }
 
 /// Gives a key a new secret and shows it, unless the secret has changed since the form was shown.
@@ -221,28 +229,34 @@ pub(super) async fn rotate(
 ) -> Result<Response, HttpRefusal> {
     let key = find(&api, &member, &id).await?;
     let choice = fields.text("overlap");
-    let is_chosen = |overlap: &&Overlap| overlap.seconds.to_string() == choice;
-    let Some(overlap) = OVERLAPS.iter().find(is_chosen) else {
+    let is_chosen = |overlap: &&OverlapChoice| overlap.seconds.to_string() == choice;
+    let Some(overlap) = OVERLAP_CHOICES.iter().find(is_chosen) else {
         let fault = Some(member.language().pick(
             "Choose one of the times below for the old secret to keep working.",
             "Elija abajo durante cuánto tiempo sigue sirviendo el secreto anterior.",
         ));
-        return invalid_form(&RotatePage { fault, ..RotatePage::new(&api, &member, &key) });
+        return render_invalid_form(&RotatePage { fault, ..RotatePage::new(&api, &member, &key) });
     };
     let next = Section::Keys.path();
     if key.revoked_at.is_none() && !api.service.is_form_token(key.hash, fields.text("seen")) {
-        return Ok(redirect_with_flash(next, Flash::SecretAlreadyReplaced));
+        return Ok(redirect_with_flash(next, FlashMessage::SecretAlreadyReplaced));
     }
     let (issuer, expected_secret) = (api.service.issuer(Actor::Session), Some(key.hash));
     match issuer.rotate(&key.id, overlap.seconds, expected_secret, api.service.now()).await? {
-        Rotation::Done(key, record) => {
+        RotationOutcome::Done(key, record) => {
             let is_immediate = overlap.seconds == 0;
-            let flash = if is_immediate { Flash::KeyRotatedAtOnce } else { Flash::KeyRotated };
+            let flash = if is_immediate {
+                FlashMessage::KeyRotatedAtOnce
+            } else {
+                FlashMessage::KeyRotated
+            };
             secret_page::show(member, (Some(&record.name), key.secret()), Some(flash), next)
         }
-        Rotation::Revoked => Ok(redirect_with_flash(next, Flash::KeyAlreadyRevoked)),
-        Rotation::Superseded => Ok(redirect_with_flash(next, Flash::SecretAlreadyReplaced)),
-        Rotation::Unknown => Err(ErrorCode::NotFound.into()),
+        RotationOutcome::Revoked => Ok(redirect_with_flash(next, FlashMessage::KeyAlreadyRevoked)),
+        RotationOutcome::Superseded => {
+            Ok(redirect_with_flash(next, FlashMessage::SecretAlreadyReplaced))
+        }
+        RotationOutcome::Unknown => Err(ErrorCode::NotFound.into()),
     }
 }
 
@@ -250,10 +264,10 @@ pub(super) async fn rotate(
 pub(super) async fn confirm_revocation(
     State(api): State<Api>,
     Path(id): Path<String>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let key = Key::new(&find(&api, &member, &id).await?, api.service.now());
-    page(&RevokePage { frame: member.frame(Section::Keys), key })
+    let key = KeyRow::new(&find(&api, &member, &id).await?, api.service.now());
+    render_page(&RevokePage { frame: member.frame(Section::Keys), key })
 }
 
 /// Revokes a key.
@@ -264,10 +278,10 @@ pub(super) async fn revoke(
 ) -> Result<Response, HttpRefusal> {
     let key = find(&api, &member, &id).await?;
     api.service.revoke_key(&key.id, Actor::Session).await?;
-    Ok(redirect_with_flash(Section::Keys.path(), Flash::KeyRevoked))
+    Ok(redirect_with_flash(Section::Keys.path(), FlashMessage::KeyRevoked))
 }
 
-async fn find(api: &Api, member: &SignedIn, id: &str) -> Result<ApiKeyRecord, HttpRefusal> {
+async fn find(api: &Api, member: &SignedInUser, id: &str) -> Result<ApiKeyRecord, HttpRefusal> {
     let found: Option<ApiKeyRecord> = api.service.store().credential(id).await?;
     let owned = found.filter(|key| key.scope.tenant.account == member.session.account);
     owned.ok_or_else(|| ErrorCode::NotFound.into())

@@ -1,4 +1,4 @@
-//! Files with several labels: of a page of parcels, or of a manifest.
+//! Files with several labels: the labels of a page of parcels, or of a manifest.
 
 use axum::{
     extract::{Path, RawQuery, State},
@@ -7,32 +7,34 @@ use axum::{
 };
 use parcelo::{ErrorCode, LabelFormat};
 
-use super::{auth::SignedIn, fields::Fields, search::Search, webhooks::parse_environment};
+use super::{
+    auth::SignedInUser, fields::FormFields, search::ParcelListFilter, webhooks::parse_environment,
+};
 use crate::{
     http::{Api, HttpRefusal},
     service::LabelBatch,
 };
 
-/// Sends the labels of the parcels on a page of the list, except for voided orders.
-pub(super) async fn page_labels(
+/// Downloads the labels of the parcels on one page of the list. Voided orders are left out.
+pub(super) async fn download_page_labels(
     State(api): State<Api>,
     Path(file): Path<String>,
     RawQuery(query): RawQuery,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let fields = Fields::parse(query.unwrap_or_default().as_bytes());
-    let search = Search::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
+    let fields = FormFields::parse(query.unwrap_or_default().as_bytes());
+    let search = ParcelListFilter::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
     let tenant = member.tenant(search.environment);
     let labels =
         api.service.draw_page_labels(tenant, &search.query(), parse_format(&file)?).await?;
     Ok(file_response(labels, "labels"))
 }
 
-/// Sends the labels of all parcels under an air waybill.
-pub(super) async fn manifest_labels(
+/// Downloads the labels of all parcels under an air waybill.
+pub(super) async fn download_manifest_labels(
     State(api): State<Api>,
     Path((environment, awb, file)): Path<(String, String, String)>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let tenant = member.tenant(parse_environment(&environment)?);
     let labels = api.service.draw_manifest_labels(tenant, &awb, parse_format(&file)?).await?;

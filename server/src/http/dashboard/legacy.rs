@@ -4,8 +4,8 @@ use askama::Template;
 use axum::{extract::State, response::Response};
 
 use super::{
-    auth::SignedIn,
-    frame::{Frame, Section, page},
+    auth::SignedInUser,
+    frame::{Frame, Section, render_page},
 };
 use crate::{
     domain::legacy::DailyUsage,
@@ -15,7 +15,7 @@ use crate::{
 
 #[derive(Template)]
 #[template(path = "dashboard/legacy.html")]
-struct Legacy {
+struct LegacyPage {
     frame: Frame,
     deprecated: String,
     sunset: Option<String>,
@@ -25,11 +25,11 @@ struct Legacy {
 /// Shows requests by day and key.
 pub(super) async fn list(
     State(api): State<Api>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let schedule = &api.service.settings().legacy;
     let date = |at: crate::clock::Millis| format_date(at.to_utc().date_naive(), member.language());
-    page(&Legacy {
+    render_page(&LegacyPage {
         uses: api.service.legacy_usage(member.session.account).await?,
         deprecated: date(schedule.deprecated),
         sunset: schedule.sunset.map(date),

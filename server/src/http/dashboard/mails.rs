@@ -4,10 +4,10 @@ use axum::{extract::State, response::Response};
 use parcelo::Language;
 
 use super::{
-    auth::{SignedIn, SubmittedForm},
+    auth::{SignedInUser, SubmittedForm},
     context::redirect_with_flash,
-    flash::Flash,
-    frame::{Moment, Section},
+    flash::FlashMessage,
+    frame::{DisplayTime, Section},
 };
 use crate::{
     domain::{
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A kind of e-mail that can be switched off and on.
-pub(super) struct Choice {
+pub(super) struct MailKindChoice {
     pub(super) code: &'static str,
     pub(super) name: &'static str,
     pub(super) is_on: bool,
@@ -30,19 +30,19 @@ pub(super) struct MailLine {
     pub(super) recipient: &'static str,
     pub(super) outcome: &'static str,
     pub(super) is_fault: bool,
-    pub(super) at: Moment,
+    pub(super) at: DisplayTime,
 }
 
-/// Returns the account's choices, or `None` if the server sends no e-mails.
-pub(super) async fn choices(
+/// Returns the kinds of e-mails with the account's choices, or `None` if the server sends no e-mails.
+pub(super) async fn mail_kind_choices(
     api: &Api,
-    member: &SignedIn,
-) -> Result<Option<Vec<Choice>>, HttpRefusal> {
+    member: &SignedInUser,
+) -> Result<Option<Vec<MailKindChoice>>, HttpRefusal> {
     if !api.service.is_mail_enabled() {
         return Ok(None);
     }
     let off = api.service.store().mails_off(member.session.account).await?;
-    let choice = |kind: MailKind| Choice {
+    let choice = |kind: MailKind| MailKindChoice {
         code: kind.code(),
         name: kind_name(kind, member.language()),
         is_on: !off.contains(kind),
@@ -65,7 +65,7 @@ pub(super) async fn set(
     if store.mails_off(account).await? != off {
         store.set_mails_off(account, off, &Actor::Session.at(api.service.now())).await?;
     }
-    Ok(redirect_with_flash(Section::Settings.path(), Flash::SettingsSaved))
+    Ok(redirect_with_flash(Section::Settings.path(), FlashMessage::SettingsSaved))
 }
 
 impl MailLine {
@@ -78,7 +78,7 @@ impl MailLine {
             },
             outcome: outcome_text(mail.status, language),
             is_fault: matches!(mail.status, MailStatus::Bounced | MailStatus::GivenUp),
-            at: Moment::from_millis(mail.at),
+            at: DisplayTime::from_millis(mail.at),
         }
     }
 }

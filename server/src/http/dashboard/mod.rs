@@ -58,15 +58,18 @@ pub(super) async fn redirect() -> Redirect {
 pub(super) fn area() -> Area {
     let policy = Policy {
         principal: Principal::Anyone(AddressLimit::Operators),
-        style: ResponseStyle::Custom(context::style()),
+        style: ResponseStyle::Custom(context::response_styler()),
         metrics_name: "Dashboard",
     };
     Area::new(policy)
         .map_routes(|routes| routes.nest(PATH_PREFIX, Router::new().fallback(not_found)))
         .route("/dashboard", get(overview::show))
         .route("/dashboard/", get(redirect))
-        .route("/dashboard/style.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))
-        .route("/dashboard/icon.svg", get(|| async { file("image/svg+xml", ICON) }))
+        .route(
+            "/dashboard/style.css",
+            get(|| async { static_file("text/css; charset=utf-8", STYLE) }),
+        )
+        .route("/dashboard/icon.svg", get(|| async { static_file("image/svg+xml", ICON) }))
         .route("/dashboard/sign-in", get(sign_in::page).post(sign_in::sign_in))
         .route("/dashboard/sign-out", post(sign_in::sign_out))
         .route("/dashboard/keys", get(keys::list).post(keys::create))
@@ -77,13 +80,16 @@ pub(super) fn area() -> Area {
         .route("/dashboard/webhooks/{environment}", get(webhooks::show).post(webhooks::set))
         .route(
             "/dashboard/webhooks/{environment}/{action}",
-            get(webhooks::redirect_to_page).post(webhooks::perform_action),
+            get(webhooks::redirect_to_webhook_page).post(webhooks::perform_action),
         )
         .route("/dashboard/webhooks/{environment}/events/{event}", get(delivery::show))
         .route("/dashboard/parcels", get(parcels::list).post(parcels::search))
         .route("/dashboard/parcels.csv", get(parcels_csv::download))
-        .route("/dashboard/parcels/{file}", get(labels::page_labels))
-        .route("/dashboard/manifests/{environment}/{awb}/{file}", get(labels::manifest_labels))
+        .route("/dashboard/parcels/{file}", get(labels::download_page_labels))
+        .route(
+            "/dashboard/manifests/{environment}/{awb}/{file}",
+            get(labels::download_manifest_labels),
+        )
         .route(
             "/dashboard/parcels/{environment}/{number}",
             get(parcel::show).post(parcel::perform_action),
@@ -96,6 +102,7 @@ pub(super) fn area() -> Area {
         .route("/dashboard/legacy", get(legacy::list))
 }
 
-fn file(kind: &'static str, content: &'static str) -> Response {
+/// Returns a file that is part of the program.
+fn static_file(kind: &'static str, content: &'static str) -> Response {
     ([(header::CONTENT_TYPE, kind)], content).into_response()
 }

@@ -5,11 +5,11 @@ use axum::{extract::State, response::Response};
 use parcelo::{Environment, Language, ParcelStatus};
 
 use super::{
-    auth::SignedIn,
+    auth::SignedInUser,
     chart::Chart,
-    frame::{Frame, Section, page, tone},
+    frame::{Frame, Section, render_page, status_tone},
     parcel,
-    search::Search,
+    search::ParcelListFilter,
     webhooks,
 };
 use crate::{
@@ -34,11 +34,11 @@ const MAX_EXCEPTIONS: u32 = 100;
 
 #[derive(Template)]
 #[template(path = "dashboard/overview.html")]
-struct Overview {
+struct OverviewPage {
     frame: Frame,
     disabled_webhooks: Vec<DisabledWebhook>,
     alerts: Vec<Alert>,
-    environments: Vec<Activity>,
+    environments: Vec<EnvironmentActivity>,
     days: i64,
 }
 
@@ -50,7 +50,7 @@ struct DisabledWebhook {
     page: String,
 }
 
-/// Something that continues without help but needs attention.
+/// A notice of something that needs attention, although the service continues.
 struct Alert {
     environment: Environment,
     text: String,
@@ -59,14 +59,14 @@ struct Alert {
 }
 
 /// The parcels of an environment by their state.
-struct Activity {
+struct EnvironmentActivity {
     environment: Environment,
     total: u64,
-    statuses: Vec<Status>,
+    statuses: Vec<StatusCount>,
     chart: Chart,
 }
 
-struct Status {
+struct StatusCount {
     code: String,
     name: String,
     tone: &'static str,
@@ -77,14 +77,14 @@ struct Status {
 /// Shows the last thirty days of both environments.
 pub(super) async fn show(
     State(api): State<Api>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let last = epoch_day(api.service.now());
     let first = last - DAYS + 1;
     let mut environments = Vec::new();
     for environment in Environment::ALL {
         let counts = api.service.parcel_counts(member.tenant(environment), first).await?;
-        environments.push(Activity {
+        environments.push(EnvironmentActivity {
             environment,
             total: counts.iter().map(|one| one.parcels).sum(),
             statuses: statuses(&counts, &member, first),
@@ -92,17 +92,17 @@ pub(super) async fn show(
         });
     }
     let frame = member.frame(Section::Overview);
-    let disabled_webhooks = disabled_webhooks(&api, &member).await?;
+    let disabled_webhooks = find_disabled_webhooks(&api, &member).await?;
     let mut alerts = webhook_and_exception_alerts(&api, &member).await?;
     alerts.extend(late_parcel_alerts(&api, &member).await?);
     alerts.extend(failed_mail_alerts(&api, &member).await?);
-    page(&Overview { frame, disabled_webhooks, alerts, environments, days: DAYS })
+    render_page(&OverviewPage { frame, disabled_webhooks, alerts, environments, days: DAYS })
 }
 
 /// Returns the webhooks that the server turned off by itself.
-async fn disabled_webhooks(
+async fn find_disabled_webhooks(
     api: &Api,
-    member: &SignedIn,
+    member: &SignedInUser,
 ) -> Result<Vec<DisabledWebhook>, HttpRefusal> {
     let mut all = Vec::new();
     for environment in Environment::ALL {
@@ -119,10 +119,10 @@ async fn disabled_webhooks(
     Ok(all)
 }
 
-/// Returns notices of events that did not reach an active webhook, and of carrier events that were refused lately.
+/// Returns alerts about events that did not reach an active webhook, and about carrier events that were refused lately.
 async fn webhook_and_exception_alerts(
     api: &Api,
-    member: &SignedIn,
+    member: &SignedInUser,
 ) -> Result<Vec<Alert>, HttpRefusal> {
     let (language, mut all) = (member.language(), Vec::new());
     for environment in Environment::ALL {
@@ -156,8 +156,9 @@ async fn webhook_and_exception_alerts(
     Ok(all)
 }
 
-/// Returns notices of production parcels past their promised day, by status. Sandbox parcels do not travel.
-async fn late_parcel_alerts(api: &Api, member: &SignedIn) -> Result<Vec<Alert>, HttpRefusal> {
+/// Returns alerts about production parcels past their promised day, one for each status. The
+/// sandbox is left out, because its parcels do not travel.
+async fn late_parcel_alerts(api: &Api, member: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
     let (environment, language) = (Environment::Production, member.language());
     let now = api.service.now();
     let first = epoch_day(now) - LATE_DAYS;
@@ -166,7 +167,7 @@ async fn late_parcel_alerts(api: &Api, member: &SignedIn) -> Result<Vec<Alert>, 
         let status = ParcelStatus::from(state);
         let text = language
             .pick("Parcels past the promised day", "Paquetes con la fecha prometida vencida");
-        let search = Search {
+        let search = ParcelListFilter {
             environment,
             from: Some(day_start(first).to_utc().date_naive()),
             to: None,
@@ -183,8 +184,8 @@ async fn late_parcel_alerts(api: &Api, member: &SignedIn) -> Result<Vec<Alert>, 
     Ok(activity::late_parcels(&counts, now).into_iter().map(alert).collect())
 }
 
-/// Returns notices of e-mails that failed lately, with the page of the latest parcel that has one.
-async fn failed_mail_alerts(api: &Api, member: &SignedIn) -> Result<Vec<Alert>, HttpRefusal> {
+/// Returns alerts about e-mails that failed lately, with a link to the latest parcel that has one.
+async fn failed_mail_alerts(api: &Api, member: &SignedInUser) -> Result<Vec<Alert>, HttpRefusal> {
     let (store, language) = (api.service.store(), member.language());
     let (since, mut all) = (api.service.now().plus(-MAIL_DAYS * Millis::DAY), Vec::new());
     for environment in Environment::ALL {
@@ -216,15 +217,15 @@ fn exceptions_text(count: usize, language: Language) -> String {
 }
 
 /// Returns the statuses that parcels have, in the order of a journey.
-fn statuses(counts: &[ParcelCount], member: &SignedIn, first: i64) -> Vec<Status> {
+fn statuses(counts: &[ParcelCount], member: &SignedInUser, first: i64) -> Vec<StatusCount> {
     let from = day_start(first).to_utc().date_naive().to_string();
     let with_parcels = ParcelStatus::KNOWN.iter().filter_map(|status| {
         let with_status = counts.iter().filter(|one| ParcelStatus::from(one.state) == *status);
         let parcels: u64 = with_status.map(|one| one.parcels).sum();
-        (parcels > 0).then(|| Status {
+        (parcels > 0).then(|| StatusCount {
             code: status.code().to_owned(),
             name: status.name(member.language()).to_owned(),
-            tone: tone(status),
+            tone: status_tone(status),
             parcels,
             from: from.clone(),
         })

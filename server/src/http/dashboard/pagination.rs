@@ -1,6 +1,6 @@
-//! Pages of long lists.
+//! Pagination of long lists.
 
-use super::fields::Fields;
+use super::fields::FormFields;
 
 /// Number of the last page that an address can name.
 const MAX_PAGE: u32 = 1_000_000;
@@ -29,7 +29,7 @@ impl Pagination {
 }
 
 /// Returns the page that the query names, or the first page.
-pub(super) fn requested_page(query: &Fields) -> u32 {
+pub(super) fn requested_page(query: &FormFields) -> u32 {
     query.text("page").parse().unwrap_or(1).clamp(1, MAX_PAGE)
 }
 

@@ -11,10 +11,10 @@ use parcelo::{
 };
 
 use super::{
-    auth::{SignedIn, SubmittedForm},
+    auth::{SignedInUser, SubmittedForm},
     context::redirect_with_flash,
-    flash::Flash,
-    frame::{ArrivalText, Frame, Moment, Section, page, tone},
+    flash::FlashMessage,
+    frame::{ArrivalLine, DisplayTime, Frame, Section, render_page, status_tone},
     mails::MailLine,
     webhooks::parse_environment,
 };
@@ -26,7 +26,7 @@ use crate::{
 
 #[derive(Template)]
 #[template(path = "dashboard/parcel.html")]
-struct Parcel {
+struct ParcelPage {
     frame: Frame,
     environment: Environment,
     number: String,
@@ -38,7 +38,7 @@ struct Parcel {
     items: Vec<OrderItem>,
     has_label: bool,
     can_be_voided: bool,
-    events: Vec<Event>,
+    events: Vec<HistoryRow>,
     mails: Vec<MailLine>,
 }
 
@@ -51,18 +51,18 @@ struct OrderItem {
     value: String,
 }
 
-struct Event {
+struct HistoryRow {
     status: String,
     location: String,
     description: Option<String>,
-    at: Moment,
+    at: DisplayTime,
 }
 
 /// Shows one parcel.
 pub(super) async fn show(
     State(api): State<Api>,
     Path((environment, number)): Path<(String, String)>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
     let tenant = member.tenant(environment);
@@ -70,17 +70,17 @@ pub(super) async fn show(
     let details = detail_rows(&parcel, &member);
     let mails = api.service.store().mails_of_parcel(parcel.row.key).await?;
     let OwnedParcel { row, order, record, tracking_url, awb } = parcel;
-    let events = record.history.into_iter().flatten().flatten().rev().map(|entry| Event {
+    let events = record.history.into_iter().flatten().flatten().rev().map(|entry| HistoryRow {
         status: entry.status_name,
         location: entry.location,
         description: entry.description,
-        at: Moment::new(entry.timestamp),
+        at: DisplayTime::new(entry.timestamp),
     });
-    page(&Parcel {
+    render_page(&ParcelPage {
         environment,
         number: row.tracking_number.to_string(),
         status: record.status_name,
-        tone: tone(&record.status),
+        tone: status_tone(&record.status),
         details,
         tracking_url,
         awb,
@@ -104,11 +104,11 @@ pub(super) async fn perform_action(
     let flash = match fields.text("action") {
         "void" => {
             api.service.void_parcel(tenant, &number).await?;
-            Flash::ParcelVoided
+            FlashMessage::ParcelVoided
         }
         "reprint" => {
             api.service.reprint_parcel(tenant, &number).await?;
-            Flash::LabelReprinted
+            FlashMessage::LabelReprinted
         }
         _ => return Err(ErrorCode::NotFound.into()),
     };
@@ -133,10 +133,10 @@ impl OrderItem {
     }
 }
 
-fn detail_rows(parcel: &OwnedParcel, member: &SignedIn) -> Vec<(&'static str, String)> {
+fn detail_rows(parcel: &OwnedParcel, member: &SignedInUser) -> Vec<(&'static str, String)> {
     let OwnedParcel { row, order, record, awb, .. } = parcel;
     let say = |en, es| member.language().pick(en, es);
-    let arrival = ArrivalText::new(record.arrival.as_ref(), member.language());
+    let arrival = ArrivalLine::new(record.arrival.as_ref(), member.language());
     let details = &order.parcel_details;
     let mut rows = vec![
         (say("Receiver", "Destinatario"), receiver(&order.receiver)),
@@ -146,8 +146,8 @@ fn detail_rows(parcel: &OwnedParcel, member: &SignedIn) -> Vec<(&'static str, St
             say("Declared value", "Valor declarado"),
             format!("{:.2} {}", details.declared_value, details.currency),
         ),
-        (say("Created", "Creado"), Moment::from_millis(row.created_at).text),
-        (say("Last change", "Último cambio"), Moment::from_millis(row.updated_at).text),
+        (say("Created", "Creado"), DisplayTime::from_millis(row.created_at).text),
+        (say("Last change", "Último cambio"), DisplayTime::from_millis(row.updated_at).text),
         (
             say("Arrival", "Llegada"),
             arrival.map_or_else(|| say("no date", "sin fecha").to_owned(), |arrival| arrival.text),
@@ -208,7 +208,7 @@ fn join_non_empty(parts: &[&str]) -> String {
 pub(super) async fn download_document(
     State(api): State<Api>,
     Path((environment, number, file)): Path<(String, String, String)>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let tenant = member.tenant(parse_environment(&environment)?);
     if file == "invoice.pdf" {

@@ -11,12 +11,14 @@ use parcelo::{
 };
 
 use super::{
-    auth::{SignedIn, SubmittedForm},
-    fields::Fields,
-    frame::{ArrivalText, Frame, Moment, Section, invalid_form, page, tone},
+    auth::{SignedInUser, SubmittedForm},
+    fields::FormFields,
+    frame::{
+        ArrivalLine, DisplayTime, Frame, Section, render_invalid_form, render_page, status_tone,
+    },
     pagination::Pagination,
     parcel,
-    search::{self, Search},
+    search::{self, ParcelListFilter},
 };
 use crate::{
     http::{Api, HttpRefusal},
@@ -25,13 +27,13 @@ use crate::{
 
 #[derive(Template)]
 #[template(path = "dashboard/parcels.html")]
-struct Parcels {
+struct ParcelsPage {
     frame: Frame,
-    search: Search,
+    search: ParcelListFilter,
     number: String,
     fault: Option<&'static str>,
-    statuses: Vec<Choice>,
-    rows: Vec<Row>,
+    statuses: Vec<StatusChoice>,
+    rows: Vec<ParcelLine>,
     has_labels: bool,
     total: u64,
     /// `true` if there may be more parcels than the page shows.
@@ -41,13 +43,13 @@ struct Parcels {
     pages: Pagination,
 }
 
-struct Choice {
+struct StatusChoice {
     code: String,
     name: String,
     is_selected: bool,
 }
 
-struct Row {
+struct ParcelLine {
     number: String,
     status: String,
     tone: &'static str,
@@ -56,25 +58,25 @@ struct Row {
     reference: String,
     arrival: String,
     is_late: bool,
-    created: Moment,
+    created: DisplayTime,
 }
 
 /// Shows a page of parcels.
 pub(super) async fn list(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let query = Fields::parse(query.unwrap_or_default().as_bytes());
-    let mut search = Search::from_fields(&query).map_err(|_| ErrorCode::NotFound)?;
+    let query = FormFields::parse(query.unwrap_or_default().as_bytes());
+    let mut search = ParcelListFilter::from_fields(&query).map_err(|_| ErrorCode::NotFound)?;
     if query.text("environment").is_empty() {
         search.environment = member.context.environment;
     }
     let form = member.context.restored_form.as_ref();
-    let typed = form.and_then(|typed| Search::from_fields(typed).ok());
-    let shown = parcels(&api, &member, typed.unwrap_or(search)).await?;
+    let typed = form.and_then(|typed| ParcelListFilter::from_fields(typed).ok());
+    let shown = load_page(&api, &member, typed.unwrap_or(search)).await?;
     let number = form.map(|typed| typed.text("number").to_owned()).unwrap_or_default();
-    page(&Parcels { number, ..shown })
+    render_page(&ParcelsPage { number, ..shown })
 }
 
 /// Redirects to the results of a search. A typed text is never part of an address.
@@ -82,23 +84,24 @@ pub(super) async fn search(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
-    let found = Search::from_fields(&fields);
+    let found = ParcelListFilter::from_fields(&fields);
     let fault = match (search::search_text(&fields), &found) {
         (Err(fault), _) | (_, &Err(fault)) => search::fault_text(fault, member.language()),
         (Ok(None), Ok(search)) => return Ok(Redirect::to(&search.address()).into_response()),
         (Ok(Some(text)), Ok(search)) => return show_matches(&api, &member, search, text).await,
     };
-    let all = Search::from_fields(&Fields::default()).map_err(|_| ErrorCode::InternalError)?;
-    let shown = parcels(&api, &member, found.unwrap_or(all)).await?;
+    let all = ParcelListFilter::from_fields(&FormFields::default())
+        .map_err(|_| ErrorCode::InternalError)?;
+    let shown = load_page(&api, &member, found.unwrap_or(all)).await?;
     let number = fields.text("number").trim().to_owned();
-    invalid_form(&Parcels { number, fault: Some(fault), ..shown })
+    render_invalid_form(&ParcelsPage { number, fault: Some(fault), ..shown })
 }
 
-/// Redirects to the only parcel that a text matches, or shows the list if several or none match.
+/// Redirects to the parcel if exactly one matches the text; otherwise shows the list of matches.
 async fn show_matches(
     api: &Api,
-    member: &SignedIn,
-    search: &Search,
+    member: &SignedInUser,
+    search: &ParcelListFilter,
     text: String,
 ) -> Result<Response, HttpRefusal> {
     if let Ok(number) = TrackingNumber::parse(&text)
@@ -115,16 +118,19 @@ async fn show_matches(
     if found.is_empty() {
         (found, meta) = find(&text).await?;
     }
-    let list = Parcels::new(member, (search.with_page(1), text), &found, &meta);
+    let list = ParcelsPage::new(member, (search.with_page(1), text), &found, &meta);
     match &*found {
         // There may be another match among the parcels that were not searched.
-        _ if meta.is_partial => page(&list),
-        [] => invalid_form(&Parcels { fault: Some(no_match_text(member.language())), ..list }),
+        _ if meta.is_partial => render_page(&list),
+        [] => render_invalid_form(&ParcelsPage {
+            fault: Some(no_match_text(member.language())),
+            ..list
+        }),
         [one] => {
             let address = parcel::address(search.environment, one.tracking_number.as_str());
             Ok(Redirect::to(&address).into_response())
         }
-        _ => page(&list),
+        _ => render_page(&list),
     }
 }
 
@@ -140,7 +146,7 @@ fn no_match_text(language: Language) -> &'static str {
 /// Returns the address of a parcel's page, whether it is in production or in the sandbox.
 async fn find_parcel_url(
     api: &Api,
-    member: &SignedIn,
+    member: &SignedInUser,
     number: &str,
 ) -> Result<Option<String>, HttpRefusal> {
     for environment in Environment::ALL {
@@ -156,26 +162,30 @@ async fn find_parcel_url(
     Ok(None)
 }
 
-async fn parcels(api: &Api, member: &SignedIn, search: Search) -> Result<Parcels, HttpRefusal> {
+async fn load_page(
+    api: &Api,
+    member: &SignedInUser,
+    search: ParcelListFilter,
+) -> Result<ParcelsPage, HttpRefusal> {
     let (tenant, language) = (member.tenant(search.environment), member.language());
     let (found, meta) = api.service.list_tenant_parcels(tenant, &search.query(), language).await?;
-    Ok(Parcels::new(member, (search, String::new()), &found, &meta))
+    Ok(ParcelsPage::new(member, (search, String::new()), &found, &meta))
 }
 
-impl Parcels {
+impl ParcelsPage {
     /// Returns `true` if a search has found more than it shows.
     const fn is_truncated(&self) -> bool {
         self.is_partial || self.total > self.rows.len() as u64
     }
 
     fn new(
-        member: &SignedIn,
-        (search, text): (Search, String),
+        member: &SignedInUser,
+        (search, text): (ParcelListFilter, String),
         found: &[ParcelSummary],
         meta: &PageMeta,
     ) -> Self {
         let language = member.language();
-        let choice = |status: &ParcelStatus| Choice {
+        let choice = |status: &ParcelStatus| StatusChoice {
             code: status.code().to_owned(),
             name: status.name(language).to_owned(),
             is_selected: search.status.as_ref() == Some(status),
@@ -189,7 +199,7 @@ impl Parcels {
             number: text,
             fault: None,
             statuses: ParcelStatus::KNOWN.iter().map(choice).collect(),
-            rows: found.iter().map(|parcel| Row::new(parcel, member)).collect(),
+            rows: found.iter().map(|parcel| ParcelLine::new(parcel, member)).collect(),
             has_labels: !is_search && found.iter().any(|parcel| has_label(&parcel.status)),
             total: meta.total,
             is_partial: meta.is_partial,
@@ -200,9 +210,9 @@ impl Parcels {
     }
 }
 
-impl Row {
-    fn new(parcel: &ParcelSummary, member: &SignedIn) -> Self {
-        let arrival = ArrivalText::new(parcel.arrival.as_ref(), member.language());
+impl ParcelLine {
+    fn new(parcel: &ParcelSummary, member: &SignedInUser) -> Self {
+        let arrival = ArrivalLine::new(parcel.arrival.as_ref(), member.language());
         let mut references: Vec<&str> = [&parcel.external_order_id, &parcel.customer_reference]
             .into_iter()
             .filter_map(|reference| reference.as_deref())
@@ -211,12 +221,12 @@ impl Row {
         Self {
             number: parcel.tracking_number.to_string(),
             status: parcel.status_name.clone(),
-            tone: tone(&parcel.status),
+            tone: status_tone(&parcel.status),
             country: parcel.destination_country.name(member.language()).to_owned(),
             reference: references.join(" · "),
             is_late: arrival.as_ref().is_some_and(|arrival| arrival.is_late),
             arrival: arrival.map(|arrival| arrival.text).unwrap_or_default(),
-            created: Moment::new(parcel.created_at),
+            created: DisplayTime::new(parcel.created_at),
         }
     }
 }

@@ -11,7 +11,7 @@ use parcelo::{
     rules::spreadsheet::to_cell,
 };
 
-use super::{auth::SignedIn, fields::Fields, search::Search};
+use super::{auth::SignedInUser, fields::FormFields, search::ParcelListFilter};
 use crate::http::{Api, HttpRefusal};
 
 /// Maximum number of parcels in a file. The dates of a search can divide a longer list.
@@ -35,10 +35,10 @@ const COLUMNS: [&str; 11] = [
 pub(super) async fn download(
     State(api): State<Api>,
     RawQuery(query): RawQuery,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let fields = Fields::parse(query.unwrap_or_default().as_bytes());
-    let search = Search::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
+    let fields = FormFields::parse(query.unwrap_or_default().as_bytes());
+    let search = ParcelListFilter::from_fields(&fields).map_err(|_| ErrorCode::NotFound)?;
     let tenant = member.tenant(search.environment);
     let (mut query, mut writer) = (search.full_list_query(), csv::Writer::from_writer(Vec::new()));
     write(&mut writer, COLUMNS.map(str::to_owned))?;

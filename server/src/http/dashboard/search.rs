@@ -8,14 +8,14 @@ use parcelo::{
 };
 use url::form_urlencoded;
 
-use super::{fields::Fields, pagination};
+use super::{fields::FormFields, pagination};
 
 /// Number of parcels on a page.
 const PARCELS_PER_PAGE: u32 = 25;
 
-/// The parcels that are searched for.
+/// The parcels that a list shows: the values of the form above the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Search {
+pub(super) struct ParcelListFilter {
     pub(super) environment: Environment,
     pub(super) status: Option<ParcelStatus>,
     pub(super) from: Option<NaiveDate>,
@@ -23,20 +23,21 @@ pub(super) struct Search {
     pub(super) page: u32,
 }
 
-/// The reason why a search is invalid, in English and Spanish.
-pub(super) type Fault = (&'static str, &'static str);
+/// A text in English and Spanish: the reason why a search is invalid.
+pub(super) type BilingualText = (&'static str, &'static str);
 
-const NOTHING_TO_SEARCH: Fault = (
+const NOTHING_TO_SEARCH: BilingualText = (
     "Type letters or digits to search for, 100 characters at most.",
     "Escriba las letras o los dígitos que busca, 100 caracteres como máximo.",
 );
-const INVALID_DATE: Fault = ("Enter dates as 2026-01-31.", "Escriba las fechas como 2026-01-31.");
-const END_BEFORE_START: Fault =
+const INVALID_DATE: BilingualText =
+    ("Enter dates as 2026-01-31.", "Escriba las fechas como 2026-01-31.");
+const END_BEFORE_START: BilingualText =
     ("The end date is before the start date.", "La fecha final es anterior a la inicial.");
 
-impl Search {
+impl ParcelListFilter {
     /// Reads a search; an empty field does not restrict it.
-    pub(super) fn from_fields(fields: &Fields) -> Result<Self, Fault> {
+    pub(super) fn from_fields(fields: &FormFields) -> Result<Self, BilingualText> {
         let (from, to) = (parse_date(fields.text("from"))?, parse_date(fields.text("to"))?);
         if matches!((from, to), (Some(from), Some(to)) if to < from) {
             return Err(END_BEFORE_START);
@@ -112,7 +113,7 @@ impl Search {
 }
 
 /// Returns the text to search for, if there is one: all or part of a number, a reference or a name.
-pub(super) fn search_text(fields: &Fields) -> Result<Option<String>, Fault> {
+pub(super) fn search_text(fields: &FormFields) -> Result<Option<String>, BilingualText> {
     match fields.text("number").trim() {
         "" => Ok(None),
         text => {
@@ -122,11 +123,11 @@ pub(super) fn search_text(fields: &Fields) -> Result<Option<String>, Fault> {
     }
 }
 
-pub(super) fn fault_text(fault: Fault, language: Language) -> &'static str {
+pub(super) fn fault_text(fault: BilingualText, language: Language) -> &'static str {
     language.pick(fault.0, fault.1)
 }
 
-fn parse_date(text: &str) -> Result<Option<NaiveDate>, Fault> {
+fn parse_date(text: &str) -> Result<Option<NaiveDate>, BilingualText> {
     match text.trim() {
         "" => Ok(None),
         text => NaiveDate::parse_from_str(text, "%Y-%m-%d").map(Some).map_err(|_| INVALID_DATE),
@@ -137,8 +138,8 @@ fn parse_date(text: &str) -> Result<Option<NaiveDate>, Fault> {
 mod tests {
     use super::*;
 
-    fn search(text: &str) -> Result<Search, Fault> {
-        Search::from_fields(&Fields::parse(text.as_bytes()))
+    fn search(text: &str) -> Result<ParcelListFilter, BilingualText> {
+        ParcelListFilter::from_fields(&FormFields::parse(text.as_bytes()))
     }
 
     #[test]
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(search("to=2026-02-30"), Err(INVALID_DATE));
         assert_eq!(search("from=2026-02-02&to=2026-02-01"), Err(END_BEFORE_START));
         assert_eq!(search("page=-1").unwrap().page, 1);
-        let search_text = |text: &str| search_text(&Fields::parse(text.as_bytes()));
+        let search_text = |text: &str| search_text(&FormFields::parse(text.as_bytes()));
         assert_eq!(search_text("number=+"), Ok(None));
         assert_eq!(search_text("number=+SB-SUCCESS-0001+"), Ok(Some("SB-SUCCESS-0001".to_owned())));
         assert_eq!(search_text("number=Maria"), Ok(Some("Maria".to_owned())));

@@ -1,13 +1,13 @@
-//! The page that shows a new secret once, in the answer to the form that created it. It reads nothing from the
+//! The page that shows a new secret once, in the response to the form that created it. It reads nothing from the
 //! database, so that every secret that is created is also shown.
 
 use askama::Template;
 use axum::response::Response;
 
 use super::{
-    auth::SignedIn,
-    flash::Flash,
-    frame::{Frame, Section, page},
+    auth::SignedInUser,
+    flash::FlashMessage,
+    frame::{Frame, Section, render_page},
 };
 use crate::http::HttpRefusal;
 
@@ -23,12 +23,12 @@ struct SecretPage<'a> {
 /// Shows the secret of the key with this name, or of a webhook, and says how long the previous secret works. The link
 /// to the other language leads to `next`.
 pub(super) fn show(
-    member: SignedIn,
+    member: SignedInUser,
     (key_name, secret): (Option<&str>, &str),
-    flash: Option<Flash>,
+    flash: Option<FlashMessage>,
     next: &str,
 ) -> Result<Response, HttpRefusal> {
     let section = if key_name.is_some() { Section::Keys } else { Section::Webhooks };
     let frame = member.with_page(next, flash).frame(section);
-    page(&SecretPage { frame, key_name, secret, next })
+    render_page(&SecretPage { frame, key_name, secret, next })
 }

@@ -7,12 +7,12 @@ use axum::{extract::State, response::Response};
 use parcelo::Language;
 
 use super::{
-    auth::{SignedIn, SubmittedForm},
+    auth::{SignedInUser, SubmittedForm},
     context::{redirect_with_flash, with_session_cookie},
-    fields::Fields,
-    flash::Flash,
-    frame::{Frame, Moment, Section, invalid_form, page},
-    mails::{self, Choice},
+    fields::FormFields,
+    flash::FlashMessage,
+    frame::{DisplayTime, Frame, Section, render_invalid_form, render_page},
+    mails::{self, MailKindChoice},
 };
 use crate::{
     clock::Millis,
@@ -20,7 +20,7 @@ use crate::{
         Refusal,
         audit::{Actor, AuditEntry},
         session::{MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, is_valid_password},
-        shop::{MAX_CONTACT_CHARS, MAX_NAME_CHARS, Shop, ShopFault},
+        shop::{MAX_CONTACT_CHARS, MAX_NAME_CHARS, Shop, ShopError},
     },
     http::{Api, HttpRefusal},
     service::{LoginOutcome, LoginRequest},
@@ -31,32 +31,32 @@ const MAX_CHANGES: u32 = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/settings.html")]
-struct Settings {
+struct SettingsPage {
     frame: Frame,
     name: String,
     contact: String,
-    fault: Option<Fault>,
+    fault: Option<ShopFieldFault>,
     max_name: usize,
     max_contact: usize,
     password_fault: Option<String>,
     max_password: usize,
     /// The kinds of e-mails; `None` if the server sends no e-mails.
-    mails: Option<Vec<Choice>>,
-    changes: Vec<Change>,
+    mails: Option<Vec<MailKindChoice>>,
+    changes: Vec<ChangeRow>,
 }
 
 /// An entry of the audit log.
-struct Change {
-    at: Moment,
+struct ChangeRow {
+    at: DisplayTime,
     action: &'static str,
     subject: String,
     actor: String,
 }
 
-impl Change {
+impl ChangeRow {
     fn new(entry: AuditEntry, language: Language) -> Self {
         Self {
-            at: Moment::from_millis(entry.at),
+            at: DisplayTime::from_millis(entry.at),
             action: entry.action.text(language),
             subject: entry.subject,
             actor: entry.actor.text(language),
@@ -65,17 +65,17 @@ impl Change {
 }
 
 /// An invalid field and the reason.
-struct Fault {
+struct ShopFieldFault {
     is_name: bool,
     text: &'static str,
 }
 
-impl Settings {
+impl SettingsPage {
     fn new(
         frame: Frame,
         (name, contact): (String, String),
-        mails: Option<Vec<Choice>>,
-        fault: Option<Fault>,
+        mails: Option<Vec<MailKindChoice>>,
+        fault: Option<ShopFieldFault>,
     ) -> Self {
         Self {
             frame,
@@ -92,11 +92,11 @@ impl Settings {
     }
 
     /// Adds the latest changes of the account.
-    async fn with_changes(self, api: &Api, member: &SignedIn) -> Result<Self, HttpRefusal> {
+    async fn with_changes(self, api: &Api, member: &SignedInUser) -> Result<Self, HttpRefusal> {
         let account = Some(member.session.account);
         let log = api.service.store().audit_log(account, Millis(0), MAX_CHANGES).await?;
         let language = member.language();
-        let changes = log.into_iter().map(|entry| Change::new(entry, language)).collect();
+        let changes = log.into_iter().map(|entry| ChangeRow::new(entry, language)).collect();
         Ok(Self { changes, ..self })
     }
 }
@@ -104,14 +104,16 @@ impl Settings {
 /// Shows the form, filled with the current settings.
 pub(super) async fn show(
     State(api): State<Api>,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let shop = api.service.store().shop(member.session.account).await?;
-    let restored = |form: &Fields| (form.text("name").to_owned(), form.text("contact").to_owned());
+    let restored =
+        |form: &FormFields| (form.text("name").to_owned(), form.text("contact").to_owned());
     let shown = member.context.restored_form.as_ref().map_or_else(|| shop.to_stored(), restored);
     let frame = member.frame(Section::Settings);
-    let shown = Settings::new(frame, shown, mails::choices(&api, &member).await?, None);
-    page(&shown.with_changes(&api, &member).await?)
+    let shown =
+        SettingsPage::new(frame, shown, mails::mail_kind_choices(&api, &member).await?, None);
+    render_page(&shown.with_changes(&api, &member).await?)
 }
 
 /// Sets the shop's name and contact.
@@ -130,15 +132,15 @@ pub(super) async fn set(
         }
         Err(fault) => {
             let text = fault.text(member.language());
-            let fault = Some(Fault { is_name: fault == ShopFault::Name, text });
+            let fault = Some(ShopFieldFault { is_name: fault == ShopError::Name, text });
             let typed = (name.trim().to_owned(), contact.trim().to_owned());
             let frame = member.frame(Section::Settings);
-            let mails = mails::choices(&api, &member).await?;
-            let form = Settings::new(frame, typed, mails, fault);
-            return invalid_form(&form.with_changes(&api, &member).await?);
+            let mails = mails::mail_kind_choices(&api, &member).await?;
+            let form = SettingsPage::new(frame, typed, mails, fault);
+            return render_invalid_form(&form.with_changes(&api, &member).await?);
         }
     }
-    Ok(redirect_with_flash(Section::Settings.path(), Flash::SettingsSaved))
+    Ok(redirect_with_flash(Section::Settings.path(), FlashMessage::SettingsSaved))
 }
 
 /// Changes the password. The browser continues with a new session.
@@ -148,7 +150,7 @@ pub(super) async fn set_password(
 ) -> Result<Response, HttpRefusal> {
     let new = fields.text("new");
     if let Some(fault) = password_fault(&fields, member.language()) {
-        return password_form(&api, &member, fault).await;
+        return render_password_form(&api, &member, fault).await;
     }
     let request = LoginRequest {
         client: member.context.client,
@@ -158,7 +160,7 @@ pub(super) async fn set_password(
     };
     match api.service.change_password(request, new).await? {
         LoginOutcome::SignedIn(token) => Ok(with_session_cookie(
-            redirect_with_flash(Section::Settings.path(), Flash::PasswordChanged),
+            redirect_with_flash(Section::Settings.path(), FlashMessage::PasswordChanged),
             &token,
         )),
         LoginOutcome::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
@@ -167,12 +169,12 @@ pub(super) async fn set_password(
                 "The present password is not right. Nothing was changed.",
                 "La contraseña actual no es correcta. No se cambió nada.",
             );
-            password_form(&api, &member, fault.to_owned()).await
+            render_password_form(&api, &member, fault.to_owned()).await
         }
     }
 }
 
-fn password_fault(fields: &Fields, language: Language) -> Option<String> {
+fn password_fault(fields: &FormFields, language: Language) -> Option<String> {
     let new = fields.text("new");
     if !is_valid_password(new) {
         return Some(match language {
@@ -193,15 +195,16 @@ fn password_fault(fields: &Fields, language: Language) -> Option<String> {
     })
 }
 
-/// Shows the form again with its faults; passwords are not filled in.
-async fn password_form(
+/// Shows the form again with the fault of the password; passwords are not filled in again.
+async fn render_password_form(
     api: &Api,
-    member: &SignedIn,
+    member: &SignedInUser,
     fault: String,
 ) -> Result<Response, HttpRefusal> {
     let shop = api.service.store().shop(member.session.account).await?;
-    let (frame, mails) = (member.frame(Section::Settings), mails::choices(api, member).await?);
-    let shown = Settings::new(frame, shop.to_stored(), mails, None);
-    let shown = Settings { password_fault: Some(fault), ..shown };
-    invalid_form(&shown.with_changes(api, member).await?)
+    let (frame, mails) =
+        (member.frame(Section::Settings), mails::mail_kind_choices(api, member).await?);
+    let shown = SettingsPage::new(frame, shop.to_stored(), mails, None);
+    let shown = SettingsPage { password_fault: Some(fault), ..shown };
+    render_invalid_form(&shown.with_changes(api, member).await?)
 }

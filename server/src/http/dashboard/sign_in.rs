@@ -7,10 +7,10 @@ use axum::{
 use parcelo::ErrorCode;
 
 use super::{
-    auth::{SIGN_IN, SignedIn, SubmittedForm},
+    auth::{SIGN_IN, SignedInUser, SubmittedForm},
     context::{PageContext, redirect_with_flash, with_session_cookie, without_session_cookie},
-    fields::Fields,
-    flash::Flash,
+    fields::FormFields,
+    flash::FlashMessage,
     interrupted::{FormPage, InterruptedPage},
     keys, parcels, settings,
     sign_in_form::{self, PreviousAttempt},
@@ -28,26 +28,26 @@ pub(super) async fn page(
     RawQuery(query): RawQuery,
     context: PageContext,
 ) -> Result<Response, HttpRefusal> {
-    let query = Fields::parse(query.unwrap_or_default().as_bytes());
+    let query = FormFields::parse(query.unwrap_or_default().as_bytes());
     // Ignore fields in the address: a link could fill in the form as its author wants.
     let interrupted =
         InterruptedPage { filled: String::new(), ..InterruptedPage::from_fields(&query) };
     if let Some(token) = &context.session
-        && api.service.session(token).await?.is_some()
+        && api.service.find_session(token).await?.is_some()
     {
         return Ok(Redirect::to(interrupted.address()).into_response());
     }
     sign_in_form::show(&api, &context, PreviousAttempt::None, interrupted)
 }
 
-/// Signs in with a new session, so that a session planted by someone else is worthless.
+/// Signs in with a new session, so that a session that an attacker has planted is worthless.
 pub(super) async fn sign_in(
     State(api): State<Api>,
     context: PageContext,
     request: Request,
 ) -> Result<Response, HttpRefusal> {
     let (parts, body) = request.into_parts();
-    let fields = Fields::read(&parts.headers, body).await?;
+    let fields = FormFields::read(&parts.headers, body).await?;
     let guest = context.guest.clone().ok_or(ErrorCode::FormNotAccepted)?;
     fields.check(&api, &guest)?;
     let interrupted = InterruptedPage::from_fields(&fields);
@@ -58,9 +58,10 @@ pub(super) async fn sign_in(
         previous_token: context.session.as_deref(),
     };
     match api.service.sign_in(request).await? {
-        LoginOutcome::SignedIn(token) => {
-            Ok(with_session_cookie(next_page(api, context, &token, &interrupted).await, &token))
-        }
+        LoginOutcome::SignedIn(token) => Ok(with_session_cookie(
+            resume_after_sign_in(api, context, &token, &interrupted).await,
+            &token,
+        )),
         LoginOutcome::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
         LoginOutcome::Rejected => {
             let mut response = sign_in_form::show(
@@ -76,21 +77,22 @@ pub(super) async fn sign_in(
 }
 
 /// Redirects to the requested page, or renders its form as it was filled in; the fields are stored nowhere.
-async fn next_page(
+async fn resume_after_sign_in(
     api: Api,
     context: PageContext,
     token: &str,
     interrupted: &InterruptedPage,
 ) -> Response {
     if interrupted.is_button() {
-        return redirect_with_flash(interrupted.address(), Flash::ActionNotPerformed);
+        return redirect_with_flash(interrupted.address(), FlashMessage::ActionNotPerformed);
     }
     // Without the fields the page is blank; signing in has succeeded in any case.
-    let filled = filled_page(api, context, token, interrupted).await;
+    let filled = render_interrupted_form(api, context, token, interrupted).await;
     filled.unwrap_or_else(|| Redirect::to(interrupted.address()).into_response())
 }
 
-async fn filled_page(
+/// Renders the page whose form was interrupted, with the fields that were filled in; `None` if there is no such form.
+async fn render_interrupted_form(
     api: Api,
     mut context: PageContext,
     token: &str,
@@ -98,8 +100,9 @@ async fn filled_page(
 ) -> Option<Response> {
     let (form, fields) = interrupted.filled_form()?;
     context.restored_form = Some(fields);
-    let member = SignedIn::with_token(&api, context, token.to_owned()).await.ok()??;
-    let (member, api) = (member.with_page(form.path(), Some(Flash::FormRestored)), State(api));
+    let member = SignedInUser::with_token(&api, context, token.to_owned()).await.ok()??;
+    let (member, api) =
+        (member.with_page(form.path(), Some(FlashMessage::FormRestored)), State(api));
     let page = match form {
         FormPage::NewKey => keys::new_form(api, member).await,
         FormPage::Webhook(environment) => {

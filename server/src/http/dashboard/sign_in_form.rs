@@ -5,7 +5,7 @@ use axum::response::Response;
 
 use super::{
     context::{PageContext, with_guest_cookie},
-    frame::{Frame, page},
+    frame::{Frame, render_page},
     interrupted::InterruptedPage,
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 
 #[derive(Template)]
 #[template(path = "dashboard/sign_in.html")]
-struct SignIn {
+struct SignInPage {
     frame: Frame,
     form: String,
     account: String,
@@ -50,6 +50,6 @@ pub(super) fn show(
     let options = api.service.settings().database_options.as_ref();
     let command = options.map(|options| shell::set_password(account, options));
     let shown =
-        SignIn { frame, form, account: account.to_owned(), is_rejected, interrupted, command };
-    Ok(with_guest_cookie(page(&shown)?, &guest))
+        SignInPage { frame, form, account: account.to_owned(), is_rejected, interrupted, command };
+    Ok(with_guest_cookie(render_page(&shown)?, &guest))
 }

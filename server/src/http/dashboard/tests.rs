@@ -1,5 +1,5 @@
-//! Forms that create a secret, with several servers: the first shows the form, the second receives it, the third the
-//! reload.
+//! Tests of forms that create a secret, with several servers: the first server shows the form, the second receives it,
+//! and the third receives the reload.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -14,7 +14,7 @@ use tower::ServiceExt;
 
 use crate::{
     clock::{ManualClock, Millis},
-    domain::{Secrets, audit::BY, session::Login},
+    domain::{Secrets, audit::BY, session::PasswordLogin},
     http::{Api, admin_router},
     ids::Ids,
     service::{Service, tests::settings},
@@ -52,14 +52,14 @@ impl Server {
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    async fn page(&self, path: &str) -> String {
+    async fn render_page(&self, path: &str) -> String {
         let (status, page) =
             self.call(SESSIONS[0], Request::get(path).body(Body::empty()).unwrap()).await;
         assert_eq!(status, StatusCode::OK, "{page}");
         page
     }
 
-    /// Sends a form and returns the secret that the answer shows.
+    /// Sends a form and returns the secret that the response shows.
     async fn post(&self, session: &str, (path, fields): (&str, &str)) -> Option<String> {
         let form = self.service.form_token(session);
         let request = Request::post(path)
@@ -84,7 +84,12 @@ impl Server {
             store.set_password(account, password.clone(), NOW, &BY).await.unwrap();
             let hash = self.service.settings().secrets.hash_session_token(session);
             let session = (hash, NOW.plus(3_600_000));
-            assert!(store.begin_session(Login { account, password }, session, None).await.unwrap());
+            assert!(
+                store
+                    .begin_session(PasswordLogin { account, password }, session, None)
+                    .await
+                    .unwrap()
+            );
         }
     }
 }
@@ -108,17 +113,17 @@ async fn a_form_makes_one_secret(one: Store, other: Store) {
             assert_eq!(server.post(SESSIONS[0], form).await, None, "{path}");
         }
     };
-    let key = field(&one.page("/dashboard/keys/new").await, "once");
+    let key = field(&one.render_page("/dashboard/keys/new").await, "once");
     let key = format!("name=Shop&environment=sandbox&countries=all&{key}");
     sent("/dashboard/keys", &key).await;
-    let list = one.page("/dashboard/keys").await;
+    let list = one.render_page("/dashboard/keys").await;
     assert_eq!(list.matches("<h2>Shop</h2>").count(), 1);
     let (_, rest) = list.split_once("/dashboard/keys/key_").unwrap();
     let rotate = format!("/dashboard/keys/key_{}/rotate", rest.split_once('/').unwrap().0);
-    let seen = field(&one.page(&rotate).await, "seen");
+    let seen = field(&one.render_page(&rotate).await, "seen");
     sent(&rotate, &format!("overlap=0&{seen}")).await;
     sent(WEBHOOK_PATH, "url=https://shop.example/").await;
-    let seen = field(&one.page(WEBHOOK_PATH).await, "seen");
+    let seen = field(&one.render_page(WEBHOOK_PATH).await, "seen");
     sent(&format!("{WEBHOOK_PATH}/rotate"), &seen).await;
     // Another account learns nothing from this form: the same fields create that account's own key.
     assert!(other.post(SESSIONS[1], ("/dashboard/keys", &key)).await.is_some());

@@ -9,11 +9,11 @@ use parcelo::{Environment, ErrorCode, Language};
 use ulid::Ulid;
 
 use super::{
-    auth::{SignedIn, SubmittedForm},
+    auth::{SignedInUser, SubmittedForm},
     context::{PageContext, redirect_with_flash},
-    fields::Fields,
-    flash::Flash,
-    frame::{Frame, Moment, Section, invalid_form, page},
+    fields::FormFields,
+    flash::FlashMessage,
+    frame::{DisplayTime, Frame, Section, render_invalid_form, render_page},
     pagination::{self, Pagination},
     secret_page,
 };
@@ -23,7 +23,8 @@ use crate::{
         Tenant,
         audit::Actor,
         webhooks::{
-            DeliveryError, DeliveryStatus, DisabledBy, Endpoint, Kind, Kinds, LoggedDelivery,
+            DeliveryError, DeliveryStatus, DisabledBy, Endpoint, LoggedDelivery, WebhookEventKind,
+            WebhookEventKinds,
         },
     },
     http::{Api, HttpRefusal},
@@ -37,14 +38,14 @@ const EVENTS_PER_PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "dashboard/webhook.html")]
-struct Webhook {
+struct WebhookPage {
     frame: Frame,
     environment: Environment,
     hook: Option<WebhookView>,
     url: String,
-    kinds: Vec<Choice>,
+    kinds: Vec<EventKindChoice>,
     fault: Option<&'static str>,
-    log: Vec<Delivery>,
+    log: Vec<DeliveryRow>,
     pages: Pagination,
     has_undelivered: bool,
 }
@@ -54,33 +55,33 @@ struct WebhookView {
     /// The token that identifies the secret to replace.
     secret_token: String,
     disabled: Option<&'static str>,
-    created: Moment,
-    old_until: Option<Moment>,
+    created: DisplayTime,
+    old_until: Option<DisplayTime>,
 }
 
 /// A kind of event that can be subscribed to.
-struct Choice {
+struct EventKindChoice {
     code: String,
     description: &'static str,
     is_selected: bool,
 }
 
 /// An event and its delivery.
-struct Delivery {
+struct DeliveryRow {
     id: String,
     kind: String,
     number: Option<String>,
     status: &'static str,
     tone: &'static str,
-    created: Moment,
-    due: Option<Moment>,
+    created: DisplayTime,
+    due: Option<DisplayTime>,
     can_be_replayed: bool,
-    attempts: Vec<Attempt>,
+    attempts: Vec<AttemptRow>,
 }
 
-struct Attempt {
+struct AttemptRow {
     number: u32,
-    at: Moment,
+    at: DisplayTime,
     status: Option<u16>,
     error: Option<String>,
     millis: i64,
@@ -91,7 +92,7 @@ struct Attempt {
 struct PageState {
     environment: Environment,
     url: String,
-    kinds: Kinds,
+    kinds: WebhookEventKinds,
     fault: Option<&'static str>,
     /// Number of the log's page.
     page: u32,
@@ -107,18 +108,19 @@ pub(super) async fn show(
     State(api): State<Api>,
     Path(environment): Path<String>,
     RawQuery(query): RawQuery,
-    member: SignedIn,
+    member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let environment = parse_environment(&environment)?;
-    let number = pagination::requested_page(&Fields::parse(query.unwrap_or_default().as_bytes()));
+    let number =
+        pagination::requested_page(&FormFields::parse(query.unwrap_or_default().as_bytes()));
     let hook = find(&api, member.tenant(environment)).await?;
     let (url, kinds) = hook.as_ref().map(|hook| (hook.url.clone(), hook.kinds)).unwrap_or_default();
     let state = PageState { environment, url, kinds, fault: None, page: number };
-    page(&webhook(&api, &member, state).await?)
+    render_page(&load_page(&api, &member, state).await?)
 }
 
-/// Redirects to the webhook's page, because a browser may request a button's own address again.
-pub(super) async fn redirect_to_page(
+/// Redirects to the page of a webhook. The browser may request the address of a button with GET, for example on reload.
+pub(super) async fn redirect_to_webhook_page(
     Path((environment, _)): Path<(String, String)>,
 ) -> Result<Redirect, HttpRefusal> {
     Ok(Redirect::to(&address(parse_environment(&environment)?)))
@@ -133,24 +135,24 @@ pub(super) async fn set(
     let environment = parse_environment(&environment)?;
     let (tenant, address) = (member.tenant(environment), address(environment));
     let url = fields.text("url").trim().to_owned();
-    let kinds = kinds(&fields).ok_or(ErrorCode::NotFound)?;
+    let kinds = selected_kinds(&fields).ok_or(ErrorCode::NotFound)?;
     let allowed_hosts = api.service.settings().allowed_hosts(environment);
     let (request, now) = (EndpointRequest { tenant, url, kinds, allowed_hosts }, api.service.now());
-    match api.service.endpoints(Actor::Session).set_up(request.clone(), now).await {
+    match api.service.endpoints(Actor::Session).upsert(request.clone(), now).await {
         Ok((endpoint, true)) => {
             secret_page::show(member, (None, &endpoint.secret.expose()), None, &address)
         }
-        Ok((_, false)) => Ok(redirect_with_flash(&address, Flash::WebhookSaved)),
+        Ok((_, false)) => Ok(redirect_with_flash(&address, FlashMessage::WebhookSaved)),
         Err(EndpointError::Address(invalid)) => {
             let fault = Some(invalid.text(member.language()));
             let state = PageState { environment, url: request.url, kinds, fault, page: 1 };
-            invalid_form(&webhook(&api, &member, state).await?)
+            render_invalid_form(&load_page(&api, &member, state).await?)
         }
         Err(error) => Err(to_http_refusal(error)),
     }
 }
 
-/// Carries out the action of a button.
+/// Performs the action of a button.
 pub(super) async fn perform_action(
     State(api): State<Api>,
     Path((environment, action)): Path<(String, String)>,
@@ -161,13 +163,13 @@ pub(super) async fn perform_action(
     let endpoints = api.service.endpoints(Actor::Session);
     let address = address(environment);
     let result = match action.as_str() {
-        "test" => endpoints.test(tenant, now).await.map(|_| Flash::TestEventSent),
-        "enable" => endpoints.enable(tenant).await.map(|_| Flash::WebhookEnabled),
-        "remove" => endpoints.remove(tenant).await.map(|_| Flash::WebhookRemoved),
-        "disable" => endpoints.disable(tenant).await.map(|_| Flash::WebhookDisabled),
+        "test" => endpoints.send_test(tenant, now).await.map(|_| FlashMessage::TestEventSent),
+        "enable" => endpoints.enable(tenant).await.map(|_| FlashMessage::WebhookEnabled),
+        "remove" => endpoints.remove(tenant).await.map(|_| FlashMessage::WebhookRemoved),
+        "disable" => endpoints.disable(tenant).await.map(|_| FlashMessage::WebhookDisabled),
         "replay" => {
             let events = events_to_replay(fields.text("event")).ok_or(ErrorCode::NotFound)?;
-            endpoints.replay(tenant, events, now).await.map(Flash::EventsReplayed)
+            endpoints.replay(tenant, events, now).await.map(FlashMessage::EventsReplayed)
         }
         "rotate" => {
             let is_current = |secret: &[u8]| api.service.is_form_token(secret, fields.text("seen"));
@@ -175,7 +177,7 @@ pub(super) async fn perform_action(
                 Ok(Some(secret)) => {
                     return secret_page::show(member, (None, &secret.expose()), None, &address);
                 }
-                other => other.map(|_| Flash::SecretAlreadyReplaced),
+                other => other.map(|_| FlashMessage::SecretAlreadyReplaced),
             }
         }
         _ => return Err(ErrorCode::NotFound.into()),
@@ -186,7 +188,11 @@ pub(super) async fn perform_action(
     ))
 }
 
-async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webhook, HttpRefusal> {
+async fn load_page(
+    api: &Api,
+    member: &SignedInUser,
+    state: PageState,
+) -> Result<WebhookPage, HttpRefusal> {
     let PageState { environment, mut url, kinds: mut chosen, fault, page } = state;
     let (tenant, now) = (member.tenant(environment), api.service.now());
     let language = member.language();
@@ -198,21 +204,21 @@ async fn webhook(api: &Api, member: &SignedIn, state: PageState) -> Result<Webho
     logged.truncate(EVENTS_PER_PAGE);
     if let Some(form) = &member.context.restored_form {
         form.text("url").clone_into(&mut url);
-        chosen = kinds(form).unwrap_or(chosen);
+        chosen = selected_kinds(form).unwrap_or(chosen);
     }
     let secret_token = |hook: &Endpoint| api.service.form_token(hook.secret.as_bytes());
-    Ok(Webhook {
+    Ok(WebhookPage {
         frame: member.frame(Section::Webhooks),
         environment,
         hook: hook.map(|hook| WebhookView::new(&hook, secret_token(&hook), (now, language))),
         url,
-        kinds: choices(chosen, language),
+        kinds: event_kind_choices(chosen, language),
         fault,
         pages: Pagination::new(page, has_older, |page| {
             pagination::address(&address(environment), page)
         }),
         has_undelivered: is_on && api.service.has_undelivered_events(tenant).await?,
-        log: logged.iter().map(|event| Delivery::new(event, is_on, language)).collect(),
+        log: logged.iter().map(|event| DeliveryRow::new(event, is_on, language)).collect(),
     })
 }
 
@@ -224,13 +230,13 @@ impl WebhookView {
             disabled: endpoint
                 .disabled
                 .map(|by| disabled_reason(by, endpoint.tenant.environment, language)),
-            created: Moment::from_millis(endpoint.created_at),
-            old_until: old.map(Moment::from_millis),
+            created: DisplayTime::from_millis(endpoint.created_at),
+            old_until: old.map(DisplayTime::from_millis),
         }
     }
 }
 
-impl Delivery {
+impl DeliveryRow {
     fn new(event: &LoggedDelivery, is_on: bool, language: Language) -> Self {
         let (status_name, tone) = match event.delivery_status {
             DeliveryStatus::Waiting | DeliveryStatus::Ready => {
@@ -242,9 +248,9 @@ impl Delivery {
         };
         let is_pending =
             matches!(event.delivery_status, DeliveryStatus::Waiting | DeliveryStatus::Ready);
-        let attempts = event.attempts.iter().map(|attempt| Attempt {
+        let attempts = event.attempts.iter().map(|attempt| AttemptRow {
             number: attempt.number,
-            at: Moment::from_millis(attempt.at),
+            at: DisplayTime::from_millis(attempt.at),
             status: attempt.status,
             error: attempt.error.as_deref().map(|error| delivery_error_text(error, language)),
             millis: attempt.millis,
@@ -256,21 +262,21 @@ impl Delivery {
             number: event.tracking_number.clone(),
             status: status_name,
             tone,
-            created: Moment::from_millis(event.created_at),
-            due: event.due.filter(|_| is_pending).map(Moment::from_millis),
+            created: DisplayTime::from_millis(event.created_at),
+            due: event.due.filter(|_| is_pending).map(DisplayTime::from_millis),
             can_be_replayed: is_on && !is_pending,
             attempts: attempts.collect(),
         }
     }
 }
 
-fn choices(kinds: Kinds, language: Language) -> Vec<Choice> {
+fn event_kind_choices(kinds: WebhookEventKinds, language: Language) -> Vec<EventKindChoice> {
     let table = [
-        (Kind::ParcelCreated, "an order is created", "se cree un pedido"),
-        (Kind::ParcelVoided, "an order is voided", "se anule un pedido"),
-        (Kind::ManifestSubmitted, "a manifest is submitted", "se envíe un manifiesto"),
+        (WebhookEventKind::ParcelCreated, "an order is created", "se cree un pedido"),
+        (WebhookEventKind::ParcelVoided, "an order is voided", "se anule un pedido"),
+        (WebhookEventKind::ManifestSubmitted, "a manifest is submitted", "se envíe un manifiesto"),
     ];
-    let choice = |(kind, en, es): (Kind, _, _)| Choice {
+    let choice = |(kind, en, es): (WebhookEventKind, _, _)| EventKindChoice {
         code: kind.to_wire().code().to_owned(),
         description: language.pick(en, es),
         is_selected: kinds.contains(kind),
@@ -278,13 +284,13 @@ fn choices(kinds: Kinds, language: Language) -> Vec<Choice> {
     table.into_iter().map(choice).collect()
 }
 
-fn kinds(fields: &Fields) -> Option<Kinds> {
-    let test = Kind::Test.to_wire();
+fn selected_kinds(fields: &FormFields) -> Option<WebhookEventKinds> {
+    let test = WebhookEventKind::Test.to_wire();
     let codes: Vec<_> = fields.all("events").collect();
     if codes.contains(&test.code()) {
         return None;
     }
-    Kinds::from_codes(codes)
+    WebhookEventKinds::from_codes(codes)
 }
 
 fn events_to_replay(event: &str) -> Option<EventsToReplay> {
@@ -294,7 +300,7 @@ fn events_to_replay(event: &str) -> Option<EventsToReplay> {
     event.strip_prefix("evt_").and_then(|id| Ulid::from_string(id).ok()).map(EventsToReplay::One)
 }
 
-/// Returns the reason why there was no answer; the log has it in English.
+/// Translates the reason why there was no response, which the log has in English.
 fn delivery_error_text(error: &str, language: Language) -> String {
     let table = [
         (
@@ -355,11 +361,11 @@ pub(super) fn address(environment: Environment) -> String {
 }
 
 /// Returns the message for a button that was pressed on an outdated page.
-fn flash_for_outdated_page(error: EndpointError) -> Result<Flash, EndpointError> {
+fn flash_for_outdated_page(error: EndpointError) -> Result<FlashMessage, EndpointError> {
     match error {
         // The page then shows the form that sets the webhook up again.
-        EndpointError::NotFound | EndpointError::Unreadable => Ok(Flash::WebhookNotFound),
-        EndpointError::Disabled => Ok(Flash::NotSentWhileDisabled),
+        EndpointError::NotFound | EndpointError::Unreadable => Ok(FlashMessage::WebhookNotFound),
+        EndpointError::Disabled => Ok(FlashMessage::NotSentWhileDisabled),
         other => Err(other),
     }
 }

@@ -1,4 +1,4 @@
-//! The legacy operations' requests and answers, for the OpenAPI document.
+//! The legacy operations' requests and responses, for the OpenAPI document.
 
 use parcelo::{
     ErrorCode,
@@ -19,7 +19,7 @@ use crate::{
     domain::legacy,
     http::openapi::{
         call::Call,
-        operation_doc::{Answer, Query, Schemas, schema_name},
+        operation_doc::{QueryParameter, ResponseDoc, Schemas, schema_name},
     },
 };
 const ORDER: &str = "LegacyOrder";
@@ -36,9 +36,10 @@ pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
     vec![
         Call::new(Operation::LegacyCreateOrder, "Create an order in the legacy spelling")
             .with_body_schema(ORDER.to_owned(), example())
-            .with_answer(Answer::with_schema("201", "The order was created.", CREATED))
-            .with_answer(
-                Answer::with_schema("200", "The first answer again.", CREATED).with_replay_header(),
+            .with_response(ResponseDoc::with_schema("201", "The order was created.", CREATED))
+            .with_response(
+                ResponseDoc::with_schema("200", "The first answer again.", CREATED)
+                    .with_replay_header(),
             )
             .with_refusals(&[
                 AuthCountryNotAllowed,
@@ -48,7 +49,7 @@ pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
                 LegacySunset,
             ]),
         Call::new(Operation::LegacyCancelOrder, "Void an order in the legacy spelling")
-            .with_answer(Answer::with_schema("200", "The order is void.", CANCELLED))
+            .with_response(ResponseDoc::with_schema("200", "The order is void.", CANCELLED))
             .with_refusals(&[
                 ValidationFailed,
                 ParcelNotFound,
@@ -58,16 +59,16 @@ pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
                 LegacySunset,
             ]),
         Call::new(Operation::LegacyTracking, "Track up to 20 parcels in the legacy spelling")
-            .query(&[Query {
+            .query(&[QueryParameter {
                 name: "number",
                 about: "1-20 tracking numbers, separated by commas.",
                 schema: || <String as PartialSchema>::schema(),
             }])
-            .with_answer(Answer::with_schema("200", "A result for each number.", TRACKED))
+            .with_response(ResponseDoc::with_schema("200", "A result for each number.", TRACKED))
             .with_refusals(&[ValidationFailed, LegacySunset]),
         Call::new(Operation::LegacyLabel, "Download a label file by its name")
-            .with_answer(Answer::file("200", "The file."))
-            .with_answer(Answer::not_modified())
+            .with_response(ResponseDoc::file("200", "The file."))
+            .with_response(ResponseDoc::not_modified())
             .with_refusals(LABEL_REFUSALS),
     ]
 }
@@ -85,7 +86,7 @@ fn example() -> Value {
     })
 }
 
-/// Returns the schemas of the legacy API's requests and answers. The fields of an order have the limits in `all`.
+/// Returns the schemas of the legacy API's requests and responses. The fields of an order have the limits in `all`.
 pub(in crate::http) fn schemas(all: &[(String, RefOr<Schema>)]) -> Schemas {
     let text = || json!({ "type": "string" });
     let event = answer(&["status", "date", "location"], &json!({}));

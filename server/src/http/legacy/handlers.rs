@@ -1,5 +1,5 @@
 //! The handlers of the legacy operations. Each translates its request, calls the service as `/api/v1` does, and
-//! translates the answer.
+//! translates the response.
 
 use askama::Template;
 use axum::{
@@ -21,9 +21,10 @@ use crate::{
         answer::{self, RequestId},
         body, docs, labels,
     },
-    service::{Answer, Caller, KeyedRequest},
+    service::{Caller, KeyedRequest, WriteResponse},
 };
 
+/// Creates an order from a flat legacy request.
 pub(super) async fn create(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -36,17 +37,19 @@ pub(super) async fn create(
     let order = legacy::to_order(&body);
     let answer = api.service.create_order(&caller, &order, Some(&key)).await;
     let answer = answer.map_err(|refusal| refusal_without_key(caller_key.as_deref(), refusal))?;
-    let (Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body)) = &answer;
+    let (WriteResponse::Created(body) | WriteResponse::Done(body) | WriteResponse::Replayed(body)) =
+        &answer;
     let created = serde_json::from_slice(body).map_err(|_| ErrorCode::InternalError)?;
-    let body = to_body(&legacy::created_order(&created));
+    let body = to_body(&legacy::to_legacy_order(&created));
     let translated = match answer {
-        Answer::Created(_) => Answer::Created(body),
-        Answer::Done(_) => Answer::Done(body),
-        Answer::Replayed(_) => Answer::Replayed(body),
+        WriteResponse::Created(_) => WriteResponse::Created(body),
+        WriteResponse::Done(_) => WriteResponse::Done(body),
+        WriteResponse::Replayed(_) => WriteResponse::Replayed(body),
     };
     Ok(translated.into_response())
 }
 
+/// Voids an order.
 pub(super) async fn cancel(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
@@ -54,7 +57,7 @@ pub(super) async fn cancel(
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    let number = body::parameter(path);
+    let number = body::path_parameter(path);
     let caller_key = body::idempotency_key(&headers);
     let key = caller_key.clone().unwrap_or_else(|| api.service.new_idempotency_key());
     parcelo::TrackingNumber::parse(&number).map_err(|_| ErrorCode::ParcelNotFound)?;
@@ -73,35 +76,38 @@ fn refusal_without_key(caller_key: Option<&str>, refusal: Refusal) -> Refusal {
     }
 }
 
+/// Returns the tracking records of up to twenty numbers in the query.
 pub(super) async fn track(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    let list = body::query(query.as_deref(), "number").unwrap_or_default();
+    let list = body::query_parameter(query.as_deref(), "number").unwrap_or_default();
     let numbers: Vec<_> = list.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
     if numbers.is_empty() || numbers.len() > MAX_NUMBERS {
         return Err(Refusal::invalid(&[count_fault()]).into());
     }
     let request = json!({ "trackingNumbers": numbers, "includeHistory": true });
-    let batch = api.service.track_batch(&caller, &request, body::language(&headers)).await?;
-    Ok(answer::json_ok(&legacy::tracking_results(&batch)))
+    let batch =
+        api.service.track_batch(&caller, &request, body::preferred_language(&headers)).await?;
+    Ok(answer::json_ok(&legacy::to_legacy_tracking(&batch)))
 }
 
+/// Downloads a label; the extension of the file name selects the format.
 pub(super) async fn label(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
-    let file = body::parameter(path);
+    let file = body::path_parameter(path);
     let (number, extension) = file.rsplit_once('.').ok_or(ErrorCode::NotFound)?;
     let format = LabelFormat::parse(extension).map_err(|_| ErrorCode::NotFound)?;
-    labels::label_response(api.service.label(&caller, number, format).await?, &headers)
+    labels::label_response(api.service.draw_caller_label(&caller, number, format).await?, &headers)
 }
 
-/// Answers GET /docs/migration: the guide to the new API, in both languages.
+/// Handles GET /docs/migration: the guide to the new API, in both languages.
 pub(in crate::http) async fn migration() -> Result<Response, HttpRefusal> {
     let page = Migration { fields: legacy::FIELDS };
     let page = page.render().map_err(|_| ErrorCode::InternalError)?;

@@ -1,4 +1,4 @@
-//! The legacy API: its routes, its flat answers, and the headers that announce its end (docs/api.md, Legacy API).
+//! The legacy API: its routes, its flat responses, and the headers that announce its end (docs/api.md, Legacy API).
 //!
 //! To remove it, delete this folder, `templates/legacy`, its lines in `http/routes.rs` and its parts in other layers:
 //! `domain/legacy.rs` (the translation and the dates), `service/legacy.rs` and `store/legacy.rs` (counts of its use),
@@ -35,13 +35,13 @@ pub(super) const MIGRATION: &str = "/docs/migration";
 /// Returns the area of the legacy API, whose path prefixes `/api/v1` does not use.
 pub(super) fn area() -> Area {
     let policy = Policy {
-        style: ResponseStyle::Custom(Arc::new(style)),
+        style: ResponseStyle::Custom(Arc::new(style_response)),
         ..Policy::json(Principal::ApiKey(Some(check)))
     };
     Area::new(policy)
-        .path_prefix("/api/orders")
-        .path_prefix("/api/tracking")
-        .path_prefix("/api/labels")
+        .with_fallback_under("/api/orders")
+        .with_fallback_under("/api/tracking")
+        .with_fallback_under("/api/labels")
         .operation(Operation::LegacyCreateOrder, handlers::create)
         .operation(Operation::LegacyCancelOrder, handlers::cancel)
         .operation(Operation::LegacyTracking, handlers::track)
@@ -58,7 +58,7 @@ fn check(api: &Api, caller: &Caller, now: Millis) -> Result<(), Refusal> {
 }
 
 /// Makes refusals flat, and adds the headers that announce the API's end.
-fn style(api: &Api, _request: &mut Request) -> FinishResponse {
+fn style_response(api: &Api, _request: &mut Request) -> FinishResponse {
     let api = api.clone();
     Box::new(move |response| with_deprecation_headers(&api, to_legacy_format(response)))
 }
@@ -66,9 +66,11 @@ fn style(api: &Api, _request: &mut Request) -> FinishResponse {
 fn to_legacy_format(response: Response) -> Response {
     let refused = response.extensions().get::<HttpRefusal>().cloned();
     match refused {
-        Some(HttpRefusal(refusal)) => {
-            answer::refusal_response(&response, &refusal, to_body(&legacy::refusal(&refusal)))
-        }
+        Some(HttpRefusal(refusal)) => answer::refusal_response(
+            &response,
+            &refusal,
+            to_body(&legacy::to_legacy_refusal(&refusal)),
+        ),
         None => response,
     }
 }

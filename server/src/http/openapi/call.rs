@@ -1,4 +1,4 @@
-//! The description of a call beside its handler: its request, answers and refusals. The document adds everything that
+//! The description of a call beside its handler: its request, responses and refusals. The document adds everything that
 //! follows from its method, path and authentication.
 
 use parcelo::{
@@ -18,20 +18,20 @@ use utoipa::{
 };
 
 use super::operation_doc::{
-    Answer, ETAG_HEADER, FILE_HEADERS, FILE_NAME_HEADER, JSON, Query, REPLAYED_HEADER, Schemas,
-    add_schema, reference, schema_name,
+    ETAG_HEADER, FILE_HEADERS, FILE_NAME_HEADER, JSON, QueryParameter, REPLAYED_HEADER,
+    ResponseDoc, Schemas, add_schema, reference, schema_name,
 };
 
-/// A call of an API; `Target` identifies it.
+/// The description of an API call; `Target` identifies the call.
 pub(crate) struct Call<Target> {
     pub(crate) target: Target,
     pub(crate) summary: &'static str,
-    pub(crate) query: &'static [Query],
+    pub(crate) query: &'static [QueryParameter],
     /// The name of the body's schema, and an example.
     pub(crate) request: Option<(String, Value)>,
     /// `Required::True` if there must be a body.
     pub(crate) required: Required,
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<ResponseDoc>,
     pub(crate) refusals: &'static [ErrorCode],
     schemas: Schemas,
 }
@@ -43,7 +43,7 @@ impl<Target> Call<Target> {
         Self { target, summary, query, request, required, answers, refusals, schemas }
     }
 
-    pub(crate) fn query(self, query: &'static [Query]) -> Self {
+    pub(crate) fn query(self, query: &'static [QueryParameter]) -> Self {
         Self { query, ..self }
     }
 
@@ -57,37 +57,37 @@ impl<Target> Call<Target> {
         Self { required: Required::False, ..self }
     }
 
-    /// Sets a body whose schema is not a type's.
+    /// Sets a body with a schema that no Rust type has.
     pub(crate) fn with_body_schema(self, schema: String, example: Value) -> Self {
         Self { request: Some((schema, example)), ..self }
     }
 
-    pub(crate) fn with_answer(mut self, answer: Answer) -> Self {
+    pub(crate) fn with_response(mut self, answer: ResponseDoc) -> Self {
         self.answers.push(answer);
         self
     }
 
-    /// Sets its refusals, without those of every call with its authentication and body.
+    /// Sets the refusals that are specific to it. Those that its authentication and body imply are added later.
     pub(crate) fn with_refusals(self, refusals: &'static [ErrorCode]) -> Self {
         Self { refusals, ..self }
     }
 
-    /// Returns the schemas that it refers to.
+    /// Returns the schemas that the call refers to.
     pub(crate) fn schemas(&self) -> Schemas {
         let answers = self.answers.iter().flat_map(|answer| answer.schemas.clone());
         self.schemas.iter().cloned().chain(answers).collect()
     }
 }
 
-impl Answer {
-    /// Returns an answer with a type of the vocabulary, without the envelope.
+impl ResponseDoc {
+    /// Returns a response whose whole body is a type of the SDK, without the envelope.
     pub(crate) fn without_envelope<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         let mut answer = Self::with_schema(status, about, schema_name::<T>());
         add_schema::<T>(&mut answer.schemas);
         answer
     }
 
-    /// Returns an answer whose schema is not a type's.
+    /// Returns a response with a schema that no Rust type has.
     pub(crate) fn with_schema(
         status: &'static str,
         about: &'static str,
@@ -97,7 +97,7 @@ impl Answer {
         Self { status, about, contents, ..Self::default() }
     }
 
-    /// Returns an answer with a type in the envelope.
+    /// Returns a response with a type in the envelope.
     pub(crate) fn data<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         Self::enveloped::<T>(
             (status, about),
@@ -106,12 +106,12 @@ impl Answer {
         )
     }
 
-    /// Returns an answer with a whole list of a type in the envelope.
+    /// Returns a response with a complete list in the envelope.
     pub(crate) fn list<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         Self::list_with_meta::<T>((status, about), reference::<Meta>())
     }
 
-    /// Returns an answer with a page of a type's list in the envelope, whose paging fields are beside the request's id.
+    /// Returns a response with one page of a list in the envelope; the paging fields are beside the request's id.
     pub(crate) fn page<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
         let meta = "ListMeta".to_owned();
         let both = AllOfBuilder::new().item(reference::<PageMeta>()).item(reference::<Meta>());
@@ -134,7 +134,8 @@ impl Answer {
         )
     }
 
-    /// Returns an answer in the envelope, which is a separate component so that generated clients have it as a type.
+    /// Returns a response in the envelope. The envelope is a separate component, so that generated clients get a type
+    /// for it.
     fn enveloped<T: ToSchema>(
         (status, about): (&'static str, &'static str),
         name: &str,
@@ -155,18 +156,18 @@ impl Answer {
         answer
     }
 
-    /// Returns an answer with the bytes of a label.
+    /// Returns a response with the bytes of a label.
     pub(crate) fn file(status: &'static str, about: &'static str) -> Self {
         Self::bytes(status, about, &LabelFormat::ALL)
     }
 
-    /// Returns an answer with the bytes of many labels.
+    /// Returns a response with the bytes of many labels.
     pub(crate) fn labels(status: &'static str, about: &'static str) -> Self {
         let formats = [LabelFormat::Pdf, LabelFormat::Zpl];
         Self { headers: FILE_NAME_HEADER, ..Self::bytes(status, about, &formats) }
     }
 
-    /// Returns an answer with the bytes of a document that is always a PDF.
+    /// Returns a response with the bytes of a document that is always a PDF.
     pub(crate) fn pdf(status: &'static str, about: &'static str) -> Self {
         Self::bytes(status, about, &[LabelFormat::Pdf])
     }
@@ -184,13 +185,13 @@ impl Answer {
         Self { status, about, contents, headers: FILE_HEADERS, ..Self::default() }
     }
 
-    /// Returns the answer for a caller that has the file already.
+    /// Returns the 304 response for a caller that has the file already.
     pub(crate) fn not_modified() -> Self {
         let about = "The file is one of those that `If-None-Match` names.";
         Self { status: "304", about, headers: ETAG_HEADER, ..Self::default() }
     }
 
-    /// Adds the header of a write that marks a replayed answer.
+    /// Adds the header of a write that marks a replayed response.
     pub(crate) fn with_replay_header(self) -> Self {
         Self { headers: REPLAYED_HEADER, ..self }
     }

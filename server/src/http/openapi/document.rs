@@ -1,5 +1,5 @@
-//! The OpenAPI document of the API, put together from the descriptions beside the handlers and the tables of
-//! operations and errors. Only tests write it; the server sends the [file that they check](super).
+//! The OpenAPI document of the API, assembled from the descriptions beside the handlers and the tables of operations
+//! and errors. Only tests assemble it; the server sends the [file that they check](super).
 
 use parcelo::{
     ErrorCode, IdempotencyKey, Operation,
@@ -18,7 +18,7 @@ use utoipa::{
 
 use super::{
     call::Call,
-    operation_doc::{self, OperationDoc, add_schema, in_header, schema_name},
+    operation_doc::{self, OperationDoc, add_schema, header_parameter, schema_name},
     operation_group, webhooks,
 };
 use crate::http::{
@@ -76,7 +76,7 @@ fn service() -> OpenApi {
         };
         schemas.extend(call.schemas());
         let path = call.target.path();
-        paths = paths.path(path, PathItem::new(method, describe(call).into_operation()));
+        paths = paths.path(path, PathItem::new(method, to_operation_doc(call).into_operation()));
     }
     let legacy = legacy::description::schemas(&schemas);
     schemas.extend(legacy);
@@ -86,16 +86,16 @@ fn service() -> OpenApi {
         .security_scheme(KEY, key(header::API_KEY))
         .security_scheme(CARRIER_KEY, key(header::CARRIER_KEY));
     OpenApiBuilder::new()
-        .info(operation_doc::info("Parcelo", ABOUT))
-        .servers(Some([operation_doc::server("/")]))
-        .tags(Some(operation_doc::tags(TAGS)))
+        .info(operation_doc::document_info("Parcelo", ABOUT))
+        .servers(Some([operation_doc::server_entry("/")]))
+        .tags(Some(operation_doc::tag_entries(TAGS)))
         .paths(paths)
         .webhooks(Some(webhooks::webhooks()))
         .components(Some(components.build()))
         .build()
 }
 
-fn describe(call: Call<Operation>) -> OperationDoc {
+fn to_operation_doc(call: Call<Operation>) -> OperationDoc {
     let operation = call.target;
     let envelope = if operation.is_legacy() {
         legacy::description::REFUSED.to_owned()
@@ -107,8 +107,8 @@ fn describe(call: Call<Operation>) -> OperationDoc {
         Auth::CarrierKey => Some(CARRIER_KEY),
         Auth::Public => None,
     };
-    let mut parameters = operation_doc::parameters(operation.path(), call.query);
-    parameters.extend(headers(&call));
+    let mut parameters = operation_doc::path_and_query_parameters(operation.path(), call.query);
+    parameters.extend(request_headers(&call));
     OperationDoc {
         id: operation.name(),
         tag: operation_group(operation),
@@ -116,7 +116,7 @@ fn describe(call: Call<Operation>) -> OperationDoc {
         about: idempotency_text(operation).to_owned(),
         deprecated: operation.is_legacy(),
         parameters,
-        refusals: refusals(&call),
+        refusals: all_refusals(&call),
         request: call.request.map(|(body, example)| (body, example, Required::True)),
         answers: call.answers,
         envelope,
@@ -142,16 +142,16 @@ fn idempotency_text(operation: Operation) -> &'static str {
 }
 
 /// Returns the headers that a request may have.
-fn headers(call: &Call<Operation>) -> Vec<Parameter> {
+fn request_headers(call: &Call<Operation>) -> Vec<Parameter> {
     let about = "The language of texts: `en`, the default, or `es`; texts of errors come in both.";
     let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).examples(["es"]);
-    let language = in_header("Accept-Language", about, text);
+    let language = header_parameter("Accept-Language", about, text);
     let mut all = vec![language];
     if call.refusals.contains(&ErrorCode::PreconditionFailed) {
         let text = || ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
         let about = "Tags of files that need not be sent again: 304.";
-        all.push(in_header("If-None-Match", about, text()));
-        all.push(in_header(
+        all.push(header_parameter("If-None-Match", about, text()));
+        all.push(header_parameter(
             "If-Match",
             "Tags of the only files that are wanted: else 412.",
             text(),
@@ -160,9 +160,9 @@ fn headers(call: &Call<Operation>) -> Vec<Parameter> {
     match call.target.idempotency() {
         Idempotency::Required | Idempotency::Optional => {
             let about = "The idempotency key, where the body has none; the same one where it has.";
-            all.push(in_header("X-Idempotency-Key", about, IdempotencyKey::schema()));
+            all.push(header_parameter("X-Idempotency-Key", about, IdempotencyKey::schema()));
             let about = "The same, in quotes or without, as the draft standard of the IETF has it.";
-            all.push(in_header("Idempotency-Key", about, quoted_key()));
+            all.push(header_parameter("Idempotency-Key", about, quoted_key()));
         }
         Idempotency::Reads | Idempotency::None => {}
     }
@@ -180,7 +180,7 @@ fn quoted_key() -> RefOr<Schema> {
 }
 
 /// Returns the refusals of any operation with this authentication and body, and the operation's own.
-fn refusals(call: &Call<Operation>) -> Vec<ErrorCode> {
+fn all_refusals(call: &Call<Operation>) -> Vec<ErrorCode> {
     let mut codes = vec![
         ErrorCode::RateLimitExceeded,
         ErrorCode::MethodNotAllowed,

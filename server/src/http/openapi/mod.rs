@@ -95,7 +95,7 @@ fn with_controls(mut service: Value, mut controls: Value) -> Value {
 struct CachedDocument(OnceLock<(Bytes, String)>);
 
 impl CachedDocument {
-    /// Answers with the document, or with its tag only if the reader has it already.
+    /// Returns the document, or 304 if the client has it already.
     fn answer(&self, headers: &HeaderMap, write: impl FnOnce() -> Bytes) -> Response {
         let (json, tag) = self.0.get_or_init(|| {
             let json = write();

@@ -1,4 +1,4 @@
-//! Calls in an OpenAPI document: parameters, body, answers, and refusals grouped by status.
+//! Calls in an OpenAPI document: parameters, body, responses, and refusals grouped by status.
 
 use parcelo::{
     Environment, ErrorCode, Language,
@@ -34,26 +34,26 @@ pub(crate) struct OperationDoc {
     pub(crate) parameters: Vec<Parameter>,
     /// The name of the body's schema, an example, and `Required::True` if there must be a body.
     pub(crate) request: Option<(String, Value, Required)>,
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<ResponseDoc>,
     pub(crate) refusals: Vec<ErrorCode>,
-    /// The name of the schema of refusals.
+    /// The name of the schema of its refusals.
     pub(crate) envelope: String,
-    /// The name of the scheme of the key that it needs, if it needs one.
+    /// The name of the security scheme of the key that it needs, if it needs one.
     pub(crate) security: Option<&'static str>,
-    /// `true` if answers have the headers of the request's id and the rate limit.
+    /// `true` if responses have the headers of the request's id and the rate limit.
     pub(crate) is_counted: bool,
 }
 
 /// A query parameter.
-pub(crate) struct Query {
+pub(crate) struct QueryParameter {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
     pub(crate) schema: fn() -> RefOr<Schema>,
 }
 
-/// A successful answer.
+/// A successful response.
 #[derive(Clone, Default)]
-pub(crate) struct Answer {
+pub(crate) struct ResponseDoc {
     pub(crate) status: &'static str,
     pub(crate) about: &'static str,
     pub(crate) contents: Vec<(&'static str, RefOr<Schema>)>,
@@ -62,11 +62,11 @@ pub(crate) struct Answer {
     pub(crate) schemas: Schemas,
 }
 
-/// A header of an answer: its name, its description, and the type of its value.
+/// A header of a response: its name, its description, and the type of its value.
 #[derive(Clone)]
 pub(crate) struct Header(&'static str, &'static str, Type);
 
-/// The headers of every answer of a listener with limits.
+/// The headers of every response of a listener with limits.
 const RATE_LIMIT_HEADERS: &[Header] = &[
     Header(header::REQUEST_ID, "The id to quote to support.", Type::String),
     Header(header::RATE_LIMIT, "Maximum number of requests in a window.", Type::Integer),
@@ -74,7 +74,7 @@ const RATE_LIMIT_HEADERS: &[Header] = &[
     Header(header::RATE_RESET, "The Unix second in which this window ends.", Type::Integer),
 ];
 
-/// The header of a refusal that names the time to wait.
+/// The header of a refusal that says how long to wait.
 const RETRY_AFTER_HEADER: &[Header] =
     &[Header("retry-after", "Whole seconds to wait before trying again.", Type::Integer)];
 
@@ -82,7 +82,7 @@ const RETRY_AFTER_HEADER: &[Header] =
 pub(super) const REPLAYED_HEADER: &[Header] =
     &[Header(header::IDEMPOTENT_REPLAYED, "`true`: this was answered before.", Type::String)];
 
-/// The header of an answer about a file without the file itself.
+/// The header of a response about a file without the file itself.
 pub(super) const ETAG_HEADER: &[Header] =
     &[Header("etag", "Identifies the content: equal files have equal tags.", Type::String)];
 
@@ -162,7 +162,7 @@ impl OperationDoc {
     }
 }
 
-/// Returns `true` if a refusal names the time to wait.
+/// Returns `true` if a refusal says how long to wait.
 fn names_waiting_time(code: ErrorCode) -> bool {
     use ErrorCode::{IdempotencyInProgress, RateLimitExceeded, ServiceUnavailable};
     matches!(code, IdempotencyInProgress | RateLimitExceeded | ServiceUnavailable)
@@ -172,8 +172,8 @@ fn security_requirement(key: &'static str) -> SecurityRequirement {
     SecurityRequirement::new::<_, [&str; 0], _>(key, [])
 }
 
-/// Returns the information about a document.
-pub(in crate::http) fn info(title: &str, about: &str) -> Info {
+/// Returns the `info` of a document: title, version and description.
+pub(in crate::http) fn document_info(title: &str, about: &str) -> Info {
     let licence = env!("CARGO_PKG_LICENSE");
     let licence = LicenseBuilder::new().name(licence).identifier(Some(licence));
     InfoBuilder::new()
@@ -186,12 +186,12 @@ pub(in crate::http) fn info(title: &str, about: &str) -> Info {
 }
 
 /// Returns the server of the calls: the host that the document came from, under this path.
-pub(in crate::http) fn server(path: &str) -> Server {
+pub(in crate::http) fn server_entry(path: &str) -> Server {
     ServerBuilder::new().url(path).description(Some("The host that this document is from")).build()
 }
 
 /// Returns the groups of calls with their descriptions.
-pub(crate) fn tags(groups: &[(&str, &str)]) -> Vec<Tag> {
+pub(crate) fn tag_entries(groups: &[(&str, &str)]) -> Vec<Tag> {
     let tag = |(name, about): &(&str, &str)| {
         TagBuilder::new().name(*name).description(Some(*about)).build()
     };
@@ -199,12 +199,16 @@ pub(crate) fn tags(groups: &[(&str, &str)]) -> Vec<Tag> {
 }
 
 /// Returns the name of the schema of refusals, except the legacy API's.
-pub(crate) fn envelope() -> String {
+pub(crate) fn error_envelope_name() -> String {
     schema_name::<ErrorEnvelope>()
 }
 
 /// Returns a header that a request may have.
-pub(super) fn in_header(name: &str, about: &str, schema: impl Into<RefOr<Schema>>) -> Parameter {
+pub(super) fn header_parameter(
+    name: &str,
+    about: &str,
+    schema: impl Into<RefOr<Schema>>,
+) -> Parameter {
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Header)
@@ -215,9 +219,9 @@ pub(super) fn in_header(name: &str, about: &str, schema: impl Into<RefOr<Schema>
 }
 
 /// Returns the parameters of a path and a query.
-pub(crate) fn parameters(path: &str, query: &[Query]) -> Vec<Parameter> {
+pub(crate) fn path_and_query_parameters(path: &str, query: &[QueryParameter]) -> Vec<Parameter> {
     let names = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
-    let mut parameters: Vec<_> = names.map(in_path).collect();
+    let mut parameters: Vec<_> = names.map(path_parameter).collect();
     parameters.extend(query.iter().map(|query| {
         ParameterBuilder::new()
             .name(query.name)
@@ -230,7 +234,7 @@ pub(crate) fn parameters(path: &str, query: &[Query]) -> Vec<Parameter> {
     parameters
 }
 
-fn in_path(name: &str) -> Parameter {
+fn path_parameter(name: &str) -> Parameter {
     let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).min_length(Some(1));
     let schema: RefOr<Schema> =
         if name == "environment" { reference::<Environment>() } else { text.into() };

@@ -14,23 +14,23 @@ use utoipa::openapi::{
 };
 
 use super::operation_doc::{JSON, Schemas, add_schema, reference, schema_name};
-use crate::domain::webhooks::Kind;
+use crate::domain::webhooks::WebhookEventKind;
 
 const ANSWER_TEXT: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
     is sent again with the same id.";
 
 /// Returns every kind of event under its name.
 pub(super) fn webhooks() -> Paths {
-    let kinds = Kind::ALL.into_iter().map(Kind::to_wire);
+    let kinds = WebhookEventKind::ALL.into_iter().map(WebhookEventKind::to_wire);
     let all = kinds.fold(PathsBuilder::new(), |paths, kind| {
         let body = Ref::from_schema_name(body_name(&kind));
         let operation = OperationBuilder::new()
             .tag("webhooks")
             .operation_id(Some(format!("On{}", type_name(&kind))))
-            .summary(Some(summary(&kind)))
+            .summary(Some(event_summary(&kind)))
             .description(Some("Sent to the account's webhook; its signature is to be verified."))
             .securities(Some([]))
-            .parameters(Some(headers()))
+            .parameters(Some(webhook_headers()))
             .request_body(Some(
                 RequestBodyBuilder::new()
                     .content(JSON, ContentBuilder::new().schema(Some(body)).build())
@@ -54,8 +54,8 @@ pub(super) fn schemas() -> Schemas {
     add_schema::<ParcelVoided>(&mut schemas);
     add_schema::<Manifest>(&mut schemas);
     add_schema::<Environment>(&mut schemas);
-    let kinds = Kind::ALL.into_iter().map(Kind::to_wire);
-    schemas.extend(kinds.map(|kind| (body_name(&kind), body(&kind))));
+    let kinds = WebhookEventKind::ALL.into_iter().map(WebhookEventKind::to_wire);
+    schemas.extend(kinds.map(|kind| (body_name(&kind), body_schema(&kind))));
     schemas
 }
 
@@ -72,7 +72,7 @@ fn type_name(kind: &EventKind) -> String {
     words.collect()
 }
 
-fn summary(kind: &EventKind) -> &'static str {
+fn event_summary(kind: &EventKind) -> &'static str {
     match kind {
         EventKind::ParcelStatusChanged => "A parcel's status changed; sent to every webhook",
         EventKind::ParcelCreated => "An order was created; sent when asked for",
@@ -83,7 +83,7 @@ fn summary(kind: &EventKind) -> &'static str {
 }
 
 /// Returns the schema of a body: the event's id, kind, time and environment, and its data.
-fn body(kind: &EventKind) -> RefOr<Schema> {
+fn body_schema(kind: &EventKind) -> RefOr<Schema> {
     let data: RefOr<Schema> = match kind {
         EventKind::ParcelStatusChanged => {
             Ref::from_schema_name(schema_name::<StatusChange>()).into()
@@ -93,10 +93,10 @@ fn body(kind: &EventKind) -> RefOr<Schema> {
         EventKind::ManifestSubmitted => Ref::from_schema_name(schema_name::<Manifest>()).into(),
         _ => Object::new().into(),
     };
-    let moment = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+    let moment = string_schema().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
     let members: [(&str, RefOr<Schema>); 5] = [
-        ("id", text().pattern(Some("^evt_[0-9A-Z]{26}$")).into()),
-        ("event", text().enum_values(Some([kind.code()])).into()),
+        ("id", string_schema().pattern(Some("^evt_[0-9A-Z]{26}$")).into()),
+        ("event", string_schema().enum_values(Some([kind.code()])).into()),
         ("environment", reference::<Environment>()),
         ("timestamp", moment.into()),
         ("data", data),
@@ -108,11 +108,11 @@ fn body(kind: &EventKind) -> RefOr<Schema> {
     object.into()
 }
 
-fn text() -> ObjectBuilder {
+fn string_schema() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::from(Type::String))
 }
 
-fn headers() -> Vec<Parameter> {
+fn webhook_headers() -> Vec<Parameter> {
     let all = [
         (webhook::ID, "The event's id; the same at every attempt."),
         (webhook::TIMESTAMP, "The Unix second of this attempt."),
@@ -127,7 +127,7 @@ fn headers() -> Vec<Parameter> {
             .parameter_in(ParameterIn::Header)
             .required(Required::True)
             .description(Some(about))
-            .schema(Some(text()))
+            .schema(Some(string_schema()))
             .build()
     };
     all.map(header).into()

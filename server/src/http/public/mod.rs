@@ -24,12 +24,12 @@ use super::{
     body,
 };
 use crate::service::PublicParcel;
-use view::{Frame, LookupForm, LookupPage, Notice, ParcelPage};
+use view::{Frame, LookupForm, LookupPage, NoticePage, ParcelPage};
 
 /// The path of the page, without the number.
 const PATH_PREFIX: &str = "/track";
 
-/// The headers of every answer for browsers, caches and search engines.
+/// The headers of every response for browsers, caches and search engines.
 const PRIVACY_HEADERS: [(&str, &str); 3] = [
     ("cache-control", "no-store"),
     ("x-robots-tag", "noindex, nofollow"),
@@ -61,7 +61,7 @@ const LINK_PREVIEWS: [&str; 9] = [
 struct PageContext {
     format: ResponseFormat,
     language: Language,
-    /// `true` if the address names the language. Links to further pages then name it too.
+    /// `true` if the URL names the language. Links to other pages then name it too.
     is_chosen: bool,
     environment: Environment,
     /// The path prefix of the service's public address.
@@ -79,7 +79,7 @@ enum ResponseFormat {
 /// Returns the routes of the public pages. Refusals are pages too, also for unknown paths.
 pub(super) fn area() -> Area {
     let policy = Policy {
-        style: ResponseStyle::Custom(Arc::new(style)),
+        style: ResponseStyle::Custom(Arc::new(style_response)),
         ..Policy::open(AddressLimit::PublicPages)
     };
     Area::new(policy)
@@ -91,7 +91,7 @@ pub(super) fn area() -> Area {
         .operation(Operation::PublicTracking, track)
 }
 
-fn style(api: &Api, request: &mut Request) -> FinishResponse {
+fn style_response(api: &Api, request: &mut Request) -> FinishResponse {
     let site = api.service.settings().site(api.environment);
     let base_path =
         Url::parse(site.base_url()).map(|url| url.path().trim_end_matches('/').to_owned());
@@ -114,12 +114,13 @@ async fn lookup_page(Extension(context): Extension<PageContext>) -> Result<Respo
     }
 }
 
+/// Handles GET /track/{trackingNumber}.
 async fn track(
     State(api): State<Api>,
     Extension(context): Extension<PageContext>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
-    let number = body::parameter(path);
+    let number = body::path_parameter(path);
     if context.format == ResponseFormat::Page && TrackingNumber::parse(&number).is_err() {
         return context.redirect_to_typed_number().ok_or_else(|| ErrorCode::ParcelNotFound.into());
     }
@@ -143,16 +144,16 @@ async fn track(
 impl PageContext {
     fn new((environment, base_path): (Environment, String), request: &Request) -> Self {
         let (headers, query) = (request.headers(), request.uri().query());
-        let chosen = body::query(query, "lang").and_then(|tag| parse_language(&tag));
-        let is_json = body::query(query, "format").is_some_and(|format| format == "json");
+        let chosen = body::query_parameter(query, "lang").and_then(|tag| parse_language(&tag));
+        let is_json = body::query_parameter(query, "format").is_some_and(|format| format == "json");
         let is_page = !is_json && (accepts_html(headers) || is_link_preview(headers));
         let typed = match request.uri().path().strip_prefix("/track/") {
             Some(path) if !path.is_empty() => decode_path_segment(path),
-            _ => body::query(query, NUMBER).unwrap_or_default(),
+            _ => body::query_parameter(query, NUMBER).unwrap_or_default(),
         };
         Self {
             format: if is_page { ResponseFormat::Page } else { ResponseFormat::Json },
-            language: chosen.unwrap_or_else(|| body::language(headers)),
+            language: chosen.unwrap_or_else(|| body::preferred_language(headers)),
             is_chosen: chosen.is_some(),
             environment,
             base_path,
@@ -160,8 +161,8 @@ impl PageContext {
         }
     }
 
-    /// Redirects to the page of the number that was meant. It does not check whether a parcel has the number, so that
-    /// the redirect reveals nothing and a guess costs as much as any other.
+    /// Redirects to the page of the number that was typed. Does not check whether a parcel has the number, so that the
+    /// redirect reveals nothing.
     fn redirect_to_typed_number(&self) -> Option<Response> {
         let number = typed_number::parse(&self.typed)?;
         let language = if self.is_chosen { self.language.code() } else { "" };
@@ -191,11 +192,11 @@ impl PageContext {
     fn refusal(&self, HttpRefusal(refusal): &HttpRefusal) -> Option<Response> {
         let mut response = match refusal.code {
             ErrorCode::ParcelNotFound | ErrorCode::NotFound => {
-                let notice = Notice::not_found(self.frame(), self.lookup_form());
+                let notice = NoticePage::not_found(self.frame(), self.lookup_form());
                 self.page_with_form(view::render(&notice)?)
             }
             _ => {
-                let notice = Notice::for_refusal(self.frame(), refusal.text(self.language));
+                let notice = NoticePage::for_refusal(self.frame(), refusal.text(self.language));
                 self.page(view::render(&notice)?)
             }
         };
@@ -265,7 +266,7 @@ fn accepts_html(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The description for the OpenAPI document.
+/// The description of these calls for the OpenAPI document.
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{ErrorCode, Operation, model::TrackingRecord};
@@ -273,25 +274,26 @@ pub(super) mod description {
 
     use crate::http::openapi::{
         call::Call,
-        operation_doc::{Answer, Query},
+        operation_doc::{QueryParameter, ResponseDoc},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
-        let record = Answer::without_envelope::<TrackingRecord>("200", "What everyone may know.");
+        let record =
+            ResponseDoc::without_envelope::<TrackingRecord>("200", "What everyone may know.");
         let call = Call::new(Operation::PublicTracking, "Track one parcel without a key")
             .query(&[
-                Query {
+                QueryParameter {
                     name: "format",
                     about: "`json` for the record; browsers get a page otherwise.",
                     schema: || <String as PartialSchema>::schema(),
                 },
-                Query {
+                QueryParameter {
                     name: "lang",
                     about: "`en` or `es`; `Accept-Language` counts when absent.",
                     schema: || <String as PartialSchema>::schema(),
                 },
             ])
-            .with_answer(record.with_html_page())
+            .with_response(record.with_html_page())
             .with_refusals(&[ErrorCode::ParcelNotFound]);
         vec![call]
     }

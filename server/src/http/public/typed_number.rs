@@ -8,7 +8,7 @@ const MAX_DISPLAYED_CHARS: usize = 200;
 /// Characters that mails and documents put around a link or a number.
 const BRACKETS: [char; 6] = ['<', '>', '(', ')', '[', ']'];
 
-/// Returns the number that was meant, or `None` if the text cannot be one.
+/// Parses the number that was typed, or returns `None` if the text contains none.
 pub(super) fn parse(typed: &str) -> Option<TrackingNumber> {
     let mut number = String::new();
     for c in extract_number(typed.trim()).trim_matches(BRACKETS).chars() {

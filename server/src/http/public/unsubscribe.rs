@@ -1,6 +1,6 @@
 //! /unsubscribe/{token}: the target of the links in e-mails. GET shows a button and changes nothing, since scanners and
 //! previews fetch links. POST acts at once, for the button and for a provider's one click (RFC 8058), which has neither
-//! cookie nor session. The answer does not reveal whether anyone was subscribed.
+//! cookie nor session. The response does not reveal whether anyone was subscribed.
 
 use askama::Template;
 use axum::{
@@ -23,7 +23,7 @@ use crate::{
 pub(super) const ROUTE: &str = "/unsubscribe/{token}";
 
 /// The texts of the page.
-struct Texts {
+struct UnsubscribeTexts {
     title: &'static str,
     question: &'static str,
     explanation: &'static str,
@@ -34,7 +34,7 @@ struct Texts {
     invalid_explanation: &'static str,
 }
 
-static EN: Texts = Texts {
+static EN: UnsubscribeTexts = UnsubscribeTexts {
     title: "E-mails about parcels",
     question: "Stop these e-mails?",
     explanation: "You will no longer receive e-mails about parcels from this sender at the address that received the e-mail. Your parcels will still arrive, and their tracking pages show where they are.",
@@ -45,7 +45,7 @@ static EN: Texts = Texts {
     invalid_explanation: "Open the link at the end of the e-mail again, or copy all of it.",
 };
 
-static ES: Texts = Texts {
+static ES: UnsubscribeTexts = UnsubscribeTexts {
     title: "Correos sobre paquetes",
     question: "¿Dejar de recibir estos correos?",
     explanation: "No recibirá más correos sobre paquetes de este remitente en la dirección a la que llegó el correo. Sus paquetes llegarán igual y sus páginas de rastreo muestran dónde están.",
@@ -58,7 +58,7 @@ static ES: Texts = Texts {
 
 #[derive(Template)]
 #[template(path = "unsubscribe.html")]
-struct Page {
+struct UnsubscribePage {
     frame: Frame,
     title: &'static str,
     heading: &'static str,
@@ -73,10 +73,10 @@ pub(super) async fn show(
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
     let texts = texts(context.language);
-    if read_token(&api.service.settings().secrets, &body::parameter(path)).is_none() {
+    if read_token(&api.service.settings().secrets, &body::path_parameter(path)).is_none() {
         return invalid_link(&context);
     }
-    let page = Page {
+    let page = UnsubscribePage {
         frame: context.frame(),
         title: texts.title,
         heading: texts.question,
@@ -92,7 +92,7 @@ pub(super) async fn unsubscribe(
     Extension(context): Extension<PageContext>,
     path: Result<Path<String>, PathRejection>,
 ) -> Result<Response, HttpRefusal> {
-    let token = body::parameter(path);
+    let token = body::path_parameter(path);
     let Some(hash) = read_token(&api.service.settings().secrets, &token) else {
         return invalid_link(&context);
     };
@@ -102,7 +102,7 @@ pub(super) async fn unsubscribe(
         return Ok(answer::json_ok(&serde_json::json!({ "success": true })));
     }
     let texts = texts(context.language);
-    let page = Page {
+    let page = UnsubscribePage {
         frame: context.frame(),
         title: texts.title,
         heading: texts.done,
@@ -117,7 +117,7 @@ fn invalid_link(context: &PageContext) -> Result<Response, HttpRefusal> {
         return Err(ErrorCode::NotFound.into());
     }
     let texts = texts(context.language);
-    let page = Page {
+    let page = UnsubscribePage {
         frame: context.frame(),
         title: texts.title,
         heading: texts.invalid,
@@ -129,7 +129,7 @@ fn invalid_link(context: &PageContext) -> Result<Response, HttpRefusal> {
     Ok(response)
 }
 
-const fn texts(language: Language) -> &'static Texts {
+const fn texts(language: Language) -> &'static UnsubscribeTexts {
     match language {
         Language::En => &EN,
         Language::Es => &ES,

@@ -17,8 +17,8 @@ use crate::{
     clock::Millis,
     domain::Shop,
     wording::{
-        ArrivalText, DisplayDate, PageTexts, advice, format_date, format_offset, meaning,
-        page_texts, status_name,
+        ArrivalText, DisplayDate, TrackingPageTexts, format_date, format_offset, page_texts,
+        receiver_advice, status_explanation, status_name,
     },
 };
 
@@ -52,7 +52,7 @@ pub(super) struct Frame {
     pub(super) lookup_url: String,
     /// The address of the same page, in the chosen language.
     pub(super) home: String,
-    pub(super) texts: &'static PageTexts,
+    pub(super) texts: &'static TrackingPageTexts,
     pub(super) sandbox: bool,
     pub(super) style: &'static str,
 }
@@ -102,7 +102,7 @@ struct ShopView {
 /// A page that says why there is no parcel to show.
 #[derive(Template)]
 #[template(path = "notice.html")]
-pub(super) struct Notice {
+pub(super) struct NoticePage {
     frame: Frame,
     heading: &'static str,
     text: String,
@@ -198,8 +198,8 @@ impl ParcelPage {
         Self {
             number: record.tracking_number.to_string(),
             status: status_name(&record.status, language).to_owned(),
-            meaning: meaning(&record.status, language),
-            advice: advice(&record.status, language),
+            meaning: status_explanation(&record.status, language),
+            advice: receiver_advice(&record.status, language),
             shop: ShopView::new(shop),
             appearance: Appearance::for_status(&record.status),
             stages: stages(&record.status, texts),
@@ -217,14 +217,14 @@ impl ParcelPage {
 
 /// Returns the heading of the history's times. They are in UTC for a destination that has several time zones, or an
 /// unknown one.
-fn times_heading(offset: FixedOffset, texts: &PageTexts) -> String {
+fn times_heading(offset: FixedOffset, texts: &TrackingPageTexts) -> String {
     match offset.local_minus_utc() {
         0 => texts.times_in_utc.to_owned(),
         _ => format!("{} ({})", texts.times, format_offset(offset)),
     }
 }
 
-/// Returns a moment with its date, since the page may have been open for days.
+/// Returns the time of day with its date, because the page may have been open for days.
 fn dated_time(at: Millis, offset: FixedOffset, language: Language) -> DisplayDate {
     let at = at.to_utc();
     let local = at.with_timezone(&offset);
@@ -239,7 +239,7 @@ impl ShopView {
     }
 }
 
-impl Notice {
+impl NoticePage {
     /// Returns the notice for an unknown number, or for a text that is not a number.
     pub(super) fn not_found(frame: Frame, lookup: LookupForm) -> Self {
         let texts = frame.texts;
@@ -306,7 +306,7 @@ impl Appearance {
 }
 
 /// Returns the four stages of the journey, or none if the parcel has left it.
-fn stages(status: &ParcelStatus, texts: &PageTexts) -> Vec<Stage> {
+fn stages(status: &ParcelStatus, texts: &TrackingPageTexts) -> Vec<Stage> {
     let current = match status {
         ParcelStatus::Ordered | ParcelStatus::LabelGenerated | ParcelStatus::ManifestSubmitted => 0,
         ParcelStatus::PickedUp

@@ -1,4 +1,4 @@
-//! The labels that are kept in `docs/labels` and tried with independent readers. Each has content that has broken a
+//! The labels that are checked in as `docs/labels` and read by independent readers. Each has content that has broken a
 //! label, or could.
 
 use chrono::NaiveDate;
@@ -45,34 +45,35 @@ impl Case {
     }
 }
 
-/// Returns the labels that are kept as files, byte for byte: first in the newest layout, then in the first layout.
-pub(super) fn kept() -> Vec<Case> {
+/// Returns the labels that are checked in as files, byte for byte: first in the newest layout, then in the first
+/// layout.
+pub(super) fn golden_cases() -> Vec<Case> {
     let new =
         |name, number, order| Case { layout: Layout::Second, ..Case::new(name, number, order) };
     vec![
-        new("united-states", "SB-US-0000000001", united_states()),
-        new("canada", "CA7K2M9QX4T8WD0", canada()),
-        new("within-ecuador", "EC1234567890", domestic()),
-        Case::new("sandbox", "SB-SUCCESS-00010203", usual()),
-        Case::new("live", "EC123456789CN", coast()),
-        Case::new("domestic", "EC9876543210", domestic()),
+        new("united-states", "SB-US-0000000001", order_to_united_states()),
+        new("canada", "CA7K2M9QX4T8WD0", order_to_canada()),
+        new("within-ecuador", "EC1234567890", domestic_order()),
+        Case::new("sandbox", "SB-SUCCESS-00010203", typical_order()),
+        Case::new("live", "EC123456789CN", order_to_coast()),
+        Case::new("domestic", "EC9876543210", domestic_order()),
         Case {
             version: 3,
             awb: Some("045-12345675"),
-            ..Case::new("reprint", "EC7K2M9QX4T8WD0", usual())
+            ..Case::new("reprint", "EC7K2M9QX4T8WD0", typical_order())
         },
-        Case::new("colombia", "CO12345678", colombia()),
-        Case::new("mexico", "MX-2026-11-21-00042", mexico()),
-        Case::new("peru", "SB-PE-CUSTOMS-000102", peru()),
-        Case::new("cyrillic-greek", "EC0000012345CN", cyrillic_and_greek()),
-        Case::new("chinese", "SBEC7K2M9QX4T8WD0", chinese()),
+        Case::new("colombia", "CO12345678", order_to_colombia()),
+        Case::new("mexico", "MX-2026-11-21-00042", order_to_mexico()),
+        Case::new("peru", "SB-PE-CUSTOMS-000102", order_to_peru()),
+        Case::new("cyrillic-greek", "EC0000012345CN", order_in_cyrillic_and_greek()),
+        Case::new("chinese", "SBEC7K2M9QX4T8WD0", order_in_chinese()),
         Case {
             version: 1000,
             awb: Some("045-12345675"),
             ..Case::new("full", "WWWW-WWWWWWWWWW-WWWWWWWWWWWWWW", sample::full_order())
         },
-        Case::new("commands", "SB-RETURN-0001", commands()),
-        Case::new("odd-characters", "EC-ODD-0000001", odd_characters()),
+        Case::new("commands", "SB-RETURN-0001", order_with_zpl_commands()),
+        Case::new("odd-characters", "EC-ODD-0000001", order_with_odd_characters()),
     ]
 }
 
@@ -105,13 +106,13 @@ pub(super) fn cases_of_every_length() -> Vec<Case> {
     let lengths = NAMES.into_iter().zip(10..);
     let case = |(name, length)| Case {
         layout: Layout::Second,
-        ..Case::new(name, &CHARACTERS[..length], usual())
+        ..Case::new(name, &CHARACTERS[..length], typical_order())
     };
     lengths.map(case).collect()
 }
 
-/// Returns labels with one kind of text in every field, each with its maximum length.
-pub(super) fn crowded() -> Vec<Case> {
+/// Returns labels whose fields all have their maximum length, each label with one kind of text.
+pub(super) fn max_length_cases() -> Vec<Case> {
     let cases = [
         ("crowded-words", "SB-WORDS-0123456789-0123456789", "María Ñandú gjpqy "),
         ("crowded-wide", "WWWWWWWWWW", "W"),
@@ -123,14 +124,15 @@ pub(super) fn crowded() -> Vec<Case> {
     let case = |(name, number, text)| Case {
         crowded: true,
         layout: Layout::Second,
-        ..Case::new(name, number, filled(text))
+        ..Case::new(name, number, order_filled_with(text))
     };
     cases.into_iter().map(case).collect()
 }
 
-fn filled(text: &str) -> OrderRequest {
+/// Returns an order whose fields all have their maximum length, filled with repetitions of `text`.
+fn order_filled_with(text: &str) -> OrderRequest {
     let long = |length: usize| text.chars().cycle().take(length).collect::<String>();
-    let mut order = usual();
+    let mut order = typical_order();
     order.customer_reference = Some(long(100));
     let from = &mut order.sender;
     (from.full_name, from.company_name) = (long(255), Some(long(255)));
@@ -148,7 +150,7 @@ fn filled(text: &str) -> OrderRequest {
     order
 }
 
-fn usual() -> OrderRequest {
+fn typical_order() -> OrderRequest {
     let mut order = sample::order();
     order.external_order_id = Some("ORD-2026-000123".to_owned());
     order.sender.full_name = "Wei Chen".to_owned();
@@ -158,8 +160,8 @@ fn usual() -> OrderRequest {
 const INSTRUCTIONS: &str = "Ring twice and wait: the bell is quiet. If no one is at home leave the parcel with \
     the porter at the side entrance, and on Saturdays call +1 212 555 0123 first. Fragile glass.";
 
-fn united_states() -> OrderRequest {
-    let mut order = canada();
+fn order_to_united_states() -> OrderRequest {
+    let mut order = order_to_canada();
     order.receiver.full_name = "Jordan Lee".to_owned();
     let to = &mut order.receiver.address;
     to.line1 = "350 Fifth Avenue, Suite 7700".to_owned();
@@ -171,8 +173,8 @@ fn united_states() -> OrderRequest {
 }
 
 /// Returns an order from Miami with one item and long instructions.
-fn canada() -> OrderRequest {
-    let mut order = usual();
+fn order_to_canada() -> OrderRequest {
+    let mut order = typical_order();
     order.sender.full_name = "Ana Ruiz".to_owned();
     order.sender.phone = "+1 305 555 0100".to_owned();
     order.sender.company_name = None;
@@ -199,8 +201,8 @@ fn canada() -> OrderRequest {
     order
 }
 
-fn coast() -> OrderRequest {
-    let mut order = usual();
+fn order_to_coast() -> OrderRequest {
+    let mut order = typical_order();
     let to = &mut order.receiver;
     to.full_name = "Ñusta Peñafiel Yánez".to_owned();
     to.address.line1 = "Cdla. Kennedy Norte, Mz. 804, villa 12".to_owned();
@@ -210,8 +212,8 @@ fn coast() -> OrderRequest {
     order
 }
 
-fn domestic() -> OrderRequest {
-    let mut order = usual();
+fn domestic_order() -> OrderRequest {
+    let mut order = typical_order();
     order.sender.full_name = "Lucía Andrade".to_owned();
     order.sender.company_name = None;
     let from = &mut order.sender.address;
@@ -228,8 +230,8 @@ fn domestic() -> OrderRequest {
     order
 }
 
-fn colombia() -> OrderRequest {
-    let mut order = usual();
+fn order_to_colombia() -> OrderRequest {
+    let mut order = typical_order();
     order.products.truncate(1);
     let to = &mut order.receiver;
     to.full_name = "Íngrid Bermúdez".to_owned();
@@ -242,8 +244,8 @@ fn colombia() -> OrderRequest {
     order
 }
 
-fn mexico() -> OrderRequest {
-    let mut order = usual();
+fn order_to_mexico() -> OrderRequest {
+    let mut order = typical_order();
     order.products = [&order.products[..], &order.products[..1]].concat();
     for product in &mut order.products {
         product.country_of_origin = Some(country("CN"));
@@ -262,8 +264,8 @@ fn mexico() -> OrderRequest {
     order
 }
 
-fn peru() -> OrderRequest {
-    let mut order = usual();
+fn order_to_peru() -> OrderRequest {
+    let mut order = typical_order();
     order.products = order.products.iter().cycle().take(20).cloned().collect();
     let to = &mut order.receiver;
     to.full_name = "Gümercindo Ñaupari Quispe".to_owned();
@@ -277,8 +279,8 @@ fn peru() -> OrderRequest {
     order
 }
 
-fn cyrillic_and_greek() -> OrderRequest {
-    let mut order = usual();
+fn order_in_cyrillic_and_greek() -> OrderRequest {
+    let mut order = typical_order();
     order.sender.full_name = "Иван Ёлкин".to_owned();
     order.sender.company_name = Some("ООО «Сибирь»".to_owned());
     order.sender.address.line1 = "ул. Щорса, д. 5, кв. 12".to_owned();
@@ -286,8 +288,8 @@ fn cyrillic_and_greek() -> OrderRequest {
     order
 }
 
-fn chinese() -> OrderRequest {
-    let mut order = usual();
+fn order_in_chinese() -> OrderRequest {
+    let mut order = typical_order();
     order.sender.full_name = "陈伟".to_owned();
     order.sender.company_name = Some("深圳市光辉贸易有限公司".to_owned());
     order.sender.address.line1 = "南山区科技园 7 栋 1203 室".to_owned();
@@ -295,8 +297,8 @@ fn chinese() -> OrderRequest {
     order
 }
 
-fn commands() -> OrderRequest {
-    let mut order = usual();
+fn order_with_zpl_commands() -> OrderRequest {
+    let mut order = typical_order();
     order.external_order_id = Some("^XZ^XA^JUS~JA".to_owned());
     order.sender.full_name = "^FS^XZ".to_owned();
     order.sender.company_name = Some("~DGR:A,1,1,".to_owned());
@@ -307,8 +309,8 @@ fn commands() -> OrderRequest {
     order
 }
 
-fn odd_characters() -> OrderRequest {
-    let mut order = usual();
+fn order_with_odd_characters() -> OrderRequest {
+    let mut order = typical_order();
     order.sender.company_name = None;
     order.sender.full_name = "\u{202E}Anna\u{200B}\u{FEFF} \u{200F}שלום".to_owned();
     order.receiver.full_name = "Ẩn Ộ Ṩ Ǻ gjpqy".to_owned();

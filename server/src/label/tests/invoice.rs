@@ -14,15 +14,16 @@ use super::{
         font::BoundingBox,
         ink_bounds::{InkBounds, overlap},
         invoice, invoice_items,
-        text::clean,
+        text::to_single_line,
     },
-    random::orders,
-    sample, text_of_pages, texts,
+    extract_pages,
+    random::any_order,
+    sample, texts,
 };
 use crate::label::LabelData;
 
 /// Returns an order with everything that an order can state for customs.
-fn complete() -> OrderRequest {
+fn complete_order() -> OrderRequest {
     let mut order = sample::order();
     order.external_order_id = Some("ORD-2026-000123".to_owned());
     order.customer_reference = Some("Pedido n.º 7".to_owned());
@@ -46,8 +47,8 @@ fn complete() -> OrderRequest {
 }
 
 /// Returns an order to a destination whose language comes first on the paper, with this number of items.
-fn to_the_united_states(items: usize) -> OrderRequest {
-    let mut order = complete();
+fn order_to_united_states(items: usize) -> OrderRequest {
+    let mut order = complete_order();
     order.receiver.address.country = CountryCode::US;
     order.products = order.products.iter().cycle().take(items).cloned().collect();
     for (number, product) in (1..).zip(&mut order.products) {
@@ -58,34 +59,38 @@ fn to_the_united_states(items: usize) -> OrderRequest {
     order
 }
 
-struct Kept {
+struct GoldenInvoice {
     name: &'static str,
     order: OrderRequest,
     number: &'static str,
 }
 
-fn kept() -> [Kept; 3] {
+fn golden_invoices() -> [GoldenInvoice; 3] {
     let bare = sample::order().with_products(Vec::new());
     [
-        Kept { name: "ecuador", order: complete(), number: "EC7K2M9QX4T8WD0" },
-        Kept { name: "hundred-items", order: to_the_united_states(100), number: "US123456789CN" },
-        Kept { name: "without-items", order: bare, number: "SB-SUCCESS-0001" },
+        GoldenInvoice { name: "ecuador", order: complete_order(), number: "EC7K2M9QX4T8WD0" },
+        GoldenInvoice {
+            name: "hundred-items",
+            order: order_to_united_states(100),
+            number: "US123456789CN",
+        },
+        GoldenInvoice { name: "without-items", order: bare, number: "SB-SUCCESS-0001" },
     ]
 }
 
-fn drawn(order: &OrderRequest, number: &str) -> Vec<u8> {
+fn draw_pdf(order: &OrderRequest, number: &str) -> Vec<u8> {
     let number = sample::number(number);
     let sandbox = number.is_sandbox();
     let awb = (!sandbox).then_some("045-12345675");
     draw_invoice(&LabelData { sandbox, awb, ..sample::data(order, &number) }).unwrap()
 }
 
-fn pages_of(order: &OrderRequest) -> Vec<Vec<Element>> {
+fn lay_out_pages(order: &OrderRequest) -> Vec<Vec<Element>> {
     invoice::draw_pages(&sample::data(order, &sample::number("EC7K2M9QX4T8WD0")))
 }
 
-fn lines_of(order: &OrderRequest) -> Vec<String> {
-    let pages = pages_of(order);
+fn invoice_lines(order: &OrderRequest) -> Vec<String> {
+    let pages = lay_out_pages(order);
     pages.iter().flat_map(|page| texts(page)).map(|text| text.line.clone()).collect()
 }
 
@@ -94,9 +99,9 @@ fn kept_invoices_are_drawn_as_before() {
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/invoices"));
     let bless = std::env::var_os("PARCELO_BLESS").is_some();
     let mut changed = Vec::new();
-    for Kept { name, order, number } in kept() {
+    for GoldenInvoice { name, order, number } in golden_invoices() {
         let path = folder.join(name).with_extension("pdf");
-        let drawn = drawn(&order, number);
+        let drawn = draw_pdf(&order, number);
         if bless {
             fs::create_dir_all(&folder).unwrap();
             fs::write(path, drawn).unwrap();
@@ -109,7 +114,7 @@ fn kept_invoices_are_drawn_as_before() {
 
 #[test]
 fn an_invoice_says_all_that_the_order_says_in_both_languages() {
-    let shown = text_of_pages(&drawn(&complete(), "EC7K2M9QX4T8WD0"), 1);
+    let shown = extract_pages(&draw_pdf(&complete_order(), "EC7K2M9QX4T8WD0"), 1);
     let expected = [
         "FACTURA COMERCIAL / COMMERCIAL INVOICE",
         "EXPORTADOR / EXPORTER",
@@ -160,9 +165,9 @@ fn an_invoice_says_all_that_the_order_says_in_both_languages() {
 #[test]
 fn every_item_is_there_in_order_on_as_many_pages_as_needed() {
     for count in [1, 20, 24, 25, 60, 500] {
-        let order = to_the_united_states(count);
-        let pages = pages_of(&order);
-        let shown = lines_of(&order);
+        let order = order_to_united_states(count);
+        let pages = lay_out_pages(&order);
+        let shown = invoice_lines(&order);
         let items: Vec<_> = shown.iter().filter(|line| line.starts_with("Article ")).collect();
         let expected: Vec<_> = invoice_items::items(&order);
         assert_eq!(items.len(), count);
@@ -182,7 +187,7 @@ fn every_item_is_there_in_order_on_as_many_pages_as_needed() {
 #[test]
 fn nothing_is_stated_that_the_order_does_not_state() {
     let order = sample::order();
-    let shown = lines_of(&order);
+    let shown = invoice_lines(&order);
     assert!(!shown.iter().any(|line| line == "CN" || line == "DAP" || line == "0.75"), "{shown:?}");
     let open = shown.iter().filter(|line| *line == "—").count();
     assert_eq!(open, 5, "reference, air waybill, Incoterms, contents, size: {shown:?}");
@@ -190,15 +195,15 @@ fn nothing_is_stated_that_the_order_does_not_state() {
 
 #[test]
 fn an_invoice_is_the_same_every_time_and_for_any_printer() {
-    let order = complete();
-    let pdf = drawn(&order, "SB-SUCCESS-0001");
-    assert_eq!(pdf, drawn(&order, "SB-SUCCESS-0001"));
+    let order = complete_order();
+    let pdf = draw_pdf(&order, "SB-SUCCESS-0001");
+    assert_eq!(pdf, draw_pdf(&order, "SB-SUCCESS-0001"));
     let text = String::from_utf8_lossy(&pdf);
     assert!(text.contains("/MediaBox[0 0 595 842]") && text.contains("/ToUnicode"));
     for part in ["/CreationDate", "/ModDate", "/ID", "/PrintScaling"] {
         assert!(!text.contains(part), "{part}");
     }
-    assert!(text_of_pages(&pdf, 1).iter().any(|line| line.starts_with("SANDBOX")));
+    assert!(extract_pages(&pdf, 1).iter().any(|line| line.starts_with("SANDBOX")));
 }
 
 /// Checks the box of every glyph: none is outside the margins, on another element, or missing.
@@ -239,21 +244,21 @@ proptest! {
 
     #[test]
     fn no_text_of_an_invoice_overlaps_overflows_or_vanishes(
-        order in orders(),
+        order in any_order(),
         items in 0..70_usize,
     ) {
         let products: Vec<_> = order.products.iter().cycle().take(items).cloned().collect();
         let order = order.with_products(products);
-        let pages = pages_of(&order);
+        let pages = lay_out_pages(&order);
         for page in &pages {
             assert_tidy(page);
         }
-        let shown = lines_of(&order);
+        let shown = invoice_lines(&order);
         for field in [&order.receiver.company_name, &order.receiver.address.line2] {
-            let field = clean(field.as_deref().unwrap_or_default());
+            let field = to_single_line(field.as_deref().unwrap_or_default());
             let begins = |line: &String| line.chars().next() == field.chars().next();
             prop_assert!(field.is_empty() || shown.iter().any(begins), "{field:?}");
         }
-        drawn(&order, "SB-SUCCESS-0001");
+        draw_pdf(&order, "SB-SUCCESS-0001");
     }
 }

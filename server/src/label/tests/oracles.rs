@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::{
     super::{draw, draw_all, element::Element, font::is_drawable, lay_out, layout},
-    code_of,
     corpus::{self, Case},
-    qr_of, texts,
+    find_code128, find_qr, texts,
 };
 
 #[test]
@@ -19,8 +18,8 @@ fn write_corpus() {
     let Some(folder) = std::env::var_os("PARCELO_LABELS") else { return };
     let folder = Path::new(&folder);
     fs::create_dir_all(folder).unwrap();
-    let more = corpus::cases_of_every_length().into_iter().chain(corpus::crowded());
-    let cases: Vec<Case> = corpus::kept().into_iter().chain(more).collect();
+    let more = corpus::cases_of_every_length().into_iter().chain(corpus::max_length_cases());
+    let cases: Vec<Case> = corpus::golden_cases().into_iter().chain(more).collect();
     for case in &cases {
         for format in LabelFormat::ALL {
             let path = folder.join(case.name).with_extension(format.extension());
@@ -40,7 +39,7 @@ fn write_corpus() {
 fn expected(case: &Case) -> Value {
     let data = case.data();
     let elements = layout::lay_out(&data).unwrap();
-    let (code, qr) = (code_of(&elements), qr_of(&elements));
+    let (code, qr) = (find_code128(&elements), find_qr(&elements));
     json!({
         "name": case.name,
         "number": case.number.as_str(),

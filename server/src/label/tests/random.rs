@@ -10,21 +10,22 @@ use proptest::prelude::*;
 
 use super::{
     super::{
-        LabelData, cut_fields, draw,
+        LabelData, draw,
         element::{Align, Code128, Colour, Element, HEIGHT, Rect, Text, WIDTH},
         font::{BoundingBox, Weight, is_drawable},
         ink_bounds::{InkBounds, overlap},
         layout,
-        text::clean,
-        text_fit::{Style, fit, shows_all},
+        text::to_single_line,
+        text_fit::{TextStyle, fit, shows_all},
+        truncated_fields,
     },
-    code_of, qr_of, sample, texts,
+    find_code128, find_qr, sample, texts,
 };
 use crate::domain::Layout;
 
 /// Generates text of every kind: scripts with and without glyphs, control characters, commands of
 /// printers, up to 500 characters.
-fn words() -> impl Strategy<Value = String> {
+fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,60}",
         "[A-Za-zÁÉÑñüç0-9 .,#-]{0,260}",
@@ -40,13 +41,13 @@ fn words() -> impl Strategy<Value = String> {
     ]
 }
 
-fn layouts() -> impl Strategy<Value = Layout> {
+fn any_layout() -> impl Strategy<Value = Layout> {
     prop_oneof![Just(Layout::First), Just(Layout::Second)]
 }
 
 /// Generates an order with random words in every field that a label shows.
-pub(super) fn orders() -> impl Strategy<Value = OrderRequest> {
-    let words = proptest::collection::vec(words(), 22);
+pub(super) fn any_order() -> impl Strategy<Value = OrderRequest> {
+    let words = proptest::collection::vec(any_text(), 22);
     (words, any::<u32>(), 0..6_usize).prop_map(|(words, quantity, products)| {
         let mut order = sample::order();
         let mut words = words.into_iter();
@@ -121,9 +122,9 @@ fn obstacles(elements: &[Element]) -> Vec<BoundingBox> {
         Element::Outline(outline) => outline.rects().to_vec(),
         _ => vec![],
     });
-    let Code128 { y, height, .. } = code_of(elements);
+    let Code128 { y, height, .. } = find_code128(elements);
     let bars = Rect { x: 0, y: *y, w: WIDTH, h: *height };
-    let qr = qr_of(elements);
+    let qr = find_qr(elements);
     let (side, quiet) = (qr.modules * qr.module, 4 * qr.module);
     let (x, y, w) = (qr.x - quiet, qr.y - quiet, side + 2 * quiet);
     rules.chain([bars, Rect { x, y, w, h: w }]).map(area).collect()
@@ -176,8 +177,9 @@ fn assert_all_are_there(order: &OrderRequest, elements: &[Element]) {
     ];
     let texts = texts(elements);
     for field in fields.into_iter().flatten() {
-        let begins = |text: &&Text| text.line.chars().next() == clean(field).chars().next();
-        assert!(clean(field).is_empty() || texts.iter().any(begins), "{field:?}");
+        let begins =
+            |text: &&Text| text.line.chars().next() == to_single_line(field).chars().next();
+        assert!(to_single_line(field).is_empty() || texts.iter().any(begins), "{field:?}");
     }
 }
 
@@ -209,11 +211,11 @@ proptest! {
 
     #[test]
     fn no_text_overlaps_overflows_or_vanishes(
-        order in orders(),
+        order in any_order(),
         number in "[A-Za-z0-9]([A-Za-z0-9-]{8,28})[A-Za-z0-9]",
         sandbox in any::<bool>(),
         version in any::<u32>(),
-        layout in layouts(),
+        layout in any_layout(),
     ) {
         let number = sample::number(&number);
         let data = LabelData { layout, sandbox, version, ..sample::data(&order, &number) };
@@ -226,7 +228,7 @@ proptest! {
     }
 
     #[test]
-    fn nor_does_it_on_a_label_within_a_country(mut order in orders()) {
+    fn nor_does_it_on_a_label_within_a_country(mut order in any_order()) {
         order.sender.address.country = order.receiver.address.country;
         let number = sample::number("EC7K2M9QX4T8WD0");
         let data = LabelData { layout: Layout::Second, ..sample::data(&order, &number) };
@@ -236,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_becomes_a_command(order in orders(), layout in layouts()) {
+    fn no_text_becomes_a_command(order in any_order(), layout in any_layout()) {
         let number = sample::number("EC7K2M9QX4T8WD0");
         let data = LabelData { layout, ..sample::data(&order, &number) };
         let zpl = String::from_utf8(draw(&data, LabelFormat::Zpl).unwrap()).unwrap();
@@ -252,11 +254,11 @@ proptest! {
 
     #[test]
     fn a_fitted_text_is_whole_or_ends_in_an_ellipsis(
-        text in words(),
+        text in any_text(),
         widths in proptest::collection::vec(60..800_u32, 1..5),
     ) {
-        let text = clean(&text);
-        let style = Style { weight: Weight::Bold, sizes: &[44, 30, 20] };
+        let text = to_single_line(&text);
+        let style = TextStyle { weight: Weight::Bold, sizes: &[44, 30, 20] };
         let fitted = fit(&text, style, &widths);
         let joined = |text: &str| text.replace(' ', "");
         let (given, shown) = (joined(&text), joined(&fitted.lines.concat()));
@@ -275,7 +277,7 @@ proptest! {
     #[test]
     fn a_field_is_cut_with_a_warning_and_only_then(
         path in proptest::sample::select(&CUTTABLE[..]),
-        text in prop_oneof![words(), "[A-Za-zñÉ0-9 ,W-]{20,90}"],
+        text in prop_oneof![any_text(), "[A-Za-zñÉ0-9 ,W-]{20,90}"],
     ) {
         prop_assume!(!text.contains('…'));
         let mut order = serde_json::to_value(short_order()).unwrap();
@@ -292,11 +294,11 @@ proptest! {
         let drawn: String = texts(&elements).iter().map(|text| text.line.replace(' ', "")).collect();
         let is_cut = |path: &&&str| {
             let text = fields.pointer(&format!("/{path}")).and_then(serde_json::Value::as_str);
-            text.is_some_and(|text| !drawn.contains(&clean(text).replace(' ', "")))
+            text.is_some_and(|text| !drawn.contains(&to_single_line(text).replace(' ', "")))
         };
         let cut = CUTTABLE.iter().filter(is_cut);
         let expected = cut.map(|path| path.replace("/0/", "[0].").replace('/', "."));
-        let found = cut_fields(&order);
+        let found = truncated_fields(&order);
         prop_assert_eq!(BTreeSet::from_iter(found), expected.collect::<BTreeSet<_>>());
     }
 }
@@ -305,7 +307,7 @@ proptest! {
 fn what_cannot_be_drawn_is_a_box_and_a_warning() {
     let warned = |c: char| !is_printable(c) && !is_invisible(c) && !c.is_control();
     let silent: BTreeSet<char> = ('\0'..=char::MAX)
-        .flat_map(|c| clean(&c.to_string()).chars().collect::<Vec<_>>())
+        .flat_map(|c| to_single_line(&c.to_string()).chars().collect::<Vec<_>>())
         .filter(|c| !is_drawable(*c) && !warned(*c))
         .collect();
     assert!(silent.is_empty(), "boxes without a warning: {silent:?}");
@@ -314,7 +316,7 @@ fn what_cannot_be_drawn_is_a_box_and_a_warning() {
 #[test]
 fn labels_omit_only_invisible_characters() {
     let gone: Vec<char> = ('\0'..=char::MAX)
-        .filter(|c| clean(&c.to_string()).is_empty())
+        .filter(|c| to_single_line(&c.to_string()).is_empty())
         .filter(|c| !is_invisible(*c) && !c.is_control() && !c.is_whitespace())
         .collect();
     assert!(gone.is_empty(), "{gone:?}");

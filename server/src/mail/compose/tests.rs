@@ -182,7 +182,11 @@ fn an_e_mail_is_in_the_language_of_its_reader() {
         ("CN", "BR", RECEIVER, Language::En),
     ];
     for (from, to, recipient, expected) in table {
-        assert_eq!(language(&order(from, to), recipient), expected, "{from} {to} {recipient:?}");
+        assert_eq!(
+            recipient_language(&order(from, to), recipient),
+            expected,
+            "{from} {to} {recipient:?}"
+        );
     }
 }
 

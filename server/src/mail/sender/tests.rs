@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
-        mail::{BURST_DELAY, MAX_DAILY_PER_ADDRESS},
+        mail::{BURST_DELAY_MILLIS, MAX_DAILY_PER_ADDRESS},
         sample,
     },
     mail::allow_list::AllowedRecipient,
@@ -62,7 +62,7 @@ async fn sent_subjects(allowed: &[&str]) -> Vec<String> {
         picked_up(&service, Environment::Sandbox, &number).await;
     }
     picked_up(&service, Environment::Production, "EC-NORMAL-0001").await;
-    clock.set(clock.now().plus(BURST_DELAY));
+    clock.set(clock.now().plus(BURST_DELAY_MILLIS));
     let subjects = Arc::new(Subjects::default());
     let allowed = allowed.iter().map(|text| AllowedRecipient::parse(text).unwrap());
     let list = SandboxRecipients::Listed(AllowList::new(allowed.collect()));

@@ -1,4 +1,4 @@
-//! The faults of attempts to send an e-mail, and their meaning for the e-mail and its address.
+//! The errors of attempts to send an e-mail, and what they mean for the e-mail and its address.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::domain::mail::MailOutcome;
 /// The stage that an attempt has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Stage {
+pub(crate) enum SmtpStage {
     /// Connecting, greeting and TLS.
     Connect,
-    /// The login.
+    /// Authentication.
     Login,
     /// `MAIL FROM`.
     Sender,
@@ -26,21 +26,21 @@ pub(crate) enum Stage {
 
 /// The reason why an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SmtpFault {
+pub(crate) enum SmtpError {
     /// The relay refused a command.
-    Rejected(Stage, Reply),
-    /// The connection failed or was lost, or no answer came in time. After the message, the e-mail may have arrived.
-    ConnectionLost(Stage),
+    Rejected(SmtpStage, Reply),
+    /// The connection failed or was lost, or no response came in time. After the message, the e-mail may have arrived.
+    ConnectionLost(SmtpStage),
     /// The relay offers no STARTTLS, its certificate is not trusted, or it offers no login that we support.
     Insecure,
     /// No message can be built for the address, or the relay does not support such addresses.
     UnusableAddress,
 }
 
-/// A refusal: its code, and the subject and detail of its enhanced code (RFC 3463).
+/// A negative reply: its code, and the subject and detail of its enhanced code (RFC 3463).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reply {
-    /// 4xx or 5xx.
+    /// The reply code, 4xx or 5xx.
     pub(crate) code: u16,
     /// Subject and detail: `5.1.1` is `(1, 1)`.
     pub(crate) enhanced: Option<(u16, u16)>,
@@ -77,17 +77,17 @@ pub(super) fn parse_enhanced_code(text: &str) -> Option<(u16, u16)> {
     (matches!(class, 4 | 5) && numbers.next().is_none()).then_some((subject, detail))
 }
 
-impl SmtpFault {
+impl SmtpError {
     /// Returns the outcome of the e-mail.
     pub(crate) const fn outcome(self) -> MailOutcome {
         match self {
-            Self::Rejected(Stage::Recipient, reply)
+            Self::Rejected(SmtpStage::Recipient, reply)
                 if reply.is_permanent() && reply.is_address_refused() =>
             {
                 MailOutcome::Bounced
             }
             // The relay has read the message: it would refuse it again tomorrow.
-            Self::Rejected(Stage::Data | Stage::Message, reply) if reply.is_permanent() => {
+            Self::Rejected(SmtpStage::Data | SmtpStage::Message, reply) if reply.is_permanent() => {
                 MailOutcome::Refused
             }
             Self::UnusableAddress => MailOutcome::Refused,
@@ -102,14 +102,14 @@ impl SmtpFault {
         matches!(
             self,
             Self::Insecure
-                | Self::Rejected(Stage::Connect | Stage::Login | Stage::Sender, _)
-                | Self::ConnectionLost(Stage::Connect | Stage::Login)
+                | Self::Rejected(SmtpStage::Connect | SmtpStage::Login | SmtpStage::Sender, _)
+                | Self::ConnectionLost(SmtpStage::Connect | SmtpStage::Login)
         )
     }
 }
 
-/// Writes the fault for the log, without the address and without the relay's text.
-impl fmt::Display for SmtpFault {
+/// Writes the error for the log, without the address and without the relay's text.
+impl fmt::Display for SmtpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rejected(stage, Reply { code, enhanced: None }) => {
@@ -127,7 +127,7 @@ impl fmt::Display for SmtpFault {
     }
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for SmtpStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Connect => "the connection",

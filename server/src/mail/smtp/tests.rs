@@ -16,7 +16,7 @@ use tokio_rustls::{
 use super::*;
 use crate::clock::Millis;
 
-/// An unusual answer of the relay. A test names the beginning of the line that gets it; `<message>` is the final dot,
+/// An unusual response of the relay. A test names the beginning of the line that gets it; `<message>` is the final dot,
 /// and `<greeting>` the start of the connection.
 #[derive(Clone, Copy)]
 enum Answer {
@@ -33,7 +33,7 @@ struct Relay {
 #[derive(Clone, Default)]
 struct Behaviour {
     special: Option<(&'static str, Answer)>,
-    /// `true` if only the first connection gets the unusual answer.
+    /// `true` if only the first connection gets the unusual response.
     once: bool,
     tls: Option<Arc<ServerConfig>>,
     tls_at_once: bool,
@@ -43,12 +43,12 @@ impl Relay {
     async fn start(behaviour: Behaviour) -> Self {
         let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let port = socket.local_addr().unwrap().port();
-        let (said, lines) = mpsc::unbounded_channel();
+        let (received, lines) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             let mut behaviour = behaviour;
             while let Ok((stream, _)) = socket.accept().await {
-                let _ = said.send("<connected>".to_owned());
-                tokio::spawn(serve(stream, behaviour.clone(), said.clone()));
+                let _ = received.send("<connected>".to_owned());
+                tokio::spawn(serve(stream, behaviour.clone(), received.clone()));
                 if behaviour.once {
                     behaviour.special = None;
                 }
@@ -62,7 +62,7 @@ impl Relay {
     }
 
     fn transport(&self) -> SmtpTransport {
-        SmtpTransport::new(settings(self.port, Security::Loopback, None)).unwrap()
+        SmtpTransport::new(settings(self.port, ConnectionSecurity::Loopback, None)).unwrap()
     }
 
     fn received_lines(&mut self) -> Vec<String> {
@@ -70,32 +70,32 @@ impl Relay {
     }
 }
 
-fn settings(port: u16, security: Security, login: Option<(&str, &str)>) -> SmtpSettings {
+fn settings(port: u16, security: ConnectionSecurity, login: Option<(&str, &str)>) -> SmtpSettings {
     let login = login.map(|(user, password)| (user.to_owned(), password.to_owned()));
     let from = "Shop <parcels@shop.example>".parse().unwrap();
     SmtpSettings { host: "localhost".to_owned(), port, security, login, from }
 }
 
-async fn serve(stream: TcpStream, behaviour: Behaviour, said: mpsc::UnboundedSender<String>) {
+async fn serve(stream: TcpStream, behaviour: Behaviour, received: mpsc::UnboundedSender<String>) {
     if behaviour.tls_at_once {
         let acceptor = TlsAcceptor::from(behaviour.tls.clone().unwrap());
         if let Ok(stream) = acceptor.accept(stream).await {
-            talk(stream, &behaviour, &said, true).await;
+            serve_session(stream, &behaviour, &received, true).await;
         }
         return;
     }
-    let Some(stream) = talk(stream, &behaviour, &said, true).await else { return };
+    let Some(stream) = serve_session(stream, &behaviour, &received, true).await else { return };
     let acceptor = TlsAcceptor::from(behaviour.tls.clone().unwrap());
     if let Ok(stream) = acceptor.accept(stream).await {
-        talk(stream, &Behaviour { tls: None, ..behaviour }, &said, false).await;
+        serve_session(stream, &Behaviour { tls: None, ..behaviour }, &received, false).await;
     }
 }
 
-/// Talks until the caller disconnects; returns the stream if it asks for TLS.
-async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
+/// Serves commands until the client disconnects; returns the stream if the client asks for TLS.
+async fn serve_session<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     behaviour: &Behaviour,
-    said: &mpsc::UnboundedSender<String>,
+    received: &mpsc::UnboundedSender<String>,
     greets: bool,
 ) -> Option<S> {
     let mut stream = BufReader::new(stream);
@@ -109,7 +109,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
             return None;
         }
         let line = line.trim_end().to_owned();
-        let _ = said.send(line.clone());
+        let _ = received.send(line.clone());
         if in_message {
             if line == "." {
                 in_message = false;
@@ -137,7 +137,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
     }
 }
 
-/// Answers a line. Returns `true` if the answer was the usual one, and `None` if the connection ends.
+/// Responds to a line. Returns `true` if the response was the usual one, and `None` if the connection ends.
 async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut BufReader<S>,
     behaviour: &Behaviour,
@@ -176,21 +176,21 @@ async fn a_relay_takes_an_e_mail_and_the_connection_serves_the_next() {
         assert_eq!(transport.deliver(&mail(to)).await, Ok(()));
     }
     transport.close_idle().await;
-    let heard = relay.received_lines();
-    let count = |line: &str| heard.iter().filter(|known| *known == line).count();
-    assert_eq!((count("<connected>"), count("EHLO shop.example")), (1, 1), "{heard:#?}");
+    let lines = relay.received_lines();
+    let count = |line: &str| lines.iter().filter(|known| *known == line).count();
+    assert_eq!((count("<connected>"), count("EHLO shop.example")), (1, 1), "{lines:#?}");
     assert_eq!(count("MAIL FROM:<parcels@shop.example>"), 2);
     assert_eq!((count("RCPT TO:<luis@example.org>"), count("RCPT TO:<ana@example.org>")), (1, 1));
     assert_eq!(
         (count("Message-ID: <01J0000000000000000000000A@shop.example>"), count("..")),
         (2, 2)
     );
-    assert_eq!(heard.last().unwrap(), "QUIT");
+    assert_eq!(lines.last().unwrap(), "QUIT");
 }
 
 #[tokio::test]
 async fn a_refusal_names_its_command_and_the_next_e_mail_is_taken() {
-    use Stage::{Connect, Data, Message, Recipient, Sender};
+    use SmtpStage::{Connect, Data, Message, Recipient, Sender};
     let table = [
         ("<greeting>", "554 no", Connect, 554),
         ("<greeting>", "421 busy", Connect, 421),
@@ -213,7 +213,7 @@ async fn a_refusal_names_its_command_and_the_next_e_mail_is_taken() {
         let transport = relay.await.transport();
         let fault = transport.deliver(&mail("luis@example.org")).await.unwrap_err();
         assert!(
-            matches!(fault, SmtpFault::Rejected(at, reply) if (at, reply.code) == (stage, code)),
+            matches!(fault, SmtpError::Rejected(at, reply) if (at, reply.code) == (stage, code)),
             "{at} {reply}: {fault}"
         );
         assert!(!format!("{fault:?} {fault} {transport:?}").contains("luis"));
@@ -222,7 +222,7 @@ async fn a_refusal_names_its_command_and_the_next_e_mail_is_taken() {
 
 #[tokio::test]
 async fn a_lost_connection_reports_the_stage() {
-    use Stage::{Connect, Data, Message, Recipient, Sender};
+    use SmtpStage::{Connect, Data, Message, Recipient, Sender};
     let table = [
         ("<greeting>", Connect),
         ("EHLO", Connect),
@@ -234,22 +234,22 @@ async fn a_lost_connection_reports_the_stage() {
     for (at, stage) in table {
         let relay = Relay::with_reply_to(at, Answer::HangUp).await;
         let fault = relay.transport().deliver(&mail("luis@example.org")).await;
-        assert_eq!(fault, Err(SmtpFault::ConnectionLost(stage)), "{at}");
+        assert_eq!(fault, Err(SmtpError::ConnectionLost(stage)), "{at}");
     }
     // A closed port.
     let free = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
-    let transport = SmtpTransport::new(settings(free, Security::Loopback, None)).unwrap();
+    let transport = SmtpTransport::new(settings(free, ConnectionSecurity::Loopback, None)).unwrap();
     let fault = transport.deliver(&mail("luis@example.org")).await;
-    assert_eq!(fault, Err(SmtpFault::ConnectionLost(Connect)));
+    assert_eq!(fault, Err(SmtpError::ConnectionLost(Connect)));
 }
 
 /// The paused clock advances to the next timer when nothing else can run.
 #[tokio::test(start_paused = true)]
 async fn a_silent_relay_times_out() {
-    for (at, stage) in [("RCPT", Stage::Recipient), ("<message>", Stage::Message)] {
+    for (at, stage) in [("RCPT", SmtpStage::Recipient), ("<message>", SmtpStage::Message)] {
         let relay = Relay::with_reply_to(at, Answer::Silence).await;
         let fault = relay.transport().deliver(&mail("luis@example.org")).await;
-        assert_eq!(fault, Err(SmtpFault::ConnectionLost(stage)), "{at}");
+        assert_eq!(fault, Err(SmtpError::ConnectionLost(stage)), "{at}");
     }
 }
 
@@ -272,11 +272,11 @@ async fn a_refused_recipient_leaves_the_connection_for_the_next() {
         Relay::with_reply_to("RCPT TO:<gone@", Answer::Reply("550 5.1.1 unknown")).await;
     let transport = relay.transport();
     let fault = transport.deliver(&mail("gone@example.org")).await;
-    assert_eq!(fault.map_err(SmtpFault::outcome), Err(MailOutcome::Bounced));
+    assert_eq!(fault.map_err(SmtpError::outcome), Err(MailOutcome::Bounced));
     assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()));
-    let heard = relay.received_lines();
-    assert_eq!(heard.iter().filter(|line| *line == "<connected>").count(), 1, "{heard:#?}");
-    assert!(heard.iter().any(|line| line == "RSET"), "{heard:#?}");
+    let lines = relay.received_lines();
+    assert_eq!(lines.iter().filter(|line| *line == "<connected>").count(), 1, "{lines:#?}");
+    assert!(lines.iter().any(|line| line == "RSET"), "{lines:#?}");
 }
 
 fn certificate() -> (Certificate, Arc<ServerConfig>) {
@@ -296,7 +296,9 @@ fn tls_trusting(certificate: Certificate) -> TlsParameters {
 #[tokio::test]
 async fn beyond_this_machine_nothing_is_sent_without_tls() {
     let (trusted, config) = certificate();
-    for (security, tls_at_once) in [(Security::StartTls, false), (Security::Tls, true)] {
+    for (security, tls_at_once) in
+        [(ConnectionSecurity::StartTls, false), (ConnectionSecurity::Tls, true)]
+    {
         let behaviour =
             Behaviour { tls: Some(Arc::clone(&config)), tls_at_once, ..Behaviour::default() };
         let mut relay = Relay::start(behaviour).await;
@@ -304,26 +306,26 @@ async fn beyond_this_machine_nothing_is_sent_without_tls() {
         let transport =
             SmtpTransport::with_tls(settings.clone(), Some(tls_trusting(trusted.clone())));
         assert_eq!(transport.deliver(&mail("luis@example.org")).await, Ok(()), "{security:?}");
-        let heard = relay.received_lines();
-        assert!(heard.iter().any(|line| line.starts_with("AUTH PLAIN ")), "{heard:#?}");
+        let lines = relay.received_lines();
+        assert!(lines.iter().any(|line| line.starts_with("AUTH PLAIN ")), "{lines:#?}");
         // A certificate of an unknown authority.
         let stranger = SmtpTransport::new(settings).unwrap();
         let fault = stranger.deliver(&mail("luis@example.org")).await.unwrap_err();
         assert!(
-            matches!(fault, SmtpFault::Insecure | SmtpFault::ConnectionLost(Stage::Connect)),
+            matches!(fault, SmtpError::Insecure | SmtpError::ConnectionLost(SmtpStage::Connect)),
             "{fault:?}"
         );
-        let heard = relay.received_lines();
-        assert!(!heard.iter().any(|line| line.starts_with("AUTH") || line.starts_with("RCPT")));
+        let lines = relay.received_lines();
+        assert!(!lines.iter().any(|line| line.starts_with("AUTH") || line.starts_with("RCPT")));
     }
     // A relay, or an attacker in between, that offers no STARTTLS.
     let mut bare = Relay::start(Behaviour::default()).await;
-    let settings = settings(bare.port, Security::StartTls, Some(("shop", "s3cret")));
+    let settings = settings(bare.port, ConnectionSecurity::StartTls, Some(("shop", "s3cret")));
     let transport = SmtpTransport::with_tls(settings, Some(tls_trusting(trusted)));
-    assert_eq!(transport.deliver(&mail("luis@example.org")).await, Err(SmtpFault::Insecure));
-    let heard = bare.received_lines();
+    assert_eq!(transport.deliver(&mail("luis@example.org")).await, Err(SmtpError::Insecure));
+    let lines = bare.received_lines();
     assert!(
-        heard.iter().all(|line| ["<connected>", "EHLO shop.example", "QUIT"].contains(&&**line))
+        lines.iter().all(|line| ["<connected>", "EHLO shop.example", "QUIT"].contains(&&**line))
     );
 }
 
@@ -334,12 +336,12 @@ async fn a_login_that_is_refused_is_no_fault_of_the_address() {
         ..Behaviour::default()
     };
     let relay = Relay::start(behaviour).await;
-    let settings = settings(relay.port, Security::Loopback, Some(("shop", "s3cret")));
+    let settings = settings(relay.port, ConnectionSecurity::Loopback, Some(("shop", "s3cret")));
     assert!(!format!("{settings:?}").contains("s3cret"));
     let transport = SmtpTransport::new(settings).unwrap();
     let fault = transport.deliver(&mail("luis@example.org")).await;
     let reply = Reply { code: 535, enhanced: Some((7, 8)) };
-    assert_eq!(fault, Err(SmtpFault::Rejected(Stage::Login, reply)));
+    assert_eq!(fault, Err(SmtpError::Rejected(SmtpStage::Login, reply)));
 }
 
 #[tokio::test]
@@ -347,7 +349,7 @@ async fn an_address_that_no_relay_takes_is_never_tried() {
     let mut relay = Relay::start(Behaviour::default()).await;
     let transport = relay.transport();
     for to in ["luis", "ñandú@example.org", "a@b@c"] {
-        assert_eq!(transport.deliver(&mail(to)).await, Err(SmtpFault::UnusableAddress), "{to}");
+        assert_eq!(transport.deliver(&mail(to)).await, Err(SmtpError::UnusableAddress), "{to}");
     }
     assert!(!relay.received_lines().iter().any(|line| line.starts_with("RCPT")));
 }
@@ -374,9 +376,9 @@ fn only_this_machine_is_loopback() {
 #[test]
 fn what_a_fault_means_for_its_e_mail() {
     use MailOutcome::{Bounced, Failed, Refused};
-    use Stage::{Connect, Data, Login, Message, Recipient, Sender};
+    use SmtpStage::{Connect, Data, Login, Message, Recipient, Sender};
     let replied = |stage, code, text| {
-        SmtpFault::Rejected(stage, Reply { code, enhanced: parse_enhanced_code(text) })
+        SmtpError::Rejected(stage, Reply { code, enhanced: parse_enhanced_code(text) })
     };
     let table = [
         (replied(Recipient, 550, "5.1.1 unknown"), Bounced, false),
@@ -396,12 +398,12 @@ fn what_a_fault_means_for_its_e_mail() {
         (replied(Connect, 554, ""), Failed, true),
         (replied(Login, 535, "5.7.8 no"), Failed, true),
         (replied(Sender, 550, "5.1.8 no"), Failed, true),
-        (SmtpFault::ConnectionLost(Connect), Failed, true),
-        (SmtpFault::ConnectionLost(Recipient), Failed, false),
+        (SmtpError::ConnectionLost(Connect), Failed, true),
+        (SmtpError::ConnectionLost(Recipient), Failed, false),
         // The message may have arrived, and is sent again.
-        (SmtpFault::ConnectionLost(Message), Failed, false),
-        (SmtpFault::Insecure, Failed, true),
-        (SmtpFault::UnusableAddress, Refused, false),
+        (SmtpError::ConnectionLost(Message), Failed, false),
+        (SmtpError::Insecure, Failed, true),
+        (SmtpError::UnusableAddress, Refused, false),
     ];
     for (fault, outcome, of_the_relay) in table {
         assert_eq!(

@@ -13,27 +13,27 @@ use super::{
         ClockShown, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences, RequestLog,
         ResetDone, SampleOrder, StatusPut, UnusedFaults,
     },
-    schemas::{operation_names, text},
+    schemas::{operation_names, string_schema},
 };
 use crate::http::{
     Call,
-    operation_doc::{self, Answer, OperationDoc, Query, Schemas},
+    operation_doc::{self, OperationDoc, QueryParameter, ResponseDoc, Schemas},
 };
 
 const TAG: &str = "mock";
 
 /// The operation of the listed requests.
-const OPERATION: Query = Query {
+const OPERATION: QueryParameter = QueryParameter {
     name: "operation",
     about: "Only requests of this operation.",
     schema: || operation_names().into(),
 };
 
 /// The order of the listed requests.
-const ORDER: Query = Query {
+const ORDER: QueryParameter = QueryParameter {
     name: "order",
     about: "Only requests about this order: its tracking number, external order id or idempotency key.",
-    schema: || text().into(),
+    schema: || string_schema().into(),
 };
 
 /// A control: its method, its path below [`PREFIX`](super::PREFIX), and its id.
@@ -46,10 +46,10 @@ pub(crate) fn document() -> OpenApi {
         let Control(method, path, _) = &call.target;
         let (method, path) = (method.clone(), format!("{}{path}", super::PREFIX));
         schemas.extend(call.schemas());
-        paths = paths.path(path, PathItem::new(method, describe(call).into_operation()));
+        paths = paths.path(path, PathItem::new(method, to_operation_doc(call).into_operation()));
     }
     let components = ComponentsBuilder::new().schemas_from_iter(schemas).build();
-    let tags = operation_doc::tags(&[(TAG, "Controls of the mock server.")]);
+    let tags = operation_doc::tag_entries(&[(TAG, "Controls of the mock server.")]);
     OpenApiBuilder::new().tags(Some(tags)).paths(paths).components(Some(components)).build()
 }
 
@@ -160,7 +160,7 @@ fn post(path: &'static str, id: &'static str) -> Control {
 
 /// A control without a body.
 fn call_without_body<A: ToSchema>(control: Control, summary: &'static str) -> Call<Control> {
-    Call::new(control, summary).with_answer(Answer::without_envelope::<A>("200", "Done."))
+    Call::new(control, summary).with_response(ResponseDoc::without_envelope::<A>("200", "Done."))
 }
 
 /// A control with a body.
@@ -173,7 +173,7 @@ fn call_with_body<T: ToSchema, A: ToSchema>(
     call_without_body::<A>(control, summary).with_body::<T>(example).with_refusals(refusals)
 }
 
-fn describe(call: Call<Control>) -> OperationDoc {
+fn to_operation_doc(call: Call<Control>) -> OperationDoc {
     let (Control(_, path, id), required) = (call.target, call.required);
     OperationDoc {
         id,
@@ -181,11 +181,11 @@ fn describe(call: Call<Control>) -> OperationDoc {
         summary: call.summary,
         about: "A control of the mock server; it needs no key.".to_owned(),
         deprecated: false,
-        parameters: operation_doc::parameters(path, call.query),
+        parameters: operation_doc::path_and_query_parameters(path, call.query),
         request: call.request.map(|(body, example)| (body, example, required)),
         answers: call.answers,
         refusals: call.refusals.iter().copied().chain([ErrorCode::MethodNotAllowed]).collect(),
-        envelope: operation_doc::envelope(),
+        envelope: operation_doc::error_envelope_name(),
         security: None,
         is_counted: false,
     }

@@ -39,7 +39,7 @@ pub(crate) use document::document;
 use super::{AdvanceError, Inbox, MockServer, SetStatusError, journey};
 use crate::{
     clock::Clock,
-    http::{Document, HttpRefusal, drain_bodies, json_ok, parameter, with_request_id},
+    http::{Document, HttpRefusal, drain_bodies, json_ok, path_parameter, with_request_id},
     ids::Ids,
     service::EndpointError,
 };
@@ -58,7 +58,7 @@ struct ControlState {
     inbox: tokio::sync::Mutex<Option<Inbox>>,
 }
 
-type Controls = State<Arc<ControlState>>;
+type StateExtractor = State<Arc<ControlState>>;
 type ControlResult = Result<Response, HttpRefusal>;
 
 /// Adds the routes under [`PREFIX`] to the service's; the OpenAPI document has both.
@@ -89,24 +89,24 @@ fn routes(server: Arc<MockServer>) -> Router {
     Router::new().nest(PREFIX, routes).layer(with_id).layer(axum::middleware::from_fn(drain_bodies))
 }
 
-/// Adds the request id to an answer.
-async fn add_request_id(State(state): Controls, response: Response) -> Response {
+/// Adds the request id to a response.
+async fn add_request_id(State(state): StateExtractor, response: Response) -> Response {
     with_request_id(response, &state.ids.request_id(state.server.clock.now()))
 }
 
-async fn read_clock(State(state): Controls) -> Response {
+async fn read_clock(State(state): StateExtractor) -> Response {
     json_ok(&ClockShown::new(&state.server, &[]))
 }
 
-/// Answers POST clock with `{"advance": seconds or "PT5M"}`, `{"set": time}`, `{"until": …}`, `{"mode": …}`, or
+/// Handles POST clock with `{"advance": seconds or "PT5M"}`, `{"set": time}`, `{"until": …}`, `{"mode": …}`, or
 /// several of them, the mode last.
-async fn move_clock(State(state): Controls, request: Request) -> ControlResult {
+async fn move_clock(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: ClockMove = read_body(request, "advance, set and mode").await?;
     requested.check()?;
     let (server, mut fired) = (&state.server, Vec::new());
     let clock = server.clock();
-    let to = requested.to()?;
-    let by = requested.by(to.unwrap_or(clock.now()))?;
+    let to = requested.target_time()?;
+    let by = requested.advance_duration(to.unwrap_or(clock.now()))?;
     if let Some(to) = to {
         fired.extend(clock.set(&to.to_rfc3339()).await);
     }
@@ -134,19 +134,19 @@ async fn move_clock(State(state): Controls, request: Request) -> ControlResult {
     Ok(json_ok(&ClockShown::new(server, &fired)))
 }
 
-/// Answers POST faults with a fault such as `{"operation":"CreateOrder","nth":1,"fault":"reset"}`.
-async fn plan_fault(State(state): Controls, request: Request) -> ControlResult {
+/// Handles POST faults with a fault such as `{"operation":"CreateOrder","nth":1,"fault":"reset"}`.
+async fn plan_fault(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: PlannedFault = read_body(request, "a fault").await?;
     validate::plan_fault(&state.server, &requested)?;
     Ok(unused_faults(&state))
 }
 
-async fn list_unused_faults(State(state): Controls) -> Response {
+async fn list_unused_faults(State(state): StateExtractor) -> Response {
     unused_faults(&state)
 }
 
-/// Answers DELETE faults: deletes all plans, and returns those that have hit no request.
-async fn delete_plans(State(state): Controls) -> Response {
+/// Handles DELETE faults: deletes all plans, and returns those that have hit no request.
+async fn delete_plans(State(state): StateExtractor) -> Response {
     let unused = unused_faults(&state);
     state.server.faults().clear();
     unused
@@ -156,29 +156,29 @@ fn unused_faults(state: &ControlState) -> Response {
     json_ok(&UnusedFaults { unused: state.server.faults().unused() })
 }
 
-/// Answers GET requests with the log; `?operation=` selects one operation, and `?order=` one order.
-async fn list_requests(State(state): Controls, RawQuery(query): RawQuery) -> ControlResult {
+/// Handles GET requests with the log; `?operation=` selects one operation, and `?order=` one order.
+async fn list_requests(State(state): StateExtractor, RawQuery(query): RawQuery) -> ControlResult {
     let requests = select_requests(&state.server, query.as_deref())?;
     Ok(json_ok(&RequestLog::new(&requests.all())))
 }
 
-/// Answers GET orders/{number} with a valid sample order that has this tracking number.
+/// Handles GET orders/{number} with a valid sample order that has this tracking number.
 async fn sample_order(
-    State(_): Controls,
+    State(_): StateExtractor,
     number: Result<Path<String>, PathRejection>,
 ) -> ControlResult {
-    let number = TrackingNumber::parse(&parameter(number));
+    let number = TrackingNumber::parse(&path_parameter(number));
     let number = number.map_err(|_| ErrorCode::ParcelNotFound)?;
     Ok(json_ok(&SampleOrder { order: MockServer::sample_order(number) }))
 }
 
-/// Answers GET verify with the offences that [`MockServer::verify`] would list.
-async fn verify(State(state): Controls) -> Response {
+/// Handles GET verify with the offences that [`MockServer::verify`] would list.
+async fn verify(State(state): StateExtractor) -> Response {
     json_ok(&Offences { offences: state.server.offences() })
 }
 
-/// Answers POST keys: creates an API key, by default of the account `default` and for every country.
-async fn create_key(State(state): Controls, request: Request) -> ControlResult {
+/// Handles POST keys: creates an API key, by default of the account `default` and for every country.
+async fn create_key(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: WantedKey = read_body(request, "a key").await?;
     let server = &state.server;
     let checked = requested.check(&server.service.settings().destinations)?;
@@ -190,34 +190,34 @@ async fn create_key(State(state): Controls, request: Request) -> ControlResult {
     Ok(json_ok(&IssuedKey { key: key.issue().secret().to_owned() }))
 }
 
-/// Answers POST keys/rotate: gives a key a new secret. The old one keeps working for `overlap`, by default 24 hours.
-async fn rotate_key(State(state): Controls, request: Request) -> ControlResult {
+/// Handles POST keys/rotate: gives a key a new secret. The old one keeps working for `overlap`, by default 24 hours.
+async fn rotate_key(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: KeyToRotate = read_body(request, "key and overlap").await?;
     let (key, overlap) = (requested.key()?, requested.overlap()?);
     let rotated = state.server.try_rotate_key(&key, overlap).ok_or(ErrorCode::KeyNotFound)?;
     Ok(json_ok(&IssuedKey { key: rotated.secret().to_owned() }))
 }
 
-/// Answers GET mails with the e-mails that the service would have sent.
-async fn list_mails(State(state): Controls) -> Response {
+/// Handles GET mails with the e-mails that the service would have sent.
+async fn list_mails(State(state): StateExtractor) -> Response {
     json_ok(&MailsShown::new(state.server.mails()))
 }
 
-/// Answers POST reset: deletes the data of all accounts, and all faults. Keys and clock stay.
-async fn reset(State(state): Controls) -> Response {
+/// Handles POST reset: deletes the data of all accounts, and all faults. Keys and clock stay.
+async fn reset(State(state): StateExtractor) -> Response {
     state.server.faults().clear();
     json_ok(&ResetDone { deleted: state.server.reset().await })
 }
 
-/// Answers POST parcels/{number}/status: changes the status now, by the shortest path of the state machine.
+/// Handles POST parcels/{number}/status: changes the status now, by the shortest path of the state machine.
 async fn put_status(
-    State(state): Controls,
+    State(state): StateExtractor,
     number: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> ControlResult {
     let requested: WantedStatus = read_body(request, "status").await?;
     let number =
-        TrackingNumber::parse(&parameter(number)).map_err(|_| ErrorCode::ParcelNotFound)?;
+        TrackingNumber::parse(&path_parameter(number)).map_err(|_| ErrorCode::ParcelNotFound)?;
     let put = state.server.put_status(&number, requested.status).await;
     let statuses = put.map_err(|error| match error {
         SetStatusError::ParcelNotFound(_) => ErrorCode::ParcelNotFound.into(),
@@ -234,9 +234,9 @@ async fn put_status(
     Ok(json_ok(&StatusPut { tracking_number: number, statuses }))
 }
 
-/// Answers POST webhooks: starts an inbox for webhooks, which answers with the statuses of `reply` and then with 200;
+/// Handles POST webhooks: starts an inbox for webhooks, which responds with the statuses of `reply`, then with 200;
 /// or sends them to `url`, and returns the secret that signs them. It replaces an earlier inbox.
-async fn start_inbox(State(state): Controls, request: Request) -> ControlResult {
+async fn start_inbox(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: WantedInbox = read_body(request, "reply, a list of statuses, or url").await?;
     let kinds = requested.check()?;
     let mut current = state.inbox.lock().await;
@@ -261,8 +261,8 @@ async fn start_inbox(State(state): Controls, request: Request) -> ControlResult 
     Ok(json_ok(&started))
 }
 
-/// Answers GET webhooks with the deliveries of the inbox.
-async fn read_inbox(State(state): Controls) -> Response {
+/// Handles GET webhooks with the deliveries of the inbox.
+async fn read_inbox(State(state): StateExtractor) -> Response {
     let inbox = state.inbox.lock().await;
     let deliveries = inbox.as_ref().map(Inbox::deliveries).unwrap_or_default();
     let deliveries = deliveries.iter().map(InboxDelivery::new).collect();

@@ -19,7 +19,7 @@ use crate::{
     domain::{
         Refusal,
         credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
-        webhooks::Kinds,
+        webhooks::WebhookEventKinds,
     },
     http::json_object_of_any_type,
     mock::{
@@ -200,7 +200,7 @@ pub(super) async fn read_body<T: for<'de> Deserialize<'de>>(
 }
 
 impl ClockMove {
-    /// Refuses an empty request, which must be a mistake.
+    /// Refuses a request that moves nothing, because it must be a mistake.
     pub(super) fn check(&self) -> Result<(), Refusal> {
         let moves = self.advance.is_some() || self.set.is_some() || self.until.is_some();
         if moves || self.mode.is_some() {
@@ -213,7 +213,7 @@ impl ClockMove {
     }
 
     /// Returns the time to set.
-    pub(super) fn to(&self) -> Result<Option<DateTime<Utc>>, Refusal> {
+    pub(super) fn target_time(&self) -> Result<Option<DateTime<Utc>>, Refusal> {
         let Some(text) = &self.set else { return Ok(None) };
         try_parse_time(text).map(Some).ok_or_else(|| {
             invalid_body(
@@ -223,8 +223,11 @@ impl ClockMove {
         })
     }
 
-    /// Returns the duration to advance the clock, which shows `from` by then.
-    pub(super) fn by(&self, from: DateTime<Utc>) -> Result<Option<Duration>, Refusal> {
+    /// Returns the duration by which to advance the clock from `from`.
+    pub(super) fn advance_duration(
+        &self,
+        from: DateTime<Utc>,
+    ) -> Result<Option<Duration>, Refusal> {
         let Some(advance) = &self.advance else { return Ok(None) };
         let by = parse_duration("advance", advance)?;
         let end = add_duration(from, by);
@@ -277,7 +280,7 @@ impl WantedKey {
 
 impl WantedInbox {
     /// Checks the request and returns its kinds of events.
-    pub(super) fn check(&self) -> Result<Kinds, Refusal> {
+    pub(super) fn check(&self) -> Result<WebhookEventKinds, Refusal> {
         let is_status = |status: &u16| (FINAL_STATUSES.0..=FINAL_STATUSES.1).contains(status);
         if !self.reply.iter().all(is_status) {
             return Err(invalid_body(
@@ -291,7 +294,7 @@ impl WantedInbox {
                 "reply es para el buzón del servidor simulado: una url responde por sí misma",
             ));
         }
-        Kinds::from_codes(self.events.iter().map(String::as_str)).ok_or_else(|| {
+        WebhookEventKinds::from_codes(self.events.iter().map(String::as_str)).ok_or_else(|| {
             let known: Vec<_> = EventKind::KNOWN.iter().map(EventKind::code).collect();
             let known = known.join(", ");
             invalid_field(
@@ -340,7 +343,7 @@ pub(super) fn parse_operation(name: &str) -> Result<Operation, Refusal> {
     })
 }
 
-/// The forms that [`duration`] accepts, in English and Spanish.
+/// The forms that [`parse_duration`] accepts, in English and Spanish.
 const DURATION_FORMS: [&str; 2] = [
     "a number of seconds from 0, or a duration of weeks, days, hours, minutes and seconds such as \
      \"P1W\", \"P1DT2H\", \"PT5M\" or \"PT1.5S\"; months and years vary in length",
@@ -461,7 +464,7 @@ mod tests {
                 until: None,
                 mode: None,
             };
-            request.to().is_ok_and(|to| request.by(to.unwrap()).is_ok())
+            request.target_time().is_ok_and(|to| request.advance_duration(to.unwrap()).is_ok())
         };
         let table = [
             (json!(1), "2026-01-05T08:00:00Z", true),

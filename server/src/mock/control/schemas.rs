@@ -15,45 +15,48 @@ const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?
 /// Returns the names of operations.
 pub(super) fn operation_names() -> ObjectBuilder {
     let names = Operation::ALL.iter().map(|operation| operation.name());
-    text().enum_values(Some(names))
+    string_schema().enum_values(Some(names))
 }
 
 pub(super) fn operations() -> RefOr<Schema> {
-    or_null("Only requests of this operation.", [operation_names()])
+    nullable_schema("Only requests of this operation.", [operation_names()])
 }
 
 pub(super) fn error_codes() -> RefOr<Schema> {
     let codes = ErrorCode::ALL.iter().map(|code| code.code());
-    or_null("The code of an error; only an error takes it.", [text().enum_values(Some(codes))])
+    nullable_schema(
+        "The code of an error; only an error takes it.",
+        [string_schema().enum_values(Some(codes))],
+    )
 }
 
 pub(super) fn seconds_or_duration() -> RefOr<Schema> {
-    time(
+    duration_schema(
         "Advances it by seconds, or by a duration of weeks and smaller units, whose last part may have decimals.",
     )
 }
 
 pub(super) fn seconds_or_duration_of_overlap() -> RefOr<Schema> {
-    time(
+    duration_schema(
         "How long the old secret keeps working, at most 7 days: seconds, or a duration such as PT1H. \
          24 hours by default.",
     )
 }
 
-fn time(about: &str) -> RefOr<Schema> {
+fn duration_schema(about: &str) -> RefOr<Schema> {
     let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Number));
-    let duration = text().pattern(Some(DURATION)).examples(["PT5M", "P30D", "PT1.5S"]);
-    or_null(about, [seconds.minimum(Some(0)), duration])
+    let duration = string_schema().pattern(Some(DURATION)).examples(["PT5M", "P30D", "PT1.5S"]);
+    nullable_schema(about, [seconds.minimum(Some(0)), duration])
 }
 
 /// Returns the schema of an optional field, which may also be null.
-fn or_null(about: &str, kinds: impl IntoIterator<Item = ObjectBuilder>) -> RefOr<Schema> {
+fn nullable_schema(about: &str, kinds: impl IntoIterator<Item = ObjectBuilder>) -> RefOr<Schema> {
     let null = ObjectBuilder::new().schema_type(SchemaType::from(Type::Null));
     let kinds = kinds.into_iter().chain([null]);
     kinds.fold(OneOfBuilder::new().description(Some(about)), OneOfBuilder::item).into()
 }
 
-pub(super) fn text() -> ObjectBuilder {
+pub(super) fn string_schema() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::from(Type::String))
 }
 
@@ -65,5 +68,5 @@ pub(super) fn statuses() -> RefOr<Schema> {
 
 pub(super) fn event_kinds() -> RefOr<Schema> {
     let kinds = EventKind::KNOWN.iter().map(EventKind::code);
-    ArrayBuilder::new().items(text().enum_values(Some(kinds))).into()
+    ArrayBuilder::new().items(string_schema().enum_values(Some(kinds))).into()
 }

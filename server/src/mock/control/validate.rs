@@ -18,8 +18,8 @@ use crate::{
 
 /// Checks and plans the fault.
 pub(super) fn plan_fault(server: &MockServer, requested: &PlannedFault) -> Result<(), Refusal> {
-    let (time, code, reply) = (requested.time()?, requested.error()?, requested.reply()?);
-    let fault = requested.select(server)?;
+    let (time, code, reply) = (requested.duration()?, requested.error()?, requested.reply()?);
+    let fault = requested.select_requests(server)?;
     match requested.fault {
         FaultKind::Latency => fault.latency(time),
         FaultKind::Error => fault.error(code.ok_or_else(missing_code)?),
@@ -37,7 +37,7 @@ pub(super) fn plan_fault(server: &MockServer, requested: &PlannedFault) -> Resul
 
 impl PlannedFault {
     /// Begins a fault of the selected requests.
-    fn select<'a>(&self, server: &'a MockServer) -> Result<Fault<'a>, Refusal> {
+    fn select_requests<'a>(&self, server: &'a MockServer) -> Result<Fault<'a>, Refusal> {
         let faults = server.faults();
         let mut fault = match &self.operation {
             Some(name) => faults.on(parse_operation(name)?),
@@ -63,7 +63,7 @@ impl PlannedFault {
     }
 
     /// Returns the duration of the fault, or of a 429's wait; zero for kinds without one.
-    fn time(&self) -> Result<Duration, Refusal> {
+    fn duration(&self) -> Result<Duration, Refusal> {
         let seconds = self.seconds.map(Duration::try_from_secs_f64).transpose();
         let seconds = seconds.map_err(|_| {
             invalid_seconds(
@@ -89,7 +89,7 @@ impl PlannedFault {
         }
     }
 
-    /// Returns the reply, if the fault is one; only then may its fields be given.
+    /// Returns the reply, if the fault is a reply; only then may its fields be given.
     fn reply(&self) -> Result<Option<Reply>, Refusal> {
         let FaultKind::Reply = self.fault else {
             let reply_fields = [
@@ -140,7 +140,7 @@ impl PlannedFault {
         })
     }
 
-    /// Returns the error to answer, if the fault is one; only then may a code be given.
+    /// Returns the error to respond with, if the fault is an error; only then may a code be given.
     fn error(&self) -> Result<Option<ErrorCode>, Refusal> {
         match (&self.code, &self.fault) {
             (None, _) => Ok(None),

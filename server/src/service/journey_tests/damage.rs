@@ -7,7 +7,7 @@ use parcelo::{
 
 use super::*;
 use crate::{
-    service::Answer,
+    service::WriteResponse,
     store::{Damage, damage},
 };
 
@@ -64,7 +64,8 @@ async fn a_void_names_it_and_voids_the_others() {
     let body = json!({ "idempotencyKey": "void-them-all", "trackingNumbers": numbers });
     let request = KeyedRequest { body: &body, header_key: None, request_id: "req_1" };
     let answer = test.service.void_orders(&test.caller, request).await.unwrap();
-    let (Answer::Created(body) | Answer::Done(body) | Answer::Replayed(body)) = answer;
+    let (WriteResponse::Created(body) | WriteResponse::Done(body) | WriteResponse::Replayed(body)) =
+        answer;
     let body: Envelope<VoidedOrders> = serde_json::from_slice(&body).unwrap();
     assert_eq!((body.data.summary.voided, body.data.summary.failed), (2, 1));
     assert_eq!(
@@ -93,7 +94,7 @@ async fn requested_alone_it_is_an_error_without_retry() {
     let (test, _) = with_damaged_parcel().await;
     let caller = &test.caller;
     let tracked = test.service.track(caller, BAD, Ok(true), Language::En).await.unwrap_err();
-    let label = test.service.label(caller, BAD, LabelFormat::Pdf).await.unwrap_err();
+    let label = test.service.draw_caller_label(caller, BAD, LabelFormat::Pdf).await.unwrap_err();
     for refusal in [tracked, label] {
         assert_eq!((refusal.code, refusal.retry_after), (ErrorCode::InternalError, None));
     }

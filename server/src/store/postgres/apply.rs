@@ -20,8 +20,8 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, Step, Tenant,
-        Version, create::redraw, mail::NewMail, webhooks,
+        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, ParcelRowId, Step, StoreOp,
+        Tenant, Version, create::redraw_tracking_number, mail::NewMail, webhooks,
     },
     store::{
         CommitOutcome, carriers, erase, manifests, new_mails, number_taken,
@@ -137,42 +137,42 @@ impl<'a> Application<'a> {
     /// Applies one operation. Returns `true` if it was possible, and the reason for refusing it if it was not.
     async fn apply_one(
         &mut self,
-        op: &mut Op,
+        op: &mut StoreOp,
         work: &mut Progress<'_>,
     ) -> DbResult<(bool, CommitOutcome)> {
         Ok(match op {
-            Op::InsertParcel(parcel) => {
+            StoreOp::InsertParcel(parcel) => {
                 let taken = self.insert_parcel(parcel, work).await?;
                 (taken.is_none(), taken.unwrap_or(CommitOutcome::Committed))
             }
-            Op::Move { parcel, event } => {
+            StoreOp::Move { parcel, event } => {
                 (self.move_to(*parcel, event, work), CommitOutcome::VersionConflict)
             }
-            Op::AddEvent { parcel, event } => {
+            StoreOp::AddEvent { parcel, event } => {
                 (self.add(*parcel, event, work), CommitOutcome::VersionConflict)
             }
-            Op::RecordCarrierEvent(event) => (
+            StoreOp::RecordCarrierEvent(event) => (
                 carriers::see(Sql::Postgres(self.db), event).await?,
                 CommitOutcome::DuplicateCarrierEvent,
             ),
-            Op::LogCarrierException(exception) => {
+            StoreOp::LogCarrierException(exception) => {
                 let tenant = self.generations.number(exception.tenant);
                 carriers::log(Sql::Postgres(self.db), (tenant, exception)).await?;
                 (true, CommitOutcome::Committed)
             }
-            Op::InsertManifest(manifest) => {
+            StoreOp::InsertManifest(manifest) => {
                 (self.insert_manifest(manifest, work).await?, CommitOutcome::DuplicateAwb)
             }
-            Op::Schedule { parcel, step } => {
+            StoreOp::Schedule { parcel, step } => {
                 (self.schedule(*parcel, Some(*step)), CommitOutcome::VersionConflict)
             }
-            Op::CancelSteps { parcel } => {
+            StoreOp::CancelSteps { parcel } => {
                 (self.schedule(*parcel, None), CommitOutcome::VersionConflict)
             }
-            Op::Reprint { parcel, at } => {
+            StoreOp::Reprint { parcel, at } => {
                 (self.reprint(*parcel, *at), CommitOutcome::VersionConflict)
             }
-            Op::InsertMail(mail) => {
+            StoreOp::InsertMail(mail) => {
                 self.mails.push(*mail);
                 (true, CommitOutcome::Committed)
             }
@@ -190,7 +190,7 @@ impl<'a> Application<'a> {
             if let Some(id) = self.insert_into_free(parcel).await? {
                 break id;
             }
-            if !redraw(parcel, work.record.as_deref_mut()) {
+            if !redraw_tracking_number(parcel, work.record.as_deref_mut()) {
                 return Ok(Some(number_taken(parcel)));
             }
             is_redrawn = true;
@@ -229,7 +229,7 @@ impl<'a> Application<'a> {
     fn enqueue<I>(
         &mut self,
         (tenant, subject): (Tenant, Subject),
-        events: impl FnOnce(webhooks::Kinds) -> I,
+        events: impl FnOnce(webhooks::WebhookEventKinds) -> I,
         now: Millis,
     ) -> bool
     where

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Store;
 use crate::{
-    clock::{has_elapsed, stopwatch},
+    clock::{has_elapsed, monotonic_now},
     store::{Backlog, StoreError},
 };
 
@@ -35,7 +35,7 @@ impl Store {
         if let Some(backlogs) = kept.as_ref().filter(|backlogs| counted(backlogs)) {
             return Ok(backlogs.all.clone());
         }
-        let began = stopwatch();
+        let began = monotonic_now();
         let all = count.await?;
         *kept = Some(Counted { at: began, took: began.elapsed(), all: all.clone() });
         Ok(all)

@@ -33,10 +33,10 @@ impl Store {
         let clock = Arc::clone(&self.0.clock);
         self.0.unread.question_sent();
         let look = self.read_within(None, async move |db| {
-            let sent = clock.machine();
+            let sent = clock.read_machine();
             let read = |row: &_| Ok((Millis(get(row, 0)?), get::<Option<Vec<u8>>>(row, 1)?));
             let (shown, oldest) = db.only(LOOK, &[], read).await?;
-            Ok((clock.record_measurement(sent, shown, clock.machine()), oldest))
+            Ok((clock.record_measurement(sent, shown, clock.read_machine()), oldest))
         });
         let (skew, oldest) = look.await?;
         self.0.unread.answer_received();

@@ -1,5 +1,5 @@
 //! The number of a tenant's parcels by day, state and country. A group inserts its changes, in rows that no other group
-//! touches; [`Store::fold_counts`] adds them to the totals. A count is the sum of both.
+//! touches; [`Store::merge_count_changes`] adds them to the totals. A count is the sum of both.
 
 use std::{
     collections::BTreeMap,
@@ -70,7 +70,7 @@ impl Counts {
 
 impl Store {
     /// Adds changes to the totals, unless another server is doing so.
-    pub(crate) async fn fold_counts(&self) -> Result<(), StoreError> {
+    pub(crate) async fn merge_count_changes(&self) -> Result<(), StoreError> {
         let folds = &self.0.folds;
         if folds.done.fetch_add(1, Ordering::Relaxed) % FOLDS_PER_FULL_FOLD == 0 {
             folds.from.store(0, Ordering::Relaxed);

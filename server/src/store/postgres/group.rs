@@ -23,7 +23,7 @@ use super::{
     write_queue::{Mutation, Stopped, Write, WriteOutcome},
 };
 use crate::{
-    domain::{Changes, IdempotencyRecord, Op, ParcelRowId, RecordKey, Tenant},
+    domain::{Changes, IdempotencyRecord, ParcelRowId, RecordKey, StoreOp, Tenant},
     store::{CommitOutcome, settlements, sql::Sql},
 };
 
@@ -310,16 +310,16 @@ fn tenants(writes: &[Write]) -> impl Iterator<Item = Tenant> {
 fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
     let ops = writes.iter().filter_map(changes).flat_map(|mutation| &mutation.changes.ops);
     ops.filter_map(|op| match op {
-        Op::InsertParcel(parcel) => Some(parcel.tenant),
-        Op::InsertManifest(manifest) => Some(manifest.tenant),
-        Op::LogCarrierException(exception) => Some(exception.tenant),
-        Op::Move { .. }
-        | Op::AddEvent { .. }
-        | Op::RecordCarrierEvent(_)
-        | Op::Schedule { .. }
-        | Op::CancelSteps { .. }
-        | Op::Reprint { .. }
-        | Op::InsertMail(_) => None,
+        StoreOp::InsertParcel(parcel) => Some(parcel.tenant),
+        StoreOp::InsertManifest(manifest) => Some(manifest.tenant),
+        StoreOp::LogCarrierException(exception) => Some(exception.tenant),
+        StoreOp::Move { .. }
+        | StoreOp::AddEvent { .. }
+        | StoreOp::RecordCarrierEvent(_)
+        | StoreOp::Schedule { .. }
+        | StoreOp::CancelSteps { .. }
+        | StoreOp::Reprint { .. }
+        | StoreOp::InsertMail(_) => None,
     })
 }
 

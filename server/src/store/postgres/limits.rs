@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::shared_limit::{Claim, Grant, ServerCount, SharedKey},
+    domain::shared_limit::{LimitClaim, LimitGrant, ServerCount, SharedKey},
     store::StoreError,
 };
 
@@ -60,12 +60,12 @@ const LEAVE: &str = "DELETE FROM rate_limit_servers WHERE server = $1";
 impl Store {
     pub(crate) async fn claim_requests(
         &self,
-        claims: Vec<Claim>,
-    ) -> Result<Vec<Grant>, StoreError> {
+        claims: Vec<LimitClaim>,
+    ) -> Result<Vec<LimitGrant>, StoreError> {
         self.shared(async move |db| claim(db, &claims).await).await
     }
 
-    pub(crate) async fn meet_servers(&self) -> Result<Option<ServerCount>, StoreError> {
+    pub(crate) async fn send_heartbeat(&self) -> Result<Option<ServerCount>, StoreError> {
         let (store, server) = (self.clone(), self.0.server);
         self.shared(async move |db| {
             db.execute(FORGET_SERVERS, &[]).await?;
@@ -107,8 +107,8 @@ async fn forget_windows(db: &Connection, over: &AtomicI64, second: i64) -> DbRes
     Ok(())
 }
 
-async fn claim(db: &Connection, claims: &[Claim]) -> DbResult<Vec<Grant>> {
-    let each = |read: fn(&Claim) -> i64| claims.iter().map(read).collect::<Vec<_>>();
+async fn claim(db: &Connection, claims: &[LimitClaim]) -> DbResult<Vec<LimitGrant>> {
+    let each = |read: fn(&LimitClaim) -> i64| claims.iter().map(read).collect::<Vec<_>>();
     let seconds = each(|claim| claim.second);
     let kinds: Vec<i16> = claims.iter().map(|claim| stored(claim.key).0).collect();
     let keys = each(|claim| stored(claim.key).1);
@@ -120,11 +120,11 @@ async fn claim(db: &Connection, claims: &[Claim]) -> DbResult<Vec<Grant>> {
     let mut grants = HashMap::new();
     for row in db.all(CLAIM, given).await? {
         let key = (small::<i16>(&row, 1)?, get::<i64>(&row, 2)?);
-        let grant = Grant { granted: number(&row, 3)?, taken: number(&row, 4)? };
+        let grant = LimitGrant { granted: number(&row, 3)?, taken: number(&row, 4)? };
         grants.insert((get::<i64>(&row, 0)?, key), grant);
     }
-    let nothing = Grant { granted: 0, taken: 0 };
-    let of = |claim: &Claim| grants.get(&(claim.second, stored(claim.key))).copied();
+    let nothing = LimitGrant { granted: 0, taken: 0 };
+    let of = |claim: &LimitClaim| grants.get(&(claim.second, stored(claim.key))).copied();
     Ok(claims.iter().map(|claim| of(claim).unwrap_or(nothing)).collect())
 }
 

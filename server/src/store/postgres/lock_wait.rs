@@ -59,7 +59,7 @@ impl LockWaits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::stopwatch;
+    use crate::clock::monotonic_now;
 
     /// Runs a group with one write. The write's row is locked again for a while whenever it is free. Returns `true` if
     /// the write was done.
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn short_waits_end_by_themselves_if_commits_take_longer() {
-        let (mut waits, began) = (LockWaits::default(), stopwatch());
+        let (mut waits, began) = (LockWaits::default(), monotonic_now());
         let second = |second| began + Duration::from_secs(second);
         let slow_commit = Duration::from_millis(200);
         assert!(commit(&mut waits, slow_commit, began));
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_row_that_stays_locked_is_waited_for_long_every_ten_seconds() {
-        let (mut waits, began) = (LockWaits::default(), stopwatch());
+        let (mut waits, began) = (LockWaits::default(), monotonic_now());
         let long = (0..60).filter(|second| {
             let now = began + Duration::from_secs(*second);
             let first = waits.of_first(now);

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{Changes, NewParcel, Op, ParcelRowId, State, Step, Version, activity},
+    domain::{Changes, NewParcel, ParcelRowId, State, Step, StoreOp, Version, activity},
     store::{parcels::read_step, sql},
 };
 
@@ -66,16 +66,18 @@ pub(super) fn parcels<'c>(changes: impl Iterator<Item = &'c Changes>) -> Vec<i64
     parcels
 }
 
-fn subjects(op: &Op) -> &[ParcelRowId] {
+fn subjects(op: &StoreOp) -> &[ParcelRowId] {
     match op {
-        Op::Move { parcel, .. }
-        | Op::AddEvent { parcel, .. }
-        | Op::Schedule { parcel, .. }
-        | Op::Reprint { parcel, .. }
-        | Op::CancelSteps { parcel } => std::slice::from_ref(parcel),
-        Op::InsertManifest(manifest) => &manifest.parcels,
-        Op::InsertMail(mail) => std::slice::from_ref(&mail.parcel),
-        Op::InsertParcel(_) | Op::RecordCarrierEvent(_) | Op::LogCarrierException(_) => &[],
+        StoreOp::Move { parcel, .. }
+        | StoreOp::AddEvent { parcel, .. }
+        | StoreOp::Schedule { parcel, .. }
+        | StoreOp::Reprint { parcel, .. }
+        | StoreOp::CancelSteps { parcel } => std::slice::from_ref(parcel),
+        StoreOp::InsertManifest(manifest) => &manifest.parcels,
+        StoreOp::InsertMail(mail) => std::slice::from_ref(&mail.parcel),
+        StoreOp::InsertParcel(_)
+        | StoreOp::RecordCarrierEvent(_)
+        | StoreOp::LogCarrierException(_) => &[],
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     connection::{Connection, Connector, on_own_thread},
     error::{DbResult, Failure},
 };
-use crate::clock::{has_elapsed, stopwatch};
+use crate::clock::{has_elapsed, monotonic_now};
 
 /// Maximum number of queued reads.
 const MAX_QUEUED_READS: usize = 4_096;
@@ -146,7 +146,7 @@ impl Reader {
             return Err(Failure::Unreachable);
         }
         let connected = self.connector.connect().await;
-        self.failed = connected.is_err().then(stopwatch);
+        self.failed = connected.is_err().then(monotonic_now);
         connected
     }
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
+    domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME_MILLIS},
     store::{StoreError, generations::is_held},
 };
 
@@ -51,7 +51,7 @@ impl Store {
             concat!("idempotency WHERE ", is_held!("tenant"), " AND "),
             "first_seen"
         );
-        self.delete_old(sql, now.plus(-LIFETIME).0).await
+        self.delete_old(sql, now.plus(-LIFETIME_MILLIS).0).await
     }
 }
 
@@ -151,7 +151,7 @@ pub(super) async fn insert_all(
         records.iter().map(|record| record.fingerprint.as_slice()).collect();
     let bodies: Vec<&[u8]> = records.iter().map(|record| record.body.as_slice()).collect();
     let given: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
-        [&keys, &tenants, &first_seen, &fingerprints, &bodies, &LIFETIME];
+        [&keys, &tenants, &first_seen, &fingerprints, &bodies, &LIFETIME_MILLIS];
     let kept = db.each(INSERT, &given, |row| bytes(row, 0).map(RecordKey)).await?;
     Ok(kept.into_iter().collect())
 }

@@ -15,7 +15,8 @@ use crate::{
     clock::Millis,
     domain::{
         login_throttle::{
-            FAILURE_LIFETIME, FailureKey, Failures, LoginAttempt, PendingLogin, count_attempt,
+            FAILURE_LIFETIME_MILLIS, FailureKey, Failures, LoginAttempt, PendingLogin,
+            count_attempt,
         },
         secrets::hash_login_failure,
     },
@@ -79,7 +80,7 @@ impl Store {
     /// Deletes rows that no longer affect an attempt.
     pub(in crate::store) async fn purge_logins(&self, now: Millis) -> Result<(), StoreError> {
         let sql = delete_old!("login_failures", "counted_by", "login_failures WHERE ", "last");
-        self.delete_old(sql, now.0 - FAILURE_LIFETIME).await?;
+        self.delete_old(sql, now.0 - FAILURE_LIFETIME_MILLIS).await?;
         let sql = delete_old!("login_networks", "known", "login_networks WHERE ", "last");
         self.delete_old(sql, now.0 - NETWORK_LIFETIME).await.map(drop)
     }

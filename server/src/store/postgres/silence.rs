@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::clock::{has_elapsed, stopwatch};
+use crate::clock::{has_elapsed, monotonic_now};
 
 /// Time without an answer after which a server is not ready.
 pub(super) const TOO_LONG: Duration = Duration::from_secs(3);
@@ -27,7 +27,7 @@ pub(super) struct Silence {
 
 impl Silence {
     pub(super) fn question_sent(&self) {
-        self.since().get_or_insert_with(stopwatch);
+        self.since().get_or_insert_with(monotonic_now);
     }
 
     /// Records a response to any request.
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn silence_is_an_open_question_while_nothing_is_answered() {
         let silence = Silence::default();
-        let ago = |age: Duration| stopwatch().checked_sub(age).unwrap();
+        let ago = |age: Duration| monotonic_now().checked_sub(age).unwrap();
         assert!(!silence.is_too_long(), "nothing was asked");
         silence.question_sent();
         assert_eq!((silence.is_too_long(), silence.news()), (false, None));

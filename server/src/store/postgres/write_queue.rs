@@ -6,7 +6,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{call::Call, error::Failure, settlements::QueuedSettlement};
 use crate::{
-    domain::{Changes, NewParcel, Op, Tenant},
+    domain::{Changes, NewParcel, StoreOp, Tenant},
     store::{CommitOutcome, Kept},
 };
 
@@ -92,7 +92,7 @@ impl Mutation {
     /// Returns the parcel that the write creates, if it does nothing else.
     pub(super) fn as_create(&self) -> Option<&NewParcel> {
         match (&*self.changes.expect, &*self.changes.ops) {
-            ([], [Op::InsertParcel(parcel)]) => Some(parcel),
+            ([], [StoreOp::InsertParcel(parcel)]) => Some(parcel),
             _ => None,
         }
     }

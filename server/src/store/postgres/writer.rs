@@ -26,7 +26,7 @@ use super::{
     write_queue::{Stopped, Write, WriteOutcome},
     writer_connection::{Health, WriterConnection},
 };
-use crate::{clock::stopwatch, domain::Tenant, store::not_done::NotDone};
+use crate::{clock::monotonic_now, domain::Tenant, store::not_done::NotDone};
 
 /// Maximum number of queued writes; further writes are refused.
 const MAX_QUEUED_WRITES: usize = 4_096;
@@ -151,7 +151,7 @@ impl Session {
     async fn commit(&mut self, writes: Vec<Write>) {
         let of_group = self.lock_waits.of_group();
         let mut alone = self.commit_together(writes, of_group).await;
-        let now = stopwatch();
+        let now = monotonic_now();
         let first = self.lock_waits.of_first(now);
         let mut lock_wait = first;
         for _ in 0..MAX_WAITS_FOR_LOCKS {

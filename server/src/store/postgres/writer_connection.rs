@@ -12,7 +12,7 @@ use super::{
     connection::{Backend, Connection, Connector, get},
     error::{DbResult, Failure},
 };
-use crate::clock::{has_elapsed, stopwatch};
+use crate::clock::{has_elapsed, monotonic_now};
 
 /// Minimum pause between a failure and the next attempt to connect; until then writes are refused at once.
 const OPEN_PAUSE: Duration = Duration::from_millis(250);
@@ -83,7 +83,7 @@ impl WriterConnection {
         self.health.is_connected.store(false, Ordering::Release);
         let opened = self.open().await;
         self.health.is_connected.store(opened.is_ok(), Ordering::Release);
-        let failed = std::mem::replace(&mut self.failed, opened.is_err().then(stopwatch));
+        let failed = std::mem::replace(&mut self.failed, opened.is_err().then(monotonic_now));
         match &opened {
             // Logged once, whatever the number of attempts: `/readyz` reports the rest.
             Err(failure) if failed.is_none() => {

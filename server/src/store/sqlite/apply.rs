@@ -8,8 +8,8 @@ use super::{CommitOutcome, counts, living_keys::LivingKeys, outbox, pending::Pen
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, Op, ParcelRowId, State, Step,
-        Version, create::redraw, idempotency::is_alive,
+        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, ParcelRowId, State, Step,
+        StoreOp, Version, create::redraw_tracking_number, idempotency::is_within_lifetime,
     },
     store::{
         carriers, columns, erase,
@@ -31,7 +31,7 @@ pub(super) fn apply(
         // Another process may have written a record since the last write.
         keys.catch_up(db)?;
         match records::find(db, keys, &record.key)? {
-            Some((_, found)) if is_alive(found.first_seen, changes.now) => {
+            Some((_, found)) if is_within_lifetime(found.first_seen, changes.now) => {
                 return Ok((CommitOutcome::IdempotencyTaken(found), false));
             }
             found => dead = found.map(|(id, _)| id),
@@ -93,38 +93,38 @@ struct Application<'a> {
 
 impl Application<'_> {
     /// Applies one operation, or returns the reason for refusing it.
-    fn apply(&mut self, op: &mut Op) -> rusqlite::Result<Option<CommitOutcome>> {
+    fn apply(&mut self, op: &mut StoreOp) -> rusqlite::Result<Option<CommitOutcome>> {
         let db = self.db;
         let (done, refusal) = match op {
-            Op::InsertParcel(parcel) => return self.insert_parcel(parcel),
-            Op::Move { parcel, event } => {
+            StoreOp::InsertParcel(parcel) => return self.insert_parcel(parcel),
+            StoreOp::Move { parcel, event } => {
                 (self.move_to(*parcel, event)?, CommitOutcome::VersionConflict)
             }
-            Op::AddEvent { parcel, event } => {
+            StoreOp::AddEvent { parcel, event } => {
                 (add(db, *parcel, event)?, CommitOutcome::VersionConflict)
             }
-            Op::RecordCarrierEvent(event) => (
+            StoreOp::RecordCarrierEvent(event) => (
                 at_once(carriers::see(Sql::Sqlite(db), event))?,
                 CommitOutcome::DuplicateCarrierEvent,
             ),
-            Op::LogCarrierException(exception) => {
+            StoreOp::LogCarrierException(exception) => {
                 let number = self.pending.generation(db, exception.tenant)?;
                 at_once(carriers::log(Sql::Sqlite(db), (number, exception)))?;
                 return Ok(None);
             }
-            Op::Schedule { parcel, step } => {
+            StoreOp::Schedule { parcel, step } => {
                 (schedule(db, *parcel, Some(*step))?, CommitOutcome::VersionConflict)
             }
-            Op::InsertManifest(manifest) => {
+            StoreOp::InsertManifest(manifest) => {
                 (self.insert_manifest(manifest)?, CommitOutcome::DuplicateAwb)
             }
-            Op::CancelSteps { parcel } => {
+            StoreOp::CancelSteps { parcel } => {
                 (schedule(db, *parcel, None)?, CommitOutcome::VersionConflict)
             }
-            Op::Reprint { parcel, at } => {
+            StoreOp::Reprint { parcel, at } => {
                 (reprint(db, *parcel, *at)?, CommitOutcome::VersionConflict)
             }
-            Op::InsertMail(mail) => {
+            StoreOp::InsertMail(mail) => {
                 at_once(new_mails::insert(Sql::Sqlite(db), mail))?;
                 return Ok(None);
             }
@@ -135,7 +135,7 @@ impl Application<'_> {
     fn insert_parcel(&mut self, parcel: &mut NewParcel) -> rusqlite::Result<Option<CommitOutcome>> {
         let tenant = self.pending.generation(self.db, parcel.tenant)?;
         while !self.add_parcel(parcel, tenant)? {
-            if !redraw(parcel, self.record.as_deref_mut()) {
+            if !redraw_tracking_number(parcel, self.record.as_deref_mut()) {
                 return Ok(Some(number_taken(parcel)));
             }
         }

@@ -227,11 +227,11 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::stopwatch;
+    use crate::clock::monotonic_now;
 
     #[test]
     fn reads_that_fail_for_seconds_are_not_ready_and_then_for_good() {
-        let (mut reads, start) = (Reads::default(), stopwatch());
+        let (mut reads, start) = (Reads::default(), monotonic_now());
         let table = [
             (0, true, Readable::Yes),
             (1, false, Readable::Yes),

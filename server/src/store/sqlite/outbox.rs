@@ -8,7 +8,7 @@ use crate::{
     clock::Millis,
     domain::{
         Event, NewManifest, NewParcel, ParcelRowId, State,
-        webhooks::{self, Kinds, OutboxEvent},
+        webhooks::{self, OutboxEvent, WebhookEventKinds},
     },
     store::{
         generations::{home, is_current},
@@ -65,7 +65,7 @@ pub(super) fn transition_subject(
     ))?;
     let found = find.query_row([parcel.0], |row| {
         // A damaged subscription counts as no kinds, because it must not fail an order.
-        let kinds = row.get(1).map(Kinds::from_number).unwrap_or_default();
+        let kinds = row.get(1).map(WebhookEventKinds::from_number).unwrap_or_default();
         Ok(TransitionSubject {
             owner: (row.get(0)?, Subscription { kinds, enabled: row.get(2)? }),
             id: Ulid::from_bytes(row.get(3)?),

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::{Store, StoreError, key_runs::MAX_KEYS, living_keys::LivingKeys};
 use crate::{
     clock::Millis,
-    domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME},
+    domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME_MILLIS},
     store::{generations::is_current, pages::Budget},
 };
 
@@ -115,7 +115,7 @@ fn purge_page(
             "DELETE FROM idempotency WHERE id > ?1 AND id <= ?2 AND first_seen <= ?3 AND ",
             is_current!("tenant")
         ))?;
-        let deleted = delete.execute([after, last, now.plus(-LIFETIME).0])? as u64;
+        let deleted = delete.execute([after, last, now.plus(-LIFETIME_MILLIS).0])? as u64;
         budget.spend(deleted);
         all += deleted;
         after = last;

@@ -6,7 +6,7 @@ use std::{thread, time::Duration};
 use tokio::{sync::oneshot, task::spawn_blocking, time::sleep};
 
 use super::{Mode, Store, StoreError};
-use crate::{clock::runtime_time, domain::Tenant, store::turns::Turns};
+use crate::{clock::runtime_now, domain::Tenant, store::turns::Turns};
 
 /// Minimum duration of a scan after which its tenant pauses. A page of a list takes less than a millisecond, which is
 /// also the shortest sleep: pausing after each one halved a tenant's throughput. Short scans need no pause, because a
@@ -40,7 +40,7 @@ impl Store {
         let (answer, answered) = oneshot::channel();
         // A read that has begun continues if its caller leaves, so the turn ends with the read.
         tokio::spawn(async move {
-            let begun = runtime_time();
+            let begun = runtime_now();
             let read = spawn_blocking(move || read(&store)).await;
             drop(turn.one_of_all);
             // A caller that has gone needs no answer.

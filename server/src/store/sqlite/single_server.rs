@@ -9,19 +9,24 @@ use super::{Store, StoreError};
 use crate::domain::login_throttle::{LoginAttempt, LoginThrottle, PendingLogin};
 use crate::{
     clock::Millis,
-    domain::shared_limit::{Claim, Grant, ServerCount},
+    domain::shared_limit::{LimitClaim, LimitGrant, ServerCount},
 };
 
 impl Store {
     /// Claims requests from the shared limits. All claims are granted.
-    pub async fn claim_requests(&self, claims: Vec<Claim>) -> Result<Vec<Grant>, StoreError> {
-        let all =
-            |claim: &Claim| Grant { granted: claim.wanted, taken: claim.admitted + claim.wanted };
+    pub async fn claim_requests(
+        &self,
+        claims: Vec<LimitClaim>,
+    ) -> Result<Vec<LimitGrant>, StoreError> {
+        let all = |claim: &LimitClaim| LimitGrant {
+            granted: claim.wanted,
+            taken: claim.admitted + claim.wanted,
+        };
         Ok(claims.iter().map(all).collect())
     }
 
     /// Returns `None`, because a file has one server.
-    pub async fn meet_servers(&self) -> Result<Option<ServerCount>, StoreError> {
+    pub async fn send_heartbeat(&self) -> Result<Option<ServerCount>, StoreError> {
         Ok(None)
     }
 
@@ -31,7 +36,7 @@ impl Store {
     }
 
     /// Does nothing, because triggers add changes to the counts in the same write.
-    pub async fn fold_counts(&self) -> Result<(), StoreError> {
+    pub async fn merge_count_changes(&self) -> Result<(), StoreError> {
         Ok(())
     }
 }

@@ -17,11 +17,11 @@ use crate::{
     clock::Millis,
     domain::{
         AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
-        Layout, NewCredential, NewParcel, Op, ParcelRow, ParcelRowId, RecordKey, State, Step,
+        Layout, NewCredential, NewParcel, ParcelRow, ParcelRowId, RecordKey, State, Step, StoreOp,
         StoredOrder, Tenant, Version,
         audit::BY,
         credentials::{AdminScope, ApiKeyScope, NewSecret},
-        idempotency::LIFETIME,
+        idempotency::LIFETIME_MILLIS,
     },
     store::{ALL_CREDENTIALS, CommitOutcome, Store, StoreError},
 };
@@ -147,9 +147,9 @@ async fn a_key_is_free_again_after_24_hours(store: Store) {
     let first = at(0, "SB-FIRST-0001");
     let kept = first.idempotency_record.clone().unwrap();
     assert_eq!(store.commit(first).await, CommitOutcome::Committed);
-    let last_moment = store.commit(at(LIFETIME - 1, "SB-SECOND-0001")).await;
+    let last_moment = store.commit(at(LIFETIME_MILLIS - 1, "SB-SECOND-0001")).await;
     assert_eq!(last_moment, CommitOutcome::IdempotencyTaken(kept.clone()));
-    let renewed = at(LIFETIME, "SB-THIRD-0001");
+    let renewed = at(LIFETIME_MILLIS, "SB-THIRD-0001");
     let new = renewed.idempotency_record.clone();
     assert_eq!(store.commit(renewed).await, CommitOutcome::Committed);
     assert_eq!(store.record(&kept.key).await.unwrap(), new);
@@ -217,7 +217,7 @@ async fn no_history_crosses_tenants(store: Store) {
         let parcel = made(&store, tenant, &format!("PARCEL-000{}", place / 2)).await;
         let mut event = event(&parcel, State::InTransit, 5);
         event.location = format!("{tenant:?}");
-        let ops = vec![Op::Move { parcel: parcel.key, event }];
+        let ops = vec![StoreOp::Move { parcel: parcel.key, event }];
         assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
         let parcel =
             find(&store, tenant.environment, parcel.tracking_number.as_str()).await.unwrap();
@@ -266,7 +266,7 @@ async fn steps_come_when_they_are_due(store: Store) {
     for (number, minutes) in [("SB-LATE-0001", 30), ("SB-EARLY-001", 10), ("SB-MIDDLE-01", 20)] {
         let parcel = made(&store, sandbox(1), number).await;
         let step = Step { index: 0, due: NOW.plus(minutes) };
-        let ops = vec![Op::Schedule { parcel: parcel.key, step }];
+        let ops = vec![StoreOp::Schedule { parcel: parcel.key, step }];
         assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
         let scheduled = row(&store, number).await.unwrap();
         assert_eq!((scheduled.step, scheduled.version), (Some(step), Version(2)));
@@ -278,7 +278,7 @@ async fn steps_come_when_they_are_due(store: Store) {
     assert_eq!(due(9).await, [""; 0]);
     assert_eq!(due(10).await, ["SB-EARLY-001"]);
     assert_eq!(due(100).await, ["SB-EARLY-001", "SB-MIDDLE-01"]);
-    let ops = vec![Op::CancelSteps { parcel: keys[1] }];
+    let ops = vec![StoreOp::CancelSteps { parcel: keys[1] }];
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     assert_eq!(due(100).await, ["SB-MIDDLE-01", "SB-LATE-0001"]);
     assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(20)));
@@ -288,7 +288,7 @@ async fn damaged_parcels_hold_up_no_other_s_steps(store: Store) {
     for (number, due) in [("SB-DAMAGED-01", 1), ("SB-DAMAGED-02", 2), ("SB-WHOLE-0001", 3)] {
         let step = Step { index: 0, due: NOW.plus(due) };
         let parcel = made(&store, sandbox(1), number).await.key;
-        let ops = vec![Op::Schedule { parcel, step }];
+        let ops = vec![StoreOp::Schedule { parcel, step }];
         assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     }
     let damage = "UPDATE parcels SET country = '?' WHERE number LIKE 'SB-DAMAGED-%'";
@@ -313,7 +313,7 @@ async fn a_history_is_ordered_by_time_then_sequence(store: Store) {
     let happened = [(State::PickedUp, 50), (State::InTransit, 20), (State::CustomsHold, 20)];
     for (state, after) in happened {
         let mut changes = Changes { ops: vec![moved(&parcel, state, after)], ..nothing() };
-        if let Op::Move { event, .. } = &mut changes.ops[0] {
+        if let StoreOp::Move { event, .. } = &mut changes.ops[0] {
             event.description = (state == State::CustomsHold).then(|| "Documents".to_owned());
         }
         assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
@@ -351,8 +351,8 @@ async fn an_impossible_operation_changes_nothing(store: Store) {
     for ops in [
         vec![twice.clone(), twice],
         vec![moved(&unknown, State::InTransit, 0)],
-        vec![Op::Schedule { parcel: UNKNOWN, step: Step { index: 0, due: NOW } }],
-        vec![Op::CancelSteps { parcel: UNKNOWN }],
+        vec![StoreOp::Schedule { parcel: UNKNOWN, step: Step { index: 0, due: NOW } }],
+        vec![StoreOp::CancelSteps { parcel: UNKNOWN }],
     ] {
         let changes = Changes { idempotency_record: Some(record(sandbox(1), 7)), ops, ..nothing() };
         assert_eq!(store.commit(changes).await, CommitOutcome::VersionConflict);
@@ -502,8 +502,8 @@ async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
         store.commit(Changes { idempotency_record: Some(kept), ..nothing() })
     });
     assert!(join_all(all).await.iter().all(|answer| *answer == CommitOutcome::Committed));
-    assert_eq!(store.purge_records(NOW.plus(LIFETIME - 1)).await.unwrap(), 0);
-    assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 2_000);
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS - 1)).await.unwrap(), 0);
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 2_000);
     for (number, lives) in [(0, false), (1_999, false), (2_000, true), (2_009, true)] {
         let found = store.record(&record(sandbox(1), number).key).await.unwrap();
         assert_eq!(found.is_some(), lives, "{number}");
@@ -614,7 +614,7 @@ pub(in crate::store) fn nothing() -> Changes {
 }
 
 /// Returns changes with these operations on a parcel as it was read.
-pub(in crate::store) fn on(parcel: &ParcelRow, ops: Vec<Op>) -> Changes {
+pub(in crate::store) fn on(parcel: &ParcelRow, ops: Vec<StoreOp>) -> Changes {
     Changes { expect: vec![(parcel.key, parcel.version)], ops, ..nothing() }
 }
 
@@ -648,7 +648,7 @@ pub(in crate::store) fn create(tenant: Tenant, tracking_number: &str, number: u3
         order: StoredOrder::to_json(&order("key-1")),
         external_order_id: None,
     };
-    let ops = vec![Op::InsertParcel(Box::new(parcel))];
+    let ops = vec![StoreOp::InsertParcel(Box::new(parcel))];
     Changes { idempotency_record: Some(record(tenant, number)), ops, ..nothing() }
 }
 
@@ -707,8 +707,8 @@ fn event(parcel: &ParcelRow, state: State, after: i64) -> Event {
     }
 }
 
-pub(in crate::store) fn moved(parcel: &ParcelRow, state: State, after: i64) -> Op {
-    Op::Move { parcel: parcel.key, event: event(parcel, state, after) }
+pub(in crate::store) fn moved(parcel: &ParcelRow, state: State, after: i64) -> StoreOp {
+    StoreOp::Move { parcel: parcel.key, event: event(parcel, state, after) }
 }
 
 /// Creates a parcel without an idempotency key.

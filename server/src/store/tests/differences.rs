@@ -14,7 +14,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("truncate_log", "a file's log is its own"),
     ("release_stranded", "a net, in which nothing is caught while the locks hold"),
     ("claim_requests", "a file has one server, which shares with no other"),
-    ("meet_servers", "a file has one server, which meets no other"),
+    ("send_heartbeat", "a file has one server, which meets no other"),
     ("begin_login", "a file counts failures in memory"),
     ("take_back_login", "a file counts failures in memory"),
     ("remember_login", "a file counts failures in memory"),

@@ -22,16 +22,17 @@ use crate::{
     domain::{
         AcceptedCarrierEvent, AccountRowId, AdminTokenRecord, ApiKeyRecord, CarrierException,
         CarrierKeyRecord, CarrierReport, CarrierRowId, Changes, Event, NewCredential, NewManifest,
-        Op, ParcelRow, Scan, State, Step, StoredOrder, Tenant, Version,
+        ParcelRow, Scan, State, Step, StoreOp, StoredOrder, Tenant, Version,
         audit::{Actor, BY},
         credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret},
-        idempotency::LIFETIME,
+        idempotency::LIFETIME_MILLIS,
         mail::{DisabledMailKinds, MailDecision, MailLease, MailStatus, OptOut},
         search::Search,
         shop::Shop,
         to_body,
         webhooks::{
-            AttemptResult, DeliveryError, DisabledBy, Kind, Kinds, OutboxEvent, RetryDecision,
+            AttemptResult, DeliveryError, DisabledBy, OutboxEvent, RetryDecision, WebhookEventKind,
+            WebhookEventKinds,
         },
     },
     store::{ALL_CREDENTIALS, CommitOutcome, EventsToReplay, Store, StoreError},
@@ -206,7 +207,7 @@ impl History {
             _ => format!("SBEC{:013}", self.draw()),
         };
         let (created_at, due) = (self.moment(), self.due());
-        if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+        if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
             parcel.id = id;
             parcel.tracking_number = TrackingNumber::parse(&number).unwrap();
             // The 31st of some months does not exist, and is not a day of a list.
@@ -254,19 +255,19 @@ impl History {
             let carrier = CarrierRowId(self.rng.i64(1..=2));
             let event_id = format!("evt-{}", self.rng.u8(..20));
             ops.push(match self.rng.u8(..8) {
-                0 | 1 => Op::Move { parcel: key, event: event.clone() },
-                2 => Op::AddEvent { parcel: key, event: event.clone() },
-                3 => Op::Schedule { parcel: key, step: Step { index: 2, due: self.due() } },
-                4 => Op::CancelSteps { parcel: key },
-                5 => Op::Reprint { parcel: key, at: event.at },
-                6 => Op::RecordCarrierEvent(AcceptedCarrierEvent {
+                0 | 1 => StoreOp::Move { parcel: key, event: event.clone() },
+                2 => StoreOp::AddEvent { parcel: key, event: event.clone() },
+                3 => StoreOp::Schedule { parcel: key, step: Step { index: 2, due: self.due() } },
+                4 => StoreOp::CancelSteps { parcel: key },
+                5 => StoreOp::Reprint { parcel: key, at: event.at },
+                6 => StoreOp::RecordCarrierEvent(AcceptedCarrierEvent {
                     carrier,
                     event_id,
                     parcel: key,
                     sequence: seen.last_sequence,
                     code: self.rng.bool().then(|| self.text()),
                 }),
-                _ => Op::LogCarrierException(Box::new(CarrierException {
+                _ => StoreOp::LogCarrierException(Box::new(CarrierException {
                     tenant: parcel.tenant,
                     parcel: key,
                     from: parcel.state,
@@ -284,7 +285,7 @@ impl History {
                     refused_at: self.now,
                 })),
             });
-            if matches!(ops.last(), Some(Op::Move { .. } | Op::AddEvent { .. })) {
+            if matches!(ops.last(), Some(StoreOp::Move { .. } | StoreOp::AddEvent { .. })) {
                 seen.last_sequence = event.sequence;
             }
         }
@@ -323,8 +324,11 @@ impl History {
             document: to_body(&document),
             parcels: vec![parcel.key],
         };
-        let changes =
-            Changes { now: self.now, ops: vec![Op::InsertManifest(Box::new(new))], ..nothing() };
+        let changes = Changes {
+            now: self.now,
+            ops: vec![StoreOp::InsertManifest(Box::new(new))],
+            ..nothing()
+        };
         let outcome = store.commit(changes).await;
         let (manifest, awb) = (
             shown(store.manifest(parcel.tenant, id).await),
@@ -340,8 +344,8 @@ impl History {
                 let mut endpoint = webhooks::endpoint(tenant);
                 endpoint.url = format!("https://{}.example/ñ", self.rng.u8(..3));
                 let kinds = [vec!["parcel.created"], vec!["parcel.created", "parcel.voided"]];
-                endpoint.kinds =
-                    Kinds::from_codes(self.rng.choice(kinds).unwrap()).unwrap_or_default();
+                endpoint.kinds = WebhookEventKinds::from_codes(self.rng.choice(kinds).unwrap())
+                    .unwrap_or_default();
                 shown(
                     store
                         .set_endpoint(endpoint, &Actor::Command.at(self.now))
@@ -378,7 +382,7 @@ impl History {
             }
             _ => {
                 let event = self.id();
-                let (kind, at) = (Kind::Test, self.now);
+                let (kind, at) = (WebhookEventKind::Test, self.now);
                 let test = OutboxEvent { event, kind, sequence: None, previous: None, at };
                 let enqueued = shown(store.enqueue(tenant, test).await);
                 format!("{enqueued} {}", shown(store.has_event(tenant, event).await))
@@ -426,7 +430,7 @@ impl History {
         }
         let tenant = self.tenant();
         if self.rng.u8(..6) == 0 {
-            all.push(shown(store.bring_deliveries_forward(self.now).await));
+            all.push(shown(store.reschedule_deliveries(self.now).await));
             all.push(shown(store.end_leases(self.now).await));
         }
         all.push(shown_endpoint(store, tenant, self.now).await);
@@ -512,7 +516,7 @@ impl History {
             3..6 => format!("purge outbox {}", shown(store.purge_outbox(before).await)),
             6..8 => {
                 // Every key is free again.
-                self.now = self.now.plus(LIFETIME);
+                self.now = self.now.plus(LIFETIME_MILLIS);
                 format!("purge records {}", shown(store.purge_records(self.now).await))
             }
             8..10 => {
@@ -594,7 +598,7 @@ impl History {
         };
         // Each engine decides by itself whether there is something to do; the results are the same.
         store.maintain_search_index().await.unwrap();
-        store.fold_counts().await.unwrap();
+        store.merge_count_changes().await.unwrap();
         let listed = [
             search,
             shown(store.list(tenant, query).await),

@@ -12,7 +12,7 @@ use super::{
     histories::History,
 };
 use crate::{
-    domain::{audit::BY, webhooks::LEASE},
+    domain::{audit::BY, webhooks::LEASE_MILLIS},
     store::{
         CommitOutcome, CopiedTable, Store, StoreError,
         postgres::{
@@ -261,7 +261,7 @@ async fn events_on_their_way_are_due_when_their_lease_ends() {
     server.close().await;
     all.copy(Postgres(0), File(0)).await.unwrap();
     let copy = all.open(File(0), SECRET).await;
-    assert_eq!(copy.next_delivery().await.unwrap(), Some(NOW.plus(LEASE)));
+    assert_eq!(copy.next_delivery().await.unwrap(), Some(NOW.plus(LEASE_MILLIS)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

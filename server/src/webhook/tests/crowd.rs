@@ -1,5 +1,5 @@
-//! Many tenants at the same time: they are leased together, each gets a share, and none waits for another's
-//! receiver that hangs.
+//! Tests with many tenants: their events are leased together, each tenant gets a share of the slots, and none waits
+//! for the receiver of another that hangs.
 
 use std::{
     sync::{
@@ -16,10 +16,10 @@ use ulid::Ulid;
 use super::{START, TestService};
 use crate::{
     clock::{Clock, TokioClock},
-    domain::webhooks::{DeliveryError, EndpointAnswer, LEASE, MAX_IN_FLIGHT_PER_ENDPOINT},
+    domain::webhooks::{DeliveryError, EndpointResponse, LEASE_MILLIS, MAX_IN_FLIGHT_PER_ENDPOINT},
     service::{Delivery, Service},
     waiting::until,
-    webhook::{Dispatcher, Transport},
+    webhook::{WebhookDispatcher, WebhookTransport},
 };
 
 #[tokio::test]
@@ -28,17 +28,17 @@ async fn a_thousand_due_tenants_are_leased_in_five_commits() {
     for place in 0..1_000 {
         let tenant = test.caller(&format!("shop-{place}"), Environment::Sandbox).await.tenant();
         test.subscribe(tenant, DEAD).await;
-        test.endpoints().test(tenant, START).await.unwrap();
+        test.endpoints().send_test(tenant, START).await.unwrap();
     }
     let before = test.service.store().stats().commits;
-    let dispatcher = Dispatcher::with_transport(
+    let dispatcher = WebhookDispatcher::with_transport(
         Arc::new(SilentTransport),
         Arc::clone(&test.service),
         MAX_IN_FLIGHT_PER_ENDPOINT,
     );
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     until("all are leased", async || {
-        test.service.next_delivery_due().await.unwrap() >= Some(START.plus(LEASE))
+        test.service.next_delivery_due().await.unwrap() >= Some(START.plus(LEASE_MILLIS))
     })
     .await;
     let commits = test.service.store().stats().commits - before;
@@ -49,33 +49,33 @@ async fn a_thousand_due_tenants_are_leased_in_five_commits() {
 const DEAD: &str = "http://127.0.0.1:9/dead";
 const LIVE: &str = "http://127.0.0.1:9/live";
 
-/// A network in which no receiver ever answers.
+/// A network in which no receiver ever responds.
 #[derive(Debug)]
 struct SilentTransport;
 
-impl Transport for SilentTransport {
+impl WebhookTransport for SilentTransport {
     fn send<'a>(
         &'a self,
         _: &'a Delivery,
-    ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)> {
+    ) -> BoxFuture<'a, (i64, Result<EndpointResponse, DeliveryError>)> {
         Box::pin(std::future::pending())
     }
 }
 
-/// A network without sockets: live receivers answer in 20 ms, and dead ones never do.
+/// A network without sockets: live receivers respond in 20 ms, and dead ones never do.
 #[derive(Debug)]
-struct Network {
+struct FakeNetwork {
     clock: TokioClock,
     /// The time from commit to delivery of each event for a live receiver.
     took: Mutex<Vec<i64>>,
     hanging: AtomicUsize,
 }
 
-impl Transport for Network {
+impl WebhookTransport for FakeNetwork {
     fn send<'a>(
         &'a self,
         delivery: &'a Delivery,
-    ) -> BoxFuture<'a, (i64, Result<EndpointAnswer, DeliveryError>)> {
+    ) -> BoxFuture<'a, (i64, Result<EndpointResponse, DeliveryError>)> {
         Box::pin(async move {
             if delivery.url == DEAD {
                 self.hanging.fetch_add(1, Ordering::SeqCst);
@@ -87,23 +87,23 @@ impl Transport for Network {
             let written = Ulid::from_string(id).unwrap().timestamp_ms();
             let took = self.clock.now().0 - i64::try_from(written).unwrap();
             self.took.lock().unwrap().push(took);
-            (20, Ok(EndpointAnswer { status: 204, retry_after: None, body_prefix: Vec::new() }))
+            (20, Ok(EndpointResponse { status: 204, retry_after: None, body_prefix: Vec::new() }))
         })
     }
 }
 
-/// Sends events to each of `live` and `dead` receivers, 50 ms apart. Returns how long those for live
-/// receivers took, the shortest first.
-async fn latencies(live: usize, dead: usize, events: usize) -> Vec<i64> {
+/// Sends events to each of `live` and `dead` receivers, 50 ms apart. Returns the latencies of the events for
+/// live receivers in milliseconds, the shortest first.
+async fn measure_latencies(live: usize, dead: usize, events: usize) -> Vec<i64> {
     let test = TestService::new().await;
     let clock = TokioClock::starting_at(START);
     let (took, hanging) = (Mutex::default(), AtomicUsize::default());
-    let network = Arc::new(Network { clock, took, hanging });
+    let network = Arc::new(FakeNetwork { clock, took, hanging });
     let (store, ids) = (test.service.store().clone(), Arc::clone(&test.ids));
     let settings = test.service.settings().clone();
     let service = Arc::new(Service::new(store, Arc::new(clock), ids, settings));
     let dispatcher =
-        Dispatcher::with_transport(network.clone(), service, MAX_IN_FLIGHT_PER_ENDPOINT);
+        WebhookDispatcher::with_transport(network.clone(), service, MAX_IN_FLIGHT_PER_ENDPOINT);
     let running = tokio::spawn(async move { dispatcher.run(std::future::pending()).await });
     let mut tenants = Vec::new();
     // The dead receivers come first, so that an order by age would serve them before the others.
@@ -113,7 +113,7 @@ async fn latencies(live: usize, dead: usize, events: usize) -> Vec<i64> {
     }
     for _ in 0..events {
         for tenant in &tenants {
-            test.endpoints().test(*tenant, clock.now()).await.unwrap();
+            test.endpoints().send_test(*tenant, clock.now()).await.unwrap();
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -128,13 +128,14 @@ async fn latencies(live: usize, dead: usize, events: usize) -> Vec<i64> {
 #[tokio::test(start_paused = true)]
 async fn one_dead_receiver_among_a_hundred_delays_no_other() {
     let p99 = |took: Vec<i64>| took[took.len() * 99 / 100];
-    let (without, with) = (p99(latencies(99, 0, 30).await), p99(latencies(99, 1, 30).await));
+    let (without, with) =
+        (p99(measure_latencies(99, 0, 30).await), p99(measure_latencies(99, 1, 30).await));
     assert!(without >= 20, "{without} ms: the network takes as long");
     assert!(2 * with <= 3 * without, "{with} ms, and {without} ms without the dead one");
 }
 
 #[tokio::test(start_paused = true)]
 async fn two_hundred_dead_receivers_leave_slots_for_live_ones() {
-    let took = latencies(5, 200, 12).await;
+    let took = measure_latencies(5, 200, 12).await;
     assert!(took.last() < Some(&50), "{took:?}: no live one waits for a slot of the dead");
 }

@@ -1,4 +1,4 @@
-//! An unreadable row does not affect others.
+//! Tests that an unreadable row does not affect others.
 
 use parcelo::Environment;
 

@@ -1,5 +1,5 @@
-//! A delivery in flight is identified by its event, its lease and its tenant, never by a row id, which the
-//! database may reuse after a reset.
+//! Tests that a delivery in flight is identified by its event, its lease and its tenant, never by a row id, which
+//! the database may reuse after a reset.
 
 use parcelo::{Awb, Environment};
 use serde_json::json;
@@ -9,8 +9,10 @@ use super::{OLD, START, TestService};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, NewManifest, Op, Tenant,
-        webhooks::{AllowedHosts, DeliveryStatus, Kind, Kinds, OutboxEvent},
+        Changes, NewManifest, StoreOp, Tenant,
+        webhooks::{
+            AllowedHosts, DeliveryStatus, OutboxEvent, WebhookEventKind, WebhookEventKinds,
+        },
     },
     ids::named,
     service::EndpointRequest,
@@ -31,13 +33,13 @@ async fn an_answer_from_before_a_reset_settles_no_other_event() {
         let ours = test.caller("ours", Environment::Sandbox).await.tenant();
         let theirs = test.subscriber("theirs", OLD).await.tenant();
         test.subscribe(ours, OLD).await;
-        test.endpoints().test(ours, START).await.unwrap();
+        test.endpoints().send_test(ours, START).await.unwrap();
         let late = test.lease_one(ours).await;
         test.service.store().reset(ours).await.unwrap();
-        test.endpoints().test(theirs, START).await.unwrap();
+        test.endpoints().send_test(theirs, START).await.unwrap();
         let own = test.lease_one(theirs).await;
 
-        test.answer(late, status).await;
+        test.settle_with_status(late, status).await;
         assert_eq!(test.statuses(theirs).await, [DeliveryStatus::Ready], "{status}");
         assert_eq!(
             test.attempts(theirs).await,
@@ -45,7 +47,7 @@ async fn an_answer_from_before_a_reset_settles_no_other_event() {
             "{status}: the answer is in another tenant's log"
         );
         assert!(test.endpoints().find(theirs).await.unwrap().disabled.is_none(), "{status}");
-        test.answer(own, 200).await;
+        test.settle_with_status(own, 200).await;
         assert_eq!(test.statuses(theirs).await, [DeliveryStatus::Delivered], "{status}");
         assert_eq!(test.attempts(theirs).await, 1, "{status}");
     }
@@ -59,18 +61,23 @@ async fn an_answer_from_before_a_reset_settles_no_repeated_event() {
         let tenant = test.caller("shop", Environment::Sandbox).await.tenant();
         test.subscribe(tenant, OLD).await;
         let id = Ulid::from_parts(1, 7);
-        let event =
-            OutboxEvent { event: id, kind: Kind::Test, sequence: None, previous: None, at: START };
+        let event = OutboxEvent {
+            event: id,
+            kind: WebhookEventKind::Test,
+            sequence: None,
+            previous: None,
+            at: START,
+        };
         test.service.store().enqueue(tenant, event.clone()).await.unwrap();
         let late = test.lease_one(tenant).await;
         test.service.store().reset(tenant).await.unwrap();
         test.service.store().enqueue(tenant, event).await.unwrap();
         let own = test.lease_one(tenant).await;
 
-        test.answer(late, status).await;
+        test.settle_with_status(late, status).await;
         assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Ready], "{status}");
         assert_eq!(test.attempts(tenant).await, 0, "{status}");
-        test.answer(own, 200).await;
+        test.settle_with_status(own, 200).await;
         assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Delivered], "{status}");
     }
 }
@@ -90,13 +97,14 @@ fn manifest(tenant: Tenant, at: Millis, id: u128) -> NewManifest {
 impl TestService {
     async fn submit(&self, tenant: Tenant, id: u128) {
         let now = self.service.now();
-        let ops = vec![Op::InsertManifest(Box::new(manifest(tenant, now, id)))];
+        let ops = vec![StoreOp::InsertManifest(Box::new(manifest(tenant, now, id)))];
         let changes = Changes { now, idempotency_record: None, expect: Vec::new(), ops };
         assert_eq!(self.service.store().commit(changes).await, CommitOutcome::Committed);
     }
 
     async fn subscribe_to_manifests(&self, tenant: Tenant, url: &str) {
-        let (url, kinds) = (url.to_owned(), Kinds::from_codes(["manifest.submitted"]).unwrap());
+        let (url, kinds) =
+            (url.to_owned(), WebhookEventKinds::from_codes(["manifest.submitted"]).unwrap());
         let request = EndpointRequest { tenant, url, kinds, allowed_hosts: AllowedHosts::Any };
         self.endpoints().set(request, START).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Two servers that send from one outbox at the same time: each event is sent, never by both at the same time, and the
+//! Tests of two servers that send from one outbox at the same time: each event is sent, never by both at once, and the
 //! events of a parcel arrive in order.
 
 use std::{
@@ -21,7 +21,7 @@ use crate::{
     },
     service::{Caller, Carrier, CredentialIssuer, Service},
     store::two_servers,
-    webhook::Dispatcher,
+    webhook::WebhookDispatcher,
 };
 
 const TENANTS: usize = 5;
@@ -29,20 +29,20 @@ const SCANS: [&str; 3] = ["PICKED_UP", "IN_TRANSIT", "DELIVERED"];
 
 /// The record of a receiver of events from two senders.
 #[derive(Debug, Default)]
-struct Log {
-    /// The events that are not answered yet.
-    under_way: HashSet<String>,
-    /// The number of events that came while they were not answered yet.
-    shared: usize,
+struct ReceiverLog {
+    /// The events without a response so far.
+    without_response: HashSet<String>,
+    /// The number of events that arrived again before their first response.
+    overlapping: usize,
     /// The number of deliveries of each event.
     arrived: HashMap<String, usize>,
     /// The sequences of events in the order of their arrival, by parcel.
     sequences: HashMap<String, Vec<u64>>,
 }
 
-impl Log {
-    fn begin(&mut self, id: &str, body: &[u8]) {
-        self.shared += usize::from(!self.under_way.insert(id.to_owned()));
+impl ReceiverLog {
+    fn record_arrival(&mut self, id: &str, body: &[u8]) {
+        self.overlapping += usize::from(!self.without_response.insert(id.to_owned()));
         *self.arrived.entry(id.to_owned()).or_default() += 1;
         let event: Value = serde_json::from_slice(body).unwrap();
         let number = event["data"]["trackingNumber"].as_str().unwrap().to_owned();
@@ -52,18 +52,18 @@ impl Log {
     }
 }
 
-async fn logging_receiver(log: &Arc<Mutex<Log>>, came: &Arc<Notify>) -> Receiver {
+async fn logging_receiver(log: &Arc<Mutex<ReceiverLog>>, came: &Arc<Notify>) -> Receiver {
     let (log, came) = (Arc::clone(log), Arc::clone(came));
     receiver(move |headers, body| {
         let (log, came) = (Arc::clone(&log), Arc::clone(&came));
         async move {
             let id = headers[ID].to_str().unwrap().to_owned();
-            log.lock().unwrap().begin(&id, &body);
-            // The answer takes a while, so that a second sender would be noticed.
+            log.lock().unwrap().record_arrival(&id, &body);
+            // The response takes a while, so that a second sender would be noticed.
             for _ in 0..20 {
                 tokio::task::yield_now().await;
             }
-            log.lock().unwrap().under_way.remove(&id);
+            log.lock().unwrap().without_response.remove(&id);
             came.notify_one();
             ((START, headers, body), Response::new(Body::empty()))
         }
@@ -99,7 +99,7 @@ async fn carrier(test: &TestService) -> Carrier {
 }
 
 /// Returns the number of deliveries that a server has counted.
-async fn delivered(service: &Service) -> u64 {
+async fn count_delivered(service: &Service) -> u64 {
     let text = service.metrics_text().await.unwrap();
     let is_ours = |line: &&str| {
         line.starts_with("parcelo_webhook_deliveries_total{") && line.contains("\"delivered\"")
@@ -109,7 +109,7 @@ async fn delivered(service: &Service) -> u64 {
 }
 
 /// Has two servers create four events for each parcel, and send them at the same time.
-async fn both_deliver(parcels: usize) {
+async fn deliver_from_both_servers(parcels: usize) {
     let Some([one, other]) = two_servers().await else { return };
     let servers = [TestService::with_store(one, 1).await, TestService::with_store(other, 2).await];
     let (log, came) = (Arc::default(), Arc::default());
@@ -123,7 +123,7 @@ async fn both_deliver(parcels: usize) {
         .map(|server| {
             let (stop, stopped) = oneshot::channel::<()>();
             let dispatcher =
-                Dispatcher::new(Arc::clone(&server.service), MAX_IN_FLIGHT_PER_ENDPOINT);
+                WebhookDispatcher::new(Arc::clone(&server.service), MAX_IN_FLIGHT_PER_ENDPOINT);
             (stop, tokio::spawn(async move { dispatcher.run(async { drop(stopped.await) }).await }))
         })
         .unzip();
@@ -157,19 +157,20 @@ async fn both_deliver(parcels: usize) {
     tokio::time::timeout(limit, arrived).await.expect("every event arrives");
     stops.into_iter().for_each(drop);
     join_all(dispatchers).await.into_iter().for_each(Result::unwrap);
-    check(&log.lock().unwrap(), all);
+    assert_delivered_once_in_order(&log.lock().unwrap(), all);
     for caller in &callers {
         let log = servers[0].service.store().deliveries(caller.tenant(), all).await.unwrap();
         assert!(log.iter().all(|one| one.delivery_status == DeliveryStatus::Delivered));
         assert_eq!(log.len(), all / TENANTS, "no tenant has another's events");
     }
-    let counts = [delivered(&servers[0].service).await, delivered(&servers[1].service).await];
+    let counts =
+        [count_delivered(&servers[0].service).await, count_delivered(&servers[1].service).await];
     println!("delivered by each: {counts:?}");
     assert!(counts.iter().all(|count| *count > 0), "both servers sent: {counts:?}");
 }
 
-fn check(log: &Log, all: usize) {
-    assert_eq!(log.shared, 0, "no event was sent by both at the same time");
+fn assert_delivered_once_in_order(log: &ReceiverLog, all: usize) {
+    assert_eq!(log.overlapping, 0, "no event was sent by both at the same time");
     let twice = log.arrived.values().filter(|times| **times > 1).count();
     assert_eq!((log.arrived.len(), twice), (all, 0), "no server failed, so each event came once");
     for (number, sequences) in &log.sequences {
@@ -179,11 +180,11 @@ fn check(log: &Log, all: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_servers_deliver_each_event_once_and_in_order() {
-    both_deliver(150).await;
+    deliver_from_both_servers(150).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn two_servers_deliver_ten_thousand_events() {
-    both_deliver(2_500).await;
+    deliver_from_both_servers(2_500).await;
 }

@@ -9,7 +9,7 @@ use crate::{api::order_with_number, running};
 const SETTINGS: &str = "/dashboard/settings";
 
 #[tokio::test]
-async fn settings_show_only_the_account_s_changes_without_secrets() {
+async fn settings_show_changes_of_the_account_without_secrets() {
     let test = TestService::new().await;
     let mut member = test.member("default").await;
     assert!(member.page(SETTINGS).await.contains("Password set"), "the account has one");
@@ -35,7 +35,7 @@ async fn settings_show_only_the_account_s_changes_without_secrets() {
     let spanish = listed(&member).await;
     assert!(spanish.contains("Datos de la tienda cambiados") && spanish.contains("panel"));
 
-    test.open("other").await;
+    test.set_password("other").await;
     let stranger = listed(&test.member("other").await).await;
     assert_eq!(stranger.matches("<li>").count(), 1, "its own password only: {stranger}");
 }

@@ -1,4 +1,4 @@
-//! The dashboard's forms: the effect of each one, and that it has none without the token of its session.
+//! The dashboard's forms: what each one does, and that it does nothing without its session's token.
 
 use parcelo::{ApiKey, Environment, ErrorCode, webhook::Secret};
 use parcelo_server::internals::{ApiKeyScope, Countries, Millis};
@@ -8,7 +8,7 @@ use crate::api::{Answer, send};
 
 const HOOK: &str = "https://shop.example/hook";
 
-/// Returns every form that changes something, as its page sends it.
+/// Returns every form that changes something, with the fields that its page sends.
 async fn all_forms(test: &TestService) -> Vec<(String, Vec<(&'static str, &'static str)>)> {
     let key = test.key("default", Environment::Sandbox).await;
     let mut forms = vec![
@@ -29,7 +29,7 @@ async fn all_forms(test: &TestService) -> Vec<(String, Vec<(&'static str, &'stat
     forms
 }
 
-/// Returns the state that forms could have changed.
+/// Returns everything that a form could have changed.
 async fn stored_state(test: &TestService) -> String {
     let store = test.service.store();
     let key = &store.credentials::<ApiKeyScope>().await.unwrap();
@@ -96,7 +96,7 @@ async fn a_cross_site_form_changes_nothing_even_with_a_token() {
 #[tokio::test]
 async fn shop_settings_are_saved_and_can_be_corrected() {
     let test = TestService::new().await;
-    test.open("other").await;
+    test.set_password("other").await;
     let (member, other) = (test.member("default").await, test.member("other").await);
     let path = "/dashboard/settings";
     let fields = [("name", " Café <b>Quito</b> "), ("contact", "help@cafe.example")];
@@ -166,14 +166,14 @@ async fn a_new_key_is_shown_once_and_works() {
     assert!(list.contains(&caller.key.last4));
 }
 
-/// Sends a form, then again as a reload of the answer does, and returns the secret that was made.
+/// Sends a form twice, as a reload of the response does, and returns the secret that was created.
 async fn send_twice(
     member: &mut Visitor,
     path: &str,
     fields: &[(&str, &str)],
     again: [&str; 2],
 ) -> String {
-    let hidden = member.hidden(path).await;
+    let hidden = member.hidden_fields(path).await;
     let hidden: Vec<_> = hidden.iter().map(|(name, value)| (&**name, &**value)).collect();
     let fields = [fields, &hidden].concat();
     let first = member.post_raw(path, &fields).await;
@@ -350,7 +350,7 @@ async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
     let list = member.page("/dashboard/keys").await;
     assert!(!list.contains(new.secret()) && list.contains("Old secret valid until"), "{list}");
     assert_eq!(who(&new).await.unwrap().key.row, who(&old).await.unwrap().key.row);
-    test.pass(Millis::HOUR);
+    test.advance_clock(Millis::HOUR);
     assert!(who(&old).await.is_none() && who(&new).await.is_some());
     assert!(!member.page("/dashboard/keys").await.contains("Old secret valid until"));
 

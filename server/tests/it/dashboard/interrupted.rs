@@ -1,17 +1,17 @@
 //! Sessions that end while a page is open. After the next sign-in the user returns to the page, and to the form as it
 //! was filled in.
 
-use parcelo_server::internals::SESSION_LIFETIME;
+use parcelo_server::internals::SESSION_LIFETIME_MILLIS;
 
 use super::service::{PASSWORD, TestService, Visitor, cookie, token_in};
 use crate::api::Answer;
 
-/// The target of a form, the typed fields, the page that shows it again, and the texts on that page.
+/// A form whose session has ended: its path, the typed fields, the page that shows it again, and texts on that page.
 type Interruption =
     (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static [&'static str]);
 
-/// Returns a hidden field of a form to sign in.
-fn hidden(page: &str, name: &str) -> Option<String> {
+/// Returns the value of a hidden field in the sign-in form.
+fn hidden_field(page: &str, name: &str) -> Option<String> {
     let (_, rest) = page.split_once(&format!("name=\"{name}\" value=\""))?;
     let value = rest.split('"').next()?;
     Some(
@@ -24,12 +24,12 @@ fn hidden(page: &str, name: &str) -> Option<String> {
 }
 
 impl Visitor {
-    /// Signs in with the form that an answer shows, unchanged.
+    /// Signs in with the form on a page, without changing its other fields.
     async fn sign_in_with(&mut self, shown: &Answer, password: &str) -> Answer {
         self.guest = cookie(shown, "__Host-parcelo_guest").or(self.guest.take());
         let text = shown.text();
         let (form, next, filled) =
-            (token_in(&text), hidden(&text, "next"), hidden(&text, "filled"));
+            (token_in(&text), hidden_field(&text, "next"), hidden_field(&text, "filled"));
         let mut fields =
             vec![("form", form.as_str()), ("account", "default"), ("password", password)];
         fields.extend(next.as_deref().map(|next| ("next", next)));
@@ -73,13 +73,13 @@ async fn a_sign_in_link_never_leaves_the_site_or_fills_a_form() {
         let mut visitor = service.visitor();
         let link = format!("/dashboard/sign-in?next={next}&filled=name%3DShop");
         let shown = visitor.get(&link).await;
-        assert_eq!(hidden(&shown.text(), "filled"), None);
+        assert_eq!(hidden_field(&shown.text(), "filled"), None);
         let answer = visitor.sign_in_with(&shown, PASSWORD).await;
         assert_eq!(answer.status, 303);
         let place = answer.header("location").to_owned();
         assert!(place == "/dashboard" || place.starts_with("/dashboard/"), "{place}");
         assert!(!place.contains("evil.example"), "{place}");
-        // A browser would send this for a form that was changed.
+        // A browser sends this if the user has tampered with the form.
         let form = service.visitor().get("/dashboard/sign-in").await;
         visitor.guest = cookie(&form, "__Host-parcelo_guest");
         let token = token_in(&form.text());
@@ -137,7 +137,7 @@ async fn an_interrupted_form_is_shown_again_and_not_sent() {
     for (path, typed, page, shown) in table {
         let mut member = service.member("default").await;
         let token = member.token().await;
-        service.pass(SESSION_LIFETIME);
+        service.advance_clock(SESSION_LIFETIME_MILLIS);
         let answer = member.post_raw(path, &[typed, &[("form", &token)]].concat()).await;
         assert_eq!(answer.status, 401, "{path}");
         assert!(answer.text().contains("nothing was sent"), "{path}");
@@ -160,7 +160,7 @@ async fn an_interrupted_form_is_shown_again_and_not_sent() {
 async fn a_cross_site_form_is_refused_and_not_restored() {
     let service = TestService::new().await;
     let member = service.member("default").await;
-    service.pass(SESSION_LIFETIME);
+    service.advance_clock(SESSION_LIFETIME_MILLIS);
     let fields = [("name", "Planted"), ("contact", "https://evil.example")];
     let request =
         member.form("/dashboard/settings", &fields).header("sec-fetch-site", "cross-site");
@@ -174,9 +174,9 @@ async fn a_button_pressed_after_the_session_has_no_effect() {
     let service = TestService::new().await;
     let mut member = service.member("default").await;
     let token = member.token().await;
-    service.pass(SESSION_LIFETIME);
+    service.advance_clock(SESSION_LIFETIME_MILLIS);
     let answer = member.post_raw("/dashboard/webhooks/sandbox/test", &[("form", &token)]).await;
-    assert_eq!((answer.status, hidden(&answer.text(), "filled")), (401, None));
+    assert_eq!((answer.status, hidden_field(&answer.text(), "filled")), (401, None));
     member.session = None;
     let back = member.sign_in_with(&answer, PASSWORD).await;
     assert_eq!(back.header("location"), "/dashboard/webhooks/sandbox");
@@ -193,7 +193,7 @@ async fn voiding_after_the_session_ended_does_nothing_and_says_so() {
     for action in ["void", "reprint"] {
         let mut member = service.member("default").await;
         let token = member.token().await;
-        service.pass(SESSION_LIFETIME);
+        service.advance_clock(SESSION_LIFETIME_MILLIS);
         let answer = member.post_raw(page, &[("form", &token), ("action", action)]).await;
         assert_eq!(answer.status, 401);
         member.session = None;

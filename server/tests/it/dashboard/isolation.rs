@@ -3,22 +3,22 @@
 
 use parcelo::Environment;
 use parcelo_server::internals::{
-    Actor, ApiKeyScope, Caller, CarrierScope, EndpointRequest, Kinds, Tenant,
+    Actor, ApiKeyScope, Caller, CarrierScope, EndpointRequest, Tenant, WebhookEventKinds,
 };
 
 use super::service::{NOW, TestService, marked_order};
 
 const NUMBER: &str = "SB-SUCCESS-0001";
 
-/// Creates another account with one of everything.
+/// Creates another account that has one of everything.
 async fn other_account(service: &TestService) -> (Caller, [&'static str; 6]) {
-    service.open("neighbour").await;
+    service.set_password("neighbour").await;
     let caller = service.key_named("neighbour", Environment::Sandbox, "CanaryKey").await;
     let (order, marks) = marked_order(NUMBER);
     let request = EndpointRequest {
         tenant: caller.tenant(),
         url: "https://neighbour.example/CanaryHook".to_owned(),
-        kinds: Kinds::default(),
+        kinds: WebhookEventKinds::default(),
         allowed_hosts: parcelo_server::internals::AllowedHosts::PublicAndLoopback,
     };
     service.service.endpoints(Actor::Server).set(request, NOW).await.unwrap();
@@ -41,7 +41,7 @@ async fn other_account(service: &TestService) -> (Caller, [&'static str; 6]) {
     (caller, marks)
 }
 
-/// Returns every page about it.
+/// Returns every page about that account's data.
 fn pages(caller: &Caller) -> Vec<String> {
     let mut pages: Vec<_> = [
         "/dashboard",
@@ -61,7 +61,7 @@ fn pages(caller: &Caller) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn no_page_shows_another_account_s_data() {
+async fn no_page_shows_data_of_another_account() {
     let service = TestService::new().await;
     let (caller, marks) = other_account(&service).await;
     let (owner, stranger) = (service.member("neighbour").await, service.member("default").await);
@@ -75,7 +75,7 @@ async fn no_page_shows_another_account_s_data() {
         let foreign = stranger.get(&path).await;
         let named = path.contains(NUMBER) || path.contains("/revoke");
         assert_eq!(foreign.status, if named { 404 } else { 200 }, "{path}");
-        // The stranger's text is in the link to the other language.
+        // The link to the other language repeats the visitor's own text.
         let text = foreign.text().replace(&path, "");
         for canary in canaries.iter().chain(&marks) {
             assert!(!text.contains(canary), "{path}: {canary}");
@@ -114,7 +114,7 @@ async fn no_form_changes_data_of_another_account() {
     let found = stranger.post("/dashboard/parcels", &[("number", NUMBER)]).await;
     assert_eq!((found.status, found.header("location")), (400, ""));
     assert_eq!(state().await, before);
-    // With a webhook of the stranger's, the neighbour's event still cannot be sent.
+    // Even if the visitor has a webhook, the other account's event cannot be sent.
     let set = [("url", "https://shop.example/hook")];
     assert_eq!(stranger.post("/dashboard/webhooks/sandbox", &set).await.status, 200);
     let replay = "/dashboard/webhooks/sandbox/replay";

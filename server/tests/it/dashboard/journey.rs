@@ -41,10 +41,10 @@ async fn a_shops_first_day_in_a_browser() {
     let to_keys = format!("{dashboard}/sign-in?next=%2Fdashboard%2Fkeys");
     assert_eq!(browser.current_url().await, to_keys);
     browser.fill("[name=password]", "not the password").await;
-    browser.press("main button").await;
+    browser.click_and_wait("main button").await;
     assert!(browser.text("main").await.contains("Incorrect account or password"));
     browser.fill("[name=password]", &password(&setup)).await;
-    browser.press("main button").await;
+    browser.click_and_wait("main button").await;
     assert_eq!(browser.text("h1").await, "API keys", "the page that was asked for");
     let cookies = browser.cookies().await;
     let session = cookies.iter().find(|cookie| cookie["name"] == "__Host-parcelo_session").unwrap();
@@ -54,9 +54,9 @@ async fn a_shops_first_day_in_a_browser() {
 
     // Make a key: it is shown once, and one click selects it all.
     browser.open(&format!("{dashboard}/keys")).await;
-    browser.press("a[href$='/keys/new']").await;
+    browser.click_and_wait("a[href$='/keys/new']").await;
     browser.fill("[name=name]", "First shop").await;
-    browser.press("main button").await;
+    browser.click_and_wait("main button").await;
     let key = ApiKey::parse(&browser.text("#secret").await).unwrap();
     browser.click("#secret").await;
     let select = "return getSelection().toString()";
@@ -73,10 +73,10 @@ async fn a_shops_first_day_in_a_browser() {
     // Set a webhook up and test it; its delivery is shown.
     browser.open(&format!("{dashboard}/webhooks/sandbox")).await;
     browser.fill("[name=url]", &receiver.url).await;
-    browser.press("main form button").await;
+    browser.click_and_wait("main form button").await;
     let secret = browser.text("#secret").await;
-    browser.press("main a.strong").await;
-    browser.press("form[action$='/test'] button").await;
+    browser.click_and_wait("main a.strong").await;
+    browser.click_and_wait("form[action$='/test'] button").await;
     receiver.wait_for(|came| came.len() == 1).await;
     assert_eq!(receiver.events(&secret)[0].data, EventData::Test);
     while !browser.text(".log").await.contains("Delivered") {
@@ -91,7 +91,7 @@ async fn a_shops_first_day_in_a_browser() {
     receiver.wait_for(|came| came.len() == 2).await;
     browser.open(&format!("{dashboard}/parcels")).await;
     browser.fill("[name=number]", &number).await;
-    browser.press("main button").await;
+    browser.click_and_wait("main button").await;
     assert_eq!(browser.current_url().await, format!("{dashboard}/parcels/sandbox/{number}"));
     assert!(browser.text("main").await.contains("Label generated"));
     let drawn = "const i=document.querySelector('img.label');return i.complete&&i.naturalWidth";
@@ -100,7 +100,7 @@ async fn a_shops_first_day_in_a_browser() {
     // Make a new secret: the next events are signed with both.
     browser.open(&format!("{dashboard}/webhooks/sandbox")).await;
     browser.click("details:has(form[action$='/rotate']) summary").await;
-    browser.press("form[action$='/rotate'] button").await;
+    browser.click_and_wait("form[action$='/rotate'] button").await;
     let rotated = browser.text("#secret").await;
     assert_ne!(rotated, secret);
     client.orders().create(&an_order("browser-0002")).await.unwrap();
@@ -110,16 +110,16 @@ async fn a_shops_first_day_in_a_browser() {
 
     // Revoke the key, after a question: it is refused.
     browser.open(&format!("{dashboard}/keys")).await;
-    browser.press("[aria-label='Revoke: First shop']").await;
+    browser.click_and_wait("[aria-label='Revoke: First shop']").await;
     assert_eq!(browser.text("h1").await, "Revoke this key?");
-    browser.press("main button.danger").await;
+    browser.click_and_wait("main button.danger").await;
     assert!(browser.text("main").await.contains("The key is revoked."));
     until("it is refused", async || client.health().await.is_err()).await;
     let refused = client.orders().create(&an_order("browser-0003")).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Authentication);
 
     // Sign out: no cookie is left.
-    browser.press("form[action$='/sign-out'] button").await;
+    browser.click_and_wait("form[action$='/sign-out'] button").await;
     browser.open(&dashboard).await;
     assert_eq!(browser.current_url().await, format!("{dashboard}/sign-in"));
 }

@@ -62,7 +62,7 @@ async fn an_order_is_voided_once_and_loses_its_label() {
 async fn a_parcel_in_transit_cannot_be_voided() {
     let service = with_parcel().await;
     let member = service.member("default").await;
-    service.pass(30 * Millis::DAY);
+    service.advance_clock(30 * Millis::DAY);
     let mut member_later = member.clone();
     assert_eq!(member_later.sign_in("default", PASSWORD).await.status, 303);
     assert!(!member_later.page(PAGE).await.contains("value=\"void\""));
@@ -82,7 +82,7 @@ async fn a_reprint_creates_a_new_version_of_the_label() {
 #[tokio::test]
 async fn an_order_of_another_account_is_not_voided_or_exported() {
     let service = with_parcel().await;
-    service.open("other").await;
+    service.set_password("other").await;
     let stranger = service.member("other").await;
     assert_eq!(stranger.post(PAGE, &[("action", "void")]).await.status, 404);
     assert_eq!(stranger.get(&format!("{PAGE}/invoice.pdf")).await.status, 404);
@@ -143,7 +143,7 @@ async fn the_labels_of_a_page_or_manifest_are_one_file() {
     );
     assert!(pdf.bytes.starts_with(b"%PDF-"));
 
-    service.open("other").await;
+    service.set_password("other").await;
     let stranger = service.member("other").await;
     assert_eq!(stranger.get(link).await.status, 404);
     for address in [

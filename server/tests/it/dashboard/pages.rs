@@ -142,9 +142,9 @@ async fn errors_are_pages_that_say_what_to_do() {
 async fn the_overview_counts_parcels_by_status_and_day() {
     let service = TestService::new().await;
     let caller = service.key("default", Environment::Sandbox).await;
-    service.pass(-40 * Millis::DAY);
+    service.advance_clock(-40 * Millis::DAY);
     service.order(&caller, "SB-NORMAL-0000").await;
-    service.pass(15 * Millis::DAY);
+    service.advance_clock(15 * Millis::DAY);
     for number in ["SB-SUCCESS-0001", "SB-FAIL-0001", "SB-NORMAL-0001"] {
         service.order(&caller, number).await;
     }
@@ -171,10 +171,10 @@ async fn the_overview_links_to_parcels_past_their_promised_day() {
     let [production, sandbox] = callers;
     let (production, sandbox) = (production.await, sandbox.await);
     // A parcel to Ecuador is due within 8 days.
-    service.pass(-9 * Millis::DAY);
+    service.advance_clock(-9 * Millis::DAY);
     service.order(&production, "EC-LATE-0001").await;
     service.order(&sandbox, "SB-NORMAL-0001").await;
-    service.pass(4 * Millis::DAY);
+    service.advance_clock(4 * Millis::DAY);
     service.order(&production, "EC-EARLY-0001").await;
     let member = service.member("default").await;
     let text = "Parcels past the promised day (Label generated): ";
@@ -233,7 +233,7 @@ async fn an_event_page_shows_the_request_without_signature() {
         assert!(html.contains(part), "{part}: {html}");
     }
     assert!(member.page(&format!("{request}?lang=es")).await.contains("(no se muestra)"));
-    service.open("other").await;
+    service.set_password("other").await;
     assert_eq!(service.member("other").await.get(&request).await.status, 404);
     for unknown in ["evt_7", "7", "evt_01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
         assert_eq!(member.get(&format!("{page}/events/{unknown}")).await.status, 404, "{unknown}");
@@ -268,7 +268,7 @@ async fn a_parcel_page_shows_history_order_and_label() {
     let caller = service.key("default", Environment::Sandbox).await;
     let (order, _) = marked_order("SB-SUCCESS-0001");
     service.create(&caller, &order).await;
-    service.pass(12 * Millis::MINUTE);
+    service.advance_clock(12 * Millis::MINUTE);
     let member = service.member("default").await;
     let path = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
     let html = member.page(path).await;
@@ -323,7 +323,7 @@ async fn a_parcel_is_late_once_its_promised_day_has_passed() {
         let html = member.page(path).await;
         assert!(html.contains("expected on 2026-02-07") && !html.contains("late,"), "{path}");
     }
-    service.pass(9 * Millis::DAY);
+    service.advance_clock(9 * Millis::DAY);
     // The session of nine days ago is over.
     let mut member = service.member("default").await;
     for path in pages {
@@ -340,7 +340,7 @@ async fn a_long_list_is_paginated() {
     let service = TestService::new().await;
     let caller = service.key("default", Environment::Sandbox).await;
     for count in 0..30 {
-        service.pass(1_000);
+        service.advance_clock(1_000);
         service.order(&caller, &format!("SB-NORMAL-00{count:02}")).await;
     }
     let member = service.member("default").await;
@@ -358,7 +358,7 @@ async fn a_long_list_is_paginated() {
 async fn keys_are_paginated_with_new_ones_on_the_first_page() {
     let service = TestService::new().await;
     for count in 0..60 {
-        service.pass(1_000);
+        service.advance_clock(1_000);
         service.key_named("default", Environment::Sandbox, &format!("Shop {count:02}")).await;
     }
     let member = service.member("default").await;

@@ -6,7 +6,7 @@ use std::{fs, path::PathBuf};
 use parcelo::{Environment, admin::CarrierKey};
 use parcelo_server::internals::{
     Actor, AllowedHosts, ApiKeyScope, AttemptResult, CarrierScope, DeliveryError, DeliverySlots,
-    EndpointAnswer, EndpointRequest, MAX_IN_FLIGHT_PER_ENDPOINT, Millis, Tenant,
+    EndpointRequest, EndpointResponse, MAX_IN_FLIGHT_PER_ENDPOINT, Millis, Tenant,
 };
 use serde_json::json;
 
@@ -21,7 +21,7 @@ const DESKTOP: Window = Window { width: 1200, height: 860, dark: false };
 
 const TALL_DESKTOP: Window = Window { height: 1040, ..DESKTOP };
 
-/// The pages of someone who is signed in.
+/// The pages that a signed-in user can open.
 const PAGES: [(&str, &str); 13] = [
     ("overview", "/dashboard"),
     ("parcels", "/dashboard/parcels?environment=sandbox"),
@@ -38,7 +38,7 @@ const PAGES: [(&str, &str); 13] = [
     ("lost", "/dashboard/nowhere"),
 ];
 
-/// The pictures in the documents.
+/// The screenshots in the documents.
 const DOCS_SCREENSHOTS: [(&str, &str, Window, &str); 5] = [
     ("dashboard-overview", "/dashboard", DESKTOP, "en"),
     ("dashboard-parcel", "/dashboard/parcels/sandbox/SB-CUSTOMS-3001", DESKTOP, "en"),
@@ -47,7 +47,7 @@ const DOCS_SCREENSHOTS: [(&str, &str, Window, &str); 5] = [
     ("dashboard-dark", "/dashboard/keys", Window { dark: true, ..PHONE }, "en"),
 ];
 
-/// Returns a service with a month of a shop's life.
+/// Returns a service with the data of a shop after its first month.
 async fn service_with_data() -> TestService {
     let test = TestService::with(|settings| {
         settings.legacy.sunset = Some(NOW.plus(200 * Millis::DAY));
@@ -64,7 +64,7 @@ async fn service_with_data() -> TestService {
         .await
         .unwrap();
     for day in 0..30_u32 {
-        test.pass(Millis::DAY);
+        test.advance_clock(Millis::DAY);
         let parcels = 2 + (day * 7) % 5 + if day % 7 < 5 { day / 4 } else { 0 };
         for count in 0..parcels {
             let journey = ["SUCCESS", "SUCCESS", "SUCCESS", "CUSTOMS", "RTS", "FAIL"]
@@ -120,21 +120,22 @@ async fn push_scans(test: &TestService, key: &CarrierKey, number: &str, day: u32
     };
     let events: Vec<_> = way.iter().enumerate().map(event).collect();
     if !events.is_empty() {
-        test.pass(10 * Millis::MINUTE);
+        test.advance_clock(10 * Millis::MINUTE);
         let result = test.service.push_carrier_events(&carrier, &json!({ "events": events })).await;
         result.unwrap();
-        test.pass(-10 * Millis::MINUTE);
+        test.advance_clock(-10 * Millis::MINUTE);
     }
 }
 
-/// Sets up a webhook with some deliveries: acknowledged, refused once, and waiting.
+/// Sets up a webhook with several deliveries: acknowledged, refused once, and waiting.
 async fn deliveries(test: &TestService, tenant: Tenant) {
     let allowed_hosts = AllowedHosts::PublicAndLoopback;
     let url = "https://shop.example/hooks/parcelo".to_owned();
-    let kinds = parcelo_server::internals::Kinds::from_codes(["parcel.created"]).unwrap();
+    let kinds =
+        parcelo_server::internals::WebhookEventKinds::from_codes(["parcel.created"]).unwrap();
     let request = EndpointRequest { tenant, url, kinds, allowed_hosts };
     test.service.endpoints(Actor::Server).set(request, NOW.plus(-9 * Millis::DAY)).await.unwrap();
-    test.service.endpoints(Actor::Server).test(tenant, test.service.now()).await.unwrap();
+    test.service.endpoints(Actor::Server).send_test(tenant, test.service.now()).await.unwrap();
     let caller = test.key("default", Environment::Sandbox).await;
     for number in ["SB-SUCCESS-9001", "SB-SUCCESS-9002"] {
         test.order(&caller, number).await;
@@ -157,7 +158,7 @@ async fn deliver_due_events(test: &TestService) {
             let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
             let answer = match (round, place) {
                 (0, 1) => Err(DeliveryError::TimedOut),
-                _ => Ok(EndpointAnswer {
+                _ => Ok(EndpointResponse {
                     status: 204,
                     retry_after: None,
                     body_prefix: b"taken".to_vec(),
@@ -172,12 +173,12 @@ async fn deliver_due_events(test: &TestService) {
 async fn sign_in(browser: &Browser, test: &TestService) {
     browser.open(&format!("{}/dashboard/sign-in", test.url)).await;
     browser.fill("[name=password]", PASSWORD).await;
-    browser.press("main button").await;
+    browser.click_and_wait("main button").await;
     assert_eq!(browser.current_url().await, format!("{}/dashboard", test.url));
 }
 
-/// Checks that every field has a label, every button and link a name, and every page one first heading.
-async fn assert_named(browser: &Browser, what: &str) {
+/// Checks accessibility: every field has a label, every button and link a name, and every page one first-level heading.
+async fn assert_accessible_names(browser: &Browser, what: &str) {
     let script = "const bare=[...document.querySelectorAll('input:not([type=hidden]),select,textarea')]\
         .filter(x=>!x.labels.length).concat([...document.querySelectorAll('a,button')]\
         .filter(x=>!(x.textContent.trim()||x.getAttribute('aria-label'))));\
@@ -185,7 +186,7 @@ async fn assert_named(browser: &Browser, what: &str) {
     assert_eq!(browser.run_script(script).await, "", "{what} has something without a name");
 }
 
-/// `PARCELO_PICTURES` names a folder for pictures of everything; `PARCELO_BLESS=1` keeps those of the documents.
+/// `PARCELO_PICTURES` names a folder for screenshots of every page; with `PARCELO_BLESS=1` those in docs/ are replaced.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs a browser: `.ci/prove browser` installs it and runs this"]
 async fn every_page_fits_at_every_width_language_and_theme() {
@@ -197,7 +198,7 @@ async fn every_page_fits_at_every_width_language_and_theme() {
         for window in [PHONE, DESKTOP] {
             browser.resize(window).await;
             browser.assert_fits("sign-in").await;
-            assert_named(&browser, "sign-in").await;
+            assert_accessible_names(&browser, "sign-in").await;
             save_screenshot(
                 folder.as_ref(),
                 &format!("sign-in-{language}-{}", window.width),
@@ -223,7 +224,7 @@ async fn every_page_fits_at_every_width_language_and_theme() {
                     if window.dark { "-dark" } else { "" }
                 );
                 browser.assert_fits(&what).await;
-                assert_named(&browser, &what).await;
+                assert_accessible_names(&browser, &what).await;
                 save_screenshot(folder.as_ref(), &what, &browser).await;
             }
         }
@@ -250,7 +251,7 @@ async fn every_page_fits_at_every_width_language_and_theme() {
             let dark = if window.dark { "-dark" } else { "" };
             let what = format!("overview-off-{language}-{}{dark}", window.width);
             browser.assert_fits(&what).await;
-            assert_named(&browser, &what).await;
+            assert_accessible_names(&browser, &what).await;
             save_screenshot(folder.as_ref(), &what, &browser).await;
         }
     }

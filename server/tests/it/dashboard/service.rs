@@ -1,14 +1,14 @@
-//! The service under test for the dashboard, with an admin listener on a free port and a clock that can be moved; and
-//! its visitors.
+//! The service that the dashboard tests run against, with an admin listener on a free port and a clock that can be
+//! moved; and the visitors of its dashboard.
 
 use std::sync::{Arc, Mutex, atomic::AtomicBool};
 
 use parcelo::{Environment, rules::Destinations};
 use parcelo_server::internals::{
-    Actor, Address, Allowance, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries,
-    DeliverySlots, EndpointAnswer, EndpointRequest, Ids, Kinds, LegacySchedule, Limits, Listener,
+    Actor, Address, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries,
+    DeliverySlots, EndpointRequest, EndpointResponse, Ids, LegacySchedule, Limits, Listener,
     MAX_IN_FLIGHT_PER_ENDPOINT, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings,
-    Site, Stop, Store, Tenant, admin_router, hash_password,
+    Site, Stop, Store, Tenant, WebhookAllowance, WebhookEventKinds, admin_router, hash_password,
 };
 use reqwest::{RequestBuilder, redirect::Policy};
 use serde_json::Value;
@@ -52,13 +52,13 @@ impl TestService {
             limits: Limits { enforced: false, ..Limits::default() },
             secrets: Secrets::derive(&[1; 32]),
             trusted_proxies: Vec::new(),
-            webhooks: Allowance { sandbox_loopback: true, ..Allowance::default() },
+            webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
             database_options: None,
             legacy: LegacySchedule::default(),
         };
         change(&mut settings);
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(7)));
-        let database = cluster::chosen();
+        let database = cluster::test_database();
         let store = match &database {
             None => Store::memory([1; 32]).unwrap(),
             Some(database) => {
@@ -73,23 +73,23 @@ impl TestService {
         let stop = Stop::default();
         drop(Listener::start(socket, admin_router(api), stop.clone()));
         let test = Self { service, clock, url, stop, _database: database };
-        test.open("default").await;
+        test.set_password("default").await;
         test
     }
 
-    /// Gives an account a password.
-    pub(super) async fn open(&self, account: &str) {
+    /// Sets the password of an account.
+    pub(super) async fn set_password(&self, account: &str) {
         let store = self.service.store();
         let key = store.account(account, format!("acc_{account}"), NOW).await.unwrap();
         let hash = hash_password(PASSWORD, [7; 16]).unwrap();
         store.set_password(key, hash, NOW, &Actor::Server.at(NOW)).await.unwrap();
     }
 
-    pub(super) fn pass(&self, millis: i64) {
+    pub(super) fn advance_clock(&self, millis: i64) {
         self.clock.set(self.service.now().plus(millis));
     }
 
-    /// Issues a key of an account.
+    /// Issues an API key of an account.
     pub(super) async fn key(&self, account: &str, environment: Environment) -> Caller {
         self.key_named(account, environment, "Shop").await
     }
@@ -114,7 +114,7 @@ impl TestService {
         Caller { key: Arc::new(record) }
     }
 
-    /// Creates an order of a caller, under a number.
+    /// Creates an order of this caller with this tracking number.
     pub(super) async fn order(&self, caller: &Caller, number: &str) {
         let order = order_with_number(&format!("order-{number}"), number);
         self.create(caller, &order).await;
@@ -132,7 +132,7 @@ impl TestService {
         Visitor::at(&self.url, "en")
     }
 
-    /// Returns a visitor who has signed in to an account.
+    /// Signs a visitor in to an account.
     pub(super) async fn member(&self, account: &str) -> Visitor {
         let mut visitor = self.visitor();
         let answer = visitor.sign_in(account, PASSWORD).await;
@@ -147,7 +147,7 @@ impl Drop for TestService {
     }
 }
 
-/// A simple browser, which keeps cookies and fills in forms.
+/// A minimal browser, which keeps cookies and fills in forms.
 #[derive(Clone)]
 pub(super) struct Visitor {
     pub(super) http: reqwest::Client,
@@ -155,7 +155,7 @@ pub(super) struct Visitor {
     pub(super) session: Option<String>,
     pub(super) guest: Option<String>,
     pub(super) language: &'static str,
-    /// The content of the flash cookie for the next page; a browser has one, however many pages.
+    /// The flash cookie for the next page. A browser has only one, so all clones of a visitor share it.
     pub(super) flash: Arc<Mutex<Option<String>>>,
 }
 
@@ -191,7 +191,7 @@ impl Visitor {
         self.send(self.request("GET", path)).await
     }
 
-    /// Sends a request, and keeps the flash cookie of its answer for the next page.
+    /// Sends a request, and keeps the flash cookie of the response for the next page.
     pub(super) async fn send(&self, request: RequestBuilder) -> Answer {
         let answer = send(request).await;
         let mut set = answer.headers.get_all("set-cookie").iter();
@@ -201,27 +201,28 @@ impl Visitor {
         answer
     }
 
-    /// Returns a page that must exist.
+    /// Returns the HTML of a page, which must exist.
     pub(super) async fn page(&self, path: &str) -> String {
         let answer = self.get(path).await;
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         answer.text()
     }
 
-    /// Returns the token of this visitor's forms.
+    /// Returns the token that this visitor's forms contain.
     pub(super) async fn token(&self) -> String {
         token_in(&send(self.request("GET", "/dashboard/keys/new")).await.text())
     }
 
-    /// Sends a form as a page of this visitor has it.
+    /// Sends a form with the hidden fields that its page contains.
     pub(super) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let hidden = self.hidden(path).await;
+        let hidden = self.hidden_fields(path).await;
         let hidden: Vec<_> = hidden.iter().map(|(name, value)| (&**name, &**value)).collect();
         self.post_raw(path, &[fields, &hidden].concat()).await
     }
 
-    /// Returns the hidden fields of the form that is sent to a path, or the token that every form has.
-    pub(super) async fn hidden(&self, path: &str) -> Vec<(String, String)> {
+    /// Returns the hidden fields of the form that is sent to this path; if no page has it, the token that every form
+    /// has.
+    pub(super) async fn hidden_fields(&self, path: &str) -> Vec<(String, String)> {
         let page = match path.strip_suffix("/rotate") {
             Some(webhook) if webhook.starts_with("/dashboard/webhooks") => webhook,
             Some(_) => path,
@@ -239,7 +240,7 @@ impl Visitor {
         fields.map(pair).collect()
     }
 
-    /// Sends only these fields.
+    /// Sends a form with only these fields.
     pub(super) async fn post_raw(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         self.send(self.form(path, fields)).await
     }
@@ -251,7 +252,7 @@ impl Visitor {
         request.header("content-type", "application/x-www-form-urlencoded").body(body.finish())
     }
 
-    /// Signs in as a browser does: it gets the form first.
+    /// Loads the sign-in form and submits it, as a browser does.
     pub(super) async fn sign_in(&mut self, account: &str, password: &str) -> Answer {
         let form = self.get("/dashboard/sign-in").await;
         self.guest = cookie(&form, "__Host-parcelo_guest").or(self.guest.take());
@@ -263,14 +264,16 @@ impl Visitor {
     }
 }
 
-/// Sets up a webhook that answers its first event with 410.
+/// Sets up a webhook and turns it off: its receiver answers the first event with 410.
 pub(super) async fn disable_webhook_by_410(test: &TestService, tenant: Tenant) {
     let url = "https://shop.example/hooks/parcelo".to_owned();
-    let (kinds, allowed_hosts) =
-        (Kinds::default(), AllowedHosts::for_environment(tenant.environment, Allowance::default()));
+    let (kinds, allowed_hosts) = (
+        WebhookEventKinds::default(),
+        AllowedHosts::for_environment(tenant.environment, WebhookAllowance::default()),
+    );
     let (endpoints, now) = (test.service.endpoints(Actor::Server), test.service.now());
     endpoints.set(EndpointRequest { tenant, url, kinds, allowed_hosts }, now).await.unwrap();
-    endpoints.test(tenant, now).await.unwrap();
+    endpoints.send_test(tenant, now).await.unwrap();
     let event = test
         .service
         .lease_deliveries(&DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT))
@@ -278,26 +281,26 @@ pub(super) async fn disable_webhook_by_410(test: &TestService, tenant: Tenant) {
         .unwrap()
         .remove(0);
     let delivery = test.service.prepare_delivery(event).await.unwrap().unwrap();
-    let answer = Ok(EndpointAnswer { status: 410, retry_after: None, body_prefix: Vec::new() });
+    let answer = Ok(EndpointResponse { status: 410, retry_after: None, body_prefix: Vec::new() });
     test.service
         .settle_delivery(delivery, AttemptResult { at: now, millis: 84, answer })
         .await
         .unwrap();
 }
 
-/// Returns the secret that a page shows.
+/// Returns the secret that a page shows, if any.
 pub(super) fn secret_in(html: &str) -> Option<&str> {
     let (_, rest) = html.split_once("id=\"secret\"")?;
     rest.split_once('>')?.1.split_once('<').map(|(secret, _)| secret)
 }
 
-/// Returns the token of the first form on a page.
+/// Returns the token in the first form on a page.
 pub(super) fn token_in(html: &str) -> String {
     let (_, rest) = html.split_once("name=\"form\" value=\"").expect("a form has its token");
     rest.split('"').next().unwrap().to_owned()
 }
 
-/// Returns the value of a cookie that an answer sets and does not remove.
+/// Returns the value of a cookie that a response sets and does not remove.
 pub(super) fn cookie(answer: &Answer, name: &str) -> Option<String> {
     let lines = answer.headers.get_all("set-cookie").iter().map(|line| line.to_str().unwrap());
     let value = lines.filter_map(|line| line.strip_prefix(name)?.strip_prefix('=')).next_back()?;
@@ -305,7 +308,7 @@ pub(super) fn cookie(answer: &Answer, name: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// Returns an order whose every personal text can be distinguished, and those texts.
+/// Returns an order in which every personal text is unique, and those texts.
 pub(super) fn marked_order(number: &str) -> (Value, [&'static str; 6]) {
     let order = with(order("order-marked"), "/trackingNumber", Value::from(number));
     let order = with(order, "/sender/fullName", Value::from("CanarySender"));

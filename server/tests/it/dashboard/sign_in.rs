@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use parcelo_server::internals::{Millis, SESSION_LIFETIME};
+use parcelo_server::internals::{Millis, SESSION_LIFETIME_MILLIS};
 
 use super::service::{PASSWORD, TestService, Visitor, cookie, token_in};
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     running::{BINARY, TestSetup},
 };
 
-fn location(answer: &Answer) -> (u16, &str) {
+fn status_and_location(answer: &Answer) -> (u16, &str) {
     (answer.status, answer.header("location"))
 }
 
@@ -36,7 +36,7 @@ async fn only_the_right_password_signs_in() {
         assert_eq!(visitor.session.is_some(), status == 303);
         let overview = visitor.get("/dashboard").await;
         assert_eq!(overview.status, if status == 303 { 200 } else { 303 }, "{account:?}");
-        test.pass(Millis::MINUTE);
+        test.advance_clock(Millis::MINUTE);
     }
 }
 
@@ -72,7 +72,7 @@ async fn the_cookie_is_http_only_same_site_and_secure() {
 #[tokio::test]
 async fn a_session_id_chosen_by_an_attacker_is_ignored() {
     let test = TestService::new().await;
-    // The attacker's cookies, which the victim's browser is made to send.
+    // Cookies of the attacker that the victim's browser is made to send.
     let mut attacker = test.visitor();
     let form = attacker.get("/dashboard/sign-in").await;
     attacker.guest = cookie(&form, "__Host-parcelo_guest");
@@ -81,7 +81,7 @@ async fn a_session_id_chosen_by_an_attacker_is_ignored() {
     assert_eq!(victim.sign_in("default", PASSWORD).await.status, 303);
     assert_ne!(victim.session, attacker.session);
     assert_ne!(victim.session, victim.guest);
-    assert_eq!(location(&attacker.get("/dashboard").await), (303, "/dashboard/sign-in"));
+    assert_eq!(status_and_location(&attacker.get("/dashboard").await), (303, "/dashboard/sign-in"));
     let mut with_guest = attacker.clone();
     with_guest.session.clone_from(&attacker.guest);
     assert_eq!(with_guest.get("/dashboard").await.status, 303);
@@ -108,14 +108,14 @@ async fn signing_in_again_ends_the_previous_session() {
 async fn a_session_ends_after_exactly_twelve_hours() {
     let test = TestService::new().await;
     let member = test.member("default").await;
-    test.pass(SESSION_LIFETIME - 1);
+    test.advance_clock(SESSION_LIFETIME_MILLIS - 1);
     assert_eq!(member.get("/dashboard").await.status, 200);
-    test.pass(1);
-    assert_eq!(location(&member.get("/dashboard").await), (303, "/dashboard/sign-in"));
+    test.advance_clock(1);
+    assert_eq!(status_and_location(&member.get("/dashboard").await), (303, "/dashboard/sign-in"));
     let posted = member.post_raw("/dashboard/keys", &[("name", "Late")]).await;
     assert_eq!(posted.status, 401, "the form to sign in is shown");
     test.service.purge_sessions().await.unwrap();
-    test.pass(-Millis::HOUR);
+    test.advance_clock(-Millis::HOUR);
     assert_eq!(member.get("/dashboard").await.status, 303, "it is not there any more");
 }
 
@@ -125,7 +125,7 @@ async fn signing_out_ends_the_session_for_every_copy_of_its_cookie() {
     let member = test.member("default").await;
     let copy = member.clone();
     let answer = member.post("/dashboard/sign-out", &[]).await;
-    assert_eq!(location(&answer), (303, "/dashboard/sign-in"));
+    assert_eq!(status_and_location(&answer), (303, "/dashboard/sign-in"));
     assert_eq!(cookie(&answer, "__Host-parcelo_session"), None);
     assert!(answer.headers.get_all("set-cookie").iter().any(|line| {
         line.to_str().unwrap().starts_with("__Host-parcelo_session=; ")
@@ -137,10 +137,10 @@ async fn signing_out_ends_the_session_for_every_copy_of_its_cookie() {
 #[tokio::test]
 async fn a_new_password_ends_all_sessions_of_its_account_only() {
     let test = TestService::new().await;
-    test.open("other").await;
+    test.set_password("other").await;
     let (one, two, other) =
         (test.member("default").await, test.member("default").await, test.member("other").await);
-    test.open("default").await;
+    test.set_password("default").await;
     assert_eq!(
         (one.get("/dashboard").await.status, two.get("/dashboard").await.status),
         (303, 303)
@@ -148,13 +148,13 @@ async fn a_new_password_ends_all_sessions_of_its_account_only() {
     assert_eq!(other.get("/dashboard").await.status, 200);
 }
 
-/// A visitor who tries to sign in from many IP addresses.
-struct Guesser {
+/// Tries passwords for an account from many IP addresses.
+struct PasswordGuesser {
     form: Visitor,
     token: String,
 }
 
-impl Guesser {
+impl PasswordGuesser {
     async fn new(test: &TestService) -> Self {
         let mut form = test.visitor();
         let page = form.get("/dashboard/sign-in").await;
@@ -169,7 +169,7 @@ impl Guesser {
     }
 }
 
-/// Starts a service that takes its visitors' addresses from a trusted proxy.
+/// Starts a service that takes the addresses of its visitors from a trusted proxy.
 async fn start_behind_proxy() -> TestService {
     TestService::with(|settings| settings.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()])
         .await
@@ -178,7 +178,7 @@ async fn start_behind_proxy() -> TestService {
 #[tokio::test]
 async fn after_five_failures_an_ip_address_waits_ever_longer() {
     let test = start_behind_proxy().await;
-    let guesser = Guesser::new(&test).await;
+    let guesser = PasswordGuesser::new(&test).await;
     let default = async |client: &str, password: &str| {
         guesser.try_password("default", client, password).await
     };
@@ -191,10 +191,10 @@ async fn after_five_failures_an_ip_address_waits_ever_longer() {
         assert!(refused.text().contains("Too many attempts") && refused.text().contains("60 s"));
     }
     assert_eq!(default("203.0.113.8", PASSWORD).await.status, 303, "another address may");
-    test.pass(Millis::MINUTE);
+    test.advance_clock(Millis::MINUTE);
     assert_eq!(default("203.0.113.7", "wrong").await.status, 401);
     assert_eq!(default("203.0.113.7", "wrong").await.header("retry-after"), "120");
-    test.pass(2 * Millis::MINUTE);
+    test.advance_clock(2 * Millis::MINUTE);
     assert_eq!(default("203.0.113.7", PASSWORD).await.status, 303);
     // An IPv6 network of one household counts as one address.
     for last in 0..5 {
@@ -207,7 +207,7 @@ async fn after_five_failures_an_ip_address_waits_ever_longer() {
 #[tokio::test]
 async fn successful_sign_ins_are_never_throttled() {
     let test = start_behind_proxy().await;
-    let guesser = Guesser::new(&test).await;
+    let guesser = PasswordGuesser::new(&test).await;
     for _ in 0..20 {
         assert_eq!(guesser.try_password("default", "203.0.113.7", PASSWORD).await.status, 303);
     }
@@ -216,7 +216,7 @@ async fn successful_sign_ins_are_never_throttled() {
 #[tokio::test]
 async fn guessing_throttles_an_account_but_not_its_owner() {
     let test = start_behind_proxy().await;
-    let guesser = Guesser::new(&test).await;
+    let guesser = PasswordGuesser::new(&test).await;
     assert_eq!(guesser.try_password("default", "2001:db8:7::1", PASSWORD).await.status, 303);
     let member = test.member("default").await;
     for client in 1..=10 {
@@ -225,7 +225,7 @@ async fn guessing_throttles_an_account_but_not_its_owner() {
         assert_eq!(answer.status, 401);
     }
     for account in ["default", "unknown"] {
-        // This does not show whether there is such an account.
+        // The response does not show whether the account exists.
         for client in 1..=10 {
             guesser.try_password(account, &format!("203.0.113.{client}"), "wrong").await;
         }
@@ -235,11 +235,11 @@ async fn guessing_throttles_an_account_but_not_its_owner() {
     assert_eq!(member.get("/dashboard").await.status, 200, "who is signed in notices nothing");
     let again = guesser.try_password("default", "2001:db8:7::2", PASSWORD).await;
     assert_eq!(again.status, 303, "from a network that signed in before");
-    let mut elsewhere = Guesser::new(&test).await;
+    let mut elsewhere = PasswordGuesser::new(&test).await;
     elsewhere.form.session.clone_from(&member.session);
     let again = elsewhere.try_password("default", "192.0.2.77", PASSWORD).await;
     assert_eq!(again.status, 303, "with a session, from anywhere");
-    test.pass(Millis::MINUTE);
+    test.advance_clock(Millis::MINUTE);
     assert_eq!(
         guesser.try_password("default", "192.0.2.1", PASSWORD).await.status,
         303,
@@ -279,9 +279,9 @@ async fn the_sign_in_form_must_come_from_its_own_page() {
 async fn the_sign_in_page_redirects_a_signed_in_user() {
     let test = TestService::new().await;
     let member = test.member("default").await;
-    assert_eq!(location(&member.get("/dashboard/sign-in").await), (303, "/dashboard"));
+    assert_eq!(status_and_location(&member.get("/dashboard/sign-in").await), (303, "/dashboard"));
     for path in ["/", "/dashboard/"] {
-        assert_eq!(location(&member.get(path).await), (303, "/dashboard"));
+        assert_eq!(status_and_location(&member.get(path).await), (303, "/dashboard"));
     }
 }
 

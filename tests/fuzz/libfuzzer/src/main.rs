@@ -1,4 +1,4 @@
-//! The target that `PARCELO_FUZZ_TARGET` names, for libFuzzer: `just fuzz` builds and runs it.
+//! Runs the target named by `PARCELO_FUZZ_TARGET` under libFuzzer; `just fuzz` builds and starts it.
 
 #![no_main]
 

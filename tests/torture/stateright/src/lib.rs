@@ -1,4 +1,4 @@
-//! A comparison of the checker of histories with stateright's.
+//! Compares the linearizability checker with that of stateright.
 #![cfg(test)]
 
 use stateright::semantics::{
@@ -14,7 +14,7 @@ mod linearizability;
 
 type RecordOf<M> = Record<<M as Model>::Call, <M as Model>::Answer>;
 
-/// A register: the smallest object whose answers can be stale.
+/// A single register: the smallest object whose answers can be stale.
 struct OneRegister;
 
 impl Model for OneRegister {
@@ -34,7 +34,7 @@ impl Model for OneRegister {
     }
 }
 
-/// Returns calls of three clients, sequential for each, with answers drawn at random: many are wrong.
+/// Returns the calls of three clients, sequential for each of them, with random answers, many of which are wrong.
 fn random_history(random: &mut fastrand::Rng) -> (Vec<RecordOf<OneRegister>>, bool) {
     let mut tester = LinearizabilityTester::new(Register(0_u8));
     let mut records: Vec<RecordOf<OneRegister>> = Vec::new();
@@ -71,6 +71,6 @@ fn the_checker_agrees_with_stateright_on_50_000_histories() {
         assert_eq!(!ends.is_empty(), is_consistent, "seed {seed}: {history:?}");
         verdicts[usize::from(is_consistent)] += 1;
     }
-    // Both results must be common, otherwise the agreement would prove little.
+    // Both results must be frequent, or their agreement would prove little.
     assert!(verdicts.iter().all(|count| *count > 5_000), "{verdicts:?}");
 }

@@ -8,7 +8,7 @@ use parcelo::model::Deleted;
 
 use super::cluster::{beside, client, query, repeated, run_sql, two_servers, until_blocked};
 use crate::{
-    domain::{State, audit::BY, idempotency::LIFETIME},
+    domain::{State, audit::BY, idempotency::LIFETIME_MILLIS},
     store::{
         CommitOutcome, Store,
         tests::conformance::{
@@ -116,7 +116,7 @@ async fn a_purge_beside_a_reset_leaves_what_the_reset_counts() {
         commit(&store, number, key).await;
         other.batch_execute(&format!("BEGIN; {END}")).await.unwrap();
         let store = store.clone();
-        let later = NOW.plus(LIFETIME);
+        let later = NOW.plus(LIFETIME_MILLIS);
         let purge = tokio::spawn(async move {
             match key {
                 0 => store.purge_records(later).await.unwrap(),

@@ -6,7 +6,7 @@ use super::cluster::{client, database, query, run_sql};
 use crate::{
     domain::{
         login_throttle::LoginAttempt,
-        shared_limit::{Claim, SharedKey, tests::grant},
+        shared_limit::{LimitClaim, SharedKey, tests::grant},
     },
     store::{
         Store,
@@ -25,7 +25,7 @@ async fn the_database_grants_what_the_simulated_one_does() {
         let chosen: Vec<_> = chosen.filter(|_| random.bool()).collect();
         let claim = |(second, key)| {
             let (admitted, wanted) = (random.u32(0..6), random.u32(0..9));
-            Claim { second, key, limit: 50, admitted, wanted }
+            LimitClaim { second, key, limit: 50, admitted, wanted }
         };
         let mut claims: Vec<_> = chosen.into_iter().map(claim).collect();
         random.shuffle(&mut claims);
@@ -70,7 +70,7 @@ async fn pages_of_windows(calls: usize) -> Option<i64> {
     let holder = client(&address).await;
     holder.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.unwrap();
     for _ in 0..calls {
-        store.meet_servers().await.unwrap();
+        store.send_heartbeat().await.unwrap();
     }
     drop(store);
     // Connections report their reads when they end.

@@ -11,11 +11,11 @@ use super::{
 use crate::{
     clock::{Clock, Millis, SystemClock},
     domain::{
-        Changes, NewManifest, Op, State,
+        Changes, NewManifest, State, StoreOp,
         audit::BY,
         webhooks::{
-            DeliveryStatus, DisabledBy, Endpoint, EventSubject, Kind, Kinds, LEASE, OutboxEvent,
-            RetryDecision,
+            DeliveryStatus, DisabledBy, Endpoint, EventSubject, LEASE_MILLIS, OutboxEvent,
+            RetryDecision, WebhookEventKind, WebhookEventKinds,
         },
     },
     ids::named,
@@ -27,7 +27,7 @@ use crate::{
             webhooks::{endpoint, lease, outcome},
         },
     },
-    waiting::{LONG, found, pause},
+    waiting::{LONG, pause, wait_for_value},
 };
 
 /// Opens servers whose leases begin and end by the database's clock, as in production.
@@ -43,7 +43,8 @@ async fn servers(address: &Address, count: usize) -> Vec<Store> {
 
 async fn enqueue(store: &Store, event: u64, at: Millis) {
     let event = ulid::Ulid::from_parts(1, event.into());
-    let test = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at };
+    let test =
+        OutboxEvent { event, kind: WebhookEventKind::Test, sequence: None, previous: None, at };
     store.enqueue(sandbox(1), test).await.unwrap();
 }
 
@@ -67,10 +68,10 @@ async fn a_server_whose_clock_is_wrong_steals_no_lease_and_keeps_none() {
         let of_skewed = lease(&skewed, tenant, 9, now.plus(wrong)).await;
         assert_eq!((of_right.len(), of_skewed.len()), (2, 2), "{wrong}: it leases free events");
         // Half of its time is left for the rest of this test.
-        pass(&address, LEASE / 2);
+        pass(&address, LEASE_MILLIS / 2);
         assert!(lease(&skewed, tenant, 9, now.plus(wrong)).await.is_empty(), "{wrong}");
         assert!(lease(&right, tenant, 9, now).await.is_empty(), "{wrong}");
-        pass(&address, LEASE / 2 + 1);
+        pass(&address, LEASE_MILLIS / 2 + 1);
         assert_eq!(lease(&right, tenant, 9, now).await.len(), 4, "{wrong}: a minute for each");
         for late in of_skewed {
             let settled = right.settle(late, outcome(now, 410), RetryDecision::Gone).await;
@@ -112,7 +113,7 @@ async fn a_lease_is_written_without_touching_an_index() {
     let counted = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables \
          WHERE relname = 'outbox_undone'";
     // The connections report when they end.
-    let counts = found("all are counted", async || {
+    let counts = wait_for_value("all are counted", async || {
         let row = client.query_one(counted, &[]).await.unwrap();
         let [all, hot] = [0, 1].map(|column| row.get::<_, i64>(column));
         (all >= 50).then_some((all, hot))
@@ -313,7 +314,7 @@ async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
     let adds = "INSERT INTO events SELECT id, 3, 1, 0, 'Quito, EC', NULL FROM parcels; COMMIT";
     other.batch_execute(adds).await.unwrap();
     let left = "SELECT (SELECT count(*) FROM parcels), count(*) FROM events";
-    let events = found("all is erased", async || {
+    let events = wait_for_value("all is erased", async || {
         let row = watcher.query_one(left, &[]).await.unwrap();
         (row.get::<_, i64>(0) == 0).then(|| row.get::<_, i64>(1))
     });
@@ -382,7 +383,8 @@ async fn an_unreadable_event_fails_alone_and_the_next_is_sent() {
 async fn an_event_of_a_manifest_says_what_the_manifest_says() {
     let Some(address) = database() else { return };
     let store = Store::connect(address, SECRET).await.unwrap();
-    let (tenant, kinds) = (sandbox(1), Kinds::from_codes(["manifest.submitted"]).unwrap());
+    let (tenant, kinds) =
+        (sandbox(1), WebhookEventKinds::from_codes(["manifest.submitted"]).unwrap());
     store.set_endpoint(Endpoint { kinds, ..endpoint(tenant) }, &BY).await.unwrap();
     let (id, awb) = (ulid::Ulid::from_parts(1, 7), Awb::parse("176-12345675").unwrap());
     let document = serde_json::json!({
@@ -393,7 +395,7 @@ async fn an_event_of_a_manifest_says_what_the_manifest_says() {
     let document = document.to_string().into_bytes();
     let manifest =
         NewManifest { id, tenant, awb, submitted_at: NOW, document, parcels: Vec::new() };
-    let ops = vec![Op::InsertManifest(Box::new(manifest))];
+    let ops = vec![StoreOp::InsertManifest(Box::new(manifest))];
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     let leased = lease(&store, tenant, 9, NOW.plus(9)).await.remove(0);
     let payload = store.payload(&leased).await.unwrap().unwrap();

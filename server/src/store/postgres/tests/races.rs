@@ -5,12 +5,12 @@ use parcelo::rules::ListQuery;
 
 use super::cluster::{beside, until_blocked};
 use crate::{
-    domain::{IdempotencyRecord, Op, idempotency::LIFETIME},
+    domain::{IdempotencyRecord, StoreOp, idempotency::LIFETIME_MILLIS},
     store::{
         CommitOutcome, Engine, Store,
         tests::conformance::{NOW, create, made, on, row, sandbox},
     },
-    waiting::{found, until},
+    waiting::{until, wait_for_value},
 };
 
 fn record_of(number: &str, key: u32) -> IdempotencyRecord {
@@ -22,7 +22,7 @@ async fn a_purge_spares_a_record_that_is_replacing_a_dead_one() {
     let Some((store, client, _)) = beside().await else { return };
     let order = create(sandbox(1), "SB-PURGED-0001", 1);
     assert_eq!(store.commit(order).await, CommitOutcome::Committed);
-    let later = NOW.plus(LIFETIME);
+    let later = NOW.plus(LIFETIME_MILLIS);
     // As another server's group does it, before its commit.
     client.batch_execute("BEGIN").await.unwrap();
     let renewed = client.execute("UPDATE idempotency SET first_seen = $1", &[&later.0]).await;
@@ -34,7 +34,7 @@ async fn a_purge_spares_a_record_that_is_replacing_a_dead_one() {
     assert_eq!(purged, 0, "it is alive when it is looked at again");
     let left: i64 = client.query_one("SELECT count(*) FROM idempotency", &[]).await.unwrap().get(0);
     assert_eq!(left, 1);
-    assert_eq!(store.purge_records(later.plus(LIFETIME)).await.unwrap(), 1);
+    assert_eq!(store.purge_records(later.plus(LIFETIME_MILLIS)).await.unwrap(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +69,7 @@ async fn a_locked_row_fails_only_the_write_that_needs_it() {
     let parcel = made(&store, sandbox(1), "SB-LOCKED-0001").await;
     client.batch_execute("BEGIN; SELECT 1 FROM parcels FOR UPDATE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
-    let reprint = on(&parcel, vec![Op::Reprint { parcel: parcel.key, at: NOW }]);
+    let reprint = on(&parcel, vec![StoreOp::Reprint { parcel: parcel.key, at: NOW }]);
     let mut writes = vec![Box::pin(store.commit(reprint.clone()))];
     for number in 0..3 {
         let order = create(sandbox(1), &format!("SB-BESIDE-{number:04}"), 10 + number);
@@ -134,7 +134,7 @@ async fn a_connection_that_writes_no_more_is_replaced() {
     let Engine::Postgres(engine) = &store.0 else { unreachable!("a store on PostgreSQL") };
     engine.call(async move |db| db.run(demote).await).await.unwrap();
     assert_eq!(store.commit(order("SB-AFTER-0002", 2)).await, CommitOutcome::Unreachable);
-    let outcome = found("it is connected again", async || {
+    let outcome = wait_for_value("it is connected again", async || {
         let outcome = store.commit(order("SB-AFTER-0003", 3)).await;
         (outcome != CommitOutcome::Unreachable).then_some(outcome)
     });

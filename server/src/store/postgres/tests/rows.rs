@@ -6,7 +6,7 @@ use parcelo::{Environment, TrackingNumber};
 
 use super::cluster::Cluster;
 use crate::{
-    domain::{AcceptedCarrierEvent, CarrierRowId, Op, ParcelRow, State},
+    domain::{AcceptedCarrierEvent, CarrierRowId, ParcelRow, State, StoreOp},
     store::{
         CommitOutcome, Store,
         postgres::Address,
@@ -34,7 +34,7 @@ async fn scan(store: &Store, parcels: &mut [ParcelRow], (after, state): (i64, St
                 sequence: parcel.last_sequence + 1,
                 code: None,
             };
-            let ops = vec![Op::RecordCarrierEvent(seen), moved(parcel, state, after)];
+            let ops = vec![StoreOp::RecordCarrierEvent(seen), moved(parcel, state, after)];
             store.commit(on(parcel, ops))
         });
         let outcomes = join_all(scans).await;

@@ -15,7 +15,7 @@ use crate::{
     domain::{
         Changes, State,
         audit::BY,
-        webhooks::{LEASE, RetryDecision},
+        webhooks::{LEASE_MILLIS, RetryDecision},
     },
     store::{
         CommitOutcome, Store, StoreError,
@@ -145,7 +145,7 @@ async fn no_event_is_leased_by_two_servers() {
     stores[1].end_leases(NOW.plus(1)).await.unwrap();
     let theirs = lease(&stores[1], tenant, 99, NOW.plus(1)).await.len();
     assert!(theirs < 40, "{theirs}");
-    assert_eq!(lease(&stores[1], tenant, 99, NOW.plus(LEASE)).await.len(), 40 - theirs);
+    assert_eq!(lease(&stores[1], tenant, 99, NOW.plus(LEASE_MILLIS)).await.len(), 40 - theirs);
 }
 
 #[tokio::test(flavor = "multi_thread")]

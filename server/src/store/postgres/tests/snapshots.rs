@@ -9,7 +9,7 @@ use super::cluster::{client, database, run_sql};
 use crate::{
     domain::{
         audit::BY,
-        shared_limit::{Claim, SharedKey},
+        shared_limit::{LimitClaim, SharedKey},
         webhooks::RetryDecision,
     },
     store::{
@@ -118,10 +118,11 @@ async fn order(address: &Address, first: u32, orders: u32) -> [i64; 2] {
         let order = create(sandbox(1), &format!("SB-SNAP-{number:08}"), number);
         assert_eq!(store.commit(order).await, CommitOutcome::Committed);
         let key = SharedKey::Api(1);
-        let claim = Claim { second: (number / 100).into(), key, limit: 50, admitted: 1, wanted: 1 };
+        let claim =
+            LimitClaim { second: (number / 100).into(), key, limit: 50, admitted: 1, wanted: 1 };
         store.claim_requests(vec![claim]).await.unwrap();
         if number % 100 == 0 {
-            store.fold_counts().await.unwrap();
+            store.merge_count_changes().await.unwrap();
         }
     }
     store.close().await;

@@ -83,7 +83,7 @@ async fn an_upgrade_keeps_parcels_with_their_orders_and_counts() {
         let days = store.activity(sandbox(1), 0).await.unwrap();
         let days: Vec<_> = days.iter().map(|day| (day.created_day, day.parcels)).collect();
         assert_eq!(days, [(0, 150), (1, 150), (epoch_day(NOW), 1)]);
-        store.fold_counts().await.unwrap();
+        store.merge_count_changes().await.unwrap();
     }
     let number = TrackingNumber::parse("SB-NINE-000007").unwrap();
     let (parcel, kept) =

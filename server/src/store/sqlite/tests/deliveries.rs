@@ -9,7 +9,7 @@ use crate::{
     clock::Millis,
     domain::{
         audit::BY,
-        webhooks::{DisabledBy, Lease, RetryDecision},
+        webhooks::{DeliveryLease, DisabledBy, RetryDecision},
     },
     store::{
         EventsToReplay, Settled, Store,
@@ -64,7 +64,7 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
                 0..4 => enqueue(&store, tenant, step).await,
                 4..7 => flying.extend(lease(&store, tenant, 3, now).await),
                 7..11 if !flying.is_empty() => {
-                    let lease: Lease = flying.swap_remove(random.usize(..flying.len()));
+                    let lease: DeliveryLease = flying.swap_remove(random.usize(..flying.len()));
                     let verdicts = [
                         RetryDecision::Delivered,
                         RetryDecision::Retry { at: now.plus(random.i64(0..9)) },
@@ -147,7 +147,7 @@ async fn a_reset_s_events_are_never_leased_settled_replayed_or_missed() {
     store.end_leases(NOW).await.unwrap();
     store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
-    assert_eq!(store.bring_deliveries_forward(Millis(0)).await.unwrap(), 0);
+    assert_eq!(store.reschedule_deliveries(Millis(0)).await.unwrap(), 0);
     nothing_is_there().await;
 
     // New events are due, and stay so while the others are erased.

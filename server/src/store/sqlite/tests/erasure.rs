@@ -5,7 +5,7 @@ use ulid::Ulid;
 
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
-    domain::{Changes, NewManifest, Op, ParcelRowId, Tenant},
+    domain::{Changes, NewManifest, ParcelRowId, StoreOp, Tenant},
     store::{
         CommitOutcome, Store, erase,
         generations::{current, is_current},
@@ -21,8 +21,8 @@ async fn commit(store: &Store, changes: Changes) {
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
 }
 
-fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> Op {
-    Op::InsertManifest(Box::new(NewManifest {
+fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> StoreOp {
+    StoreOp::InsertManifest(Box::new(NewManifest {
         id: Ulid::from_parts(1, id),
         tenant,
         awb: Awb::parse("176-12345675").unwrap(),

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::conformance::{NOW, SECRET, create, file, made, nothing, record, sandbox};
 use crate::{
-    domain::{Changes, IdempotencyRecord, RecordKey, idempotency::LIFETIME},
+    domain::{Changes, IdempotencyRecord, RecordKey, idempotency::LIFETIME_MILLIS},
     store::{
         CommitOutcome, Store, StoreError,
         sqlite::{
@@ -66,7 +66,7 @@ async fn processes_on_one_file_keep_one_record_of_each_key() {
     assert_eq!(keep(&server, 4).await, taken(4));
 
     // When the table is empty, its ids continue, in a new process too.
-    assert_eq!(beside.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 4);
+    assert_eq!(beside.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 4);
     let other = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
     assert_eq!(keep(&other, 5).await, CommitOutcome::Committed);
     assert_eq!(keep(&server, 5).await, taken(5));
@@ -191,7 +191,7 @@ async fn keys_that_a_reset_or_a_purge_deletes_are_forgotten_and_free() {
             assert!(count(&store, "count(*) FROM key_chunks") >= 2, "{end}");
             match end {
                 "reset" => drop(store.reset(sandbox(1)).await.unwrap()),
-                "purge" => drop(store.purge_records(NOW.plus(LIFETIME)).await.unwrap()),
+                "purge" => drop(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap()),
                 _ => drop(store.reset_all().await.unwrap()),
             }
             assert_eq!(store.record(&record(sandbox(1), 7).key).await.unwrap(), None);
@@ -213,7 +213,7 @@ async fn a_purge_leaves_the_keys_of_living_records() {
     for number in 600..900 {
         assert_eq!(store.commit(only(late(number))).await, CommitOutcome::Committed);
     }
-    assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 600);
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 600);
     assert_eq!(store.sqlite().unwrap().keys().len(), 300);
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
@@ -253,7 +253,7 @@ async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
     }
     keep_all(&store, 1_700..1_710).await;
 
-    assert_eq!(store.purge_records(NOW.plus(LIFETIME)).await.unwrap(), 1_710);
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 1_710);
     assert_eq!(
         count(&store, "(SELECT count(*) FROM key_runs) + (SELECT count(*) FROM run_keys)"),
         0

@@ -10,7 +10,7 @@ use ulid::Ulid;
 use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
 use crate::{
     clock::Millis,
-    domain::{Changes, Event, NewManifest, Op, State, Tenant},
+    domain::{Changes, Event, NewManifest, State, StoreOp, Tenant},
     store::{CommitOutcome, Pause, Store},
     waiting::until,
 };
@@ -110,7 +110,7 @@ async fn canaries(store: &Store, owners: &[&str], orders: u32) {
         let owner = owners[(n % count) as usize];
         let tenant = sandbox(1 + i64::from(n % count));
         let mut changes = create(tenant, &scattered(n), n);
-        let Some(Op::InsertParcel(parcel)) = changes.ops.first_mut() else { unreachable!() };
+        let Some(StoreOp::InsertParcel(parcel)) = changes.ops.first_mut() else { unreachable!() };
         let mut order: serde_json::Value = serde_json::from_str(&parcel.order).unwrap();
         // Some orders are longer than a page of the database.
         let name =
@@ -134,9 +134,9 @@ async fn canaries(store: &Store, owners: &[&str], orders: u32) {
             location: format!("{owner}, EC"),
             description: Some(owner.repeat(1 + n as usize % 5)),
         };
-        let mut ops = vec![Op::Move { parcel: parcel.key, event }];
+        let mut ops = vec![StoreOp::Move { parcel: parcel.key, event }];
         if n < 2 * count {
-            ops.push(Op::InsertManifest(Box::new(NewManifest {
+            ops.push(StoreOp::InsertManifest(Box::new(NewManifest {
                 id: Ulid::from_parts(1, u128::from(n)),
                 tenant: parcel.tenant,
                 awb: Awb::parse("176-12345675").unwrap(),

@@ -19,8 +19,8 @@ use tokio::sync::mpsc;
 
 use super::conformance::{NOW, SECRET, create, nothing, sandbox};
 use crate::{
-    clock::{Millis, runtime_time},
-    domain::{Changes, Event, Op, ParcelRowId, State, Tenant},
+    clock::{Millis, runtime_now},
+    domain::{Changes, Event, ParcelRowId, State, StoreOp, Tenant},
     store::{CommitOutcome, Store, StoreError, sqlite},
 };
 
@@ -84,7 +84,7 @@ const COUNTRIES: [CountryCode; 3] = [CountryCode::EC, CountryCode::MX, CountryCo
 fn created(draw: &mut fastrand::Rng, number: u32) -> Changes {
     let mut changes = create(tenant(draw), &format!("SB-RANDOM-{number:06}"), number);
     changes.idempotency_record = None;
-    if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+    if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
         let midnight = Millis(NOW.0 - NOW.0 % Millis::DAY);
         parcel.created_at = midnight.plus(DAYS[draw.usize(..5)] * Millis::DAY + draw.i64(-2..3));
         parcel.country = COUNTRIES[draw.usize(..3)];
@@ -108,7 +108,7 @@ fn moved(draw: &mut fastrand::Rng, store: &Store) -> Changes {
     let state = State::from_number(draw.u8(1..14)).unwrap();
     let (sequence, location) = (last + 1, "Quito, EC".to_owned());
     let event = Event { sequence, state, at: NOW, location, description: None };
-    let op = Op::Move { parcel: ParcelRowId(parcel), event };
+    let op = StoreOp::Move { parcel: ParcelRowId(parcel), event };
     // The second of the same number undoes the first, count and all.
     let twice = if draw.u8(..8) == 0 { vec![op.clone(), op] } else { vec![op] };
     Changes { ops: twice, ..nothing() }
@@ -310,7 +310,7 @@ async fn only_the_tenant_rests_as_long_as_its_last_read_took() {
     let first = scan(&store, sandbox(1), &begun);
     let (_, release) = starts.recv().await.unwrap();
     let second = scan(&store, sandbox(1), &begun);
-    let start = runtime_time();
+    let start = runtime_now();
     tokio::time::advance(Duration::from_millis(80)).await;
     drop(release);
     first.await.unwrap().unwrap();
@@ -327,7 +327,7 @@ async fn after_a_short_read_a_tenant_does_not_rest() {
     let (_folder, store) = on_disk();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let scans: Vec<_> = (0..4).map(|_| scan(&store, sandbox(1), &begun)).collect();
-    let start = runtime_time();
+    let start = runtime_now();
     for done in 0..4 {
         let (_, release) = starts.recv().await.unwrap();
         assert_eq!(start.elapsed(), Duration::from_millis(4 * done), "the next one begins at once");

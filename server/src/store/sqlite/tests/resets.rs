@@ -14,10 +14,10 @@ use crate::{
     clock::Millis,
     domain::{
         AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Changes, Event,
-        NewCredential, NewManifest, Op, ParcelRow, Scan, State, Step, Tenant,
+        NewCredential, NewManifest, ParcelRow, Scan, State, Step, StoreOp, Tenant,
         audit::BY,
         credentials::CarrierScope,
-        webhooks::{Endpoint, Kinds},
+        webhooks::{Endpoint, WebhookEventKinds},
     },
     store::{
         CommitOutcome, Store,
@@ -49,7 +49,7 @@ impl TestFolder {
     }
 }
 
-async fn commit(store: &Store, ops: Vec<Op>) {
+async fn commit(store: &Store, ops: Vec<StoreOp>) {
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
 }
 
@@ -69,8 +69,8 @@ fn event(parcel: &ParcelRow, location: &str) -> Event {
     }
 }
 
-fn seen(parcel: &ParcelRow) -> Op {
-    Op::RecordCarrierEvent(AcceptedCarrierEvent {
+fn seen(parcel: &ParcelRow) -> StoreOp {
+    StoreOp::RecordCarrierEvent(AcceptedCarrierEvent {
         carrier: CarrierRowId(1),
         event_id: "scan-1".to_owned(),
         parcel: parcel.key,
@@ -79,18 +79,18 @@ fn seen(parcel: &ParcelRow) -> Op {
     })
 }
 
-fn exception(parcel: &ParcelRow, location: &str) -> Op {
+fn exception(parcel: &ParcelRow, location: &str) -> StoreOp {
     let scan =
         Scan { state: State::Delivered, at: NOW, location: location.to_owned(), description: None };
     let report =
         CarrierReport { carrier: CarrierRowId(1), event_id: "scan-2".to_owned(), code: None, scan };
     let (tenant, from) = (parcel.tenant, parcel.state);
     let exception = CarrierException { tenant, parcel: parcel.key, from, report, refused_at: NOW };
-    Op::LogCarrierException(Box::new(exception))
+    StoreOp::LogCarrierException(Box::new(exception))
 }
 
-fn manifest(parcel: &ParcelRow, id: u128, document: &[u8]) -> Op {
-    Op::InsertManifest(Box::new(NewManifest {
+fn manifest(parcel: &ParcelRow, id: u128, document: &[u8]) -> StoreOp {
+    StoreOp::InsertManifest(Box::new(NewManifest {
         id: Ulid::from_parts(1, id),
         tenant: parcel.tenant,
         awb: Awb::parse("176-12345675").unwrap(),
@@ -115,7 +115,7 @@ async fn furnished(store: &Store) -> ParcelRow {
     let endpoint = Endpoint {
         tenant: sandbox(1),
         url: "https://shop.example/".to_owned(),
-        kinds: Kinds::default(),
+        kinds: WebhookEventKinds::default(),
         secret: parcelo::webhook::Secret::from_bytes(&[7; 32]).unwrap(),
         old: Vec::new(),
         disabled: None,
@@ -124,11 +124,11 @@ async fn furnished(store: &Store) -> ParcelRow {
     store.set_endpoint(endpoint, &BY).await.unwrap();
     assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, CommitOutcome::Committed);
     let parcel = row(store, ONE).await.unwrap();
-    let moved = Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") };
+    let moved = StoreOp::Move { parcel: parcel.key, event: event(&parcel, "Hub") };
     let ops = vec![moved, seen(&parcel), exception(&parcel, "Hub"), manifest(&parcel, 1, b"{}")];
     commit(store, ops).await;
     let step = Step { index: 0, due: NOW };
-    commit(store, vec![Op::Schedule { parcel: parcel.key, step }]).await;
+    commit(store, vec![StoreOp::Schedule { parcel: parcel.key, step }]).await;
     row(store, ONE).await.unwrap()
 }
 
@@ -211,7 +211,7 @@ async fn data_from_before_a_reset_is_gone_at_once_from_every_read() {
     assert!(store.payload(sent).await.unwrap().is_none());
 
     let expect = vec![(parcel.key, parcel.version)];
-    let moved = vec![Op::Move { parcel: parcel.key, event: event(&parcel, "Hub") }];
+    let moved = vec![StoreOp::Move { parcel: parcel.key, event: event(&parcel, "Hub") }];
     let late = store.commit(Changes { expect, ops: moved, ..nothing() }).await;
     assert_eq!(late, CommitOutcome::VersionConflict, "a decision about deleted parcels");
 }
@@ -230,7 +230,7 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
         CommitOutcome::Committed
     );
     let new = row(&store, "SB-SECOND-0001").await.unwrap();
-    let moved = Op::Move { parcel: new.key, event: event(&new, "Hub") };
+    let moved = StoreOp::Move { parcel: new.key, event: event(&new, "Hub") };
     commit(&store, vec![moved, seen(&new), exception(&new, "Hub"), manifest(&new, 2, b"{}")]).await;
     assert!(row(&store, ONE).await.unwrap().key > old.key);
     let total = counted(&store).await;
@@ -273,7 +273,8 @@ async fn a_page_has_a_maximum_and_all_pages_delete_what_was_counted() {
     let parcel = furnished(&store).await;
     for n in 0..60 {
         let now = row(&store, ONE).await.unwrap();
-        commit(&store, vec![Op::AddEvent { parcel: parcel.key, event: event(&now, "Hub") }]).await;
+        commit(&store, vec![StoreOp::AddEvent { parcel: parcel.key, event: event(&now, "Hub") }])
+            .await;
         let number = format!("SB-FILL-{n:06}");
         assert_eq!(
             store.commit(create(sandbox(1), &number, n + 10)).await,

@@ -7,7 +7,7 @@ use crate::{
     domain::{
         AccountRowId, Shop, Tenant,
         audit::BY,
-        session::{Login, Session},
+        session::{PasswordLogin, Session},
     },
     store::Store,
 };
@@ -60,7 +60,7 @@ async fn a_shop_is_shown_as_it_was_set_last(store: Store) {
     assert_eq!(store.shop(one).await.unwrap(), Shop::default());
 }
 
-async fn signed_up(store: &Store, name: &str) -> (AccountRowId, Login) {
+async fn signed_up(store: &Store, name: &str) -> (AccountRowId, PasswordLogin) {
     let account = store.account(name, format!("acc_{name}"), NOW).await.unwrap();
     store.set_password(account, format!("hash of {name}"), NOW, &BY).await.unwrap();
     (account, store.login(name).await.unwrap().unwrap())
@@ -71,7 +71,10 @@ async fn a_password_opens_its_account_until_the_next_one(store: Store) {
     assert!(store.login("bare").await.unwrap().is_none(), "it has no password");
     assert!(store.login("unknown").await.unwrap().is_none());
     let (shop, login) = signed_up(&store, "shop").await;
-    assert!(shop != account && login == Login { account: shop, password: "hash of shop".into() });
+    assert!(
+        shop != account
+            && login == PasswordLogin { account: shop, password: "hash of shop".into() }
+    );
     let ends = NOW.plus(9);
     assert!(store.begin_session(login.clone(), ([1; 32], ends), None).await.unwrap());
     store.set_password(shop, "another hash".to_owned(), NOW, &BY).await.unwrap();

@@ -6,7 +6,7 @@ use super::{NOW, made, nothing, row, sandbox};
 use crate::{
     domain::{
         AcceptedCarrierEvent, CarrierException, CarrierKeyRecord, CarrierReport, CarrierRowId,
-        Changes, Event, NewCredential, Op, ParcelRow, Scan, State, Version, audit::BY,
+        Changes, Event, NewCredential, ParcelRow, Scan, State, StoreOp, Version, audit::BY,
         credentials::CarrierScope,
     },
     store::{CommitOutcome, Store, StoreError},
@@ -29,8 +29,8 @@ fn event(parcel: &ParcelRow, after: i64) -> Event {
     }
 }
 
-fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> Op {
-    Op::RecordCarrierEvent(AcceptedCarrierEvent {
+fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> StoreOp {
+    StoreOp::RecordCarrierEvent(AcceptedCarrierEvent {
         carrier: CarrierRowId(carrier),
         event_id: event_id.to_owned(),
         parcel: parcel.key,
@@ -43,7 +43,7 @@ async fn an_added_event_changes_the_history_and_maybe_the_newest_time(store: Sto
     let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     for (after, updated) in [(-5, 0), (7, 7), (3, 7)] {
         let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
-        let ops = vec![Op::AddEvent { parcel: parcel.key, event: event(&parcel, after) }];
+        let ops = vec![StoreOp::AddEvent { parcel: parcel.key, event: event(&parcel, after) }];
         assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
         let expected = ParcelRow {
             version: Version(parcel.version.0 + 1),
@@ -60,10 +60,10 @@ async fn an_added_event_changes_the_history_and_maybe_the_newest_time(store: Sto
     let nowhere = ParcelRow { key: crate::domain::ParcelRowId(4_711), ..parcel.clone() };
     let label = Event { sequence: 2, ..event(&before, 1) };
     for ops in [
-        vec![Op::AddEvent { parcel: nowhere.key, event: event(&parcel, 1) }],
-        vec![Op::AddEvent { parcel: parcel.key, event: event(&before, 1) }],
-        vec![Op::AddEvent { parcel: parcel.key, event: label.clone() }],
-        vec![Op::Move { parcel: parcel.key, event: label }],
+        vec![StoreOp::AddEvent { parcel: nowhere.key, event: event(&parcel, 1) }],
+        vec![StoreOp::AddEvent { parcel: parcel.key, event: event(&before, 1) }],
+        vec![StoreOp::AddEvent { parcel: parcel.key, event: label.clone() }],
+        vec![StoreOp::Move { parcel: parcel.key, event: label }],
     ] {
         let commit = store.commit(Changes { ops, ..nothing() }).await;
         assert_eq!(commit, CommitOutcome::VersionConflict);
@@ -74,7 +74,7 @@ async fn a_carrier_s_event_is_taken_once_and_repeats_change_nothing(store: Store
     let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let taken = |parcel: &ParcelRow, carrier, id| Changes {
         ops: vec![
-            Op::Move { parcel: parcel.key, event: event(parcel, 1) },
+            StoreOp::Move { parcel: parcel.key, event: event(parcel, 1) },
             seen(parcel, carrier, id),
         ],
         ..nothing()
@@ -123,7 +123,7 @@ async fn refused_events_are_kept_once_for_the_tenant_newest_first(store: Store) 
         exception("evt-1", State::LabelGenerated),
     ];
     for exception in all {
-        let ops = vec![Op::LogCarrierException(Box::new(exception))];
+        let ops = vec![StoreOp::LogCarrierException(Box::new(exception))];
         assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
     }
     let kept = store.carrier_exceptions(sandbox(1), 9).await.unwrap();

@@ -8,7 +8,7 @@ use super::{NOW, create, event, made, moved, nothing, on, production, row, sandb
 use crate::{
     clock::Millis,
     domain::{
-        Changes, NewManifest, Op, ParcelRowId, State, Tenant,
+        Changes, NewManifest, ParcelRowId, State, StoreOp, Tenant,
         activity::{ParcelCount, epoch_day},
     },
     store::{CommitOutcome, Store},
@@ -39,8 +39,8 @@ async fn numbers(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> (Vec<
     (listed.iter().map(|one| one.parcel.tracking_number.to_string()).collect(), total)
 }
 
-fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> Op {
-    Op::InsertManifest(Box::new(NewManifest {
+fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> StoreOp {
+    StoreOp::InsertManifest(Box::new(NewManifest {
         id: Ulid::from_parts(1, id),
         tenant,
         awb: Awb::parse("176-12345675").unwrap(),
@@ -54,7 +54,7 @@ async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Sto
     for (number, after) in [("SB-ONE-00001", 0), ("SB-TWO-00001", 9), ("SB-THREE-001", 5)] {
         let mut changes = create(sandbox(1), number, 0);
         changes.idempotency_record = None;
-        if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+        if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
             parcel.created_at = NOW.plus(after);
         }
         commit(&store, changes).await;
@@ -86,7 +86,7 @@ async fn activity_counts_by_day_state_and_country(store: Store) {
         let mut counted = store.activity(sandbox(1), 0).await.unwrap();
         counted.sort_by_key(|one| one.state.number());
         assert_eq!(counted, expected);
-        store.fold_counts().await.unwrap();
+        store.merge_count_changes().await.unwrap();
     }
     assert_eq!(store.activity(sandbox(1), day + 1).await.unwrap(), []);
     assert_eq!(store.activity(sandbox(2), 0).await.unwrap(), []);
@@ -106,7 +106,7 @@ async fn due_steps_of_one_tenant_are_its_own(store: Store) {
     let step = crate::domain::Step { index: 0, due: NOW.plus(5) };
     for (tenant, number) in [(sandbox(1), "SB-ONE-00001"), (sandbox(2), "SB-TWO-00001")] {
         let parcel = made(&store, tenant, number).await;
-        commit(&store, on(&parcel, vec![Op::Schedule { parcel: parcel.key, step }])).await;
+        commit(&store, on(&parcel, vec![StoreOp::Schedule { parcel: parcel.key, step }])).await;
     }
     let due = async |tenant, after| store.due_of(tenant, NOW.plus(after), 9).await.unwrap();
     assert_eq!(due(sandbox(1), 4).await, []);
@@ -189,7 +189,7 @@ async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production(store: Sto
 
 async fn a_reset_takes_its_own_sandbox_only(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
-    let add = Op::AddEvent { parcel: parcel.key, event: event(&parcel, State::InTransit, 5) };
+    let add = StoreOp::AddEvent { parcel: parcel.key, event: event(&parcel, State::InTransit, 5) };
     commit(&store, on(&parcel, vec![add])).await;
     made(&store, sandbox(2), "SB-TWO-00001").await;
     made(&store, production(1), "EC-ONE-00001").await;

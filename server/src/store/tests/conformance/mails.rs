@@ -4,11 +4,11 @@ use super::{NOW, made, moved, nothing, on, row, sandbox};
 use crate::{
     clock::Millis,
     domain::{
-        AccountRowId, Changes, Op, ParcelRow, State,
+        AccountRowId, Changes, ParcelRow, State, StoreOp,
         audit::BY,
         mail::{
-            BURST_DELAY, DisabledMailKinds, DropReason, LEASE, LoggedMail, MailDecision, MailKind,
-            MailLease, MailRecipient, MailStatus, OptOut,
+            BURST_DELAY_MILLIS, DisabledMailKinds, DropReason, LEASE_MILLIS, LoggedMail,
+            MailDecision, MailKind, MailLease, MailRecipient, MailStatus, OptOut,
         },
     },
     store::{CommitOutcome, Store},
@@ -31,7 +31,7 @@ promises!(
     kinds_are_switched_off_for_one_account,
 );
 
-const DUE: Millis = Millis(NOW.0 + BURST_DELAY);
+const DUE: Millis = Millis(NOW.0 + BURST_DELAY_MILLIS);
 
 async fn commit(store: &Store, changes: Changes) {
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
@@ -123,11 +123,11 @@ async fn due_e_mails_are_leased_by_one_sender_until_the_lease_ends(store: Store)
     let (kind, recipient) = (MailKind::OutForDelivery, MailRecipient::Receiver);
     let shown = (mail.parcel, mail.kind, mail.recipient, mail.sequence, mail.at, mail.attempt);
     assert_eq!(shown, (parcel.key, kind, recipient, 3, NOW, 1));
-    assert_eq!(leased(&store, DUE.plus(LEASE - 1)).await, []);
-    let second = leased(&store, DUE.plus(LEASE)).await;
+    assert_eq!(leased(&store, DUE.plus(LEASE_MILLIS - 1)).await, []);
+    let second = leased(&store, DUE.plus(LEASE_MILLIS)).await;
     assert_eq!((second[0].id, second[0].attempt), (mail.id, 2));
     assert!(settle(&store, &second[0], SENT).await);
-    assert_eq!(leased(&store, DUE.plus(10 * LEASE)).await, []);
+    assert_eq!(leased(&store, DUE.plus(10 * LEASE_MILLIS)).await, []);
     assert_eq!(logged(&store, &parcel).await, [(kind, MailStatus::Sent)]);
     assert_eq!(store.next_mail().await.unwrap(), None);
 }
@@ -135,7 +135,7 @@ async fn due_e_mails_are_leased_by_one_sender_until_the_lease_ends(store: Store)
 async fn an_answer_after_another_lease_changes_nothing(store: Store) {
     let parcel = gone(&store, &[State::OutForDelivery]).await;
     let late = leased(&store, DUE).await;
-    let second = leased(&store, DUE.plus(LEASE)).await;
+    let second = leased(&store, DUE.plus(LEASE_MILLIS)).await;
     assert!(!settle(&store, &late[0], MailDecision::Done(MailStatus::GivenUp)).await);
     assert!(settle(&store, &second[0], SENT).await);
     assert!(!settle(&store, &second[0], MailDecision::Retry(DUE)).await, "it is done");
@@ -273,7 +273,7 @@ async fn kinds_are_switched_off_for_one_account(store: Store) {
 #[test]
 fn only_moves_bring_e_mails() {
     let mut changes = Changes {
-        ops: vec![Op::CancelSteps { parcel: crate::domain::ParcelRowId(1) }],
+        ops: vec![StoreOp::CancelSteps { parcel: crate::domain::ParcelRowId(1) }],
         ..nothing()
     };
     changes.add_mails();

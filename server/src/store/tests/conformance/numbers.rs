@@ -7,7 +7,8 @@ use parcelo::{Environment, TrackingNumber};
 use super::{NOW, SECRET, create, find, made, production, record, sandbox};
 use crate::{
     domain::{
-        Changes, NewParcel, NumberSource, Op, Secrets, Site, Tenant, tracking_numbers::Redraws,
+        Changes, NewParcel, Secrets, Site, StoreOp, Tenant, TrackingNumberGenerator,
+        tracking_numbers::RemainingDraws,
     },
     store::{CommitOutcome, Store},
 };
@@ -24,7 +25,7 @@ promises!(
 
 fn parcel(changes: &mut Changes) -> &mut NewParcel {
     match &mut changes.ops[..] {
-        [Op::InsertParcel(parcel)] => parcel,
+        [StoreOp::InsertParcel(parcel)] => parcel,
         ops => panic!("{ops:?}"),
     }
 }
@@ -35,22 +36,22 @@ fn site() -> Site {
 }
 
 /// Returns a source of numbers by a script; its last entry is repeated.
-fn script(ends: &[u8]) -> Arc<NumberSource> {
+fn script(ends: &[u8]) -> Arc<TrackingNumberGenerator> {
     let ends = Mutex::new(ends.to_vec());
     let random = move || {
         let mut ends = ends.lock().unwrap();
         let next = if ends.len() > 1 { ends.remove(0) } else { ends[0] };
         [0, 0, 0, 0, next]
     };
-    Arc::new(NumberSource::new(Box::new(random), Secrets::derive(&SECRET)))
+    Arc::new(TrackingNumberGenerator::new(Box::new(random), Secrets::derive(&SECRET)))
 }
 
 /// Returns an order without a given number, as the service decides it.
-fn generated(tenant: Tenant, source: &Arc<NumberSource>, key: u32) -> Changes {
+fn generated(tenant: Tenant, source: &Arc<TrackingNumberGenerator>, key: u32) -> Changes {
     let mut changes = create(tenant, "ANOTHER-0001", key);
     let new = parcel(&mut changes);
     new.tracking_number = source.draw((tenant.environment, new.country), NOW);
-    new.redraws = Some(Redraws::new(source));
+    new.redraws = Some(RemainingDraws::new(source));
     let body = answer(new);
     changes.idempotency_record.as_mut().unwrap().body = body;
     changes

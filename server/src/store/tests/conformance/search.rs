@@ -11,7 +11,9 @@ use super::{
 };
 use crate::{
     clock::Millis,
-    domain::{Changes, NewManifest, Op, ParcelRowId, State, StoredOrder, Tenant, search::Search},
+    domain::{
+        Changes, NewManifest, ParcelRowId, State, StoreOp, StoredOrder, Tenant, search::Search,
+    },
     store::{CommitOutcome, SearchPage, Store},
 };
 
@@ -56,7 +58,7 @@ fn numbers(page: &SearchPage) -> String {
 fn named(tenant: Tenant, number: &str, texts: [&str; 3]) -> Changes {
     let mut changes = create(tenant, number, 0);
     changes.idempotency_record = None;
-    if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+    if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
         let [reference, order_id, receiver] = texts.map(str::to_owned);
         let mut order = order("key-1");
         order.customer_reference = Some(reference).filter(|text| !text.is_empty());
@@ -148,8 +150,8 @@ async fn an_air_waybill_leads_to_its_parcels(store: Store) {
     assert_eq!(found(&store, tenant, &[("search", "5675")]).await, "");
 }
 
-fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>) -> Op {
-    Op::InsertManifest(Box::new(NewManifest {
+fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>) -> StoreOp {
+    StoreOp::InsertManifest(Box::new(NewManifest {
         id: Ulid::from_parts(1, 1),
         tenant,
         awb: Awb::parse("176-12345675").unwrap(),
@@ -190,7 +192,7 @@ async fn a_search_is_of_one_tenant_and_goes_with_the_filters(store: Store) {
 async fn a_page_of_a_search_is_a_page_of_its_list(store: Store) {
     for (number, after) in [("SB-ONE-00001", 0), ("SB-TWO-00001", 9), ("SB-THREE-001", 5)] {
         let mut changes = named(sandbox(1), number, ["PO-1", "", "Luis"]);
-        if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+        if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
             parcel.created_at = NOW.plus(after);
         }
         keep(&store, changes).await;
@@ -271,7 +273,7 @@ async fn random_searches_find_what_a_look_at_every_parcel_finds(store: Store) {
         let receiver = one.words.join(" ");
         let texts = [one.codes[1].as_str(), one.codes[2].as_str(), &receiver];
         let mut changes = named(sandbox(1), &one.number, texts);
-        if let Op::InsertParcel(parcel) = &mut changes.ops[0] {
+        if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
             parcel.created_at = NOW.plus(n.into());
         }
         keep(&store, changes).await;

@@ -1,7 +1,7 @@
 //! State that servers of one database share beside its data. A file has one server, and keeps the same promises for it.
 
 use crate::{
-    domain::shared_limit::{Claim, SharedKey},
+    domain::shared_limit::{LimitClaim, SharedKey},
     store::Store,
 };
 
@@ -70,7 +70,7 @@ mod sign_in {
 }
 
 async fn what_is_left_of_a_limit_is_granted(store: Store) {
-    let claim = |key, wanted| Claim { second: 7, key, limit: 50, admitted: 5, wanted };
+    let claim = |key, wanted| LimitClaim { second: 7, key, limit: 50, admitted: 5, wanted };
     let claims = vec![claim(SharedKey::Api(1), 30), claim(SharedKey::Carrier(1), 45)];
     let granted: Vec<_> =
         store.claim_requests(claims).await.unwrap().iter().map(|one| one.granted).collect();
@@ -79,7 +79,7 @@ async fn what_is_left_of_a_limit_is_granted(store: Store) {
 
 async fn a_server_alone_meets_no_other(store: Store) {
     for _ in 0..2 {
-        let meeting = store.meet_servers().await.unwrap();
+        let meeting = store.send_heartbeat().await.unwrap();
         assert!(meeting.is_none_or(|meeting| meeting.servers == 1), "{meeting:?}");
     }
 }

@@ -11,8 +11,9 @@ use crate::{
         State, Tenant,
         audit::BY,
         webhooks::{
-            AttemptResult, DeliveryStatus, DisabledBy, Endpoint, EndpointAnswer, EventSubject,
-            Kind, Kinds, LEASE, Lease, OutboxEvent, RetryDecision,
+            AttemptResult, DeliveryLease, DeliveryStatus, DisabledBy, Endpoint, EndpointResponse,
+            EventSubject, LEASE_MILLIS, OutboxEvent, RetryDecision, WebhookEventKind,
+            WebhookEventKinds,
         },
     },
     store::{CommitOutcome, EventsToReplay, Settled, Store, endpoints::give_up, sql::Sql},
@@ -43,7 +44,7 @@ pub(in crate::store) fn endpoint(tenant: Tenant) -> Endpoint {
     Endpoint {
         tenant,
         url: "https://shop.example/".to_owned(),
-        kinds: Kinds::default(),
+        kinds: WebhookEventKinds::default(),
         secret: Secret::from_random(&[7; 32]),
         old: Vec::new(),
         disabled: None,
@@ -54,7 +55,13 @@ pub(in crate::store) fn endpoint(tenant: Tenant) -> Endpoint {
 /// Enqueues a test event; the number becomes the random part of its id.
 pub(in crate::store) async fn enqueue(store: &Store, tenant: Tenant, event: u64) {
     let event = Ulid::from_parts(1, event.into());
-    let test = OutboxEvent { event, kind: Kind::Test, sequence: None, previous: None, at: NOW };
+    let test = OutboxEvent {
+        event,
+        kind: WebhookEventKind::Test,
+        sequence: None,
+        previous: None,
+        at: NOW,
+    };
     store.enqueue(tenant, test).await.unwrap();
 }
 
@@ -63,7 +70,7 @@ pub(in crate::store) async fn lease(
     tenant: Tenant,
     max: usize,
     now: Millis,
-) -> Vec<Lease> {
+) -> Vec<DeliveryLease> {
     let leased = store.lease(vec![(tenant, max)], now).await.unwrap();
     leased.events.into_iter().map(|(_, lease)| lease).collect()
 }
@@ -72,7 +79,7 @@ pub(in crate::store) fn outcome(at: Millis, status: u16) -> AttemptResult {
     AttemptResult {
         at,
         millis: 1,
-        answer: Ok(EndpointAnswer { status, retry_after: None, body_prefix: b"so".to_vec() }),
+        answer: Ok(EndpointResponse { status, retry_after: None, body_prefix: b"so".to_vec() }),
     }
 }
 
@@ -149,9 +156,9 @@ async fn due_events_are_leased_once_until_their_lease_ends(store: Store) {
     assert_eq!(leased.len(), 2);
     assert_eq!(leased[0].attempt.number, 1);
     assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1, "the rest, and none twice");
-    assert!(lease(&store, tenant, 9, NOW.plus(LEASE - 1)).await.is_empty());
-    assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(LEASE)));
-    let again = lease(&store, tenant, 9, NOW.plus(LEASE)).await;
+    assert!(lease(&store, tenant, 9, NOW.plus(LEASE_MILLIS - 1)).await.is_empty());
+    assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(LEASE_MILLIS)));
+    let again = lease(&store, tenant, 9, NOW.plus(LEASE_MILLIS)).await;
     assert_eq!(again.len(), 3);
     assert!(again[0].number > leased[0].number, "a lease's number is never given twice");
 }
@@ -173,7 +180,8 @@ async fn a_parcel_s_events_go_out_in_order(store: Store) {
     let all = store.deliveries(tenant, 9).await.unwrap();
     let mut sequences = Vec::new();
     for _ in 0..all.len() {
-        let [one] = <[Lease; 1]>::try_from(lease(&store, tenant, 9, NOW.plus(9)).await).unwrap();
+        let [one] =
+            <[DeliveryLease; 1]>::try_from(lease(&store, tenant, 9, NOW.plus(9)).await).unwrap();
         sequences.push(one.sequence);
         store.settle(one, outcome(NOW.plus(9), 200), RetryDecision::Delivered).await.unwrap();
     }
@@ -248,8 +256,11 @@ async fn an_attempt_is_logged_and_moves_its_event(store: Store) {
 async fn a_late_answer_changes_nothing(store: Store) {
     let tenant = subscribed(&store, 1).await;
     let late = lease(&store, tenant, 1, NOW).await.remove(0);
-    let own = lease(&store, tenant, 1, NOW.plus(LEASE)).await.remove(0);
-    store.settle(own, outcome(NOW.plus(LEASE), 200), RetryDecision::Delivered).await.unwrap();
+    let own = lease(&store, tenant, 1, NOW.plus(LEASE_MILLIS)).await.remove(0);
+    store
+        .settle(own, outcome(NOW.plus(LEASE_MILLIS), 200), RetryDecision::Delivered)
+        .await
+        .unwrap();
     store.reset(tenant).await.unwrap();
     let settled = store.settle(late, outcome(NOW, 410), RetryDecision::Gone).await.unwrap();
     assert_eq!(settled, Settled::Late);
@@ -352,9 +363,9 @@ async fn what_a_fast_clock_put_off_is_brought_forward(store: Store) {
     let one = lease(&store, tenant, 1, fast).await.remove(0);
     let decision = RetryDecision::Retry { at: fast.plus(5) };
     store.settle(one, outcome(fast, 500), decision).await.unwrap();
-    assert_eq!(store.bring_deliveries_forward(NOW).await.unwrap(), 1);
+    assert_eq!(store.reschedule_deliveries(NOW).await.unwrap(), 1);
     assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(5)), "after its own pause");
-    assert_eq!(store.bring_deliveries_forward(NOW.plus(9)).await.unwrap(), 0);
+    assert_eq!(store.reschedule_deliveries(NOW.plus(9)).await.unwrap(), 0);
 }
 
 async fn old_events_are_purged(store: Store) {
