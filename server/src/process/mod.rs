@@ -36,7 +36,7 @@ pub use mail_args::MailArgsError;
 use crate::{
     domain::{Secrets, shop::ShopError, webhooks::InvalidWebhookUrl},
     service::EndpointError,
-    store::{Lost, Store, StoreError},
+    store::{ReadOnlyReason, Store, StoreError},
 };
 
 /// The environment variable of the secret. There is no flag for it, because other users can see arguments.
@@ -84,7 +84,7 @@ pub enum Failure {
     Output(#[from] io::Error),
     /// The database was lost while serving.
     #[error("{}", lost_database_advice(*.0))]
-    DatabaseLost(Lost),
+    DatabaseLost(ReadOnlyReason),
     /// `PARCELO_SECRET` is malformed.
     #[error(
         "PARCELO_SECRET must be 64 hexadecimal digits: 32 random bytes, the same at every start"
@@ -194,15 +194,15 @@ async fn run_command(args: Args) -> Result<(), Failure> {
 }
 
 /// Returns the advice to an operator who lost the database.
-const fn lost_database_advice(cause: Lost) -> &'static str {
+const fn lost_database_advice(cause: ReadOnlyReason) -> &'static str {
     match cause {
-        Lost::Closed | Lost::Disk => {
+        ReadOnlyReason::Closed | ReadOnlyReason::Disk => {
             "the database can no longer be written. Everything acknowledged is in it; check the disk and start again"
         }
-        Lost::Place => {
+        ReadOnlyReason::Place => {
             "the database file was deleted or replaced while the server ran. Put it back with its -wal file, or restore a backup, and start again"
         }
-        Lost::Reads => {
+        ReadOnlyReason::Reads => {
             "the database can no longer be read. Check the disk, restore a backup if need be, and start again"
         }
     }

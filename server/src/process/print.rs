@@ -27,7 +27,7 @@ use crate::{
     domain::{ApiKeyRecord, sample, to_body, webhooks::LoggedDelivery},
     ids::named,
     shell,
-    store::Vacuumed,
+    store::VacuumReport,
 };
 
 /// The result of writing to standard output.
@@ -285,8 +285,8 @@ pub(super) fn vacuum_started(file: &str) -> PrintResult {
     })
 }
 
-pub(super) fn vacuum_done(file: &str, sizes: Vacuumed) -> PrintResult {
-    let Vacuumed { before, after } = sizes;
+pub(super) fn vacuum_done(file: &str, sizes: VacuumReport) -> PrintResult {
+    let VacuumReport { before, after } = sizes;
     print_results(|out| {
         writeln!(out, "{file}: {before} bytes before, {after} now. No deleted data is left in it.")
     })

@@ -9,7 +9,7 @@ use crate::{
     domain::webhooks::MAX_IN_FLIGHT_PER_ENDPOINT,
     http::Stop,
     service::Service,
-    store::{Lost, Store},
+    store::{ReadOnlyReason, Store},
     webhook::WebhookDispatcher,
 };
 
@@ -100,7 +100,7 @@ pub(super) async fn maintain_search_index(service: &Service) -> Infallible {
 }
 
 /// Checks the disk and the clock until the database is lost.
-pub(super) async fn watch_disk_and_clock(service: &Service) -> Lost {
+pub(super) async fn watch_disk_and_clock(service: &Service) -> ReadOnlyReason {
     let mut ticks = interval(WATCH_INTERVAL);
     loop {
         ticks.tick().await;

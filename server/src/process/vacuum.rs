@@ -22,7 +22,7 @@ pub(super) struct Vacuum {
 pub(super) fn run(options: &Vacuum) -> Result<(), Failure> {
     let file = existing_file(&options.database)?;
     let name = file.display().to_string();
-    let vacuum = Store::to_vacuum(file, Ids::random().array())?;
+    let vacuum = Store::lock_for_vacuum(file, Ids::random().array())?;
     if !options.json {
         print::vacuum_started(&name)?;
     }

@@ -54,7 +54,7 @@ impl Service {
         };
         let _lock = self.parcel_locks.lock(&number).await;
         for _ in 0..MAX_DECISIONS {
-            if self.store.has_seen(report.carrier, &report.event_id).await? {
+            if self.store.has_carrier_event(report.carrier, &report.event_id).await? {
                 return Ok(Ok(CarrierOutcome::Duplicate));
             }
             let Some(parcel) = self.store.parcel(environment, &number).await? else {

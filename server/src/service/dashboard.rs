@@ -48,7 +48,7 @@ impl Service {
         let (_, StoredOrder { order, .. }) =
             self.load_parcel_with_order(&number, tenant.environment).await?;
         let tracking_url = self.site(tenant.environment).tracking_url(&row.tracking_number);
-        let awb = self.store.awb_on(row.key, row.label_version.saturating_add(1)).await?;
+        let awb = self.store.awb_on_label(row.key, row.label_version.saturating_add(1)).await?;
         Ok(OwnedParcel { row, order, record, tracking_url, awb })
     }
 
@@ -133,6 +133,6 @@ impl Service {
     /// Returns how often each of an account's keys has used the legacy API on each day, up to now.
     pub async fn legacy_usage(&self, account: AccountRowId) -> Result<Vec<DailyUsage>, Refusal> {
         self.save_legacy_uses().await?;
-        Ok(self.store.legacy_uses_of(account).await?)
+        Ok(self.store.account_legacy_uses(account).await?)
     }
 }

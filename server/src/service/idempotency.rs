@@ -97,7 +97,7 @@ impl Service {
         let tenant = caller.tenant();
         let record = IdempotencyRecord { key, tenant, fingerprint, first_seen: now, body };
         let changes = Changes { now, idempotency_record: Some(record), expect, ops };
-        match self.store.keep(changes).await {
+        match self.store.commit_idempotent(changes).await {
             Ok(body) => Ok(WriteOutcome::Answered(WriteResponse::Done(body))),
             Err(CommitOutcome::VersionConflict) => Ok(WriteOutcome::Stale),
             Err(CommitOutcome::IdempotencyTaken(record)) => {

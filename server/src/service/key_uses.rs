@@ -66,7 +66,7 @@ impl Service {
         if days.is_empty() {
             return Ok(());
         }
-        let kept = self.store.keep_key_uses(days.clone()).await;
+        let kept = self.store.save_key_uses(days.clone()).await;
         if kept.is_err() {
             self.key_uses.restore_unsaved(days);
         }

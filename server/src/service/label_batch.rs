@@ -118,7 +118,7 @@ impl Service {
         format: LabelFormat,
     ) -> Result<LabelBatch, Refusal> {
         let awb = Awb::parse(awb).map_err(|_| ErrorCode::ManifestNotFound)?;
-        let manifest = self.store.for_manifest(tenant, &awb, &[]).await?.known;
+        let manifest = self.store.manifest_inputs(tenant, &awb, &[]).await?.known;
         let numbers = manifest.ok_or(ErrorCode::ManifestNotFound)?.tracking_numbers;
         let numbers = numbers.iter().map(|number| number.as_str().to_owned()).collect();
         self.draw_labels(tenant, numbers, format).await

@@ -70,8 +70,10 @@ impl Service {
     ) -> Result<Option<WriteResponse>, Refusal> {
         let (tenant, request, now) = (caller.tenant(), &checked.request, self.now());
         self.take_due_steps_for(tenant, now).await?;
-        let loaded =
-            self.store.for_manifest(tenant, &request.awb_number, &request.tracking_numbers).await?;
+        let loaded = self
+            .store
+            .manifest_inputs(tenant, &request.awb_number, &request.tracking_numbers)
+            .await?;
         let found = loaded.found.into_iter();
         let found: Vec<_> = found
             .map(|candidate| candidate?.ok_or_else(|| ErrorCode::ParcelNotFound.into()))

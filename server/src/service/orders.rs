@@ -115,7 +115,7 @@ impl Service {
         let creation =
             OrderCreation { tenant, order, warnings, idempotency, site: &site, secrets, numbers };
         let changes = create::create(creation, self.ids.ulid(now), now);
-        match self.store.keep(changes).await {
+        match self.store.commit_idempotent(changes).await {
             Ok(body) => Ok(WriteResponse::Created(body)),
             Err(CommitOutcome::IdempotencyTaken(record)) => {
                 replay_or_refuse(record, &idempotency.1, now)

@@ -261,7 +261,7 @@ impl Service {
         // A version of a label always has the same bytes, so the first version never names the flight.
         let awb = match parcel.label_version {
             1 => None,
-            version => self.store.awb_on(parcel.key, version).await?,
+            version => self.store.awb_on_label(parcel.key, version).await?,
         };
         let site = self.site(environment);
         let data = LabelData {

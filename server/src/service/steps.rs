@@ -66,7 +66,7 @@ impl Service {
             let is_stuck = |parcel: &ParcelRow| stuck.contains(&(parcel.key, parcel.version));
             let limit = MAX_PARCELS_PER_COMMIT + stuck.len();
             let found = match tenant {
-                Some(tenant) => self.store.due_of(tenant, now, limit).await?,
+                Some(tenant) => self.store.due_for_tenant(tenant, now, limit).await?,
                 None => self.store.due(now, limit).await?,
             };
             let (known_stuck, batch): (Vec<_>, Vec<_>) = found.into_iter().partition(is_stuck);

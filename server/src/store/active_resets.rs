@@ -16,7 +16,7 @@ pub(super) struct ActiveResets {
     pub(super) erasing: HashSet<i64>,
 }
 
-/// Held while a generation of a sandbox is counted.
+/// A lock that is held while a generation of a sandbox is counted.
 pub(super) type CountingTurn = tokio::sync::Mutex<()>;
 
 impl ActiveResets {

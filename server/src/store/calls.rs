@@ -6,7 +6,7 @@ use super::{
     Engine, Store, StoreError,
     old_rows::OldRows,
     pages::Budget,
-    sql::{Sql, SqlError, SqlResult, at_once},
+    sql::{Sql, SqlError, SqlResult, poll_now},
     sqlite,
 };
 use crate::domain::Tenant;
@@ -20,7 +20,7 @@ impl Store {
     {
         let call = async {
             match &self.0 {
-                Engine::Sqlite(engine) => engine.read(|db| at_once(run(Sql::Sqlite(db)))),
+                Engine::Sqlite(engine) => engine.read(|db| poll_now(run(Sql::Sqlite(db)))),
                 #[cfg(feature = "postgres")]
                 Engine::Postgres(engine) => {
                     engine.read(async move |db| Ok(run(Sql::Postgres(db)).await?)).await
@@ -39,7 +39,7 @@ impl Store {
         F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
     {
         match &self.0 {
-            Engine::Sqlite(engine) => engine.call(move |db| at_once(run(Sql::Sqlite(db)))).await,
+            Engine::Sqlite(engine) => engine.call(move |db| poll_now(run(Sql::Sqlite(db)))).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
                 engine.call(async move |db| Ok(run(Sql::Postgres(db)).await?)).await
@@ -61,7 +61,7 @@ impl Store {
         match &self.0 {
             Engine::Sqlite(engine) => {
                 let read =
-                    move |store: &sqlite::Store| store.read(|db| at_once(run(Sql::Sqlite(db))));
+                    move |store: &sqlite::Store| store.read(|db| poll_now(run(Sql::Sqlite(db))));
                 engine.scan(tenant, read).await
             }
             #[cfg(feature = "postgres")]
@@ -80,7 +80,7 @@ impl Store {
     {
         match &self.0 {
             Engine::Sqlite(engine) => {
-                engine.call_within(None, move |db| at_once(run(Sql::Sqlite(db)))).await
+                engine.call_within(None, move |db| poll_now(run(Sql::Sqlite(db)))).await
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
@@ -90,8 +90,8 @@ impl Store {
         }
     }
 
-    /// Writes everything or nothing like [`Store::write_without_timeout`]. On PostgreSQL the transaction is separate from
-    /// those of orders, which do not wait for it.
+    /// Writes everything or nothing like [`Store::write_without_timeout`]. On PostgreSQL the transaction is separate
+    /// from those of orders, which do not wait for it.
     pub(super) async fn write_apart<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -123,7 +123,7 @@ impl Store {
     {
         match &self.0 {
             Engine::Sqlite(engine) => {
-                engine.page(move |db, budget| at_once(run(Sql::Sqlite(db), budget))).await
+                engine.page(move |db, budget| poll_now(run(Sql::Sqlite(db), budget))).await
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
@@ -179,7 +179,7 @@ impl Store {
                     Ok(rows)
                 };
                 let deleted = engine.in_pages(page).await?;
-                engine.erased(deleted > 0);
+                engine.note_erased(deleted > 0);
                 Ok(deleted)
             }
             #[cfg(feature = "postgres")]

@@ -14,7 +14,7 @@ use crate::domain::{
 
 impl Store {
     /// Returns `true` if an event of a carrier was accepted before.
-    pub async fn has_seen(
+    pub async fn has_carrier_event(
         &self,
         carrier: CarrierRowId,
         event_id: &str,
@@ -54,7 +54,7 @@ impl Store {
 }
 
 /// Marks an event as accepted. Returns `false` if it was accepted before and its parcel still exists.
-pub(super) async fn see(db: Sql<'_>, event: &AcceptedCarrierEvent) -> SqlResult<bool> {
+pub(super) async fn record_accepted(db: Sql<'_>, event: &AcceptedCarrierEvent) -> SqlResult<bool> {
     let sql = concat!(
         "INSERT INTO carrier_events AS old (carrier, event_id, parcel, sequence, code) \
          VALUES ($1, $2, $3, $4, $5) ON CONFLICT (carrier, event_id) DO UPDATE \

@@ -1,6 +1,6 @@
-//! The number of a tenant's parcels by day, state and country. Each engine maintains these counts in its own way, in the
-//! commit that changes them, so that a list knows its total without reading the parcels. Here they are read, and parcels
-//! are subtracted when they are erased.
+//! The number of a tenant's parcels by day, state and country. Each engine maintains these counts in its own way, in
+//! the commit that changes them, so that a list knows its total without reading the parcels. Here they are read, and
+//! parcels are subtracted when they are erased.
 
 use parcelo::CountryCode;
 
@@ -31,7 +31,7 @@ pub(super) struct TotalsQuery {
 const ALL_DAYS: (i64, i64) = (epoch_day(Millis(i64::MIN)) + 1, epoch_day(Millis(i64::MAX)));
 
 /// The lock of PostgreSQL's only transaction that writes totals: "coun" in ASCII, twice.
-pub(super) const TOTALS: i64 = 0x636F_756E_636F_756E;
+pub(super) const TOTALS_LOCK: i64 = 0x636F_756E_636F_756E;
 
 /// Returns the day, since 1970 began, on which a row of `parcels` was created, as [`epoch_day`] computes it.
 macro_rules! day {
@@ -140,7 +140,7 @@ pub(super) async fn activity(
     .await
 }
 
-/// Subtracts parcels that are about to be deleted. A count may be 0 until [`sweep`].
+/// Subtracts parcels that are about to be deleted. A count may be 0 until [`delete_zero_counts`].
 pub(super) async fn subtract(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> {
     let sql = concat!(
         "{INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
@@ -157,8 +157,8 @@ pub(super) async fn subtract(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> {
 }
 
 /// Deletes the counts of these tenants that have become 0.
-pub(super) async fn sweep(db: Sql<'_>, tenants: &[i64]) -> SqlResult<()> {
-    keep_folds_away(db).await?;
+pub(super) async fn delete_zero_counts(db: Sql<'_>, tenants: &[i64]) -> SqlResult<()> {
+    lock_totals(db).await?;
     let sql = "DELETE FROM parcel_counts \
          WHERE total = 0{ AND tenant = ANY (string_to_array($1, ',')::bigint[])|}";
     db.execute(sql, given![&joined(tenants)]).await.map(drop)
@@ -166,7 +166,7 @@ pub(super) async fn sweep(db: Sql<'_>, tenants: &[i64]) -> SqlResult<()> {
 
 /// Deletes the counts of a generation whose data is deleted.
 pub(super) async fn forget(db: Sql<'_>, number: i64) -> SqlResult<()> {
-    keep_folds_away(db).await?;
+    lock_totals(db).await?;
     let others: &[&str] = if db.is_postgres() {
         &["parcel_count_changes"]
     } else {
@@ -180,9 +180,9 @@ pub(super) async fn forget(db: Sql<'_>, number: i64) -> SqlResult<()> {
 }
 
 /// Waits for a running fold, and prevents others until the commit, because folds lock rows of totals in no fixed order.
-async fn keep_folds_away(db: Sql<'_>) -> SqlResult<()> {
+async fn lock_totals(db: Sql<'_>) -> SqlResult<()> {
     if db.is_postgres() {
-        db.execute("SELECT pg_advisory_xact_lock($1)", given![TOTALS]).await?;
+        db.execute("SELECT pg_advisory_xact_lock($1)", given![TOTALS_LOCK]).await?;
     }
     Ok(())
 }

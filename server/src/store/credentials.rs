@@ -225,7 +225,7 @@ impl Store {
     }
 
     /// Returns an account's API keys, newest first, revoked or not.
-    pub async fn keys_of(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError> {
+    pub async fn api_keys(&self, account: AccountRowId) -> Result<Vec<ApiKeyRecord>, StoreError> {
         // `Tenant::number` packs account * 2 + environment.
         let which = ("k.tenant / 2 = $1", "ORDER BY k.id DESC");
         let read = self.query(async move |db| find(db, which, given![account]).await);

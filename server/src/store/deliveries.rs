@@ -6,7 +6,7 @@ use ulid::Ulid;
 
 use super::{
     Backlog, Engine, Store, StoreError,
-    generations::{current, is_current, is_held},
+    generations::{current, is_current, is_current_locked},
     old_rows::OldRows,
     sql::{Row, Sql, SqlResult, given},
 };
@@ -51,7 +51,7 @@ impl Store {
             postgres: super::postgres::delete_events!(super::postgres::in_page!(
                 "id",
                 "outbox WHERE ",
-                is_held!("tenant"),
+                is_current_locked!("tenant"),
                 " AND created_at >= $2 AND created_at <= $1 ORDER BY created_at LIMIT $3"
             )),
         };

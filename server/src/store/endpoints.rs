@@ -226,13 +226,13 @@ pub(super) async fn find_all(
         let tenant = Tenant::from_number(row.get(5)?);
         Ok((tenant, read(row, tenant)))
     };
-    let mut found = db.each_of_rows(sql, &tenants, &[], read).await?;
+    let mut found = db.query_rows(sql, &tenants, &[], read).await?;
     let sql = "SELECT tenant, secret, until FROM webhook_old_secrets WHERE tenant {= ANY($1)|= $1} \
          ORDER BY id DESC";
     // An unreadable old secret signs nothing; the others still do.
     let old = |row: &Row<'_>| Ok((row.get::<i64>(0)?, secret(row, 1).ok().zip(row.get(2)?)));
     let mut all = HashMap::<i64, Vec<_>>::new();
-    for (tenant, old) in db.each_of_rows(sql, &tenants, &[], old).await? {
+    for (tenant, old) in db.query_rows(sql, &tenants, &[], old).await? {
         all.entry(tenant).or_default().extend(old);
     }
     for (tenant, endpoint) in &mut found {
@@ -354,7 +354,7 @@ async fn switch_off(db: Sql<'_>, tenant: i64, by: DisabledBy) -> SqlResult<bool>
 }
 
 /// Turns an endpoint off on behalf of the server, and records that in the audit log. Returns `true` if it was on.
-pub(super) async fn give_up(
+pub(super) async fn disable_by_server(
     db: Sql<'_>,
     tenant: Tenant,
     why: DisabledBy,

@@ -8,7 +8,7 @@ use super::{
     Engine, Store, StoreError,
     columns::{self, is_among, joined},
     counts,
-    generations::{is_current, is_held},
+    generations::{is_current, is_current_locked},
     old_rows::{OldRows, old_rows},
     pages::Budget,
     search_index,
@@ -17,8 +17,8 @@ use super::{
 };
 use crate::clock::Millis;
 
-/// Maximum number of parcels that are erased together on PostgreSQL; each has some more rows. In a file it is one, because
-/// a page may end after each parcel.
+/// Maximum number of parcels that are erased together on PostgreSQL; each has some more rows. In a file it is one,
+/// because a page may end after each parcel.
 const PARCELS_PER_STEP: i64 = 200;
 
 /// Selects the sandboxes that have old parcels, with one index lookup for each tenant.
@@ -48,7 +48,7 @@ const OLD_MANIFESTS: OldRows = old_rows!(
     "manifests",
     "id",
     "submitted_at",
-    concat!("tenant % 2 = 1 AND ", is_held!("tenant"), " AND "),
+    concat!("tenant % 2 = 1 AND ", is_current_locked!("tenant"), " AND "),
     concat!("tenant % 2 = 1 AND ", is_current!("tenant"), " AND ")
 );
 /// The sandboxes' old idempotency records.
@@ -56,7 +56,7 @@ pub(super) const OLD_RECORDS: OldRows = old_rows!(
     "idempotency",
     "id",
     "first_seen",
-    concat!("tenant % 2 = 1 AND ", is_held!("tenant"), " AND "),
+    concat!("tenant % 2 = 1 AND ", is_current_locked!("tenant"), " AND "),
     counted_sandboxes!()
 );
 
@@ -64,7 +64,7 @@ pub(super) const OLD_RECORDS: OldRows = old_rows!(
 pub(super) const OLD_PARCELS: &str = concat!(
     "{SELECT id, created_at FROM parcels WHERE id = ANY (ARRAY (SELECT id|SELECT id, created_at} \
      FROM parcels WHERE tenant = $1 AND created_at >= $2 AND created_at <= $3 AND {",
-    is_held!("$1"),
+    is_current_locked!("$1"),
     "|",
     is_current!("$1"),
     "} ORDER BY created_at, id LIMIT $4{)) ORDER BY id FOR UPDATE|}"
@@ -89,8 +89,8 @@ macro_rules! delete_some {
     };
 }
 
-/// Deletes some of the rows that belong to parcels (`$1`), except their events.
-const OF_PARCELS: [&str; 4] = [
+/// Statements that delete some of the rows that belong to parcels (`$1`), except their events.
+const DELETE_PARCEL_ROWS: [&str; 4] = [
     delete_some!("mails", "id", "parcel ", is_among!("$1")),
     delete_some!("manifest_parcels", "parcel", "parcel ", is_among!("$1")),
     delete_some!("carrier_events", "carrier, event_id", "parcel ", is_among!("$1")),
@@ -111,8 +111,8 @@ impl Store {
         let manifests = self.delete_old(OLD_MANIFESTS, before.0).await?;
         let records = self.delete_old(OLD_RECORDS, before.0).await?;
         // Not earlier, because in a file the counts say which tenants are sandboxes.
-        self.page(async move |db| counts::sweep(db, &tenants).await).await?;
-        self.erased(manifests + records > 0);
+        self.page(async move |db| counts::delete_zero_counts(db, &tenants).await).await?;
+        self.note_erased(manifests + records > 0);
         Ok(sum(all, Deleted::default().with_manifests(manifests).with_idempotency_keys(records)))
     }
 
@@ -123,20 +123,20 @@ impl Store {
         while let Some(first) = from {
             let page = async move |db: Sql<'_>, budget: &mut Budget| {
                 let mut eraser = Eraser::new(db, budget);
-                let next = eraser.old_parcels(tenant, (first, before)).await?;
+                let next = eraser.erase_old_parcels(tenant, (first, before)).await?;
                 Ok((eraser.finish().await?, next))
             };
             let (deleted, next) = self.page_within(page).await?;
-            self.erased(deleted != Deleted::default());
+            self.note_erased(deleted != Deleted::default());
             (all, from) = (sum(all, deleted), next);
         }
         Ok(all)
     }
 
-    /// Remembers that a file's log may hold erased data.
-    pub(super) fn erased(&self, something: bool) {
+    /// Records that a file's write-ahead log may still hold erased data, if anything was erased.
+    pub(super) fn note_erased(&self, something: bool) {
         match &self.0 {
-            Engine::Sqlite(engine) => engine.erased(something),
+            Engine::Sqlite(engine) => engine.note_erased(something),
             #[cfg(feature = "postgres")]
             Engine::Postgres(_) => {}
         }
@@ -166,15 +166,20 @@ impl<'a> Eraser<'a> {
         Ok(self.deleted)
     }
 
-    /// Erases data of an ended generation, from the table at `stage` on. A parcel may lose its rows in several pages,
-    /// because no read finds it. Returns the stage of the next page, or `None` if nothing is left: no one adds rows.
-    pub(super) async fn generation(&mut self, number: i64, from: u8) -> SqlResult<Option<u8>> {
+    /// Erases data of an ended generation, from the table at stage `from` on. A parcel may lose its rows in several
+    /// pages, because no read finds it. Returns the stage of the next page, or `None` if nothing is left: no one adds
+    /// rows.
+    pub(super) async fn erase_generation(
+        &mut self,
+        number: i64,
+        from: u8,
+    ) -> SqlResult<Option<u8>> {
         for stage in from..=3 {
             let is_more = match stage {
-                0 => self.deliveries("tenant = $1 ORDER BY id", number.into()).await?,
-                1 => self.records(number).await?,
-                2 => self.manifests(number).await?,
-                _ => self.ended_parcels(number).await?,
+                0 => self.erase_deliveries("tenant = $1 ORDER BY id", number.into()).await?,
+                1 => self.erase_records(number).await?,
+                2 => self.erase_manifests(number).await?,
+                _ => self.erase_ended_parcels(number).await?,
             };
             if is_more {
                 return Ok(Some(stage));
@@ -185,7 +190,7 @@ impl<'a> Eraser<'a> {
 
     // The methods below return `true` if the page ended before everything was deleted.
 
-    async fn records(&mut self, number: i64) -> SqlResult<bool> {
+    async fn erase_records(&mut self, number: i64) -> SqlResult<bool> {
         // The second condition matches the condition of an index, and so does the order.
         let sql =
             delete_some!("idempotency", "id", "tenant = $1 AND tenant % 2 = 1{ ORDER BY key|}");
@@ -194,14 +199,14 @@ impl<'a> Eraser<'a> {
         Ok(is_more)
     }
 
-    async fn manifests(&mut self, number: i64) -> SqlResult<bool> {
+    async fn erase_manifests(&mut self, number: i64) -> SqlResult<bool> {
         let sql = delete_some!("manifests", "id", "tenant = $1 ORDER BY awb");
         let (rows, is_more) = self.delete(sql, &number.into()).await?;
         self.deleted.manifests += rows;
         Ok(is_more)
     }
 
-    async fn ended_parcels(&mut self, number: i64) -> SqlResult<bool> {
+    async fn erase_ended_parcels(&mut self, number: i64) -> SqlResult<bool> {
         let sql = "{SELECT id FROM parcels WHERE id = ANY (ARRAY (|}SELECT id FROM parcels \
              WHERE tenant = $1 ORDER BY created_at, id LIMIT $2{)) ORDER BY id FOR UPDATE|}";
         loop {
@@ -213,15 +218,15 @@ impl<'a> Eraser<'a> {
             if parcels.is_empty() {
                 return Ok(false);
             }
-            if self.parcels(&parcels).await? {
+            if self.erase_parcels(&parcels).await? {
                 return Ok(true);
             }
         }
     }
 
-    /// Erases a sandbox's parcels that were created from `from` to `before`, each in one page, because callers can see a
-    /// parcel until it is gone. Returns the time from which the next page goes on, or `None` if nothing is left.
-    async fn old_parcels(
+    /// Erases a sandbox's parcels that were created from `from` to `before`, each in one page, because callers can see
+    /// a parcel until it is gone. Returns the time from which the next page goes on, or `None` if nothing is left.
+    async fn erase_old_parcels(
         &mut self,
         tenant: i64,
         (mut from, before): (Millis, Millis),
@@ -238,9 +243,9 @@ impl<'a> Eraser<'a> {
             counts::subtract(self.db, &ids).await?;
             let mut whole = Budget::unlimited();
             let mut eraser = Eraser::new(self.db, &mut whole);
-            let of_parcels = concat!("parcel ", is_among!("$1"));
-            eraser.deliveries(of_parcels, Value::from(&joined(&ids))).await?;
-            eraser.parcels(&ids).await?;
+            let by_parcel = concat!("parcel ", is_among!("$1"));
+            eraser.erase_deliveries(by_parcel, Value::from(&joined(&ids))).await?;
+            eraser.erase_parcels(&ids).await?;
             let Eraser { deleted, highest, .. } = eraser;
             self.highest = self.highest.max(highest);
             let spent = deleted.parcels + deleted.tracking_events + deleted.webhook_deliveries;
@@ -250,9 +255,9 @@ impl<'a> Eraser<'a> {
         Ok(Some(from))
     }
 
-    /// Erases parcels with their rows, except their webhook events. The parcels are locked first, because moving one adds
-    /// an event.
-    async fn parcels(&mut self, parcels: &[i64]) -> SqlResult<bool> {
+    /// Erases parcels with their rows, except their webhook events. The parcels are locked first, because moving one
+    /// adds an event.
+    async fn erase_parcels(&mut self, parcels: &[i64]) -> SqlResult<bool> {
         let ids = Value::from(&joined(parcels));
         let events = delete_some!("events", "parcel, sequence", "parcel ", is_among!("$1"));
         let (events, is_more) = self.delete(events, &ids).await?;
@@ -260,7 +265,7 @@ impl<'a> Eraser<'a> {
         if is_more {
             return Ok(true);
         }
-        for sql in OF_PARCELS {
+        for sql in DELETE_PARCEL_ROWS {
             if self.delete(sql, &ids).await?.1 {
                 return Ok(true);
             }
@@ -283,9 +288,9 @@ impl<'a> Eraser<'a> {
         Ok(false)
     }
 
-    /// Erases the events of the outbox that a condition selects, with their attempts. The events are locked first, because
-    /// settling one logs an attempt.
-    async fn deliveries(&mut self, which: &str, given: Value) -> SqlResult<bool> {
+    /// Erases the events of the outbox that a condition selects, with their attempts. The events are locked first,
+    /// because settling one logs an attempt.
+    async fn erase_deliveries(&mut self, which: &str, given: Value) -> SqlResult<bool> {
         let select = format!("SELECT id FROM outbox WHERE {which} LIMIT $2{{ FOR UPDATE|}}");
         loop {
             if self.budget.is_spent() {

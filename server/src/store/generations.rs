@@ -2,9 +2,9 @@
 //!
 //! The low 32 bits of a stored tenant number are the tenant's own number
 //! ([`Tenant::number`](crate::domain::Tenant::number)). The bits above are the generation, which is 0 until the first
-//! Orders, manifests, idempotency records, events and counts are stored under the number of the generation in which
-//! they were written. API keys, the webhook and everything else that a reset keeps are stored under the tenant's own
-//! number.
+//! reset. Orders, manifests, idempotency records, events and counts are stored under the number of the generation in
+//! which they were written. API keys, the webhook and everything else that a reset keeps are stored under the tenant's
+//! own number.
 //!
 //! Both engines have two tables for this. Few sandboxes have rows in them:
 //!
@@ -34,9 +34,10 @@ macro_rules! is_current {
     };
 }
 
-/// Returns a condition like `is_current!`, for statements of PostgreSQL that delete: if it holds for a row, it holds until
-/// the commit. It compares by `>=`, since no number exceeds the present one: for `=` the planner would expect few rows.
-macro_rules! is_held {
+/// Returns a condition like `is_current!`, for statements of PostgreSQL that delete: if it holds for a row, it holds
+/// until the commit. It compares by `>=`, since no number exceeds the present one: for `=` the planner would expect few
+/// rows.
+macro_rules! is_current_locked {
     ($tenant:literal) => {
         concat!(
             $tenant,
@@ -56,4 +57,4 @@ macro_rules! home {
     };
 }
 
-pub(super) use {current, home, is_current, is_held};
+pub(super) use {current, home, is_current, is_current_locked};

@@ -8,7 +8,7 @@ use crate::domain::{AccountRowId, Tenant, key_uses::LastUseDays};
 impl Store {
     /// Stores the days on which keys were last used, by key row. If several servers store a day, the latest day stays.
     /// It waits for the outcome without a timeout.
-    pub async fn keep_key_uses(&self, days: LastUseDays) -> Result<(), StoreError> {
+    pub async fn save_key_uses(&self, days: LastUseDays) -> Result<(), StoreError> {
         // Sorted by key, so that two servers never deadlock.
         let rows: Vec<_> = days.into_iter().map(|(key, day)| given![key, day].to_vec()).collect();
         self.write_without_timeout(async move |db| {

@@ -2,17 +2,17 @@
 //! until the lease ends. Lease numbers are never reused, so the number distinguishes the event's row from any row that
 //! takes its place.
 //!
-//! A file's lease ends when its event is due again. On PostgreSQL an event has a separate time for that, so that a lease
-//! writes no indexed column: all index entries stay.
+//! A file's lease ends when its event is due again. On PostgreSQL an event has a separate time for that, so that a
+//! lease writes no indexed column: all index entries stay.
 
 use std::{collections::HashMap, sync::Arc};
 
 use super::{
     Engine, LeasedBatch, Store, StoreError, endpoints,
-    generations::{current, home, is_current, is_held},
+    generations::{current, home, is_current, is_current_locked},
     outbox::{self, FAILED},
     payloads::{lease_columns, read_lease},
-    sql::{Row, Sql, SqlResult, at_once, given},
+    sql::{Row, Sql, SqlResult, given, poll_now},
     values::Value,
 };
 use crate::{
@@ -60,8 +60,8 @@ impl Store {
         }
     }
 
-    /// Returns the time at which the next delivery is due. On PostgreSQL it reads all unsent events, so a running server
-    /// searches for due events periodically instead.
+    /// Returns the time at which the next delivery is due. On PostgreSQL it reads all unsent events, so a running
+    /// server searches for due events periodically instead.
     pub async fn next_delivery(&self) -> Result<Option<Millis>, StoreError> {
         self.query(async |db| {
             let sql = if db.is_postgres() {
@@ -92,7 +92,7 @@ impl Store {
             Engine::Sqlite(engine) => {
                 let shares = shares.into_iter().map(|(tenant, max)| (tenant, max, i64::MIN));
                 let request = LeaseRequest { shares: shares.collect(), now, server: (0, None) };
-                engine.call(move |db| at_once(lease(Sql::Sqlite(db), &request))).await?
+                engine.call(move |db| poll_now(lease(Sql::Sqlite(db), &request))).await?
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.lease(shares, now).await?,
@@ -106,18 +106,18 @@ impl Store {
     /// Ends every lease of this server, when it starts. Other servers' leases are in use, or expire.
     pub async fn end_leases(&self, now: Millis) -> Result<(), StoreError> {
         match &self.0 {
-            Engine::Sqlite(_) => self.end_leases_of(given![MAX_LEASES_PER_PAGE, now]).await,
+            Engine::Sqlite(_) => self.end_leases_where(given![MAX_LEASES_PER_PAGE, now]).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
                 let given = given![MAX_LEASES_PER_PAGE, engine.server(), None::<i64>];
-                self.end_leases_of(given).await
+                self.end_leases_where(given).await
             }
         }
     }
 
     /// Ends leases page by page: in a file (size of a page, time) all of them, on PostgreSQL (size of a page, server,
     /// number) those of a server, or only the one with a number.
-    async fn end_leases_of(&self, given: &[Value]) -> Result<(), StoreError> {
+    async fn end_leases_where(&self, given: &[Value]) -> Result<(), StoreError> {
         loop {
             let given = given.to_vec();
             let page = async move |db: Sql<'_>| {
@@ -141,7 +141,7 @@ impl Store {
     /// Ends one lease of this server.
     #[cfg(feature = "postgres")]
     pub(super) async fn end_lease(&self, server: i64, number: i64) -> Result<(), StoreError> {
-        self.end_leases_of(given![MAX_LEASES_PER_PAGE, server, number]).await
+        self.end_leases_where(given![MAX_LEASES_PER_PAGE, server, number]).await
     }
 
     /// Deletes a leased event whose content no longer exists, with its log.
@@ -164,7 +164,7 @@ pub(super) async fn lease(db: Sql<'_>, request: &LeaseRequest) -> SqlResult<Leas
             Ok(_) => {}
             Err(error) if error.is_row_error() => {
                 let why = DisabledBy::Unreadable;
-                endpoints::give_up(db, tenant, why, request.now).await?;
+                endpoints::disable_by_server(db, tenant, why, request.now).await?;
                 leased.switched_off.push(tenant);
             }
             Err(error) => return Err(error),
@@ -184,8 +184,8 @@ pub(super) async fn lease(db: Sql<'_>, request: &LeaseRequest) -> SqlResult<Leas
     Ok(leased)
 }
 
-/// Leases events under a lease number, and returns their rows in order. Each tenant has its own limit and its own index
-/// scan: in a single scan, the tenant with the most events would crowd out the others.
+/// Leases events under a lease number, and returns them in the order of their rows. Each tenant has a separate limit
+/// and index scan: in a single scan, the tenant with the most events would crowd out the others.
 async fn take(
     db: Sql<'_>,
     request: &LeaseRequest,
@@ -194,9 +194,9 @@ async fn take(
     let shares = request.shares.iter().filter(|share| endpoints.contains_key(&share.0));
     let shares = shares.map(|(tenant, max, from)| given![tenant.number(), *max, *from].to_vec());
     // PostgreSQL skips events that another server is leasing at the same time, so no event is leased twice and neither
-    // server waits. An event that was written after the lease's number was drawn is left for the next lease, because its
-    // answer would look like a late one. With two plain bounds of `due`, a generic plan expects a handful of rows, and
-    // so reads and sorts all due events. Comparing two columns makes it follow the index.
+    // server waits. An event that was written after the lease's number was drawn is left for the next lease, because
+    // its answer would look like a late one. With two plain bounds of `due`, a generic plan expects a handful of rows,
+    // and so reads and sorts all due events. Comparing two columns makes it follow the index.
     let sql = concat!(
         "UPDATE outbox SET leased = TRUE, lease = $4, \
          first_attempt = coalesce(first_attempt, $5), \
@@ -222,7 +222,7 @@ async fn take(
         let tenant = Tenant::from_number(row.get(9)?);
         Ok((row.get(8)?, tenant, read_lease(row, tenant, number)))
     };
-    let mut taken = db.each_of_rows(sql, &shares.collect::<Vec<_>>(), given, read).await?;
+    let mut taken = db.query_rows(sql, &shares.collect::<Vec<_>>(), given, read).await?;
     taken.sort_by_key(|(row, ..)| *row);
     Ok(taken)
 }
@@ -251,7 +251,7 @@ async fn forget(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<()> {
         "DELETE FROM outbox WHERE event_id = $1 AND ",
         home!("tenant"),
         " = $2 AND after_lease < $3 AND {",
-        is_held!("tenant"),
+        is_current_locked!("tenant"),
         "|",
         is_current!("tenant"),
         "} RETURNING id"

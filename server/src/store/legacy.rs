@@ -40,7 +40,7 @@ impl Store {
     }
 
     /// Returns the counts of one account's keys.
-    pub async fn legacy_uses_of(
+    pub async fn account_legacy_uses(
         &self,
         account: AccountRowId,
     ) -> Result<Vec<DailyUsage>, StoreError> {

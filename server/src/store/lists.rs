@@ -10,9 +10,9 @@ use ulid::Ulid;
 
 use super::{
     Store, StoreError, counts,
-    findings::bounds,
     generations::current,
     parcels::{self, by_ids, select_parcels, with_order},
+    search_hits::bounds,
     sql::{Row, Sql, SqlResult, given},
     values::Value,
 };
@@ -60,7 +60,7 @@ impl Store {
     ) -> Result<(Vec<ParcelListRow>, u64), StoreError> {
         let listed = self.long_query(Some(tenant), async move |db| {
             #[cfg(test)]
-            super::sqlite::tests::reads::wait_if_asked(&query);
+            super::sqlite::tests::reads::wait_if_requested(&query);
             db.in_snapshot(async || page(db, &Filter::new(tenant, &query), &query).await).await
         });
         let (rows, total) = listed.await?;
@@ -222,7 +222,8 @@ struct ListedOrder {
 }
 
 fn read(row: &Row<'_>) -> SqlResult<ParcelListRow> {
-    let [order_id, order, manifest, awb] = [0, 1, 2, 3].map(|place| parcels::MORE + place);
+    let [order_id, order, manifest, awb] =
+        [0, 1, 2, 3].map(|place| parcels::FIRST_EXTRA_COLUMN + place);
     let manifest = row.get::<Option<[u8; 16]>>(manifest)?.map(Ulid::from_bytes);
     let number = manifest.map(|_| row.parse(awb, Awb::parse)).transpose()?;
     Ok(ParcelListRow {
@@ -245,7 +246,7 @@ mod tests {
     };
 
     /// Returns a store with four parcels to Mexico on the first day, and ten to Ecuador on each day.
-    async fn store_of(days: i64) -> Store {
+    async fn store_with_days(days: i64) -> Store {
         let store = Store::memory(SECRET).unwrap();
         let mut number = 0;
         for day in 0..days {
@@ -272,7 +273,7 @@ mod tests {
         let taken = || {
             let taken = |sql: &String| {
                 let steps = |db: &rusqlite::Connection| {
-                    let sql = Sql::Sqlite(db).spelled(sql);
+                    let sql = Sql::Sqlite(db).in_dialect(sql);
                     Ok(db.prepare_cached(&sql)?.get_status(VmStep))
                 };
                 store.read(steps).unwrap()
@@ -287,7 +288,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_first_page_costs_the_same_however_many_days_there_are() {
-        let (few, many) = (store_of(50).await, store_of(200).await);
+        let (few, many) = (store_with_days(50).await, store_with_days(200).await);
         let mut all = ListQuery::default();
         all.limit = 4;
         let mut mexico = all.clone();

@@ -186,8 +186,8 @@ impl Store {
     }
 }
 
-/// Leases the last e-mail that waits for each recipient; the earlier ones are superseded. E-mails that another server is
-/// leasing at the same time are skipped, so no e-mail is leased twice and neither server waits.
+/// Leases the last e-mail that waits for each recipient; the earlier ones are superseded. E-mails that another server
+/// is leasing at the same time are skipped, so no e-mail is leased twice and neither server waits.
 async fn lease(
     db: Sql<'_>,
     (now, clock): (Millis, Option<Millis>),

@@ -25,7 +25,7 @@ pub struct ManifestInputs {
 
 impl Store {
     /// Returns the data from which a manifest for an air waybill, with parcels of these numbers, is decided.
-    pub async fn for_manifest(
+    pub async fn manifest_inputs(
         &self,
         tenant: Tenant,
         awb: &Awb,
@@ -58,7 +58,7 @@ impl Store {
     }
 
     /// Returns the air waybill on a version of a parcel's label, to which the parcel was assigned before that version.
-    pub async fn awb_on(
+    pub async fn awb_on_label(
         &self,
         parcel: ParcelRowId,
         version: u32,
@@ -112,7 +112,7 @@ pub(super) async fn insert(
 }
 
 /// Returns the tenant's manifest in a row, if the event is about that manifest.
-pub(super) async fn of_event(
+pub(super) async fn find_for_event(
     db: Sql<'_>,
     (tenant, row): (Tenant, i64),
     event: Ulid,
@@ -155,7 +155,9 @@ struct DeclaredOrder {
 }
 
 fn read(row: &Row<'_>) -> SqlResult<ManifestCandidate> {
-    let details = parcels::read_order::<DeclaredOrder>(row, parcels::MORE)?.parcel_details;
-    let manifest = row.get::<Option<[u8; 16]>>(parcels::MORE + 1)?.map(Ulid::from_bytes);
+    let details =
+        parcels::read_order::<DeclaredOrder>(row, parcels::FIRST_EXTRA_COLUMN)?.parcel_details;
+    let manifest =
+        row.get::<Option<[u8; 16]>>(parcels::FIRST_EXTRA_COLUMN + 1)?.map(Ulid::from_bytes);
     Ok(ManifestCandidate { parcel: parcels::read(row)?, details, manifest })
 }

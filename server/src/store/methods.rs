@@ -61,7 +61,6 @@ methods! {
     #[cfg(feature = "server")]
     pub async fn remember_login(&self, attempt: LoginAttempt<'_>, now: Millis) -> Result<(), StoreError>;
 
-
     /// Adds pending changes to the counts, unless the writes have already done so. Reads include pending changes.
     pub async fn merge_count_changes(&self) -> Result<(), StoreError>;
 
@@ -71,12 +70,11 @@ methods! {
     /// Deletes dead idempotency records, page by page, and returns their number.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError>;
 
-
     /// Commits all changes or none, with the e-mails that they cause if this process sends e-mails. Once polled they
     /// complete, even if this future is dropped.
     pub async fn commit(&self, changes: Changes) -> CommitOutcome;
 
     /// Commits like [`Store::commit`] and returns the stored body of the idempotency record. It differs from the body
     /// in `changes` if a generated tracking number was taken.
-    pub async fn keep(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome>;
+    pub async fn commit_idempotent(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome>;
 }

@@ -33,7 +33,6 @@ pub(crate) mod delays;
 mod deliveries;
 mod endpoints;
 mod erase;
-mod findings;
 mod generations;
 mod key_uses;
 mod leases;
@@ -43,7 +42,6 @@ mod mails;
 mod manifests;
 mod methods;
 mod new_mails;
-mod not_done;
 mod old_rows;
 mod outbox;
 mod outbox_outcomes;
@@ -57,6 +55,7 @@ mod reset_counts;
 mod resets;
 mod row_sets;
 mod search;
+mod search_hits;
 mod search_index;
 mod sessions;
 mod settlements;
@@ -69,11 +68,11 @@ mod tests;
 pub(crate) mod transfer;
 mod turns;
 mod values;
+mod write_error;
 
 use std::{fmt, path::Path, sync::Arc, time::Instant};
 
 pub(crate) use self::credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope};
-pub(crate) use self::findings::SearchPage;
 pub(crate) use self::outbox_outcomes::{Backlog, EventsToReplay, LeasedBatch, Settled};
 pub(crate) use self::parcels::CreationRecord;
 #[cfg(test)]
@@ -84,13 +83,14 @@ pub(crate) use self::postgres::tests::{
 };
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Address, CREATE_STATEMENTS};
+pub(crate) use self::search_hits::SearchPage;
 pub use self::sqlite::Pause;
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::backup;
 #[cfg(test)]
 pub(crate) use self::sqlite::{Damage, damage, held};
-pub(crate) use self::sqlite::{Lost, StoreError, Vacuumed};
-use self::sqlite::{Stats, ToVacuum};
+pub(crate) use self::sqlite::{ReadOnlyReason, StoreError, VacuumReport};
+use self::sqlite::{Stats, VacuumJob};
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::{damage_file, hold_list};
@@ -156,7 +156,7 @@ pub enum CommitOutcome {
 }
 
 /// The body that was stored under a key, or the reason why no body was stored.
-type Kept = Result<Vec<u8>, CommitOutcome>;
+type CommitResult = Result<Vec<u8>, CommitOutcome>;
 
 /// Returns the refusal of a parcel whose number is taken, and whose redrawn numbers, if it has any, were all taken too.
 fn number_taken(parcel: &NewParcel) -> CommitOutcome {
@@ -208,8 +208,8 @@ impl Store {
     }
 
     /// Locks a database file for rewriting. It is checked to be ours, and no server can use it while it is locked.
-    pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
-        sqlite::Store::to_vacuum(path, fresh_secret)
+    pub fn lock_for_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<VacuumJob, StoreError> {
+        sqlite::Store::lock_for_vacuum(path, fresh_secret)
     }
 
     /// Returns the name of the database for errors.
@@ -259,7 +259,7 @@ impl Store {
     }
 
     /// Returns the reason why the store no longer accepts writes, if it does not.
-    pub fn lost(&self) -> Option<Lost> {
+    pub fn lost(&self) -> Option<ReadOnlyReason> {
         engine!(self, engine => engine.lost())
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Events of one parcel arrive in order: while an earlier event is undelivered, a new event is `WAITING` and has no due
 //! time. When the earlier event is settled, [`release`] makes the next event `READY` in the same commit. An event is
-//! settled when it is delivered, has failed for good, or has failed `UNBLOCKED_AFTER_FAILURES` times. The last case exists so
-//! that a receiver that rejects one event does not miss the rest.
+//! settled when it is delivered, has failed for good, or has failed `UNBLOCKED_AFTER_FAILURES` times. The last case
+//! exists so that a receiver that rejects one event does not miss the rest.
 //!
 //! On PostgreSQL, both enqueuing and settling lock the parcel's row first. Without the lock, two servers could enqueue
 //! and settle at once, and the new event would wait forever for a settled event. In case that happens nevertheless,
@@ -101,7 +101,8 @@ async fn generation(db: Sql<'_>, tenant: Tenant) -> SqlResult<i64> {
     }
 }
 
-/// Returns the subscriptions of those tenants that have an endpoint. On PostgreSQL the endpoints' rows stay locked `FOR`
+/// Returns the subscriptions of those tenants that have an endpoint. On PostgreSQL the endpoints' rows stay locked
+/// `FOR`
 /// `SHARE` or `UPDATE`, so that none is turned off before the commit: nothing would hold events that were enqueued as
 /// due.
 pub(super) async fn subscriptions(
@@ -113,7 +114,7 @@ pub(super) async fn subscriptions(
         "SELECT tenant, kinds, enabled FROM webhook_endpoints \
          WHERE tenant {{= ANY($1) ORDER BY tenant FOR {lock}|= $1}}"
     );
-    db.each_of_rows(&sql, &column(tenants), &[], |row| {
+    db.query_rows(&sql, &column(tenants), &[], |row| {
         // A damaged row must not fail an order: the endpoint gets no kinds, and the dispatcher reports the row.
         let kinds = row.get(1).map(WebhookEventKinds::from_number).unwrap_or_default();
         Ok((row.get(0)?, Subscription { kinds, enabled: row.get(2)? }))
@@ -149,7 +150,8 @@ pub(super) async fn insert(db: Sql<'_>, events: &[NewEvent]) -> SqlResult<()> {
         ]
         .to_vec()
     });
-    // `after_lease` distinguishes the row from an earlier row of the same event, whose answer may come late (leases.rs).
+    // `after_lease` distinguishes the row from an earlier row of the same event, whose answer may come late
+    // (leases.rs).
     let sql = "INSERT INTO outbox (tenant, event_id, kind, parcel, manifest, sequence, previous, \
          happened_at, created_at, state, due, after_lease) \
          SELECT tenant, event_id, kind, parcel, manifest, sequence, previous, happened_at, \

@@ -75,7 +75,7 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sql::at_once;
+    use crate::store::sql::poll_now;
 
     #[test]
     fn a_page_ends_at_its_rows_or_time_and_always_makes_progress() {
@@ -85,7 +85,7 @@ mod tests {
                 limits.push(max);
                 Ok(found.unwrap_or(max.unsigned_abs()))
             };
-            at_once(budget.repeat(statement)).unwrap()
+            poll_now(budget.repeat(statement)).unwrap()
         };
         let hour = Duration::from_secs(3600);
         assert_eq!(repeated(Budget::new(50, hour), None), (50, true));

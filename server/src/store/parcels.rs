@@ -55,7 +55,7 @@ macro_rules! by_ids {
 pub(super) use {by_ids, by_number, select_parcels, with_order};
 
 /// The first column after the columns of a [`ParcelRow`].
-pub(super) const MORE: usize = 17;
+pub(super) const FIRST_EXTRA_COLUMN: usize = 17;
 
 /// A parcel and the idempotency key of its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,27 +152,28 @@ impl Store {
 
     /// Returns up to `max` parcels whose next step is due at `until` or earlier, earliest first.
     pub async fn due(&self, until: Millis, max: usize) -> Result<Vec<ParcelRow>, StoreError> {
-        self.due_among(None, until, max).await
+        self.readable_due(None, until, max).await
     }
 
     /// Returns the same as [`Store::due`] for one tenant's parcels.
-    pub async fn due_of(
+    pub async fn due_for_tenant(
         &self,
         tenant: Tenant,
         until: Millis,
         max: usize,
     ) -> Result<Vec<ParcelRow>, StoreError> {
-        self.due_among(Some(tenant), until, max).await
+        self.readable_due(Some(tenant), until, max).await
     }
 
-    async fn due_among(
+    /// Returns the readable parcels that are due, of one tenant or of all (`None`). Unreadable ones are logged once.
+    async fn readable_due(
         &self,
         tenant: Option<Tenant>,
         until: Millis,
         max: usize,
     ) -> Result<Vec<ParcelRow>, StoreError> {
         let mut found = self.query(async move |db| due(db, tenant, until, max).await).await?;
-        // Each look for due steps finds the same unreadable rows again, which are counted once.
+        // Each search for due steps finds the same unreadable rows again, so they are counted once.
         found.retain(|row| row.as_ref().err().is_none_or(|error| self.is_first(error.to_string())));
         Ok(self.readable(found, "a parcel's steps cannot be taken; others go on"))
     }
@@ -236,11 +237,11 @@ pub(super) async fn one<T>(
 ) -> SqlResult<Option<T>> {
     let number = number.as_str().to_ascii_uppercase();
     let given = given![columns::environment(environment), &number];
-    match db.first(sql, given, |row| read(row).map_err(|error| named(row, error))).await {
+    match db.first(sql, given, |row| read(row).map_err(|error| with_row_id(row, error))).await {
         Err(error) if error.is_page_error() => {
             let row = concat!("SELECT id FROM parcels ", by_number!());
             let row = db.value(row, given).await?;
-            Err(error.of_parcel("parcels", row))
+            Err(error.with_parcel("parcels", row))
         }
         found => found,
     }
@@ -254,7 +255,7 @@ pub(super) async fn read_each<T>(
     ids: &[i64],
     read: impl Fn(&Row<'_>) -> SqlResult<T>,
 ) -> SqlResult<Vec<SqlResult<T>>> {
-    let read = |row: &Row<'_>| Ok(read(row).map_err(|error| named(row, error)));
+    let read = |row: &Row<'_>| Ok(read(row).map_err(|error| with_row_id(row, error)));
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -264,17 +265,17 @@ pub(super) async fn read_each<T>(
     let mut all = Vec::with_capacity(ids.len());
     for id in ids {
         match db.first(sql, given![*id], read).await {
-            Err(error) if error.is_page_error() => all.push(Err(error.of_parcel("parcels", *id))),
+            Err(error) if error.is_page_error() => all.push(Err(error.with_parcel("parcels", *id))),
             found => all.extend(found?),
         }
     }
     Ok(all)
 }
 
-/// Returns the error of a row of `select_parcels!`, with the row's id.
-fn named(row: &Row<'_>, error: SqlError) -> SqlError {
+/// Adds the row's id to the error of a row of `select_parcels!`.
+fn with_row_id(row: &Row<'_>, error: SqlError) -> SqlError {
     match row.get(0) {
-        Ok(id) if error.is_row_error() => error.of_parcel("parcels", id),
+        Ok(id) if error.is_row_error() => error.with_parcel("parcels", id),
         Ok(_) | Err(_) => error,
     }
 }
@@ -285,7 +286,7 @@ pub(super) async fn events(db: Sql<'_>, parcel: &ParcelRow) -> SqlResult<Vec<Eve
          WHERE parcel = $1 AND sequence <= $2 ORDER BY sequence";
     let given = given![parcel.key, parcel.last_sequence];
     let later = db.each(sql, given, |row| {
-        read_event(row).map_err(|error| error.of_parcel("events", parcel.key.0))
+        read_event(row).map_err(|error| error.with_parcel("events", parcel.key.0))
     });
     let mut events = Vec::from(history::first_events(parcel));
     events.extend(later.await?);
@@ -322,7 +323,7 @@ pub(super) fn read_step(row: &Row<'_>, column: usize) -> SqlResult<Option<Step>>
 }
 
 fn read_with_order(row: &Row<'_>) -> SqlResult<(ParcelRow, StoredOrder)> {
-    Ok((read(row)?, row.parse(MORE, StoredOrder::from_json)?))
+    Ok((read(row)?, row.parse(FIRST_EXTRA_COLUMN, StoredOrder::from_json)?))
 }
 
 /// Reads an order, or a part of it, from its JSON. The database does not parse the JSON, because a damaged order would

@@ -80,7 +80,7 @@ async fn payload(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<Option<EventPa
     let subject = match (lease.parcel, lease.manifest) {
         (Some(parcel), _) => about_parcel(db, parcel, lease).await?,
         (None, Some(manifest)) => {
-            let found = manifests::of_event(db, (lease.tenant, manifest), event).await?;
+            let found = manifests::find_for_event(db, (lease.tenant, manifest), event).await?;
             found.map(|manifest| EventSubject::Manifest(Box::new(manifest)))
         }
         (None, None) => Some(EventSubject::Test),
@@ -104,7 +104,7 @@ async fn about_parcel(
         "WHERE parcels.id = $1 AND tenant = ",
         current!("$2")
     );
-    let both = |row: &Row<'_>| Ok((parcels::read(row)?, row.get(parcels::MORE)?));
+    let both = |row: &Row<'_>| Ok((parcels::read(row)?, row.get(parcels::FIRST_EXTRA_COLUMN)?));
     let found = db.first(sql, given![parcel, lease.tenant.number()], both).await?;
     let Some((parcel, external_order_id)) = found else { return Ok(None) };
     let events = parcels::events(db, &parcel).await?;

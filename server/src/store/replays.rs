@@ -38,7 +38,7 @@ impl Store {
 
 /// The events that a page of a replay checked, and the number of events that are sent again.
 #[derive(Default)]
-struct Replayed {
+struct ReplayedPage {
     rows: Vec<i64>,
     replayed: u64,
 }
@@ -49,13 +49,13 @@ async fn replay(
     db: Sql<'_>,
     (tenant, what, after): (Tenant, EventsToReplay, i64),
     now: Millis,
-) -> SqlResult<Replayed> {
+) -> SqlResult<ReplayedPage> {
     // The endpoint may have been turned off since the check.
     let subscription = outbox::subscriptions(db, &[tenant.number()], "SHARE").await?;
     if !subscription.first().is_some_and(|(_, subscription)| subscription.enabled) {
-        return Ok(Replayed::default());
+        return Ok(ReplayedPage::default());
     }
-    // The states are spelled exactly as in the index `outbox_missed`.
+    // The conditions are written exactly as in the partial index `outbox_missed`, or it would not be used.
     let (which, states, value) = match what {
         EventsToReplay::One(id) => ("event_id = $3", "state NOT IN (0, 1)", id.to_bytes().into()),
         EventsToReplay::MissedSince(moment) => {
@@ -89,5 +89,5 @@ async fn replay(
     let replayed = db.execute_rows(&sql, &column(&rows), given![now, lease]).await?;
     let parcels: Vec<_> = parcels.into_iter().map(|parcel| (parcel, now)).collect();
     outbox::release(db, &parcels).await?;
-    Ok(Replayed { rows, replayed })
+    Ok(ReplayedPage { rows, replayed })
 }

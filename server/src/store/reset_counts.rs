@@ -1,5 +1,5 @@
-//! Counts the data of an ended generation for the answer of its reset ([`resets`](super::resets)). The counts are recorded
-//! in the generation's row, and its data is erased only then.
+//! Counts the data of an ended generation for the answer of its reset ([`resets`](super::resets)). The counts are
+//! recorded in the generation's row, and its data is erased only then.
 
 use parcelo::model::Deleted;
 
@@ -120,8 +120,8 @@ pub(super) async fn record(db: Sql<'_>, number: i64, counted: Deleted) -> SqlRes
     db.execute(sql, given).await.map(drop)
 }
 
-/// Counts some of an ended generation's parcels and their later events, after a creation time and row. Returns the place
-/// of the last of them, if there is one.
+/// Counts some of an ended generation's parcels and their later events, after a creation time and row. Returns the
+/// place of the last of them, if there is one.
 async fn count_parcels(
     db: Sql<'_>,
     number: i64,

@@ -1,8 +1,8 @@
 //! Resets of sandboxes. A reset begins a new generation ([`generations`](super::generations)) in one small transaction,
-//! which on PostgreSQL waits for writes into the previous generation. Once it has committed, no read finds the sandbox's
-//! earlier data, and every number, key and air waybill is free. The rows of the ended generation are counted for the
-//! answer. Then a background task erases them page by page, while orders go on. It outlives the request, and continues
-//! after a restart.
+//! which on PostgreSQL waits for writes into the previous generation. Once it has committed, no read finds the
+//! sandbox's earlier data, and every number, key and air waybill is free. The rows of the ended generation are counted
+//! for the answer. Then a background task erases them page by page, while orders go on. It outlives the request, and
+//! continues after a restart.
 //!
 //! If a reset is requested before the previous one has been counted, its answer includes both.
 
@@ -36,7 +36,7 @@ impl Store {
             return Ok(Deleted::default());
         }
         if self.is_inline() {
-            return self.reset_at_once(vec![tenant]).await;
+            return self.reset_inline(vec![tenant]).await;
         }
         // A separate task, so that the reset completes even if this future is dropped.
         let reset = tokio::spawn(self.clone().count_and_erase(tenant));
@@ -52,7 +52,7 @@ impl Store {
         let sandboxes: Vec<Tenant> =
             accounts.await?.into_iter().map(AccountRowId).map(sandbox).collect();
         match &self.0 {
-            Engine::Sqlite(_) => self.reset_at_once(sandboxes).await,
+            Engine::Sqlite(_) => self.reset_inline(sandboxes).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(_) => {
                 let mut all = Deleted::default();
@@ -64,8 +64,8 @@ impl Store {
         }
     }
 
-    /// Continues resets that an earlier server began. On PostgreSQL they are older than a minute: their callers have gone,
-    /// because a request waits for half a minute at most.
+    /// Continues resets that an earlier server began. On PostgreSQL they are older than a minute: their callers have
+    /// gone, because a request waits for half a minute at most.
     pub async fn resume_resets(&self) -> Result<(), StoreError> {
         let ended = "SELECT number FROM ended_generations \
              {WHERE changed_at < now() - interval '1 minute' |}ORDER BY number";
@@ -84,11 +84,11 @@ impl Store {
         }
     }
 
-    async fn reset_at_once(&self, sandboxes: Vec<Tenant>) -> Result<Deleted, StoreError> {
+    async fn reset_inline(&self, sandboxes: Vec<Tenant>) -> Result<Deleted, StoreError> {
         let reset = async move |db: Sql<'_>| {
             let mut all = Deleted::default();
             for sandbox in &sandboxes {
-                all = sum(all, at_once(db, *sandbox).await?);
+                all = sum(all, reset_in_transaction(db, *sandbox).await?);
             }
             Ok(all)
         };
@@ -188,7 +188,7 @@ impl Store {
                 erase_page(db, (number, from), budget).await
             };
             let Some(next) = self.page_within(page).await? else { return Ok(()) };
-            self.erased(true);
+            self.note_erased(true);
             stage = next;
         }
         // Requests that began before may still ask for the counts.
@@ -228,21 +228,21 @@ pub(super) async fn begin(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Vec<i64>> {
     db.each(uncounted, home, |row| row.get(0)).await
 }
 
-/// Resets a sandbox in the transaction of the caller.
-async fn at_once(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Deleted> {
+/// Resets a sandbox within the caller's transaction.
+async fn reset_in_transaction(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Deleted> {
     let mut all = Deleted::default();
     for number in begin(db, sandbox).await? {
         let mut budget = Budget::unlimited();
         let mut eraser = Eraser::new(db, &mut budget);
-        eraser.generation(number, 0).await?;
+        eraser.erase_generation(number, 0).await?;
         all = sum(all, eraser.finish().await?);
         end(db, number).await?;
     }
     Ok(all)
 }
 
-/// Erases a page of an ended generation, which waits for rows that someone has locked. Returns the stage of the next page,
-/// if anything is left, or `None` if another server is erasing it.
+/// Erases a page of an ended generation, which waits for rows that someone has locked. Returns the stage of the next
+/// page, if anything is left, or `None` if another server is erasing it.
 pub(super) async fn erase_page(
     db: Sql<'_>,
     (number, stage): (i64, u8),
@@ -252,13 +252,13 @@ pub(super) async fn erase_page(
     let turn = db.first(turn, given![number], |row| row.get::<i64>(0)).await?;
     let Some(number) = turn else { return Ok(None) };
     let mut eraser = Eraser::new(db, budget);
-    let next = eraser.generation(number, stage).await?;
+    let next = eraser.erase_generation(number, stage).await?;
     eraser.finish().await?;
     Ok(Some(next))
 }
 
-/// Ends the erasure of a generation of which no rows are left. On PostgreSQL its own row stays until the reset is resumed,
-/// because other servers' callers may still read the counts.
+/// Ends the erasure of a generation of which no rows are left. On PostgreSQL its own row stays until the reset is
+/// resumed, because other servers' callers may still read the counts.
 pub(super) async fn end(db: Sql<'_>, number: i64) -> SqlResult<()> {
     counts::forget(db, number).await?;
     let row = "DELETE FROM ended_generations \

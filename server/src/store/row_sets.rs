@@ -1,5 +1,6 @@
-//! Statements that are given several rows, whose columns are their first parameters. PostgreSQL, where each statement is a
-//! round trip, runs one for all rows, and gets each column as an array. `SQLite` knows no arrays and runs it for each row.
+//! Statements that take several rows of parameters. The columns of the rows are the first parameters. PostgreSQL, where
+//! each statement is a round trip, runs one statement for all rows and gets each column as an array. `SQLite` has no
+//! arrays and runs the statement for each row.
 
 use super::{
     sql::{Row, Sql, SqlResult},
@@ -23,7 +24,7 @@ impl Sql<'_> {
         let mut written = 0;
         match self {
             Self::Sqlite(_) => {
-                let sql = self.spelled(sql);
+                let sql = self.in_dialect(sql);
                 for row in rows {
                     written += self.execute(&sql, &[row.as_slice(), given].concat()).await?;
                 }
@@ -33,14 +34,14 @@ impl Sql<'_> {
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => {
                 let columns = columns(rows);
-                written = db.execute(&self.spelled(sql), &parameters(&columns, given)).await?;
+                written = db.execute(&self.in_dialect(sql), &parameters(&columns, given)).await?;
             }
         }
         Ok(written)
     }
 
     /// Runs a statement for these rows like [`Sql::execute_rows`], and returns its rows, each read by `read`.
-    pub(super) async fn each_of_rows<T>(
+    pub(super) async fn query_rows<T>(
         self,
         sql: &str,
         rows: &[Vec<Value>],
@@ -50,7 +51,7 @@ impl Sql<'_> {
         let mut found = Vec::new();
         match self {
             Self::Sqlite(_) => {
-                let sql = self.spelled(sql);
+                let sql = self.in_dialect(sql);
                 for row in rows {
                     let given = [row.as_slice(), given].concat();
                     found.extend(self.each(&sql, &given, &mut read).await?);
@@ -61,7 +62,7 @@ impl Sql<'_> {
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => {
                 let columns = columns(rows);
-                for row in &db.all(&self.spelled(sql), &parameters(&columns, given)).await? {
+                for row in &db.all(&self.in_dialect(sql), &parameters(&columns, given)).await? {
                     found.push(read(&Row::Postgres(row))?);
                 }
             }

@@ -7,14 +7,14 @@ use parcelo::rules::ListQuery;
 
 use super::{
     Store, StoreError,
-    findings::{
-        Findings, Intersection, Loaded, MAX_LOADED, MAX_TAIL, MAX_TERMS, Place, SearchPage, bounds,
-        has_filters, to_load,
-    },
     generations::{current, is_current},
     lists,
     parcels::{by_ids, read_order},
-    search_index::{count, pieces, sweep},
+    search_hits::{
+        Intersection, ListPosition, LoadedParcel, MAX_LOADED, MAX_TAIL, MAX_TERMS, SearchHits,
+        SearchPage, bounds, has_filters, to_load,
+    },
+    search_index::{count, indexed_rows, pieces},
     sql::{Row, Sql, SqlResult, given},
     term_runs::{Bounds, sorting},
 };
@@ -24,7 +24,7 @@ use crate::domain::{
 };
 
 /// Selects the parcels of some air waybills. The join order is fixed: from the few manifests to their parcels.
-macro_rules! of_awbs {
+macro_rules! select_by_awb {
     ($which:literal) => {
         concat!(
             "SELECT p.created_at, p.id FROM manifests AS m \
@@ -36,8 +36,8 @@ macro_rules! of_awbs {
     };
 }
 
-pub(super) const AWB_BEGINS: &str = of_awbs!("m.awb >= $2 AND m.awb < $3");
-pub(super) const AWB_ENDS: &str = of_awbs!(
+pub(super) const AWB_BEGINS: &str = select_by_awb!("m.awb >= $2 AND m.awb < $3");
+pub(super) const AWB_ENDS: &str = select_by_awb!(
     "{right(m.awb, 4)|substr(m.awb, -4)} = $2 \
      AND {right(replace(m.awb, '-', ''), length($3))|substr(replace(m.awb, '-', ''), -length($3))} = $3"
 );
@@ -63,7 +63,7 @@ const LOAD: &str = concat!(
 );
 
 /// The search for one tenant in one snapshot.
-struct Searching<'a> {
+struct SnapshotSearch<'a> {
     db: Sql<'a>,
     /// The number of the tenant's present generation.
     tenant: i64,
@@ -86,7 +86,7 @@ impl Store {
                 let present = concat!("SELECT ", current!("$1"));
                 let tenant = db.value(present, given![tenant.number()]).await?;
                 let query = &query;
-                Searching { db, tenant, query, unread: Vec::new() }.page(&search).await
+                SnapshotSearch { db, tenant, query, unread: Vec::new() }.page(&search).await
             })
             .await
         });
@@ -96,49 +96,49 @@ impl Store {
     }
 }
 
-impl Searching<'_> {
+impl SnapshotSearch<'_> {
     async fn page(
         mut self,
         search: &Search,
     ) -> SqlResult<(Vec<SqlResult<ParcelListRow>>, u64, bool)> {
-        let mut findings = Findings::new();
+        let mut search_hits = SearchHits::new();
         let (tail, is_complete) = self.tail().await?;
-        findings.is_complete = is_complete;
+        search_hits.is_complete = is_complete;
         for words in &search.alternatives {
-            self.find(words, &mut findings).await?;
-            findings.add_wanted(&tail, words, self.query);
+            self.find(words, &mut search_hits).await?;
+            search_hits.add_wanted(&tail, words, self.query);
         }
-        let mut rows = lists::listed(self.db, &findings.page(self.query)).await?;
+        let mut rows = lists::listed(self.db, &search_hits.page(self.query)).await?;
         rows.append(&mut self.unread);
-        Ok((rows, findings.total(), findings.is_complete))
+        Ok((rows, search_hits.total(), search_hits.is_complete))
     }
 
     /// Adds the parcels in the runs that have all words.
-    async fn find(&mut self, words: &[SearchWord], findings: &mut Findings) -> SqlResult<()> {
-        let mut narrowing = Intersection::new(self.query);
+    async fn find(&mut self, words: &[SearchWord], search_hits: &mut SearchHits) -> SqlResult<()> {
+        let mut intersection = Intersection::new(self.query);
         for word in words {
-            if narrowing.wants_more() {
-                narrowing.meet(self.places(word).await?);
+            if intersection.needs_next_word() {
+                intersection.intersect(self.places(word).await?);
             }
         }
-        let (places, has_unmet) = narrowing.end();
+        let (places, has_skipped_words) = intersection.into_places();
         let places = match places {
-            Some(places) if !has_unmet && !has_filters(self.query) => {
-                findings.add(places);
+            Some(places) if !has_skipped_words && !has_filters(self.query) => {
+                search_hits.add(places);
                 return Ok(());
             }
             Some(places) => places,
             None => self.newest().await?,
         };
         let (places, are_all) = to_load(places);
-        findings.is_complete &= are_all;
+        search_hits.is_complete &= are_all;
         let ids: Vec<i64> = places.iter().map(|(_, row)| *row).collect();
-        findings.add_wanted(&self.load(&ids).await?, words, self.query);
+        search_hits.add_wanted(&self.load(&ids).await?, words, self.query);
         Ok(())
     }
 
     /// Returns the places of a word's parcels, or `None` if there are too many to read.
-    async fn places(&self, word: &SearchWord) -> SqlResult<Option<Vec<Place>>> {
+    async fn places(&self, word: &SearchWord) -> SqlResult<Option<Vec<ListPosition>>> {
         // So many pieces have more entries than may be read, unless most terms are longer than 40 characters.
         const MAX_PIECES: usize = if cfg!(test) { 40 } else { 1_500 };
         let mut found = Vec::new();
@@ -172,7 +172,7 @@ impl Searching<'_> {
     async fn add_places(
         &self,
         (sql, from, to): (&str, &str, &str),
-        places: &mut Vec<Place>,
+        places: &mut Vec<ListPosition>,
     ) -> SqlResult<bool> {
         let given = given![self.tenant, from, to, MAX_TERMS + 1 - places.len()];
         places.extend(self.db.each(sql, given, read_place).await?);
@@ -180,13 +180,13 @@ impl Searching<'_> {
     }
 
     /// Returns the parcels that are not in a run yet, and `true` if there are no others.
-    async fn tail(&mut self) -> SqlResult<(Vec<(Place, Loaded)>, bool)> {
+    async fn tail(&mut self) -> SqlResult<(Vec<(ListPosition, LoadedParcel)>, bool)> {
         let db = self.db;
         let mut given = given![self.tenant, MAX_TAIL + 1].to_vec();
         let is_swept = if db.is_postgres() {
             db.value("SELECT next >= until FROM term_sweep", &[]).await?
         } else {
-            let rows = sweep(db).await?;
+            let rows = indexed_rows(db).await?;
             given.push(rows.0.into());
             count(db, rows, MAX_TAIL + 1).await? <= MAX_TAIL
         };
@@ -198,7 +198,7 @@ impl Searching<'_> {
     }
 
     /// Returns the tenant's newest parcels, one more than may be loaded.
-    async fn newest(&self) -> SqlResult<Vec<Place>> {
+    async fn newest(&self) -> SqlResult<Vec<ListPosition>> {
         let (from, to) = bounds(self.query);
         let sql = "SELECT created_at, id FROM parcels \
              WHERE tenant = $1 AND created_at >= $2 AND created_at < $3 \
@@ -207,7 +207,7 @@ impl Searching<'_> {
     }
 
     /// Loads parcels to be checked.
-    async fn load(&mut self, ids: &[i64]) -> SqlResult<Vec<(Place, Loaded)>> {
+    async fn load(&mut self, ids: &[i64]) -> SqlResult<Vec<(ListPosition, LoadedParcel)>> {
         let mut all = Vec::with_capacity(ids.len());
         for loaded in super::parcels::read_each(self.db, LOAD, ids, read_loaded).await? {
             match loaded {
@@ -219,12 +219,12 @@ impl Searching<'_> {
     }
 }
 
-fn read_place(row: &Row<'_>) -> SqlResult<Place> {
+fn read_place(row: &Row<'_>) -> SqlResult<ListPosition> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-fn read_loaded(row: &Row<'_>) -> SqlResult<(Place, Loaded)> {
-    let loaded = Loaded {
+fn read_loaded(row: &Row<'_>) -> SqlResult<(ListPosition, LoadedParcel)> {
+    let loaded = LoadedParcel {
         number: row.get(2)?,
         state: row.numbered(3, State::from_number)?,
         country: row.get(4)?,

@@ -30,8 +30,8 @@ const RECENT_ROWS: i64 = if cfg!(test) { 4 } else { 64 };
 const PIECES_PER_DELETE: u64 = 64;
 /// Time after which a page of a file starts no further step, because orders wait for it.
 const PAGE_TIME: Duration = Duration::from_millis(2);
-/// Maximum number of a page's steps on PostgreSQL, where no order waits for it. A run needs about five steps to be merged
-/// and deleted, so that a page leaves less work than it found.
+/// Maximum number of a page's steps on PostgreSQL, where no order waits for it. A run needs about five steps to be
+/// merged and deleted, so that a page leaves less work than it found.
 const STEPS_PER_PAGE: usize = 8;
 
 /// Selects the pieces of some runs that may have entries from `$1` on and before `$2`. Each run begins with the last
@@ -82,7 +82,7 @@ impl Store {
         if !self.query(async |db| has_work(db).await).await? {
             return Ok(false);
         }
-        self.page(async |db| tend(db).await).await
+        self.page(async |db| maintain_page(db).await).await
     }
 }
 
@@ -98,8 +98,8 @@ async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
     Ok(is_enough || db.value(is_merging, &[]).await?)
 }
 
-/// Does a page of the work, unless another server is doing one. Returns `true` if there may be more.
-async fn tend(db: Sql<'_>) -> SqlResult<bool> {
+/// Does a page of maintenance, unless another server is doing one. Returns `true` if there may be more.
+async fn maintain_page(db: Sql<'_>) -> SqlResult<bool> {
     let lock = "SELECT next FROM term_sweep{ FOR UPDATE SKIP LOCKED|}";
     if db.first(lock, &[], |_row| Ok(())).await?.is_none() {
         return Ok(false);
@@ -107,7 +107,7 @@ async fn tend(db: Sql<'_>) -> SqlResult<bool> {
     let began = monotonic_now();
     let mut is_more = add_parcels(db).await?;
     let mut steps = 0;
-    while tend_runs(db).await? {
+    while maintain_runs(db).await? {
         (is_more, steps) = (true, steps + 1);
         let is_over =
             if db.is_postgres() { steps == STEPS_PER_PAGE } else { has_elapsed(began, PAGE_TIME) };
@@ -126,8 +126,8 @@ pub(super) async fn lock(db: Sql<'_>) -> SqlResult<()> {
     Ok(())
 }
 
-/// Returns the row of a file up to which parcels are in the runs, and the file's highest row.
-pub(super) async fn sweep(db: Sql<'_>) -> SqlResult<(i64, i64)> {
+/// Returns the row up to which a file's parcels are in the index, and the file's highest row.
+pub(super) async fn indexed_rows(db: Sql<'_>) -> SqlResult<(i64, i64)> {
     let sql = "SELECT next, coalesce((SELECT max(id) FROM parcels), 0) FROM term_sweep";
     db.only(sql, &[], |row| Ok((row.get(0)?, row.get(1)?))).await
 }
@@ -138,7 +138,7 @@ pub(super) async fn count(db: Sql<'_>, (after, until): (i64, i64), max: usize) -
 
 /// Returns the rows of a file that go into the next runs, as (after, up to), or `None` if there are too few.
 async fn next_rows(db: Sql<'_>) -> SqlResult<Option<(i64, i64)>> {
-    let (next, highest) = sweep(db).await?;
+    let (next, highest) = indexed_rows(db).await?;
     let rows = (next, highest - RECENT_ROWS);
     let is_enough = count(db, rows, PARCELS_PER_RUN).await? >= PARCELS_PER_RUN;
     Ok(is_enough.then_some(rows))
@@ -234,8 +234,9 @@ async fn insert_pieces(db: Sql<'_>, run: i64, entries: &[Entry]) -> SqlResult<()
     db.insert_rows("INSERT INTO term_pieces (run, first, entries)", &rows, "").await
 }
 
-/// Does one step towards fewer runs. Returns `true` if there was a step to do.
-async fn tend_runs(db: Sql<'_>) -> SqlResult<bool> {
+/// Does one step of merging runs: deletes a part of a merged run, merges a part of its sources, or begins a merge.
+/// Returns `true` if there was a step to do.
+async fn maintain_runs(db: Sql<'_>) -> SqlResult<bool> {
     let sql = "SELECT id, target FROM term_runs WHERE NOT is_live ORDER BY target IS NULL LIMIT 1";
     let next = db.first(sql, &[], |row| Ok((row.get(0)?, row.get::<Option<i64>>(1)?)));
     match next.await? {

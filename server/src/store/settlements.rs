@@ -12,7 +12,7 @@ use super::{
     Engine, Settled, Store, StoreError, endpoints,
     generations::{home, is_current},
     outbox::{self, DELIVERED, FAILED, READY},
-    sql::{Sql, SqlResult, at_once, given},
+    sql::{Sql, SqlResult, given, poll_now},
 };
 use crate::{
     clock::Millis,
@@ -32,7 +32,7 @@ pub(super) struct Settlement {
 }
 
 /// The row of a leased event.
-struct Found {
+struct LeasedEventRow {
     row: i64,
     parcel: Option<i64>,
     first_attempt: Option<i64>,
@@ -55,7 +55,7 @@ impl Store {
         let settled = match &self.0 {
             Engine::Sqlite(engine) => {
                 let run = move |db: &rusqlite::Connection| {
-                    at_once(settle(Sql::Sqlite(db), &mut [&mut one]))?;
+                    poll_now(settle(Sql::Sqlite(db), &mut [&mut one]))?;
                     Ok(one.settled)
                 };
                 engine.call(run).await?
@@ -113,7 +113,7 @@ pub(super) async fn settle(db: Sql<'_>, all: &mut [&mut Settlement]) -> SqlResul
 
 /// Returns the locked rows of the leased events by the position in `all`. A deleted event has no entry, even if the
 /// same event was enqueued again.
-async fn find(db: Sql<'_>, all: &[&mut Settlement]) -> SqlResult<HashMap<usize, Found>> {
+async fn find(db: Sql<'_>, all: &[&mut Settlement]) -> SqlResult<HashMap<usize, LeasedEventRow>> {
     let leases: Vec<_> = all
         .iter()
         .map(|one| &one.lease)
@@ -133,8 +133,8 @@ async fn find(db: Sql<'_>, all: &[&mut Settlement]) -> SqlResult<HashMap<usize, 
         is_current!("o.tenant"),
         "{ ORDER BY o.id FOR UPDATE OF o|}"
     );
-    let found = db.each_of_rows(sql, &leases, &[], |row| {
-        let event = Found {
+    let found = db.query_rows(sql, &leases, &[], |row| {
+        let event = LeasedEventRow {
             row: row.get(1)?,
             parcel: row.get(2)?,
             first_attempt: row.get(3)?,
@@ -165,7 +165,7 @@ async fn write_successes(db: Sql<'_>, successes: &BTreeMap<i64, Millis>) -> SqlR
 async fn switch_off(
     db: Sql<'_>,
     all: &mut [&mut Settlement],
-    found: &HashMap<usize, Found>,
+    found: &HashMap<usize, LeasedEventRow>,
 ) -> SqlResult<()> {
     for (place, one) in all.iter_mut().enumerate() {
         let Some(event) = found.get(&place).filter(|event| event.is_current) else { continue };
@@ -182,7 +182,7 @@ async fn switch_off(
             | RetryDecision::GivenUp
             | RetryDecision::Unreadable => continue,
         };
-        if endpoints::give_up(db, tenant, by, one.outcome.at).await? {
+        if endpoints::disable_by_server(db, tenant, by, one.outcome.at).await? {
             one.settled = Settled::SwitchedOff(by);
         }
     }

@@ -1,4 +1,4 @@
-//! Statements that are written once for both engines. Orders wait for none of them.
+//! Statements that are written once for both engines. None of them is on the path of an order.
 //!
 //! They use PostgreSQL's syntax, which `SQLite` reads too: `$1` is a parameter in both. If the engines differ, a
 //! statement has both spellings: `{PostgreSQL's|SQLite's}`. On either engine a call may run twice; the answer of its
@@ -70,8 +70,8 @@ impl Sql<'_> {
         }
     }
 
-    /// Returns a statement in this engine's spelling.
-    pub(super) fn spelled(self, sql: &str) -> Cow<'_, str> {
+    /// Returns a statement in this engine's dialect: of each `{PostgreSQL's|SQLite's}` pair, the engine's own part.
+    pub(super) fn in_dialect(self, sql: &str) -> Cow<'_, str> {
         if !sql.contains('{') {
             return Cow::Borrowed(sql);
         }
@@ -110,12 +110,12 @@ impl Sql<'_> {
 
     /// Runs a statement and returns the number of rows written.
     pub(super) async fn execute(self, sql: &str, given: &[Value]) -> SqlResult<u64> {
-        let sql = &*self.spelled(sql);
+        let sql = &*self.in_dialect(sql);
         match self {
             Self::Sqlite(db) => Ok(bound(db, sql, given)?.raw_execute()? as u64),
-            // No row contains such a text. If it is inserted, PostgreSQL returns an error.
+            // No row contains a text with U+0000, so nothing matches. If it is inserted, PostgreSQL returns an error.
             #[cfg(feature = "postgres")]
-            Self::Postgres(_) if is_nowhere(given) && !sql.starts_with("INSERT") => Ok(0),
+            Self::Postgres(_) if contains_nul(given) && !sql.starts_with("INSERT") => Ok(0),
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => Ok(db.execute(sql, &parameters(given)).await?),
         }
@@ -173,7 +173,7 @@ impl Sql<'_> {
         given: &[Value],
         mut read: impl FnMut(&Row<'_>) -> SqlResult<T>,
     ) -> SqlResult<Vec<T>> {
-        let sql = &*self.spelled(sql);
+        let sql = &*self.in_dialect(sql);
         match self {
             Self::Sqlite(db) => {
                 let mut statement = bound(db, sql, given)?;
@@ -185,7 +185,7 @@ impl Sql<'_> {
             }
             #[cfg(feature = "postgres")]
             Self::Postgres(db) => {
-                if is_nowhere(given) {
+                if contains_nul(given) {
                     return Ok(Vec::new());
                 }
                 let rows = db.all(sql, &parameters(given)).await?;
@@ -246,7 +246,7 @@ fn bound<'a>(
 
 /// Returns `true` if a value contains U+0000: PostgreSQL cannot store it, and refuses statements that contain it.
 #[cfg(feature = "postgres")]
-pub(super) fn is_nowhere(given: &[Value]) -> bool {
+pub(super) fn contains_nul(given: &[Value]) -> bool {
     given.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0')))
 }
 
@@ -350,11 +350,11 @@ impl SqlError {
     }
 
     /// Adds the parcel whose row in a table caused this error.
-    pub(super) fn of_parcel(self, table: &'static str, parcel: i64) -> Self {
+    pub(super) fn with_parcel(self, table: &'static str, parcel: i64) -> Self {
         match self {
             Self::Sqlite(error) => error::unreadable(table, parcel, error).into(),
             #[cfg(feature = "postgres")]
-            Self::Postgres(failure) => failure.of_parcel(table, parcel).into(),
+            Self::Postgres(failure) => failure.with_parcel(table, parcel).into(),
         }
     }
 }
@@ -392,8 +392,8 @@ impl From<SqlError> for Failure {
     }
 }
 
-/// Runs a call on `SQLite`, which completes at the first poll.
-pub(super) fn at_once<T>(call: impl Future<Output = SqlResult<T>>) -> rusqlite::Result<T> {
-    // If it is still pending, it waited for something other than SQLite.
+/// Polls a call on `SQLite` once, which completes it. Fails if the call waited for anything.
+pub(super) fn poll_now<T>(call: impl Future<Output = SqlResult<T>>) -> rusqlite::Result<T> {
+    // `SQLite` answers synchronously, so a pending call waited for something else, which is a defect.
     Ok(call.now_or_never().ok_or(rusqlite::Error::InvalidQuery)??)
 }

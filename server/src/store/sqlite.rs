@@ -20,9 +20,9 @@ mod group;
 mod health;
 mod identity;
 mod key_chunks;
+mod key_index;
 mod key_map;
 mod key_runs;
-mod living_keys;
 mod migrations;
 mod outbox;
 mod pages;
@@ -68,20 +68,20 @@ use self::{
     group::{Mutation, PlainWrite, WriteJob},
     health::{Health, Probe},
     identity::IfEmpty,
-    living_keys::LivingKeys,
+    key_index::KeyIndex,
     readers::Readers,
     scans::turns,
     writer::Writer,
 };
 pub(crate) use self::{
     error::StoreError,
-    health::{Lost, Stats},
-    vacuum::{ToVacuum, Vacuumed},
+    health::{ReadOnlyReason, Stats},
+    vacuum::{VacuumJob, VacuumReport},
 };
 pub(crate) use super::CommitOutcome;
 use crate::{
     domain::Changes,
-    store::{active_resets::ActiveResets, not_done::NotDone, turns::Turns},
+    store::{active_resets::ActiveResets, turns::Turns, write_error::WriteError},
 };
 
 /// Maximum time that a caller waits for a write. A keyed request is then answered `IDEMPOTENCY_IN_PROGRESS`, because
@@ -110,7 +110,7 @@ struct Inner {
     logged_unreadable: Mutex<HashSet<String>>,
     #[cfg(feature = "server")]
     login_throttle: Mutex<crate::domain::login_throttle::LoginThrottle>,
-    keys: Arc<LivingKeys>,
+    keys: Arc<KeyIndex>,
     /// `true` if changes also write the e-mails that they cause.
     sends_mails: AtomicBool,
     mode: Mode,
@@ -136,7 +136,7 @@ impl Store {
         let checkpoints = Checkpoints::start(&mut db, (path, &lock), &health, checkpoints::LIMITS)?;
         // Done before anything is served, because a keyed write may be decided only when all keys are known.
         let keys =
-            LivingKeys::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
+            KeyIndex::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
         let writer = Writer::start(db, lock, checkpoints, Arc::clone(&health)).map_err(failed)?;
         let (readers, scans) = (Readers::new(path.to_owned()), turns());
         let mode = Mode::File { writer, readers, scans, probe };
@@ -176,13 +176,13 @@ impl Store {
     fn inline(db: Connection, file: &Path, secret: [u8; 32]) -> Self {
         let mode = Mode::Inline(Mutex::new(db));
         // The first caller that needs the keys reads them; a command seldom needs them.
-        Self::from_parts((file, secret), Arc::default(), LivingKeys::new(), mode)
+        Self::from_parts((file, secret), Arc::default(), KeyIndex::new(), mode)
     }
 
     fn from_parts(
         (file, secret): (&Path, [u8; 32]),
         health: Arc<Health>,
-        keys: LivingKeys,
+        keys: KeyIndex,
         mode: Mode,
     ) -> Self {
         // An earlier server may have ended before it could truncate its log.
@@ -241,11 +241,11 @@ impl Store {
 
     /// Commits all changes or none. Once this future is polled, the commit completes, even if the future is dropped.
     pub async fn commit(&self, changes: Changes) -> CommitOutcome {
-        self.keep(changes).await.err().unwrap_or(CommitOutcome::Committed)
+        self.commit_idempotent(changes).await.err().unwrap_or(CommitOutcome::Committed)
     }
 
     /// Commits like [`Store::commit`] and returns the stored body of the idempotency record.
-    pub async fn keep(&self, mut changes: Changes) -> Result<Vec<u8>, CommitOutcome> {
+    pub async fn commit_idempotent(&self, mut changes: Changes) -> Result<Vec<u8>, CommitOutcome> {
         if self.0.sends_mails.load(Ordering::Relaxed) {
             changes.add_mails();
         }
@@ -253,7 +253,7 @@ impl Store {
         let (job, answer) = Mutation::new(changes, keys, wake);
         self.send(job, answer, Some(WRITE_TIMEOUT))
             .await
-            .unwrap_or_else(|not_done| Err(not_done.into()))
+            .unwrap_or_else(|write_error| Err(write_error.into()))
     }
 
     /// Flushes queued writes and releases the file. Other clones can still read.
@@ -315,8 +315,9 @@ impl Store {
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let (job, answer) = PlainWrite::new(run);
-        let not_done = |reason: NotDone| reason.for_caller(self.name());
-        let result = self.send(job, answer, timeout).await.map_err(not_done)?.map_err(not_done)?;
+        let write_error = |reason: WriteError| reason.into_store_error(self.name());
+        let result =
+            self.send(job, answer, timeout).await.map_err(write_error)?.map_err(write_error)?;
         result.map_err(|error| StoreError::from_sqlite(&self.0.file, error))
     }
 
@@ -325,7 +326,7 @@ impl Store {
         job: Box<dyn WriteJob>,
         mut answer: oneshot::Receiver<T>,
         timeout: Option<Duration>,
-    ) -> Result<T, NotDone> {
+    ) -> Result<T, WriteError> {
         match &self.0.mode {
             Mode::File { writer, .. } => {
                 writer.push(job)?;
@@ -333,13 +334,13 @@ impl Store {
                     Some(limit) => tokio::time::timeout(limit, answer).await,
                     None => Ok(answer.await),
                 };
-                answered.map_err(|_elapsed| NotDone::Busy)?.map_err(|_ended| NotDone::Broken)
+                answered.map_err(|_elapsed| WriteError::Busy)?.map_err(|_ended| WriteError::Broken)
             }
             Mode::Inline(db) => {
                 self.commit_inline(db, job);
                 // The answer is already there, so it is not awaited: Tokio makes a task that awaits very often yield
                 // now and then, and a database in memory must answer at once, even without a runtime.
-                answer.try_recv().map_err(|_unanswered| NotDone::Broken)
+                answer.try_recv().map_err(|_unanswered| WriteError::Broken)
             }
         }
     }

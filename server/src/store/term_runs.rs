@@ -6,7 +6,7 @@
 //! [`RUNS_PER_MERGE`] runs of a level are merged into one run of the next level. So every write appends. A search reads
 //! all runs, which are few, and the parcels that are not in a run yet.
 
-use super::findings::Place;
+use super::search_hits::ListPosition;
 use crate::domain::search::TERM_END;
 
 // Small in tests, so that a few parcels fill several pieces, and runs of several levels.
@@ -49,7 +49,7 @@ impl Bounds {
     }
 
     /// Adds the places of a piece's entries within the bounds.
-    pub(super) fn add_places(&self, piece: &[u8], places: &mut Vec<Place>) {
+    pub(super) fn add_places(&self, piece: &[u8], places: &mut Vec<ListPosition>) {
         each(piece, |entry| {
             if entry >= &self.from[..] && entry < &self.to[..] {
                 places.extend(place(entry));
@@ -58,13 +58,13 @@ impl Bounds {
     }
 }
 
-pub(super) fn entry(scope: &[u8], term: &str, (created_at, parcel): Place) -> Entry {
+pub(super) fn entry(scope: &[u8], term: &str, (created_at, parcel): ListPosition) -> Entry {
     // The end sorts before every character, so that a term precedes the longer terms that begin with it.
     [scope, term.as_bytes(), TERM_END.as_bytes(), &sorting(created_at), &sorting(parcel)].concat()
 }
 
 /// Returns the parcel's place in an entry.
-pub(super) fn place(entry: &[u8]) -> Option<Place> {
+pub(super) fn place(entry: &[u8]) -> Option<ListPosition> {
     let (_, place) = entry.split_last_chunk::<PLACE_BYTES>()?;
     let (created_at, parcel) = place.split_first_chunk()?;
     let number = |bytes| i64::from_be_bytes(bytes) ^ i64::MIN;

@@ -17,7 +17,7 @@ use self::tables::{Table, tables};
 use super::{
     StoreError,
     postgres::{Address, error::Failure, transfer::Database},
-    sql::{Row, Sql, SqlError, SqlResult, is_nowhere},
+    sql::{Row, Sql, SqlError, SqlResult, contains_nul},
     sqlite::transfer::{Draft, Source},
     values::Value,
 };
@@ -138,7 +138,7 @@ impl<'a> End<'a> {
     fn failed(&self, error: SqlError) -> StoreError {
         match error {
             SqlError::Sqlite(error) => StoreError::from_sqlite(Path::new(&self.name), error),
-            SqlError::Postgres(failure) => failure.for_caller(&self.name),
+            SqlError::Postgres(failure) => failure.into_store_error(&self.name),
         }
     }
 
@@ -153,7 +153,7 @@ impl<'a> End<'a> {
         table: &Table,
         mut each: impl AsyncFnMut(Vec<Value>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let select = self.db.spelled(&table.select()).into_owned();
+        let select = self.db.in_dialect(&table.select()).into_owned();
         let values = |row: Row<'_>| {
             let values = (0..table.columns.len()).map(|column| row.get(column));
             values.collect::<SqlResult<Vec<Value>>>().map_err(|error| self.failed(error))
@@ -183,7 +183,8 @@ impl<'a> End<'a> {
         for row in &rows {
             let mut fields = table.columns.iter().zip(row);
             // A file could hold such a text, although no rule accepts it.
-            if let Some((column, _)) = fields.find(|(_, value)| is_nowhere(slice::from_ref(value)))
+            if let Some((column, _)) =
+                fields.find(|(_, value)| contains_nul(slice::from_ref(value)))
             {
                 let why = format!(
                     ": the column {column} of a row holds the character U+0000, which PostgreSQL cannot store"

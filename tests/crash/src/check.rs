@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::{
-    disk::{Expected, Run},
+    disk::{Expectations, Run},
     facts::{
         Guarantee::{Doubled, Lost, Unreadable},
         Reader, Violation,
@@ -12,23 +12,23 @@ use crate::{
     server::{Post, Server},
 };
 
-/// Starts the service on a folder's files and repeats every request.
-pub fn check(run: &Run, expected: &Expected, folder: &Path) -> Result<(), Violation> {
+/// Starts the service on a folder's files, and checks the rows, the answers to repeated requests and the next order.
+pub fn check(run: &Run, expected: &Expectations, folder: &Path) -> Result<(), Violation> {
     let file = folder.join(DATABASE);
     let server = Server::open(&file, 99).map_err(|error| Violation(Unreadable, error))?;
     let checked = check_rows(expected, &file).and_then(|(expected, reader)| {
         if !expected.has_key {
             return Ok(());
         }
-        repeat(run, &expected, &server)?;
-        accept_next(run, &expected, (&reader, &server))
+        check_repeated_requests(run, &expected, &server)?;
+        check_next_order(run, &expected, (&reader, &server))
     });
     server.close();
     checked
 }
 
 /// Checks the rows before any request. Returns the expectations from then on.
-fn check_rows(expected: &Expected, file: &Path) -> Result<(Expected, Reader), Violation> {
+fn check_rows(expected: &Expectations, file: &Path) -> Result<(Expectations, Reader), Violation> {
     let reader = Reader::open(file)?;
     let integrity = reader.integrity()?;
     if integrity != "ok" {
@@ -49,9 +49,13 @@ fn check_rows(expected: &Expected, file: &Path) -> Result<(Expected, Reader), Vi
     Ok((expected, reader))
 }
 
-/// Repeats each request under its key. An acknowledged one gets the same answer; one that was in flight is executed now
-/// unless it was before.
-fn repeat(run: &Run, expected: &Expected, server: &Server) -> Result<(), Violation> {
+/// Repeats each request under its key. An acknowledged request must get the same answer. A request that was in flight
+/// is executed now, unless it was executed before the crash.
+fn check_repeated_requests(
+    run: &Run,
+    expected: &Expectations,
+    server: &Server,
+) -> Result<(), Violation> {
     let posts: Vec<_> = expected.requests.keys().map(|at| run.requests[*at].0.clone()).collect();
     let answers = server.send(&posts, &run.key);
     for ((at, was_acknowledged), (post, answer)) in
@@ -74,9 +78,9 @@ fn repeat(run: &Run, expected: &Expected, server: &Server) -> Result<(), Violati
 }
 
 /// Checks that the next order is accepted and that there is one parcel for each key.
-fn accept_next(
+fn check_next_order(
     run: &Run,
-    expected: &Expected,
+    expected: &Expectations,
     (reader, server): (&Reader, &Server),
 ) -> Result<(), Violation> {
     let answer = &server.send(&[order(900_000)], &run.key)[0];

@@ -23,11 +23,11 @@ pub const FOLDER: FileId = FileId::MAX;
 /// The files of a folder with their bytes.
 pub type Image = Vec<(String, Vec<u8>)>;
 
-/// The part of an event that reached the disk: a bit for each sector of a write, the last one for all further sectors.
-/// Of a name or a truncation only all or nothing can be there.
-pub type Kept = u64;
-pub const NOTHING: Kept = 0;
-pub const ALL: Kept = Kept::MAX;
+/// The part of an event that reached the disk: a bit for each sector of a write; the last bit stands for all further
+/// sectors. A change of a name or a truncation reaches the disk as a whole or not at all.
+pub type SectorMask = u64;
+pub const NOTHING: SectorMask = 0;
+pub const ALL: SectorMask = SectorMask::MAX;
 pub const SECTOR: usize = 512;
 
 /// A finished recording: the files before it, everything that happened to them, and every request with its answer.
@@ -42,19 +42,19 @@ pub struct Run {
 
 /// The facts and answers that clients rely on at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Expected {
+pub struct Expectations {
     /// The requests that were sent, as indexes into those of the run; `true` for those that were answered.
     pub requests: BTreeMap<usize, bool>,
     pub facts: Arc<Facts>,
-    /// The number of parcels that are not of these requests.
+    /// The number of parcels that none of these requests has created.
     pub parcels: i64,
-    /// A reset was sent but not answered.
+    /// `true` if a reset was sent but not answered.
     pub is_resetting: bool,
-    /// Key and endpoint were set up.
+    /// `true` if the key and the endpoint were set up.
     pub has_key: bool,
 }
 
-impl Expected {
+impl Expectations {
     /// Returns the expectations after a reset.
     pub fn reset(&self) -> Self {
         Self { has_key: self.has_key, ..Self::default() }
@@ -70,7 +70,7 @@ pub enum Event {
     Truncate { file: FileId, to: usize },
     Sync { file: FileId },
     FailedSync { file: FileId },
-    Mark(Expected),
+    Mark(Expectations),
 }
 
 impl Event {
@@ -130,7 +130,7 @@ impl<'r> Disk<'r> {
         }
     }
 
-    fn settle(&mut self, file: FileId, kept: Kept) {
+    fn settle(&mut self, file: FileId, kept: SectorMask) {
         let events = &self.run.events;
         self.pending.retain(|at| {
             let is_settled = events[*at].file() == Some(file);
@@ -143,7 +143,7 @@ impl<'r> Disk<'r> {
     }
 
     /// Returns the expectations of the latest mark.
-    pub fn expected(&self) -> &'r Expected {
+    pub fn expected(&self) -> &'r Expectations {
         let Event::Mark(expected) = &self.run.events[self.marked] else {
             panic!("a recording begins with a mark");
         };
@@ -155,9 +155,9 @@ impl<'r> Disk<'r> {
         self.pending.iter().map(|at| &self.run.events[*at]).collect()
     }
 
-    /// Returns a hash of the image that contains these parts of the pending events, and of what is expected of it.
-    /// Equal images of a log usually have the same hash.
-    pub fn number(&self, kept: &[Kept]) -> u64 {
+    /// Returns a hash of the image that contains these parts of the pending events, and of its expectations. Equal
+    /// images of a log usually have the same hash.
+    pub fn image_hash(&self, kept: &[SectorMask]) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.settled, self.marked).hash(&mut hasher);
         let there = self.pending.iter().zip(kept).filter(|(_, kept)| **kept != NOTHING);
@@ -166,7 +166,7 @@ impl<'r> Disk<'r> {
     }
 
     /// Returns the files when these parts of the pending events have reached the disk.
-    pub fn image(&self, kept: &[Kept]) -> Image {
+    pub fn image(&self, kept: &[SectorMask]) -> Image {
         let mut content = self.durable.clone();
         for (event, kept) in self.pending().into_iter().zip(kept) {
             content.apply(event, *kept);
@@ -177,13 +177,13 @@ impl<'r> Disk<'r> {
     }
 
     /// Returns the files when all pending events have reached the disk.
-    pub fn image_of_all(&self) -> Image {
+    pub fn complete_image(&self) -> Image {
         self.image(&vec![ALL; self.pending.len()])
     }
 }
 
 impl Content {
-    fn apply(&mut self, event: &Event, kept: Kept) {
+    fn apply(&mut self, event: &Event, kept: SectorMask) {
         match event {
             _ if kept == NOTHING => {}
             Event::Create { name, file } => drop(self.names.insert(name.clone(), *file)),
@@ -197,7 +197,7 @@ impl Content {
     }
 }
 
-fn write(content: &mut Vec<u8>, at: usize, bytes: &[u8], kept: Kept) {
+fn write(content: &mut Vec<u8>, at: usize, bytes: &[u8], kept: SectorMask) {
     for (nth, sector) in (at / SECTOR..(at + bytes.len()).div_ceil(SECTOR)).enumerate() {
         let start = at.max(sector * SECTOR);
         let end = (at + bytes.len()).min((sector + 1) * SECTOR);

@@ -6,16 +6,16 @@ use fastrand::Rng;
 
 use crate::{
     check::check,
-    disk::{Disk, Kept, Run},
+    disk::{Disk, Run, SectorMask},
     facts::Violation,
-    recording::put,
+    recording::write_image,
     subsets::subsets,
 };
 
 const THREADS: usize = 2;
 
 /// An image of a run: the number of events before its moment, and its index among the subsets of that moment.
-pub type Place = (usize, usize);
+pub type ImageId = (usize, usize);
 
 /// The options of an exploration.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +24,7 @@ pub struct Options {
     /// Maximum number of images, chosen at random.
     pub images: usize,
     /// The only image to check.
-    pub only: Option<Place>,
+    pub only: Option<ImageId>,
 }
 
 /// The counts and findings of an exploration.
@@ -34,7 +34,7 @@ pub struct Outcome {
     /// The number of different images.
     pub possible: usize,
     pub images: usize,
-    pub violations: Vec<(Place, Violation)>,
+    pub violations: Vec<(ImageId, Violation)>,
 }
 
 impl Outcome {
@@ -63,18 +63,18 @@ pub fn explore(run: &Run, folder: &Path, options: Options) -> Outcome {
 
 /// Draws the subsets of a moment. Each moment has a separate random generator, so that one of its subsets can be drawn
 /// again alone.
-fn subsets_at(disk: &Disk<'_>, at: usize, seed: u64) -> Vec<Vec<Kept>> {
+fn subsets_at(disk: &Disk<'_>, at: usize, seed: u64) -> Vec<Vec<SectorMask>> {
     subsets(disk, &mut Rng::with_seed(seed ^ (at as u64) << 20))
 }
 
 /// Counts the different images of a run and selects those to check, in the order of their moments.
-fn choose(run: &Run, options: Options) -> (usize, Vec<Place>) {
+fn choose(run: &Run, options: Options) -> (usize, Vec<ImageId>) {
     let (mut disk, mut seen) = (Disk::after(run, 0), HashSet::new());
     let (mut plain, mut places) = (Vec::new(), Vec::new());
     for at in 0..=run.events.len() {
         disk.advance_to(at);
         for (nth, subset) in subsets_at(&disk, at, options.seed).iter().enumerate() {
-            if seen.insert(disk.number(subset)) {
+            if seen.insert(disk.image_hash(subset)) {
                 if nth < 2 { &mut plain } else { &mut places }.push((at, nth));
             }
         }
@@ -90,13 +90,17 @@ fn choose(run: &Run, options: Options) -> (usize, Vec<Place>) {
     (seen.len(), options.only.map_or(places, |only| vec![only]))
 }
 
-fn check_all(run: &Run, places: &[Place], (folder, seed): (&Path, u64)) -> Vec<(Place, Violation)> {
+fn check_all(
+    run: &Run,
+    places: &[ImageId],
+    (folder, seed): (&Path, u64),
+) -> Vec<(ImageId, Violation)> {
     fs::create_dir_all(folder).unwrap();
     let mut disk = Disk::after(run, 0);
     let mut found = Vec::new();
     for (at, nth) in places {
         disk.advance_to(*at);
-        put(folder, &disk.image(&subsets_at(&disk, *at, seed)[*nth]));
+        write_image(folder, &disk.image(&subsets_at(&disk, *at, seed)[*nth]));
         let checked = check(run, disk.expected(), folder);
         found.extend(checked.err().map(|violation| ((*at, *nth), violation)));
     }

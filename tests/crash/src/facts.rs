@@ -10,7 +10,7 @@ use Guarantee::{Doubled, Half, Unreadable};
 #[derive(Debug)]
 pub struct Violation(pub Guarantee, pub String);
 
-/// A guarantee, named by the state of an order that breaks it.
+/// A guarantee. Each variant is named after the state of an order that violates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Guarantee {
     /// Acknowledged orders exist, and repeating a request returns the same answer.
@@ -134,7 +134,7 @@ pub struct Reader(Connection);
 impl Reader {
     pub fn open(file: &Path) -> Result<Self> {
         let db = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        // Without rows that belong to a generation which a reset has ended.
+        // The views omit rows of generations that a reset has ended.
         for table in
             ["parcels", "manifests", "idempotency", "outbox", "parcel_totals", "outbox_counts"]
         {
@@ -160,8 +160,8 @@ impl Reader {
         self.number("SELECT count(*) FROM key_chunks")
     }
 
-    /// Returns whether every reset has erased its rows.
-    pub fn is_reset(&self) -> bool {
+    /// Returns `true` if every reset has erased its rows.
+    pub fn are_resets_erased(&self) -> bool {
         self.number("SELECT count(*) FROM ended_generations") == Ok(0)
     }
 

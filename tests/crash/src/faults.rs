@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::{
     check::check,
-    disk::{Disk, Expected, Image, NOTHING, Run},
+    disk::{Disk, Expectations, Image, NOTHING, Run},
     facts::Violation,
-    recording::{Recording, put},
+    recording::{Recording, write_image},
     syscalls::{self, Fault},
 };
 
@@ -23,7 +23,7 @@ pub struct Outcome {
 /// Makes each `every`th call fail in turn, in each way.
 pub fn every_call_fails(folder: &Path, every: usize) -> Outcome {
     // Each run begins with the same file, because the store never closes a file that it has opened.
-    let mut first = Recording::start(folder, None, Expected::default());
+    let mut first = Recording::start(folder, None, Expectations::default());
     first.open();
     first.finish();
     let base = syscalls::read_folder(folder);
@@ -41,7 +41,7 @@ pub fn every_call_fails(folder: &Path, every: usize) -> Outcome {
 }
 
 fn run_with(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome) -> Run {
-    put(folder, base);
+    write_image(folder, base);
     let run = record(folder, fault);
     let disk = Disk::after(&run, run.events.len());
     let answered = disk.expected().requests.values().filter(|answered| **answered).count();
@@ -54,13 +54,13 @@ fn run_with(folder: &Path, (base, fault): (&Image, Fault), outcome: &mut Outcome
     };
     // The files as the process left them, then after a power cut that takes everything no sync has made durable.
     check();
-    put(folder, &disk.image(&vec![NOTHING; disk.pending().len()]));
+    write_image(folder, &disk.image(&vec![NOTHING; disk.pending().len()]));
     check();
     run
 }
 
 fn record(folder: &Path, fault: Fault) -> Run {
-    let mut run = Recording::start(folder, Some(fault), Expected::default());
+    let mut run = Recording::start(folder, Some(fault), Expectations::default());
     // A server that refuses to start is started a second time.
     if (run.open() || run.open()) && (run.set_up() || run.set_up()) {
         for size in [1, 1, 6] {

@@ -1,5 +1,5 @@
-//! Every state in which a crash can leave the files of the `SQLite` store. In each of them an acknowledged order exists
-//! once, with the same answer, and every other order exists as a whole or not at all.
+//! Checks the states in which a crash can leave the files of the `SQLite` store. In each of them an acknowledged order
+//! must exist once, with the same answer, and every other order must exist as a whole or not at all.
 //!
 //! The real store and the real service run in this process. `syscalls.rs` records the calls on their files, and
 //! `recording.rs` when each request was sent and acknowledged. `disk.rs` computes the possible contents of the disk at
@@ -43,7 +43,8 @@ use mutants::MUTANTS;
 
 type Record = fn(&Path) -> Run;
 
-/// The recordings. An image of the last costs as much as so many of the others: its log has 40 MB.
+/// The recordings: name, workload, and the cost of checking one of its images. The last log has 40 MB, so that one of
+/// its images costs as much as 50 others.
 const RECORDINGS: [(&str, Record, usize); 5] = [
     ("a first start", workloads::first_start, 1),
     ("a busy day", workloads::busy_day, 1),
@@ -60,7 +61,7 @@ struct Arguments {
     /// The seed of the samples.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Maximum number of images of each recording; the other parts have as much less to do.
+    /// Maximum number of images of each recording. The other parts are scaled down in proportion.
     #[arg(long, default_value_t = 10_000)]
     images: usize,
     /// Only this part: a recording, "recoveries from crashes", "failing calls" or "mutants".
@@ -73,7 +74,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    raise_limit_of_descriptors();
+    raise_descriptor_limit();
     let place = tempfile::tempdir_in("/dev/shm").unwrap();
     let folder = fs::canonicalize(place.path()).unwrap();
     let is_clean = run(&arguments, &folder);
@@ -138,7 +139,7 @@ fn failing_calls(folder: &Path, every: usize) -> bool {
     violations.is_empty()
 }
 
-/// Checks that each mutant is found in the first recordings, and each change to the rows of a sound database.
+/// Checks that each mutant is detected in the first two recordings, and each change to the rows of a sound database.
 fn mutants(folder: &Path, options: Options) -> bool {
     println!("\n| mutant | violations of {} images: first start | busy day |", options.images);
     println!("|---|---|---|");
@@ -154,7 +155,7 @@ fn mutants(folder: &Path, options: Options) -> bool {
         are_found &= found != [0, 0];
     }
     let run = first_start(&fresh(folder));
-    let missed = mutants::missed_tamperings(&run, &fresh(folder));
+    let missed = mutants::undetected_tamperings(&run, &fresh(folder));
     println!("\nchanged rows that are not noticed: {missed:?}");
     are_found && missed.is_empty()
 }
@@ -178,7 +179,7 @@ fn fresh(folder: &Path) -> PathBuf {
 
 /// Raises the limit of open files. The store keeps one descriptor for each database file that it has opened, and images
 /// without that file make it create new ones.
-fn raise_limit_of_descriptors() {
+fn raise_descriptor_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit outlives the calls.
     unsafe {

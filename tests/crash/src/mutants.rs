@@ -1,4 +1,4 @@
-//! Deliberate defects, each of which must be found: they show that the checks would see a real one.
+//! Deliberate defects, each of which must be detected. They show that the checks would detect a real defect.
 //!
 //! The product is not changed for them: an early answer is an earlier mark in the log, a sync that does nothing is
 //! missing from it, and rows are changed while the service is stopped.
@@ -14,7 +14,7 @@ use crate::{
         Guarantee::{self, Doubled, Half, Lost, Unreadable},
         Violation,
     },
-    recording::{DATABASE, put},
+    recording::{DATABASE, write_image},
 };
 
 /// A change to the log.
@@ -74,11 +74,12 @@ const TAMPERINGS: [(&str, Guarantee); 6] = [
     ("DELETE FROM meta WHERE name = 'secret'", Unreadable),
 ];
 
-/// Returns the changes to the last files of a run that are not found, or not as the guarantee that each breaks.
-pub fn missed_tamperings(run: &Run, folder: &Path) -> Vec<&'static str> {
+/// Applies each tampering to the last files of a run. Returns those that are not detected as a violation of their
+/// guarantee.
+pub fn undetected_tamperings(run: &Run, folder: &Path) -> Vec<&'static str> {
     let disk = Disk::after(run, run.events.len());
     let is_missed = |(sql, broken): &(&str, Guarantee)| {
-        put(folder, &disk.image_of_all());
+        write_image(folder, &disk.complete_image());
         Connection::open(folder.join(DATABASE)).unwrap().execute_batch(sql).unwrap();
         let checked = check(run, disk.expected(), folder);
         !matches!(checked, Err(Violation(found, _)) if found == *broken)

@@ -9,7 +9,7 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
-    disk::{Disk, Event, Expected, Image, Run},
+    disk::{Disk, Event, Expectations, Image, Run},
     facts::Reader,
     server::{Answer, Post, Server},
     syscalls::{self, Fault},
@@ -26,7 +26,7 @@ pub struct Recording {
     server: Option<Server>,
     requests: Vec<(Post, Option<Answer>)>,
     key: String,
-    expected: Expected,
+    expected: Expectations,
     seed: u64,
     /// Set if system calls fail, so that requests may fail too. The log then lacks what a failed sync has lost.
     may_fail: bool,
@@ -34,7 +34,7 @@ pub struct Recording {
 
 impl Recording {
     /// Starts a recording on the files in the folder, which count as durable.
-    pub fn start(folder: &Path, fault: Option<Fault>, expected: Expected) -> Self {
+    pub fn start(folder: &Path, fault: Option<Fault>, expected: Expectations) -> Self {
         let recording = Self {
             folder: folder.to_owned(),
             base: syscalls::start(folder, fault),
@@ -50,14 +50,14 @@ impl Recording {
     }
 
     /// Starts a recording on the files that a crash has left of another run.
-    pub fn after(run: &Run, expected: &Expected, folder: &Path) -> Self {
+    pub fn after(run: &Run, expected: &Expectations, folder: &Path) -> Self {
         let mut recording = Self::start(folder, None, expected.clone());
         (recording.requests, recording.key) = (run.requests.clone(), run.key.clone());
         recording
     }
 
-    /// Forgets the log so far: the files count as durable from here on.
-    pub fn begin_here(&mut self) {
+    /// Discards the log so far. The files count as durable from here on.
+    pub fn restart_log(&mut self) {
         self.base = syscalls::start(&self.folder, None);
         self.mark();
     }
@@ -92,7 +92,7 @@ impl Recording {
         let (events, calls) = syscalls::stop();
         let Self { folder, base, requests, key, may_fail, .. } = self;
         let run = Run { base, events, requests, key, calls };
-        let replayed = Disk::after(&run, run.events.len()).image_of_all();
+        let replayed = Disk::after(&run, run.events.len()).complete_image();
         assert!(may_fail || replayed == syscalls::read_folder(&folder), "the log lacks a change");
         run
     }
@@ -101,9 +101,9 @@ impl Recording {
         syscalls::log(Event::Mark(self.expected.clone()));
     }
 
-    /// Notes the facts. Reading them takes a moment, and an answer that was given before its commit would become true
-    /// during it; so an answer has a mark of its own.
-    fn keep_facts(&mut self) {
+    /// Records the facts. Reading them takes a moment, in which an answer that was given before its commit would become
+    /// true. So the answer gets a separate mark first.
+    fn record_facts(&mut self) {
         self.mark();
         if !self.may_fail {
             let facts = Reader::open(&self.file()).and_then(|reader| reader.facts());
@@ -122,7 +122,7 @@ impl Recording {
             }
         }
         self.expected.has_key = true;
-        self.keep_facts();
+        self.record_facts();
         true
     }
 
@@ -149,17 +149,17 @@ impl Recording {
                 self.expected.requests.insert(at, true);
                 self.requests[at].1 = Some(answer);
             } else {
-                let is_error_of_service = matches!(answer.status, 409 | 500..);
-                assert!(self.may_fail && is_error_of_service, "{}", answer.text());
+                let is_service_error = matches!(answer.status, 409 | 500..);
+                assert!(self.may_fail && is_service_error, "{}", answer.text());
             }
         }
-        self.keep_facts();
+        self.record_facts();
     }
 
     /// Runs a task that is not a request. Its effects are durable once it returns.
     pub fn job(&mut self, job: impl FnOnce(&Server)) {
         job(self.server());
-        self.keep_facts();
+        self.record_facts();
     }
 
     pub fn reset(&mut self) {
@@ -171,9 +171,9 @@ impl Recording {
         self.expected = self.expected.reset();
         self.mark();
         let file = self.file();
-        let is_erased = || Reader::open(&file).is_ok_and(|reader| reader.is_reset());
+        let is_erased = || Reader::open(&file).is_ok_and(|reader| reader.are_resets_erased());
         self.server().wait_until(is_erased);
-        self.keep_facts();
+        self.record_facts();
     }
 
     /// Checkpoints the log from another connection, as a backup does.
@@ -215,7 +215,7 @@ pub fn order(number: usize) -> Post {
 }
 
 impl Post {
-    /// Returns whether the request makes a parcel.
+    /// Returns `true` if the request creates a parcel.
     pub fn creates(&self) -> bool {
         self.path == CREATE
     }
@@ -223,7 +223,7 @@ impl Post {
 
 /// Writes an image into a folder. The database keeps its inode, because the store never closes a file that it has
 /// opened.
-pub fn put(folder: &Path, image: &Image) {
+pub fn write_image(folder: &Path, image: &Image) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if !image.iter().any(|(name, _)| path.ends_with(name)) {

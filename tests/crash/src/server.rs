@@ -119,7 +119,7 @@ impl Server {
     pub fn send(&self, posts: &[Post], key: &str) -> Vec<Answer> {
         self.runtime.block_on(async {
             let pause = self.service.store().pause_writes().await;
-            let mut answers = pin!(join_all(posts.iter().map(|post| self.ask(post, key))));
+            let mut answers = pin!(join_all(posts.iter().map(|post| self.send_one(post, key))));
             // After this many turns each request is in the writer's queue, or all have been answered without it.
             for _ in posts {
                 let turn = pin!(tokio::task::yield_now());
@@ -132,7 +132,7 @@ impl Server {
         })
     }
 
-    async fn ask(&self, post: &Post, key: &str) -> Answer {
+    async fn send_one(&self, post: &Post, key: &str) -> Answer {
         let request = Request::post(&post.path).header("x-api-key", key);
         let request = request.header(CONTENT_TYPE, "application/json");
         let request = request.body(Body::from(post.body.clone())).unwrap();

@@ -2,18 +2,19 @@
 
 use fastrand::Rng;
 
-use crate::disk::{ALL, Disk, Event, Kept, NOTHING, SECTOR};
+use crate::disk::{ALL, Disk, Event, NOTHING, SECTOR, SectorMask};
 
 /// Maximum number of pending events for which all subsets are examined.
 const EXHAUSTIVE: usize = 8;
 /// Number of random subsets of more events.
 const SAMPLES: usize = 24;
 
-/// Returns subsets of a moment, perhaps some more than once. The first two have nothing and everything.
-pub fn subsets(disk: &Disk<'_>, rng: &mut Rng) -> Vec<Vec<Kept>> {
+/// Returns subsets of the pending events at a moment; some may occur twice. The first two are the empty and the full
+/// subset.
+pub fn subsets(disk: &Disk<'_>, rng: &mut Rng) -> Vec<Vec<SectorMask>> {
     let pending = disk.pending();
     let count = pending.len();
-    let choose = |is_kept: &dyn Fn(usize) -> bool| -> Vec<Kept> {
+    let choose = |is_kept: &dyn Fn(usize) -> bool| -> Vec<SectorMask> {
         (0..count).map(|at| if is_kept(at) { ALL } else { NOTHING }).collect()
     };
     let mut all = vec![choose(&|_| false), choose(&|_| true)];
@@ -51,7 +52,7 @@ fn files(pending: &[&Event]) -> Vec<Option<u32>> {
 }
 
 /// Draws a subset: each event has the same probability, which differs between samples, and one write in eight is torn.
-fn sample(pending: &[&Event], rng: &mut Rng) -> Vec<Kept> {
+fn sample(pending: &[&Event], rng: &mut Rng) -> Vec<SectorMask> {
     let likely = rng.u32(1..8);
     let mut one = |event: &&Event| match event {
         _ if rng.u32(..8) >= likely => NOTHING,

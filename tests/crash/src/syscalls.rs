@@ -86,8 +86,8 @@ pub fn read_folder(folder: &Path) -> Image {
     image
 }
 
-/// Returns whether a file is part of an image. `SQLite` rebuilds the shared memory after a crash, and the lock file is
-/// empty.
+/// Returns `true` if a file is part of an image. `SQLite` rebuilds the shared memory after a crash, and the lock file
+/// is empty.
 fn survives(name: &str) -> bool {
     !name.ends_with("-shm") && !name.ends_with(".lock")
 }
@@ -96,7 +96,7 @@ fn inode(path: impl AsRef<Path>) -> Option<Inode> {
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-fn inode_of(descriptor: c_int) -> Option<Inode> {
+fn descriptor_inode(descriptor: c_int) -> Option<Inode> {
     inode(format!("/proc/self/fd/{descriptor}"))
 }
 
@@ -122,11 +122,11 @@ fn on_file(
     if !RECORDING.load(Ordering::Acquire) {
         return call();
     }
-    // A disk takes its time. Otherwise an answer that is given too early would never be seen before the write that it
-    // should have waited for.
+    // Simulates the latency of a disk. Otherwise an answer that is given too early would never be seen before the write
+    // that it should have waited for.
     // SAFETY: it only sleeps.
     unsafe { libc::usleep(SLOW_MICROS) };
-    let found = inode_of(descriptor);
+    let found = descriptor_inode(descriptor);
     let mut recorder = recorder();
     let Some(recorder) = &mut *recorder else { return call() };
     let Some(file) = found.and_then(|inode| recorder.files.get(&inode).copied()) else {
@@ -165,8 +165,9 @@ unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_
     let open =
         || unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int };
     on_name(path, open, |recorder, name, descriptor| {
-        // Numbers are never given again: no inode leaves the map, and a tmpfs uses none twice.
-        let (inode, next) = (inode_of(descriptor).unwrap(), recorder.files.len() as FileId - 1);
+        // No number is used twice, because no inode leaves the map and a tmpfs does not reuse inodes.
+        let (inode, next) =
+            (descriptor_inode(descriptor).unwrap(), recorder.files.len() as FileId - 1);
         let file = *recorder.files.entry(inode).or_insert(next);
         if file == next {
             recorder.events.push(Event::Create { name, file });
@@ -217,8 +218,8 @@ unsafe extern "C" fn ftruncate64(descriptor: c_int, to: i64) -> c_int {
     }) as c_int
 }
 
-/// Executes a sync of a file or of the folder. A failed one says nothing about the bytes that reach the disk. The
-/// folder is in memory, so a recorded one needs no disk.
+/// Executes a sync of a file or of the folder. A failed sync says nothing about the bytes that reach the disk. The
+/// folder is in memory, so a recorded sync needs no disk.
 fn sync(descriptor: c_int) -> c_int {
     // SAFETY: the caller's own argument.
     let sync = || unsafe { libc::syscall(libc::SYS_fsync, descriptor) as isize };

@@ -8,21 +8,21 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use crate::{
-    disk::{Expected, Image, Run},
+    disk::{Expectations, Image, Run},
     facts::Reader,
-    recording::{DATABASE, Recording, put},
+    recording::{DATABASE, Recording, write_image},
     server::Server,
     syscalls,
 };
 
 const HOUR: i64 = 3_600_000;
 /// Bytes of a log that the store will soon checkpoint, which it does at 10,000 pages; each has a header.
-const NEARLY_MOVED: u64 = 9_950 * (4_096 + 24);
+const NEARLY_CHECKPOINTED: u64 = 9_950 * (4_096 + 24);
 /// Number of migrations that the file of the upgrade has.
 const OLD_SCHEMA: usize = 10;
 
 fn start(folder: &Path) -> Recording {
-    let mut run = Recording::start(folder, None, Expected::default());
+    let mut run = Recording::start(folder, None, Expectations::default());
     run.open();
     run.set_up();
     run
@@ -79,8 +79,8 @@ pub fn vacuum(folder: &Path) -> Run {
     run.reset();
     run.create(12);
     run.close();
-    run.begin_here();
-    Store::to_vacuum(&run.file(), [0; 32]).unwrap().run().unwrap();
+    run.restart_log();
+    Store::lock_for_vacuum(&run.file(), [0; 32]).unwrap().run().unwrap();
     run.open();
     run.create(1);
     run.finish()
@@ -99,9 +99,9 @@ pub fn upgrade(folder: &Path) -> Run {
     assert_ne!(reader.key_chunks(), Ok(0));
     drop(reader);
     server.close();
-    put(folder, &base);
+    write_image(folder, &base);
     let mut run =
-        Recording::start(folder, None, Expected { parcels, facts, ..Expected::default() });
+        Recording::start(folder, None, Expectations { parcels, facts, ..Expectations::default() });
     run.open();
     run.set_up();
     run.create(2);
@@ -132,13 +132,13 @@ pub fn long_log(folder: &Path) -> Run {
             "PRAGMA wal_autocheckpoint = 0; INSERT INTO meta VALUES ('ballast', zeroblob(100000))",
         )
         .unwrap();
-    while fs::metadata(&log).unwrap().len() < NEARLY_MOVED {
+    while fs::metadata(&log).unwrap().len() < NEARLY_CHECKPOINTED {
         ballast
             .execute_batch("UPDATE meta SET value = randomblob(100000) WHERE name = 'ballast'")
             .unwrap();
     }
     drop(ballast);
-    run.begin_here();
+    run.restart_log();
     // The salts change once the log begins again.
     let salts = || fs::read(&log).unwrap()[16..24].to_vec();
     let before = salts();
@@ -151,9 +151,9 @@ pub fn long_log(folder: &Path) -> Run {
 
 /// Records a restart on the files that a crash has left: the service recovers, answers the requests that were in
 /// flight, and accepts others.
-pub fn recovery(folder: &Path, crashed: (&Run, &Expected, &Image), rng: &mut Rng) -> Run {
+pub fn recovery(folder: &Path, crashed: (&Run, &Expectations, &Image), rng: &mut Rng) -> Run {
     let (run, expected, image) = crashed;
-    put(folder, image);
+    write_image(folder, image);
     let in_flight = expected.requests.iter().filter(|(_, answered)| !**answered);
     let in_flight: Vec<_> = in_flight.map(|(at, _)| *at).collect();
     let mut run = Recording::after(run, expected, folder);

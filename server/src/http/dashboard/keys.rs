@@ -154,7 +154,7 @@ pub(super) async fn list(
     RawQuery(query): RawQuery,
     member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let records = api.service.store().keys_of(member.session.account).await?;
+    let records = api.service.store().api_keys(member.session.account).await?;
     let requested =
         pagination::requested_page(&FormFields::parse(query.unwrap_or_default().as_bytes()));
     let last = u32::try_from(records.len().div_ceil(KEYS_PER_PAGE)).unwrap_or(u32::MAX).max(1);

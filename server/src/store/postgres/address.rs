@@ -120,7 +120,8 @@ impl Address {
         let tls = parameters.tls()?;
         set_up(&mut common, tls);
         let passwords = password::find(&mut common, parameters.passfile);
-        let hosts = hosts::each(&common, &listed, &passwords).map_err(AddressError::new)?;
+        let hosts =
+            hosts::configure_each(&common, &listed, &passwords).map_err(AddressError::new)?;
         let names: Vec<_> = hosts.iter().map(|host| &*host.name).collect();
         Ok(Self {
             name: format!("postgres://{}/{name}", names.join(",")),

@@ -13,7 +13,7 @@ use super::{
     creates,
     error::DbResult,
     generations::Generations,
-    locks::{self, Locked},
+    locks::{self, LockedParcel},
     outbox::Subscriptions,
     records,
 };
@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// The outcome of applying changes.
-pub(super) enum Applied {
+pub(super) enum ApplyOutcome {
     /// All changes are written.
     Whole { has_enqueued: bool },
     /// The changes are refused. Anything that they have written must be undone.
@@ -43,7 +43,7 @@ pub(super) struct Application<'a> {
     pub(super) db: &'a Connection,
     pub(super) generations: Generations,
     /// The parcels as the transaction leaves them.
-    locked: HashMap<ParcelRowId, Locked>,
+    locked: HashMap<ParcelRowId, LockedParcel>,
     pub(super) subscriptions: Subscriptions,
     pub(super) counts: Counts,
     /// The parcels in `locked` that are not written yet.
@@ -71,7 +71,7 @@ impl<'a> Application<'a> {
     /// Creates the view. The caller has loaded the subscriptions of the locked parcels' tenants.
     pub(super) fn new(
         (db, generations): (&'a Connection, Generations),
-        locked: HashMap<ParcelRowId, Locked>,
+        locked: HashMap<ParcelRowId, LockedParcel>,
         subscriptions: Subscriptions,
     ) -> Self {
         Self {
@@ -88,7 +88,11 @@ impl<'a> Application<'a> {
     }
 
     /// Applies the changes of the write at a position.
-    pub(super) async fn apply(&mut self, at: usize, changes: &mut Changes) -> DbResult<Applied> {
+    pub(super) async fn apply(
+        &mut self,
+        at: usize,
+        changes: &mut Changes,
+    ) -> DbResult<ApplyOutcome> {
         let mut work = Progress {
             at,
             now: changes.now,
@@ -99,17 +103,17 @@ impl<'a> Application<'a> {
         for (parcel, version) in &changes.expect {
             if self.version_of(*parcel) != Some(*version) {
                 let outcome = CommitOutcome::VersionConflict;
-                return Ok(Applied::Refused { outcome, has_written: false });
+                return Ok(ApplyOutcome::Refused { outcome, has_written: false });
             }
         }
         for op in &mut changes.ops {
             let (is_done, outcome) = self.apply_one(op, &mut work).await?;
             if !is_done {
-                return Ok(Applied::Refused { outcome, has_written: work.has_written });
+                return Ok(ApplyOutcome::Refused { outcome, has_written: work.has_written });
             }
             work.has_written = true;
         }
-        Ok(Applied::Whole { has_enqueued: work.has_enqueued })
+        Ok(ApplyOutcome::Whole { has_enqueued: work.has_enqueued })
     }
 
     /// Writes the states that were computed in memory. If another event has taken an event's place in a history,
@@ -152,7 +156,7 @@ impl<'a> Application<'a> {
                 (self.add(*parcel, event, work), CommitOutcome::VersionConflict)
             }
             StoreOp::RecordCarrierEvent(event) => (
-                carriers::see(Sql::Postgres(self.db), event).await?,
+                carriers::record_accepted(Sql::Postgres(self.db), event).await?,
                 CommitOutcome::DuplicateCarrierEvent,
             ),
             StoreOp::LogCarrierException(exception) => {
@@ -219,7 +223,7 @@ impl<'a> Application<'a> {
     /// tenant's subscription must be loaded.
     pub(super) fn created(&mut self, (id, parcel): (i64, &NewParcel), now: Millis) -> bool {
         let tenant = self.generations.number(parcel.tenant);
-        self.counts.add(&Locked::new_parcel(parcel, tenant), 1);
+        self.counts.add(&LockedParcel::new_parcel(parcel, tenant), 1);
         let subject = Subject { parcel: Some(id), manifest: None };
         let events = |kinds| webhooks::creation_events(kinds, parcel);
         self.enqueue((parcel.tenant, subject), events, now)
@@ -235,7 +239,7 @@ impl<'a> Application<'a> {
     where
         I: IntoIterator<Item = webhooks::OutboxEvent>,
     {
-        let Some(subscription) = self.subscriptions.of_tenant(tenant) else { return false };
+        let Some(subscription) = self.subscriptions.get(tenant) else { return false };
         let mut has_enqueued = false;
         for event in events(subscription.kinds) {
             let tenant = self.generations.number(tenant);
@@ -246,7 +250,7 @@ impl<'a> Application<'a> {
     }
 
     /// Returns the parcel with its version increased, if the parcel is locked.
-    fn next_version(&mut self, parcel: ParcelRowId) -> Option<&mut Locked> {
+    fn next_version(&mut self, parcel: ParcelRowId) -> Option<&mut LockedParcel> {
         let locked = self.locked.get_mut(&parcel)?;
         locked.version.0 += 1;
         self.changed.insert(parcel);

@@ -14,7 +14,7 @@ const COUNTING_SHARE: u32 = 20;
 const WORTH_KEEPING: Duration = Duration::from_millis(100);
 
 /// The undelivered events at the last count.
-pub(super) struct Counted {
+pub(super) struct CachedBacklogs {
     at: Instant,
     took: Duration,
     all: Vec<Backlog>,
@@ -27,7 +27,7 @@ impl Store {
         &self,
         count: impl Future<Output = Result<Vec<Backlog>, StoreError>>,
     ) -> Result<Vec<Backlog>, StoreError> {
-        let counted = |backlogs: &Counted| {
+        let counted = |backlogs: &CachedBacklogs| {
             !has_elapsed(backlogs.at, backlogs.took * COUNTING_SHARE)
                 && backlogs.took > WORTH_KEEPING
         };
@@ -37,7 +37,7 @@ impl Store {
         }
         let began = monotonic_now();
         let all = count.await?;
-        *kept = Some(Counted { at: began, took: began.elapsed(), all: all.clone() });
+        *kept = Some(CachedBacklogs { at: began, took: began.elapsed(), all: all.clone() });
         Ok(all)
     }
 }

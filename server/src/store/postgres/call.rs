@@ -20,7 +20,8 @@ pub(super) trait Call: Send {
     fn answer(self: Box<Self>, outcome: DbResult<()>);
 }
 
-struct Typed<T, F> {
+/// A call whose result type is known.
+struct TypedCall<T, F> {
     run: F,
     found: Option<T>,
     caller: oneshot::Sender<DbResult<T>>,
@@ -33,10 +34,10 @@ where
     F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
 {
     let (caller, answer) = oneshot::channel();
-    (Box::new(Typed { run, found: None, caller }), answer)
+    (Box::new(TypedCall { run, found: None, caller }), answer)
 }
 
-impl<T, F> Call for Typed<T, F>
+impl<T, F> Call for TypedCall<T, F>
 where
     T: Send,
     F: AsyncFn(&Connection) -> DbResult<T> + Send,

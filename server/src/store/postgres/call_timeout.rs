@@ -99,7 +99,10 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let (call, answer) = call::new(run);
-        self.0.writer.push(Write::Call(call)).map_err(|reason| reason.for_caller(self.name()))?;
+        self.0
+            .writer
+            .push(Write::Call(call))
+            .map_err(|reason| reason.into_store_error(self.name()))?;
         self.answered(answer, timeout).await
     }
 
@@ -109,7 +112,7 @@ impl Store {
         write: Write,
         answer: oneshot::Receiver<DbResult<T>>,
     ) -> Result<T, StoreError> {
-        self.0.writer.push(write).map_err(|reason| reason.for_caller(self.name()))?;
+        self.0.writer.push(write).map_err(|reason| reason.into_store_error(self.name()))?;
         self.answered(answer, Some(WRITE_TIMEOUT)).await
     }
 
@@ -137,7 +140,7 @@ impl Store {
             Some(_) => drop(self.0.unreadable_parcels.fetch_add(1, Ordering::Relaxed)),
             None => {}
         }
-        failure.for_caller(&self.0.name)
+        failure.into_store_error(&self.0.name)
     }
 
     /// Returns `true` if the error of an unreadable row was not logged yet.

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Reads the clock, and the oldest schema, which shows at once if a newer program has made this program unusable.
-const LOOK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
+const READ_CLOCK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, \
      (SELECT value FROM meta WHERE name = 'oldest_schema')";
 
 impl Store {
@@ -31,15 +31,15 @@ impl Store {
     /// Measures the clock without a timeout, because skipping hosts that do not answer may take long.
     pub(super) async fn measure_clock_at_start(&self) -> Result<Option<Skew>, StoreError> {
         let clock = Arc::clone(&self.0.clock);
-        self.0.unread.question_sent();
+        self.0.unread.request_sent();
         let look = self.read_within(None, async move |db| {
             let sent = clock.read_machine();
             let read = |row: &_| Ok((Millis(get(row, 0)?), get::<Option<Vec<u8>>>(row, 1)?));
-            let (shown, oldest) = db.only(LOOK, &[], read).await?;
+            let (shown, oldest) = db.only(READ_CLOCK, &[], read).await?;
             Ok((clock.record_measurement(sent, shown, clock.read_machine()), oldest))
         });
         let (skew, oldest) = look.await?;
-        self.0.unread.answer_received();
+        self.0.unread.response_received();
         let is_outdated = oldest.is_some_and(|oldest| migrations::is_outdated(&oldest));
         if self.0.is_outdated.swap(is_outdated, Ordering::Relaxed) != is_outdated && is_outdated {
             tracing::error!("{}: install the newer program", migrations::OUTDATED);

@@ -18,7 +18,7 @@ pub(super) const POOLER: &str = "a connection pooler stands before it, and does 
 pub(super) const STANDBY: &str = "it is a standby, which takes no writes: name the primary";
 
 /// Returns a failure with advice, if there is any. If no host answers, the failure of the connection is kept.
-pub(super) fn not_opened(error: tokio_postgres::Error, password: PasswordSource) -> Failure {
+pub(super) fn connect_failure(error: tokio_postgres::Error, password: PasswordSource) -> Failure {
     let reason = without_rows(&error);
     let advice = match error.code() {
         Some(&SqlState::PROTOCOL_VIOLATION) if reason.contains("startup parameter") => {

@@ -20,7 +20,7 @@ use tokio_postgres::{
 use super::tests::statements;
 use super::{
     address::{Address, UnsafeSettings},
-    connect_error::{POOLER, STANDBY, not_opened},
+    connect_error::{POOLER, STANDBY, connect_failure},
     error::{DbResult, Failure},
     hosts::HostConfig,
     silence::Silence,
@@ -42,7 +42,7 @@ const SETTINGS: &str = "\
     -c client_min_messages=warning -c timezone=UTC -c jit=off \
     -c plan_cache_mode=force_generic_plan";
 /// One of the settings as PostgreSQL shows it, to be checked because a pooler may drop the settings silently.
-const SHOWN: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
+const CHECKED_SETTING: (&str, &str) = ("idle_in_transaction_session_timeout", "10s");
 /// The advisory lock that every connection shares as long as it lives, and that a copy takes exclusively. The number is
 /// "parcelp" in ASCII, the one after the migrations' lock.
 pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
@@ -117,7 +117,7 @@ impl Connector {
     /// for any reason other than being down or a standby, the remaining hosts are not tried: they would refuse, for
     /// instance, a wrong password too.
     pub(super) async fn connect(&self) -> DbResult<Connection> {
-        self.silence.question_sent();
+        self.silence.request_sent();
         let limit = if self.hosts.len() > 1 { HOST_TIMEOUT } else { Duration::MAX };
         let limit = limit.min(self.answer_timeout);
         let (mut reasons, mut are_standbys, mut have_answered) = (Vec::new(), true, true);
@@ -128,17 +128,17 @@ impl Connector {
             });
             let reason = match opened {
                 Ok(Some(connection)) => {
-                    self.silence.answer_received();
+                    self.silence.response_received();
                     return Ok(connection);
                 }
                 Ok(None) => STANDBY.to_owned(),
-                Err(failure) if failure.is_of_connection() => {
+                Err(failure) if failure.is_connection_error() => {
                     are_standbys = false;
                     have_answered &= failure.code().is_some();
                     failure.to_string()
                 }
                 Err(failure) => {
-                    self.silence.answer_received();
+                    self.silence.response_received();
                     return Err(match failure {
                         Failure::Unsuitable(reason) => {
                             Failure::Unsuitable(self.named(host, &reason))
@@ -151,7 +151,7 @@ impl Connector {
         }
         // If one host has answered, the host that accepts writes may still be down.
         if have_answered {
-            self.silence.answer_received();
+            self.silence.response_received();
         }
         let reasons = reasons.join("; ");
         Err(if are_standbys { Failure::Unsuitable(reasons) } else { Failure::NotOpened(reasons) })
@@ -166,7 +166,7 @@ impl Connector {
     async fn open(&self, host: &HostConfig) -> DbResult<Option<Connection>> {
         let connected = host.config.connect(self.encryption.clone()).await;
         let (client, connection) =
-            connected.map_err(|error| not_opened(error, host.password_source))?;
+            connected.map_err(|error| connect_failure(error, host.password_source))?;
         tokio::task::spawn_local(async move {
             if let Err(error) = connection.await {
                 tracing::debug!(%error, "a connection to the database ended");
@@ -191,7 +191,7 @@ impl Connector {
              current_setting('server_encoding'), current_setting('{}'), \
              (SELECT extract(epoch FROM backend_start)::text FROM pg_stat_activity \
              WHERE pid = pg_backend_pid()), {}",
-            SHOWN.0, self.lock
+            CHECKED_SETTING.0, self.lock
         );
         let found = client.query_typed(&sql, &[]).await.map_err(|error| {
             if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
@@ -222,7 +222,7 @@ impl Connector {
         if found.try_get::<_, &str>(6)? != "UTF8" {
             return refuse("its encoding is not UTF8: create the database with ENCODING 'UTF8'");
         }
-        if found.try_get::<_, &str>(7)? != SHOWN.1 {
+        if found.try_get::<_, &str>(7)? != CHECKED_SETTING.1 {
             return refuse(POOLER);
         }
         for (column, setting) in [(1, "fsync"), (2, "full_page_writes")] {
@@ -301,11 +301,11 @@ impl Connection {
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> DbResult<T> {
-        self.silence.question_sent();
+        self.silence.request_sent();
         let answer = timeout(self.answer_timeout, call).await;
         let answer = answer.map_err(|_elapsed| Failure::Unreachable)?;
         if answer.as_ref().map_or_else(|error| error.as_db_error().is_some(), |_| true) {
-            self.silence.answer_received();
+            self.silence.response_received();
         }
         Ok(answer?)
     }

@@ -10,10 +10,10 @@ use super::{
     Store,
     connection::{Connection, get},
     error::DbResult,
-    locks::Locked,
+    locks::LockedParcel,
     pages::ROWS_PER_PAGE,
 };
-use crate::store::{StoreError, counts::TOTALS};
+use crate::store::{StoreError, counts::TOTALS_LOCK};
 
 /// Inserts changes of counts.
 pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
@@ -48,8 +48,8 @@ pub(super) struct Counts(BTreeMap<CountKey, i64>);
 
 impl Counts {
     /// Adds a difference of one to the count that the parcel belongs to.
-    pub(super) fn add(&mut self, parcel: &Locked, difference: i64) {
-        let Locked { tenant, day, state, country, .. } = parcel;
+    pub(super) fn add(&mut self, parcel: &LockedParcel, difference: i64) {
+        let LockedParcel { tenant, day, state, country, .. } = parcel;
         let key = (*tenant, *day, i16::from(state.number()), country.clone());
         *self.0.entry(key).or_default() += difference;
     }
@@ -88,7 +88,7 @@ impl Store {
 
 async fn fold(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
     let lock = "SELECT pg_try_advisory_xact_lock($1)";
-    if !db.value::<bool>(lock, &[&TOTALS]).await? {
+    if !db.value::<bool>(lock, &[&TOTALS_LOCK]).await? {
         return Ok((0, from));
     }
     db.only(FOLD, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await

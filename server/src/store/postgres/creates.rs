@@ -57,7 +57,7 @@ struct NewRow<'w> {
 }
 
 /// A parcel that was inserted.
-pub(super) struct Created<'w> {
+pub(super) struct CreatedParcel<'w> {
     /// The position of its write.
     pub(super) at: usize,
     pub(super) id: i64,
@@ -83,13 +83,13 @@ impl<'w> Batch<'w> {
         self,
         db: &Connection,
         generations: &Generations,
-    ) -> DbResult<Vec<Created<'w>>> {
+    ) -> DbResult<Vec<CreatedParcel<'w>>> {
         let rows: Vec<NewRow<'w>> = self.0.into_values().collect();
         let parcels: Vec<&NewParcel> = rows.iter().map(|new| new.parcel).collect();
         let inserted = insert_all(db, generations, &parcels).await?;
         let created = inserted.into_iter().filter_map(|(place, id)| {
             let NewRow { at, parcel, now } = *rows.get(place)?;
-            Some(Created { at, id, parcel, now })
+            Some(CreatedParcel { at, id, parcel, now })
         });
         Ok(created.collect())
     }

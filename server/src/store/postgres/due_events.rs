@@ -20,8 +20,9 @@ use crate::{
 /// Distance of the floor below the first due event. An event is due at the time of its change's decision, and the
 /// commit may be this much later. If it is later still, the next search from the beginning finds the event.
 const MARGIN: i64 = Millis::SECOND;
-/// Interval of searches from the beginning. If a server has ended, its events are sent again at most this much later.
-const FULL_LOOK: i64 = 15 * Millis::SECOND;
+/// Interval of searches from the beginning of the queue. If a server has ended, its events are sent again at most this
+/// much later.
+const FULL_SEARCH_INTERVAL: i64 = 15 * Millis::SECOND;
 
 /// The floors, below which nothing was due at the last search.
 #[derive(Debug, Default)]
@@ -30,15 +31,15 @@ pub(super) struct Floors(Mutex<State>);
 #[derive(Debug)]
 struct State {
     /// Time of the last search from the beginning.
-    full_look: Millis,
-    of_tenants: HashMap<i64, i64>,
+    full_search: Millis,
+    by_tenant: HashMap<i64, i64>,
     /// The floor of all other tenants.
     rest: i64,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self { full_look: Millis(i64::MIN), of_tenants: HashMap::new(), rest: i64::MIN }
+        Self { full_search: Millis(i64::MIN), by_tenant: HashMap::new(), rest: i64::MIN }
     }
 }
 
@@ -50,7 +51,7 @@ impl Floors {
     /// Adds its floor to each tenant's share of a lease.
     pub(super) fn add_to(&self, shares: Vec<(Tenant, usize)>) -> Vec<(Tenant, usize, i64)> {
         let state = self.state();
-        let floor = |tenant: Tenant| state.of_tenants.get(&tenant.number()).copied();
+        let floor = |tenant: Tenant| state.by_tenant.get(&tenant.number()).copied();
         let with_floor = |(tenant, max)| (tenant, max, floor(tenant).unwrap_or(state.rest));
         shares.into_iter().map(with_floor).collect()
     }
@@ -59,10 +60,10 @@ impl Floors {
     /// periodically, and when the clock was set back.
     fn at(&self, now: Millis) -> (Vec<i64>, Vec<i64>, i64) {
         let mut state = self.state();
-        if now < state.full_look || now >= state.full_look.plus(FULL_LOOK) {
-            *state = State { full_look: now, ..State::default() };
+        if now < state.full_search || now >= state.full_search.plus(FULL_SEARCH_INTERVAL) {
+            *state = State { full_search: now, ..State::default() };
         }
-        let (tenants, floors) = state.of_tenants.iter().unzip();
+        let (tenants, floors) = state.by_tenant.iter().unzip();
         (tenants, floors, state.rest)
     }
 
@@ -72,10 +73,10 @@ impl Floors {
         let below = |due: i64| due.saturating_sub(MARGIN);
         let mut state = self.state();
         if all {
-            state.of_tenants.clear();
+            state.by_tenant.clear();
             state.rest = below(now.0);
         }
-        state.of_tenants.extend(first.iter().map(|(tenant, due)| (*tenant, below(*due))));
+        state.by_tenant.extend(first.iter().map(|(tenant, due)| (*tenant, below(*due))));
     }
 }
 
@@ -138,7 +139,7 @@ mod tests {
     use super::*;
 
     /// Returns the floors of the tenants 2 and 4.
-    fn of_both(floors: &Floors) -> Vec<i64> {
+    fn floors_of_2_and_4(floors: &Floors) -> Vec<i64> {
         let shares = [2, 4].map(|tenant| (Tenant::from_number(tenant), 1)).to_vec();
         floors.add_to(shares).into_iter().map(|(_, _, floor)| floor).collect()
     }
@@ -150,17 +151,23 @@ mod tests {
         assert_eq!(floors.at(now), (vec![], vec![], i64::MIN), "the first looks at all");
         floors.found(&[(2, 900_000)], true, now);
         assert_eq!(floors.at(now.plus(1)), (vec![2], vec![899_000], 999_000));
-        assert_eq!(of_both(&floors), [899_000, 999_000]);
+        assert_eq!(floors_of_2_and_4(&floors), [899_000, 999_000]);
         floors.found(&[(2, 950_000)], false, now.plus(2));
-        assert_eq!(of_both(&floors), [949_000, 999_000], "nothing is known of the others");
+        assert_eq!(
+            floors_of_2_and_4(&floors),
+            [949_000, 999_000],
+            "nothing is known of the others"
+        );
     }
 
     #[test]
     fn floors_are_reset_periodically_and_when_the_clock_is_set_back() {
         let floors = Floors::default();
         let now = Millis(1_000_000);
-        for (moved, rest) in [(FULL_LOOK - 1, 999_000), (FULL_LOOK, i64::MIN), (-1, i64::MIN)] {
-            floors.at(now.plus(-FULL_LOOK));
+        for (moved, rest) in
+            [(FULL_SEARCH_INTERVAL - 1, 999_000), (FULL_SEARCH_INTERVAL, i64::MIN), (-1, i64::MIN)]
+        {
+            floors.at(now.plus(-FULL_SEARCH_INTERVAL));
             floors.at(now);
             floors.found(&[], true, now);
             assert_eq!(floors.at(now.plus(moved)).2, rest, "{moved}");

@@ -38,7 +38,7 @@ pub enum Failure {
 
 /// Errors of a statement that may not occur on the next connection: a primary was demoted in place, or a prepared
 /// statement is gone, or its meaning was changed by a newer server's migration.
-const OF_SESSION: [SqlState; 3] = [
+const SESSION_ERRORS: [SqlState; 3] = [
     SqlState::READ_ONLY_SQL_TRANSACTION,
     SqlState::INVALID_SQL_STATEMENT_NAME,
     SqlState::FEATURE_NOT_SUPPORTED,
@@ -58,7 +58,7 @@ impl Failure {
     }
 
     /// Adds the parcel to the failure of one of its rows.
-    pub(in crate::store) fn of_parcel(self, table: &'static str, row: i64) -> Self {
+    pub(in crate::store) fn with_parcel(self, table: &'static str, row: i64) -> Self {
         let Self::Row { source, .. } = self else { return self };
         Self::Row { parcel: Some((table, row)), source }
     }
@@ -85,8 +85,9 @@ impl Failure {
         matches!(self, Self::Conflict) || self.code().is_some_and(|code| CONFLICTS.contains(code))
     }
 
-    /// Returns `true` if the conflict is over, because it was not about a row that may still be locked.
-    pub(super) fn is_deadlock(&self) -> bool {
+    /// Returns `true` for a conflict whose retry can succeed at once: a deadlock or a serialization failure.
+    /// After a lock timeout the row may still be locked.
+    pub(super) fn can_retry_at_once(&self) -> bool {
         self.is_conflict() && self.code() != Some(&SqlState::LOCK_NOT_AVAILABLE)
     }
 
@@ -95,11 +96,12 @@ impl Failure {
         self.is_conflict() || self.code() == Some(&SqlState::QUERY_CANCELED)
     }
 
-    /// Returns the failure for one of several callers that share a call, as far as it advises the caller.
-    pub(super) fn of_shared_call(&self) -> Self {
+    /// Returns a copy of the failure for each of several callers that share a call. It tells callers only what they can
+    /// act on, because the driver's error cannot be cloned.
+    pub(super) fn to_shared_failure(&self) -> Self {
         if matches!(self, Self::InDoubt) {
             Self::InDoubt
-        } else if self.is_of_connection() {
+        } else if self.is_connection_error() {
             Self::Unreachable
         } else if self.is_transient() {
             Self::Conflict
@@ -109,14 +111,14 @@ impl Failure {
     }
 
     /// Returns `true` if the connection is unusable. After most errors of statements it is still usable.
-    pub(super) fn is_of_connection(&self) -> bool {
+    pub(super) fn is_connection_error(&self) -> bool {
         match self {
             Self::Driver(error) => match error.as_db_error() {
                 Some(error) => {
                     matches!(error.parsed_severity(), Some(Severity::Fatal | Severity::Panic))
                         // Proxies use these codes to report a server behind them.
                         || error.code().code().starts_with("08")
-                        || OF_SESSION.contains(error.code())
+                        || SESSION_ERRORS.contains(error.code())
                 }
                 None => !is_unsent(error),
             },
@@ -126,12 +128,12 @@ impl Failure {
     }
 
     /// Returns the error for the caller.
-    pub(in crate::store) fn for_caller(self, database: &str) -> StoreError {
+    pub(in crate::store) fn into_store_error(self, database: &str) -> StoreError {
         let database = database.to_owned();
         if self.is_transient() {
             return StoreError::Busy { database };
         }
-        let (is_lost, reason) = (self.is_of_connection(), self.to_string());
+        let (is_lost, reason) = (self.is_connection_error(), self.to_string());
         match self {
             Self::Row { parcel, source } => {
                 let which = parcel.map(|(table, row)| format!(" ({table}, parcel row {row})"));
@@ -150,13 +152,13 @@ impl Failure {
     }
 }
 
-/// The outcome of changes that were not decided.
+/// Converts the failure into the outcome of changes that were not decided.
 impl From<Failure> for CommitOutcome {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::InDoubt => Self::Unknown,
             Failure::Unanswered => Self::Broken,
-            failure if failure.is_of_connection() => Self::Unreachable,
+            failure if failure.is_connection_error() => Self::Unreachable,
             _ => Self::Busy,
         }
     }
@@ -186,8 +188,9 @@ impl std::fmt::Display for Failure {
 /// Returns `true` if the driver refused a value, for example because of its type, and sent nothing. The connection is
 /// still usable, and the next connection would refuse the same value.
 fn is_unsent(error: &tokio_postgres::Error) -> bool {
-    let of_network = |source: &std::io::Error| source.kind() != std::io::ErrorKind::InvalidInput;
-    error.source().is_some_and(|source| !source.downcast_ref().is_some_and(of_network))
+    let is_network_error =
+        |source: &std::io::Error| source.kind() != std::io::ErrorKind::InvalidInput;
+    error.source().is_some_and(|source| !source.downcast_ref().is_some_and(is_network_error))
 }
 
 /// Returns the text of the error without data of rows, because PostgreSQL's details quote the values of a key.

@@ -11,16 +11,16 @@ use futures_util::{
 };
 
 use super::{
-    apply::{Application, Applied},
+    apply::{Application, ApplyOutcome},
     connection::Connection,
-    creates::{self, Created},
+    creates::{self, CreatedParcel},
     error::Failure,
     generations::Generations,
     lock_wait::LockWait,
     locks,
     outbox::Subscriptions,
     records,
-    write_queue::{Mutation, Stopped, Write, WriteOutcome},
+    write_queue::{Mutation, RollbackReason, Write, WriteOutcome},
 };
 use crate::{
     domain::{Changes, IdempotencyRecord, ParcelRowId, RecordKey, StoreOp, Tenant},
@@ -37,7 +37,7 @@ pub(super) async fn write(
     db: &Connection,
     lock_wait: LockWait,
     writes: &mut [Write],
-) -> Result<Vec<WriteOutcome>, Stopped> {
+) -> Result<Vec<WriteOutcome>, RollbackReason> {
     let mut group = Group::begin(db, lock_wait, writes).await?;
     group.insert_creates(writes).await?;
     group.apply_others(writes).await?;
@@ -71,7 +71,7 @@ impl<'a> Group<'a> {
         db: &'a Connection,
         lock_wait: LockWait,
         writes: &[Write],
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Self, RollbackReason> {
         let mut outcomes: Vec<Option<WriteOutcome>> = writes.iter().map(|_| None).collect();
         let (mut records, mut followers) =
             (BTreeMap::<[u8; 16], (usize, &IdempotencyRecord)>::new(), vec![]);
@@ -136,13 +136,13 @@ impl<'a> Group<'a> {
         &self,
         lost: &[RecordKey],
         records: &BTreeMap<[u8; 16], (usize, &IdempotencyRecord)>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), RollbackReason> {
         let is_undecided = |key: &RecordKey| {
             let at = records.get(&key.0).map(|(at, _)| *at);
             at.is_some_and(|at| self.outcomes.get(at).is_some_and(Option::is_none))
         };
         if lost.iter().any(is_undecided) {
-            return Err(Stopped::Failed(Failure::Conflict));
+            return Err(RollbackReason::Failed(Failure::Conflict));
         }
         Ok(())
     }
@@ -160,14 +160,14 @@ impl<'a> Group<'a> {
     }
 
     /// Inserts the parcels of writes that only create a parcel, with one statement for each table.
-    async fn insert_creates(&mut self, writes: &[Write]) -> Result<(), Stopped> {
+    async fn insert_creates(&mut self, writes: &[Write]) -> Result<(), RollbackReason> {
         let mut batch = creates::Batch::default();
         for (at, write) in writes.iter().enumerate() {
             if let Some(mutation) = changes(write)
                 && self.is_open(at)
                 && let Some(parcel) = mutation.as_create()
             {
-                panicked(at, || check(&mutation.changes))?;
+                catch_panic(at, || panic_in_test(&mutation.changes))?;
                 batch.add(at, parcel, mutation.changes.now);
             }
         }
@@ -175,7 +175,7 @@ impl<'a> Group<'a> {
             return Ok(());
         }
         let created = batch.insert(self.db, &self.application.generations).await?;
-        for Created { at, id, parcel, now } in created {
+        for CreatedParcel { at, id, parcel, now } in created {
             let has_enqueued = self.application.created((id, parcel), now);
             self.decide(
                 at,
@@ -186,29 +186,29 @@ impl<'a> Group<'a> {
     }
 
     /// Applies the other changes one by one, in order, including creations whose number was taken.
-    async fn apply_others(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
+    async fn apply_others(&mut self, writes: &mut [Write]) -> Result<(), RollbackReason> {
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Changes(mutation) = write else { continue };
             if !self.is_open(at) {
                 continue;
             }
-            panicked(at, || check(&mutation.changes))?;
+            catch_panic(at, || panic_in_test(&mutation.changes))?;
             let applied = self.application.apply(at, &mut mutation.changes);
             let applied = AssertUnwindSafe(applied).catch_unwind().await;
-            let applied =
-                applied.map_err(|_panic| Stopped::By { at, outcome: WriteOutcome::Broken })?;
+            let applied = applied
+                .map_err(|_panic| RollbackReason::By { at, outcome: WriteOutcome::Broken })?;
             match applied.map_err(|failure| failed(at, failure))? {
-                Applied::Whole { has_enqueued } => {
+                ApplyOutcome::Whole { has_enqueued } => {
                     let outcome = CommitOutcome::Committed;
                     self.decide(at, WriteOutcome::Decided { outcome, has_enqueued });
                 }
-                Applied::Refused { outcome, has_written: false } => {
+                ApplyOutcome::Refused { outcome, has_written: false } => {
                     let record = mutation.changes.idempotency_record.as_ref();
                     self.refused.extend(record.map(|record| record.key));
                     self.decide(at, WriteOutcome::decided(outcome));
                 }
-                Applied::Refused { outcome, has_written: true } => {
-                    return Err(Stopped::By { at, outcome: WriteOutcome::decided(outcome) });
+                ApplyOutcome::Refused { outcome, has_written: true } => {
+                    return Err(RollbackReason::By { at, outcome: WriteOutcome::decided(outcome) });
                 }
             }
         }
@@ -240,7 +240,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    async fn settle_deliveries(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
+    async fn settle_deliveries(&mut self, writes: &mut [Write]) -> Result<(), RollbackReason> {
         let mut settlements = Vec::new();
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Settle(one) = write else { continue };
@@ -253,10 +253,10 @@ impl<'a> Group<'a> {
         // Events that wait behind the settled ones must be written first, so that they are released.
         stop_at(self.application.flush().await?)?;
         let settled = settlements::settle(Sql::Postgres(self.db), &mut settlements).await;
-        settled.map_err(|error| Stopped::Failed(error.into()))
+        settled.map_err(|error| RollbackReason::Failed(error.into()))
     }
 
-    async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), Stopped> {
+    async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), RollbackReason> {
         if writes.iter().any(|write| matches!(write, Write::Call(_))) {
             // The calls read what the changes before them wrote.
             stop_at(self.application.flush().await?)?;
@@ -267,24 +267,26 @@ impl<'a> Group<'a> {
             let made = AssertUnwindSafe(call.run(self.db)).catch_unwind().await;
             match made {
                 Ok(Ok(())) => self.decide(at, WriteOutcome::Done),
-                Ok(Err(failure)) if failure.is_of_connection() => {
-                    return Err(Stopped::Failed(failure));
+                Ok(Err(failure)) if failure.is_connection_error() => {
+                    return Err(RollbackReason::Failed(failure));
                 }
                 // A call that is alone in its group is retried.
                 Ok(Err(failure)) if failure.is_conflict() && is_alone => {
-                    return Err(Stopped::Failed(failure));
+                    return Err(RollbackReason::Failed(failure));
                 }
                 Ok(Err(failure)) => {
-                    return Err(Stopped::By { at, outcome: WriteOutcome::Failed(failure) });
+                    return Err(RollbackReason::By { at, outcome: WriteOutcome::Failed(failure) });
                 }
-                Err(_panic) => return Err(Stopped::By { at, outcome: WriteOutcome::Broken }),
+                Err(_panic) => {
+                    return Err(RollbackReason::By { at, outcome: WriteOutcome::Broken });
+                }
             }
         }
         Ok(())
     }
 
     /// Writes what remains, once for the whole group: parcels, counts, and the deletion of records.
-    async fn finish(&mut self) -> Result<(), Stopped> {
+    async fn finish(&mut self) -> Result<(), RollbackReason> {
         let Application { counts, .. } = &mut self.application;
         let counts = std::mem::take(counts);
         let (refused, (), ()) = try_join3(
@@ -324,30 +326,29 @@ fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
 }
 
 /// Stops the group if the write at a position was refused because another event has taken its event's place.
-fn stop_at(refused: Option<usize>) -> Result<(), Stopped> {
+fn stop_at(refused: Option<usize>) -> Result<(), RollbackReason> {
     let outcome = WriteOutcome::decided(CommitOutcome::VersionConflict);
-    refused.map_or(Ok(()), |at| Err(Stopped::By { at, outcome }))
+    refused.map_or(Ok(()), |at| Err(RollbackReason::By { at, outcome }))
 }
 
 /// Returns the effect of a failed statement of one write. A fault in the write's values concerns that write alone.
-fn failed(at: usize, failure: Failure) -> Stopped {
-    if failure.is_of_connection() || failure.is_conflict() {
-        return Stopped::Failed(failure);
+fn failed(at: usize, failure: Failure) -> RollbackReason {
+    if failure.is_connection_error() || failure.is_conflict() {
+        return RollbackReason::Failed(failure);
     }
-
     tracing::error!(error = %failure, "a write failed and was undone");
-    Stopped::By { at, outcome: WriteOutcome::Broken }
+    RollbackReason::By { at, outcome: WriteOutcome::Broken }
 }
 
-/// Runs code of one write that may panic.
-fn panicked(at: usize, run: impl FnOnce()) -> Result<(), Stopped> {
+/// Runs code of one write, and turns its panic into the failure of that write.
+fn catch_panic(at: usize, run: impl FnOnce()) -> Result<(), RollbackReason> {
     std::panic::catch_unwind(AssertUnwindSafe(run))
-        .map_err(|_panic| Stopped::By { at, outcome: WriteOutcome::Broken })
+        .map_err(|_panic| RollbackReason::By { at, outcome: WriteOutcome::Broken })
 }
 
 /// Lets a test make a write panic.
 #[cfg_attr(not(test), expect(unused_variables, reason = "a test's hook"))]
-fn check(changes: &Changes) {
+fn panic_in_test(changes: &Changes) {
     #[cfg(test)]
-    crate::store::tests::conformance::panic_if_asked(changes);
+    crate::store::tests::conformance::panic_if_requested(changes);
 }

@@ -22,7 +22,7 @@ pub(super) struct HostConfig {
 
 /// Returns a separate configuration for each of the listed hosts, with the common settings. Refuses lists of different
 /// lengths.
-pub(super) fn each(
+pub(super) fn configure_each(
     common: &Config,
     listed: &Config,
     passwords: &Passwords,

@@ -40,7 +40,7 @@ const CLAIM: &str = "\
     RETURNING w.second, w.kind, w.key, w.granted, w.taken";
 
 /// Announces this server and counts the other servers that were seen within five seconds.
-const MEET: &str = "\
+const HEARTBEAT: &str = "\
     WITH me AS (INSERT INTO rate_limit_servers (server, seen_at) VALUES ($1, clock_timestamp()) \
         ON CONFLICT (server) DO UPDATE SET seen_at = excluded.seen_at) \
     SELECT 1 + count(*), floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint \
@@ -54,7 +54,7 @@ const FORGET_WINDOWS: &str = "DELETE FROM rate_limit_windows WHERE second >= $1 
 const FORGET_ALL_WINDOWS: &str =
     "DELETE FROM rate_limit_windows WHERE second < $1::bigint - 10 OR second > $1::bigint + 10";
 /// Interval at which all windows are checked, in seconds.
-const FULL_LOOK: i64 = 3_600;
+const FULL_CHECK_SECONDS: i64 = 3_600;
 const LEAVE: &str = "DELETE FROM rate_limit_servers WHERE server = $1";
 
 impl Store {
@@ -71,9 +71,9 @@ impl Store {
             db.execute(FORGET_SERVERS, &[]).await?;
             let read =
                 |row: &Row| Ok(ServerCount { servers: number(row, 0)?, now: Millis(get(row, 1)?) });
-            let meeting = db.only(MEET, &[&server], read).await?;
-            forget_windows(db, &store.0.windows_over, meeting.now.0 / Millis::SECOND).await?;
-            Ok(Some(meeting))
+            let count = db.only(HEARTBEAT, &[&server], read).await?;
+            forget_windows(db, &store.0.windows_over, count.now.0 / Millis::SECOND).await?;
+            Ok(Some(count))
         })
         .await
     }
@@ -97,7 +97,7 @@ impl Store {
 /// Deletes windows that no claim needs any more; windows before `over` are deleted already.
 async fn forget_windows(db: &Connection, over: &AtomicI64, second: i64) -> DbResult<()> {
     let (from, to) = (over.load(Ordering::Relaxed), second - 10);
-    if from == 0 || second % FULL_LOOK == 0 {
+    if from == 0 || second % FULL_CHECK_SECONDS == 0 {
         db.execute(FORGET_ALL_WINDOWS, &[&second]).await?;
     } else {
         // A claim may arrive late, by as long as its caller waits.

@@ -5,10 +5,11 @@
 use std::time::{Duration, Instant};
 
 /// Time after which one write waits long again. Groups whose COMMITs are slow (a distant standby, a slow disk) lock
-/// rows for longer than a short wait. If waits stayed short, such locks would never be outlasted, and orders of a
+/// rows for longer than a short wait. If waits stayed short, no wait would ever be long enough, and orders of a
 /// tenant that is busy on two servers would be refused indefinitely.
-const SHORT_FOR: Duration = Duration::from_secs(10);
+const SHORT_WAIT_PERIOD: Duration = Duration::from_secs(10);
 
+/// The lock timeout of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LockWait {
     /// Longer than PostgreSQL waits before it looks for deadlocks (`deadlock_timeout`, 1 s), so that it finds them.
@@ -27,22 +28,22 @@ impl LockWait {
     }
 }
 
-/// The recent waits in vain, which decide how long the next writes wait.
+/// The recent lock timeouts, which decide how long the next writes wait.
 #[derive(Debug, Default)]
 pub(super) struct LockWaits {
-    /// The time at which a write's long wait was in vain; `None` once a group was completed.
+    /// The time at which a write's long wait timed out; `None` once a group was completed.
     short_since: Option<Instant>,
 }
 
 impl LockWaits {
     /// Returns the wait of a group.
-    pub(super) const fn of_group(&self) -> LockWait {
+    pub(super) const fn group_wait(&self) -> LockWait {
         if self.short_since.is_some() { LockWait::Short } else { LockWait::Long }
     }
 
     /// Returns the wait of the first write that is retried alone.
-    pub(super) fn of_first(&self, now: Instant) -> LockWait {
-        let is_short = |since| now.saturating_duration_since(since) < SHORT_FOR;
+    pub(super) fn first_wait(&self, now: Instant) -> LockWait {
+        let is_short = |since| now.saturating_duration_since(since) < SHORT_WAIT_PERIOD;
         if self.short_since.is_some_and(is_short) { LockWait::Short } else { LockWait::Long }
     }
 
@@ -68,8 +69,8 @@ mod tests {
             LockWait::Long => locked_for < Duration::from_millis(1_500),
             LockWait::Short => locked_for < Duration::from_millis(50),
         };
-        let first = waits.of_first(now);
-        let is_done = outlasts(waits.of_group()) || outlasts(first);
+        let first = waits.first_wait(now);
+        let is_done = outlasts(waits.group_wait()) || outlasts(first);
         waits.note(is_done, first, now);
         is_done
     }
@@ -83,7 +84,7 @@ mod tests {
         assert!(!commit(&mut waits, Duration::from_secs(60), began), "a forgotten BEGIN");
         let refused = (1..60).filter(|at| !commit(&mut waits, slow_commit, second(*at))).count();
         assert_eq!(refused, 9, "for less than ten seconds after it");
-        assert_eq!(waits.of_group(), LockWait::Long);
+        assert_eq!(waits.group_wait(), LockWait::Long);
     }
 
     #[test]
@@ -91,7 +92,7 @@ mod tests {
         let (mut waits, began) = (LockWaits::default(), monotonic_now());
         let long = (0..60).filter(|second| {
             let now = began + Duration::from_secs(*second);
-            let first = waits.of_first(now);
+            let first = waits.first_wait(now);
             assert!(!commit(&mut waits, Duration::MAX, now));
             first == LockWait::Long
         });

@@ -19,7 +19,7 @@ use crate::{
 
 /// A parcel as this transaction sees it.
 #[derive(Debug, Clone)]
-pub(super) struct Locked {
+pub(super) struct LockedParcel {
     pub(super) version: Version,
     /// The owner's number, with the parcel's generation.
     pub(super) tenant: i64,
@@ -35,7 +35,7 @@ pub(super) struct Locked {
     pub(super) step: Option<Step>,
 }
 
-impl Locked {
+impl LockedParcel {
     /// Returns a parcel that this transaction has inserted with a tenant's number.
     pub(super) fn new_parcel(parcel: &NewParcel, tenant: i64) -> Self {
         Self {
@@ -87,7 +87,7 @@ pub(super) async fn lock(
     db: &Connection,
     parcels: &[i64],
     settled: &[i64],
-) -> DbResult<HashMap<ParcelRowId, Locked>> {
+) -> DbResult<HashMap<ParcelRowId, LockedParcel>> {
     if parcels.is_empty() && settled.is_empty() {
         return Ok(HashMap::new());
     }
@@ -108,7 +108,10 @@ pub(super) async fn lock(
 }
 
 /// Writes changed parcels back: every column that can change, with its present value.
-pub(super) async fn write(db: &Connection, changed: &[(ParcelRowId, &Locked)]) -> DbResult<()> {
+pub(super) async fn write(
+    db: &Connection,
+    changed: &[(ParcelRowId, &LockedParcel)],
+) -> DbResult<()> {
     if changed.is_empty() {
         return Ok(());
     }
@@ -140,8 +143,8 @@ pub(super) async fn write(db: &Connection, changed: &[(ParcelRowId, &Locked)]) -
     db.execute(sql, &given).await.map(drop)
 }
 
-fn read(row: &Row) -> DbResult<Locked> {
-    Ok(Locked {
+fn read(row: &Row) -> DbResult<LockedParcel> {
+    Ok(LockedParcel {
         version: Version(get(row, 1)?),
         tenant: get(row, 2)?,
         day: activity::epoch_day(Millis(get(row, 3)?)),

@@ -70,8 +70,8 @@ const IS_FOREIGN: &str = "\
             AND d.objid = c.oid AND d.deptype = 'e'))";
 
 /// Moves sequences past the existing rows, because logical replication, which providers use for upgrades, and
-/// `parcelo-server copy` copy rows but no sequences. A sequence that is not behind its table stays unchanged. Leases are
-/// scanned only if another sequence was behind.
+/// `parcelo-server copy` copy rows but no sequences. A sequence that is not behind its table stays unchanged. Leases
+/// are scanned only if another sequence was behind.
 const MEND_SEQUENCES: &str = "\
     DO $mend$ DECLARE sequence regclass; from_table text; highest bigint; is_behind boolean := false; BEGIN \
         FOR sequence, from_table IN SELECT pg_get_serial_sequence(a.attrelid::regclass::text, a.attname), \
@@ -206,7 +206,7 @@ async fn upgrade(db: &Connection) -> DbResult<()> {
         return check_newer(db, done).await;
     }
     for (number, sql) in (1_i64..).zip(MIGRATIONS).skip(done) {
-        db.run(&Sql::Postgres(db).spelled(sql)).await.map_err(advised(OWN))?;
+        db.run(&Sql::Postgres(db).in_dialect(sql)).await.map_err(advised(OWN))?;
         db.execute("INSERT INTO schema_migrations (version) VALUES ($1)", &[&number]).await?;
     }
     let note = "INSERT INTO meta AS m (name, value) VALUES ($1, $2) \

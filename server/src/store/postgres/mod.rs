@@ -67,7 +67,7 @@ use self::{
     writer_connection::Health,
 };
 use super::{
-    CommitOutcome, Lost, Pause, Settled, Stats, StoreError, active_resets::ActiveResets,
+    CommitOutcome, Pause, ReadOnlyReason, Settled, Stats, StoreError, active_resets::ActiveResets,
     settlements::Settlement, turns::Turns,
 };
 use crate::{clock::shared::SharedClock, domain::Changes};
@@ -121,9 +121,9 @@ struct Inner {
     /// The place where the next fold of counts begins.
     folds: counts::Folds,
     /// The undelivered events at the last count.
-    backlogs: tokio::sync::Mutex<Option<backlogs::Counted>>,
-    /// The row up to which stranded events were searched for.
-    swept_to: AtomicI64,
+    backlogs: tokio::sync::Mutex<Option<backlogs::CachedBacklogs>>,
+    /// The row up to which the last search for stranded events has come.
+    stranded_searched_to: AtomicI64,
     /// `true` if leases begin and end by the database's clock, as always outside tests.
     #[cfg(test)]
     leases_by_database: AtomicBool,
@@ -165,7 +165,7 @@ impl Store {
         tokio::task::LocalSet::new()
             .run_until(look)
             .await
-            .map_err(|failure| failure.for_caller(&name))
+            .map_err(|failure| failure.into_store_error(&name))
     }
 
     async fn connect_with(
@@ -174,7 +174,7 @@ impl Store {
         connections: Connections,
     ) -> Result<Self, StoreError> {
         let name = address.name();
-        let failed = |failure: Failure| failure.for_caller(&name);
+        let failed = |failure: Failure| failure.into_store_error(&name);
         let writing = Connector::writing(&address).map_err(failed)?;
         let reading = Connector::reading(&address, &writing).map_err(failed)?;
         let silence = Arc::clone(&writing.silence);
@@ -202,7 +202,7 @@ impl Store {
             floors: due_events::Floors::default(),
             folds: counts::Folds::default(),
             backlogs: tokio::sync::Mutex::default(),
-            swept_to: AtomicI64::new(0),
+            stranded_searched_to: AtomicI64::new(0),
             #[cfg(test)]
             leases_by_database: AtomicBool::new(false),
             sends_mails: AtomicBool::new(false),
@@ -254,10 +254,13 @@ impl Store {
     }
 
     pub(crate) async fn commit(&self, changes: Changes) -> CommitOutcome {
-        self.keep(changes).await.err().unwrap_or(CommitOutcome::Committed)
+        self.commit_idempotent(changes).await.err().unwrap_or(CommitOutcome::Committed)
     }
 
-    pub(crate) async fn keep(&self, mut changes: Changes) -> Result<Vec<u8>, CommitOutcome> {
+    pub(crate) async fn commit_idempotent(
+        &self,
+        mut changes: Changes,
+    ) -> Result<Vec<u8>, CommitOutcome> {
         if self.0.sends_mails.load(Ordering::Relaxed) {
             changes.add_mails();
         }
@@ -326,8 +329,8 @@ impl Store {
     }
 
     /// Returns `Closed` once the store is closed. An unreachable database is not lost, because it may come back.
-    pub(super) fn lost(&self) -> Option<Lost> {
-        self.0.writer.is_closed().then_some(Lost::Closed)
+    pub(super) fn lost(&self) -> Option<ReadOnlyReason> {
+        self.0.writer.is_closed().then_some(ReadOnlyReason::Closed)
     }
 
     pub(super) fn is_readable(&self) -> bool {
@@ -357,7 +360,7 @@ impl Store {
 
     /// Logs once that PostgreSQL stopped answering, and that it answers again. The writer checks its own connection.
     pub(super) fn check(&self, _now: Instant) {
-        match self.0.silence.news() {
+        match self.0.silence.take_change() {
             Some(true) => tracing::error!(
                 database = self.0.name,
                 "PostgreSQL does not answer: it, its machine or the network has stopped"

@@ -1,5 +1,5 @@
-//! The outbox of several servers: the subscriptions that a group of writes has loaded, and the search for events that
-//! wait for nothing.
+//! The outbox of several servers: the subscriptions that a group of writes has loaded, and the search for stranded
+//! events, which wait for an earlier event that does not exist.
 
 use std::{collections::HashMap, sync::atomic::Ordering};
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Number of waiting events that one search for stranded events checks.
-const SWEPT_AT_ONCE: usize = 1_000;
+const STRANDED_PER_SEARCH: usize = 1_000;
 
 /// The subscriptions of tenants in a transaction.
 #[derive(Debug, Default)]
@@ -54,17 +54,17 @@ impl Subscriptions {
     }
 
     /// Returns the tenant's subscription, which must be loaded, or `None` without an endpoint.
-    pub(super) fn of_tenant(&self, tenant: Tenant) -> Option<Subscription> {
+    pub(super) fn get(&self, tenant: Tenant) -> Option<Subscription> {
         self.0.get(&tenant.number()).copied().flatten()
     }
 }
 
 impl Store {
     pub(crate) async fn release_stranded(&self, now: Millis) -> Result<u64, StoreError> {
-        let after = self.0.swept_to.load(Ordering::Relaxed);
+        let after = self.0.stranded_searched_to.load(Ordering::Relaxed);
         let page = self.read(async move |db| waiting(db, after).await).await?;
-        let next = if page.len() < SWEPT_AT_ONCE { None } else { page.last() };
-        self.0.swept_to.store(next.map_or(0, |(row, _)| *row), Ordering::Relaxed);
+        let next = if page.len() < STRANDED_PER_SEARCH { None } else { page.last() };
+        self.0.stranded_searched_to.store(next.map_or(0, |(row, _)| *row), Ordering::Relaxed);
         let mut parcels: Vec<i64> = page.into_iter().filter_map(|(_, parcel)| parcel).collect();
         parcels.sort_unstable();
         parcels.dedup();
@@ -93,7 +93,7 @@ async fn waiting(db: &Connection, after: i64) -> DbResult<Vec<(i64, Option<i64>)
          WHERE parcel = w.parcel AND state = 1 AND attempts < $2 LIMIT 1) AS earlier ON true \
          ORDER BY w.id"
     );
-    let max = i64::try_from(SWEPT_AT_ONCE).unwrap_or(i64::MAX);
+    let max = i64::try_from(STRANDED_PER_SEARCH).unwrap_or(i64::MAX);
     db.each(&sql, &[&after, &i64::from(UNBLOCKED_AFTER_FAILURES), &max], |row| {
         Ok((get(row, 0)?, get(row, 1)?))
     })

@@ -116,7 +116,7 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         if !self.has_writer() {
-            return Err(Failure::Unreachable.for_caller(&self.0.name));
+            return Err(Failure::Unreachable.into_store_error(&self.0.name));
         }
         self.scan_within(None, async move |db| transact(db, &write).await).await
     }

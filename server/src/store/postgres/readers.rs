@@ -113,7 +113,7 @@ impl Reader {
     async fn make(&mut self, read: &mut dyn Call) -> DbResult<()> {
         let had_connection = self.connection.is_some();
         match self.try_once(read).await {
-            Err(failure) if failure.is_of_connection() && had_connection => {
+            Err(failure) if failure.is_connection_error() && had_connection => {
                 self.try_once(read).await
             }
             made => made,
@@ -127,7 +127,7 @@ impl Reader {
         // A read may have opened a transaction. After an error it is rolled back, or else the connection is closed.
         let is_sound = match &made {
             Ok(()) => !connection.is_closed(),
-            Err(failure) if failure.is_of_connection() => false,
+            Err(failure) if failure.is_connection_error() => false,
             Err(_) => connection.run("ROLLBACK").await.is_ok(),
         };
         if is_sound {

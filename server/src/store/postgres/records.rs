@@ -20,7 +20,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME_MILLIS},
-    store::{StoreError, generations::is_held},
+    store::{StoreError, generations::is_current_locked},
 };
 
 /// Inserts records whose key has no living record yet. Returns the keys of the inserted records.
@@ -48,7 +48,7 @@ impl Store {
         let sql = delete_old!(
             "idempotency",
             "ctid",
-            concat!("idempotency WHERE ", is_held!("tenant"), " AND "),
+            concat!("idempotency WHERE ", is_current_locked!("tenant"), " AND "),
             "first_seen"
         );
         self.delete_old(sql, now.plus(-LIFETIME_MILLIS).0).await
@@ -125,7 +125,7 @@ impl Call for LookupCall {
         for (key, caller) in self.taken {
             let answer = match &outcome {
                 Ok(()) => self.found.get(&key).cloned().transpose().map_err(Failure::row),
-                Err(failure) => Err(failure.of_shared_call()),
+                Err(failure) => Err(failure.to_shared_failure()),
             };
             // A caller that has gone needs no answer.
             let _gone = caller.send(answer);

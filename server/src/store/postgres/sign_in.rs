@@ -34,10 +34,10 @@ impl Store {
         attempt: LoginAttempt<'_>,
         now: Millis,
     ) -> Result<Result<PendingLogin, u32>, StoreError> {
-        let known = self.hash_of(&attempt.known_network_key());
+        let known = self.hash_key(&attempt.known_network_key());
         let [apart, together] = [true, false].map(|is_known| {
             let counted = attempt.failure_keys(is_known);
-            (self.hashes_of(&counted), counted)
+            (self.hash_keys(&counted), counted)
         });
         self.shared(async move |db| {
             db.run("BEGIN").await?;
@@ -53,7 +53,7 @@ impl Store {
     }
 
     pub(crate) async fn take_back_login(&self, begun: PendingLogin) -> Result<(), StoreError> {
-        let hashes = self.hashes_of(&begun.0);
+        let hashes = self.hash_keys(&begun.0);
         self.shared(async move |db| {
             let sql = "UPDATE login_failures SET failures = greatest(failures - 1, 0) \
                  WHERE counted_by IN (SELECT counted_by FROM login_failures \
@@ -68,7 +68,7 @@ impl Store {
         attempt: LoginAttempt<'_>,
         now: Millis,
     ) -> Result<(), StoreError> {
-        let known = self.hash_of(&attempt.known_network_key());
+        let known = self.hash_key(&attempt.known_network_key());
         self.shared(async move |db| {
             let sql = "INSERT INTO login_networks (known, last) VALUES ($1, $2) \
                  ON CONFLICT (known) DO UPDATE SET last = excluded.last";
@@ -85,7 +85,7 @@ impl Store {
         self.delete_old(sql, now.0 - NETWORK_LIFETIME).await.map(drop)
     }
 
-    fn hash_of(&self, by: &FailureKey) -> [u8; 32] {
+    fn hash_key(&self, by: &FailureKey) -> [u8; 32] {
         let network = |address: &IpAddr| address.to_string();
         let (kind, account, network) = match by {
             FailureKey::Network(address) => ("network", "", network(address)),
@@ -97,8 +97,8 @@ impl Store {
         hash_login_failure(&self.0.secret, [kind, account, &network])
     }
 
-    fn hashes_of(&self, counted: &[FailureKey]) -> Vec<Vec<u8>> {
-        counted.iter().map(|by| self.hash_of(by).to_vec()).collect()
+    fn hash_keys(&self, counted: &[FailureKey]) -> Vec<Vec<u8>> {
+        counted.iter().map(|by| self.hash_key(by).to_vec()).collect()
     }
 }
 

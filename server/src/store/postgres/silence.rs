@@ -26,12 +26,12 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    pub(super) fn question_sent(&self) {
+    pub(super) fn request_sent(&self) {
         self.since().get_or_insert_with(monotonic_now);
     }
 
     /// Records a response to any request.
-    pub(super) fn answer_received(&self) {
+    pub(super) fn response_received(&self) {
         *self.since() = None;
     }
 
@@ -45,8 +45,8 @@ impl Silence {
         self.since().is_some()
     }
 
-    /// Returns `true` once when the silence has become too long, and `false` once when it has ended.
-    pub(super) fn news(&self) -> Option<bool> {
+    /// Returns a change that was not reported yet: `true` if the silence has become too long, `false` if it has ended.
+    pub(super) fn take_change(&self) -> Option<bool> {
         let is_too_long = self.is_too_long();
         let was_logged = self.is_logged.swap(is_too_long, Ordering::Relaxed);
         (was_logged != is_too_long).then_some(is_too_long)
@@ -66,15 +66,15 @@ mod tests {
         let silence = Silence::default();
         let ago = |age: Duration| monotonic_now().checked_sub(age).unwrap();
         assert!(!silence.is_too_long(), "nothing was asked");
-        silence.question_sent();
-        assert_eq!((silence.is_too_long(), silence.news()), (false, None));
+        silence.request_sent();
+        assert_eq!((silence.is_too_long(), silence.take_change()), (false, None));
         *silence.since() = Some(ago(TOO_LONG * 2));
         // Another request does not end the silence; a response to any request does.
-        silence.question_sent();
+        silence.request_sent();
         assert!(silence.is_too_long());
-        assert_eq!([silence.news(), silence.news()], [Some(true), None]);
-        silence.answer_received();
+        assert_eq!([silence.take_change(), silence.take_change()], [Some(true), None]);
+        silence.response_received();
         assert!(!silence.is_too_long());
-        assert_eq!([silence.news(), silence.news()], [Some(false), None]);
+        assert_eq!([silence.take_change(), silence.take_change()], [Some(false), None]);
     }
 }

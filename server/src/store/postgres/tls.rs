@@ -35,7 +35,7 @@ impl Encryption {
         let verifier: Arc<dyn ServerCertVerifier> = match address.tls {
             Tls::VerifyFull => full,
             Tls::VerifyCa | Tls::Disable | Tls::Prefer | Tls::Require => {
-                Arc::new(Lenient { full, is_checked })
+                Arc::new(LenientVerifier { full, is_checked })
             }
         };
         let config = ClientConfig::builder_with_provider(provider)
@@ -71,13 +71,13 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore, String> {
 
 /// A verifier for modes in which `libpq` checks less than rustls would.
 #[derive(Debug)]
-struct Lenient {
+struct LenientVerifier {
     full: Arc<WebPkiServerVerifier>,
     /// `true` for `verify-ca`: a known authority's certificate, for any host. Otherwise any server is accepted.
     is_checked: bool,
 }
 
-impl ServerCertVerifier for Lenient {
+impl ServerCertVerifier for LenientVerifier {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -122,7 +122,7 @@ impl ServerCertVerifier for Lenient {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Encryption {
-    type Stream = Pin<Box<dyn Encrypted>>;
+    type Stream = Pin<Box<dyn EncryptedStream>>;
     type TlsConnect = Handshake;
     type Error = Infallible;
 
@@ -140,7 +140,7 @@ pub(super) struct Handshake {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Handshake {
-    type Stream = Pin<Box<dyn Encrypted>>;
+    type Stream = Pin<Box<dyn EncryptedStream>>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Stream>> + Send>>;
 
@@ -148,17 +148,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Hands
         Box::pin(async move {
             let host = self.host.ok_or(io::ErrorKind::InvalidInput)?;
             let stream = self.connector.connect(host, stream).await?;
-            Ok(Box::pin(stream) as Pin<Box<dyn Encrypted>>)
+            Ok(Box::pin(stream) as Pin<Box<dyn EncryptedStream>>)
         })
     }
 }
 
 /// An encrypted stream. The trait is our own because the driver's can be implemented for no other type of a crate.
-pub(super) trait Encrypted: AsyncRead + AsyncWrite + Send {}
+pub(super) trait EncryptedStream: AsyncRead + AsyncWrite + Send {}
 
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Encrypted for Stream<S> {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> EncryptedStream for Stream<S> {}
 
-impl TlsStream for Pin<Box<dyn Encrypted>> {
+impl TlsStream for Pin<Box<dyn EncryptedStream>> {
     fn channel_binding(&self) -> ChannelBinding {
         // SCRAM without channel binding is the fallback of `channel_binding=prefer`.
         ChannelBinding::none()

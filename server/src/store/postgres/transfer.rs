@@ -49,7 +49,7 @@ impl Database {
             migrations::finish_copy(&self.db).await?;
             self.db.run("COMMIT").await
         };
-        commit.await.map_err(|failure: Failure| failure.for_caller(&self.name))
+        commit.await.map_err(|failure: Failure| failure.into_store_error(&self.name))
     }
 
     /// Collects statistics of the copied rows, because the planner assumes empty tables until autovacuum runs.
@@ -71,7 +71,7 @@ impl Database {
         };
         match connect.await {
             Ok(db) => Ok(Self { db, name }),
-            Err(failure) => Err(Failure::for_caller(failure, &name)),
+            Err(failure) => Err(Failure::into_store_error(failure, &name)),
         }
     }
 }

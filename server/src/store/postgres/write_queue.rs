@@ -7,7 +7,7 @@ use tokio::sync::{Notify, oneshot};
 use super::{call::Call, error::Failure, settlements::QueuedSettlement};
 use crate::{
     domain::{Changes, NewParcel, StoreOp, Tenant},
-    store::{CommitOutcome, Kept},
+    store::{CommitOutcome, CommitResult},
 };
 
 /// A queued write.
@@ -25,7 +25,7 @@ pub(super) struct Mutation {
     pub(super) changes: Changes,
     /// Notified when an event is enqueued.
     dispatcher: Arc<Notify>,
-    caller: oneshot::Sender<Kept>,
+    caller: oneshot::Sender<CommitResult>,
 }
 
 /// The outcome of a write in a transaction.
@@ -45,21 +45,21 @@ pub(super) enum WriteOutcome {
 
 /// The reason why a transaction is not committed.
 #[derive(Debug)]
-pub(super) enum Stopped {
+pub(super) enum RollbackReason {
     /// This write cannot be committed with the others. If it is alone, this is its answer.
     By { at: usize, outcome: WriteOutcome },
     /// A statement or the COMMIT failed for a reason that does not concern one write alone.
     Failed(Failure),
 }
 
-impl Stopped {
+impl RollbackReason {
     /// Returns `true` if the connection must be replaced.
-    pub(super) fn is_of_connection(&self) -> bool {
-        matches!(self, Self::Failed(failure) if failure.is_of_connection())
+    pub(super) fn is_connection_error(&self) -> bool {
+        matches!(self, Self::Failed(failure) if failure.is_connection_error())
     }
 }
 
-impl From<Failure> for Stopped {
+impl From<Failure> for RollbackReason {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -84,7 +84,7 @@ impl Mutation {
     pub(super) fn new(
         changes: Changes,
         dispatcher: Arc<Notify>,
-    ) -> (Box<Self>, oneshot::Receiver<Kept>) {
+    ) -> (Box<Self>, oneshot::Receiver<CommitResult>) {
         let (caller, answer) = oneshot::channel();
         (Box::new(Self { changes, dispatcher, caller }), answer)
     }

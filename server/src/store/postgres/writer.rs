@@ -23,10 +23,10 @@ use super::{
     group,
     lock_wait::{LockWait, LockWaits},
     migrations,
-    write_queue::{Stopped, Write, WriteOutcome},
+    write_queue::{RollbackReason, Write, WriteOutcome},
     writer_connection::{Health, WriterConnection},
 };
-use crate::{clock::monotonic_now, domain::Tenant, store::not_done::NotDone};
+use crate::{clock::monotonic_now, domain::Tenant, store::write_error::WriteError};
 
 /// Maximum number of queued writes; further writes are refused.
 const MAX_QUEUED_WRITES: usize = 4_096;
@@ -45,7 +45,7 @@ const MAX_LOCKED_OUT: usize = 3;
 /// Draws a server's number from the database's randomness.
 const SERVER: &str = "SELECT ('x' || substr(md5(gen_random_uuid()::text), 1, 16))::bit(64)::bigint";
 /// Interval at which the connection is checked while no writes arrive.
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The handle to the writer, which stops when the last handle is dropped.
 pub(super) struct Writer {
@@ -86,10 +86,10 @@ impl Writer {
     }
 
     /// Queues a write. Once queued it completes, even if its caller stops waiting.
-    pub(super) fn push(&self, write: Write) -> Result<(), NotDone> {
+    pub(super) fn push(&self, write: Write) -> Result<(), WriteError> {
         self.queue.try_send(Some(write)).map_err(|refused| match refused {
-            mpsc::error::TrySendError::Full(_) => NotDone::Full,
-            mpsc::error::TrySendError::Closed(_) => NotDone::Broken,
+            mpsc::error::TrySendError::Full(_) => WriteError::Full,
+            mpsc::error::TrySendError::Closed(_) => WriteError::Broken,
         })
     }
 
@@ -131,8 +131,8 @@ impl Session {
             let count = tokio::select! {
                 count = waiting.recv_many(&mut taken, MAX_WRITES_PER_COMMIT) => count,
                 // Also while no writes arrive: a server without a connection is not ready, and so gets none.
-                () = sleep(LOOK_INTERVAL) => {
-                    self.connection.look().await;
+                () = sleep(CHECK_INTERVAL) => {
+                    self.connection.ensure_open().await;
                     continue;
                 }
             };
@@ -149,10 +149,10 @@ impl Session {
 
     /// Runs all `writes` in one transaction, then answers each. A write that would undo the others runs alone.
     async fn commit(&mut self, writes: Vec<Write>) {
-        let of_group = self.lock_waits.of_group();
-        let mut alone = self.commit_together(writes, of_group).await;
+        let group_wait = self.lock_waits.group_wait();
+        let mut alone = self.commit_together(writes, group_wait).await;
         let now = monotonic_now();
-        let first = self.lock_waits.of_first(now);
+        let first = self.lock_waits.first_wait(now);
         let mut lock_wait = first;
         for _ in 0..MAX_WAITS_FOR_LOCKS {
             let (mut locked_out, mut in_a_row) = (Vec::new(), HashMap::<i64, usize>::new());
@@ -176,7 +176,7 @@ impl Session {
             }
             alone = locked_out;
             if alone.len() < 2 {
-                lock_wait = of_group;
+                lock_wait = group_wait;
             }
         }
         self.lock_waits.note(alone.is_empty(), first, now);
@@ -200,25 +200,27 @@ impl Session {
             };
             let is_group = writes.len() > 1;
             match stopped {
-                Stopped::By { at, .. } if is_group => alone.push(writes.remove(at)),
-                Stopped::By { outcome, .. } => {
+                RollbackReason::By { at, .. } if is_group => alone.push(writes.remove(at)),
+                RollbackReason::By { outcome, .. } => {
                     self.answer(std::mem::take(&mut writes), vec![outcome]);
                 }
                 // When two groups deadlock, one of them completes, so a retry of the other one can succeed.
-                Stopped::Failed(failure) if failure.is_deadlock() && conflicts < MAX_CONFLICTS => {
+                RollbackReason::Failed(failure)
+                    if failure.can_retry_at_once() && conflicts < MAX_CONFLICTS =>
+                {
                     conflicts += 1;
                     sleep(Duration::from_millis(u64::from(fastrand::u32(1..=5 * conflicts)))).await;
                 }
-                Stopped::Failed(failure) if failure.is_of_connection() => {
+                RollbackReason::Failed(failure) if failure.is_connection_error() => {
                     tracing::debug!(error = %failure, "writes failed with their connection");
-                    writes.drain(..).for_each(|write| write.fail(failure.of_shared_call()));
+                    writes.drain(..).for_each(|write| write.fail(failure.to_shared_failure()));
                 }
-                Stopped::Failed(failure) if is_group || failure.is_conflict() => {
+                RollbackReason::Failed(failure) if is_group || failure.is_conflict() => {
                     // It is unknown which write caused the failure, so each is retried alone.
                     tracing::warn!(error = %failure, "a group of writes was rolled back");
                     alone.append(&mut writes);
                 }
-                Stopped::Failed(failure) => {
+                RollbackReason::Failed(failure) => {
                     tracing::error!(error = %failure, "a write failed and was undone");
                     writes.drain(..).for_each(|write| write.fail(Failure::Unanswered));
                 }
@@ -253,7 +255,7 @@ impl Session {
         &mut self,
         writes: &mut [Write],
         lock_wait: LockWait,
-    ) -> Result<Vec<WriteOutcome>, Stopped> {
+    ) -> Result<Vec<WriteOutcome>, RollbackReason> {
         // Whatever prevents a connection (a changed password, a primary that became a standby), nothing was done.
         let db = self.connection.take().await.map_err(|_| Failure::Unreachable)?;
         // Boxed once per group, because the future of a group's work is too large to be part of this one.
@@ -261,7 +263,7 @@ impl Session {
             Ok(outcomes) => outcomes,
             Err(stopped) => {
                 // If the connection has failed, there is no point in waiting for another answer.
-                if !stopped.is_of_connection() && db.run("ROLLBACK").await.is_ok() {
+                if !stopped.is_connection_error() && db.run("ROLLBACK").await.is_ok() {
                     self.connection.put_back(db);
                 } else {
                     self.connection.abandon(&db);
@@ -275,13 +277,13 @@ impl Session {
             self.connection.put_back(db);
             return Ok(outcomes);
         };
-        if failure.is_of_connection() {
+        if failure.is_connection_error() {
             tracing::warn!(error = %failure, "the answer to a COMMIT was cut off");
             self.connection.abandon(&db);
-            return Err(Stopped::Failed(Failure::InDoubt));
+            return Err(RollbackReason::Failed(Failure::InDoubt));
         }
         // PostgreSQL itself reports that nothing was committed.
         self.connection.put_back(db);
-        Err(Stopped::Failed(failure))
+        Err(RollbackReason::Failed(failure))
     }
 }

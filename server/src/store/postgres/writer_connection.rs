@@ -56,7 +56,7 @@ impl WriterConnection {
     }
 
     /// Opens a connection if there is none.
-    pub(super) async fn look(&mut self) {
+    pub(super) async fn ensure_open(&mut self) {
         self.live = self.take().await.ok();
     }
 

@@ -4,7 +4,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{CommitOutcome, counts, living_keys::LivingKeys, outbox, pending::Pending, records};
+use super::{CommitOutcome, counts, key_index::KeyIndex, outbox, pending::Pending, records};
 use crate::{
     clock::Millis,
     domain::{
@@ -15,14 +15,14 @@ use crate::{
         carriers, columns, erase,
         generations::is_current,
         manifests, new_mails, number_taken,
-        sql::{Sql, at_once},
+        sql::{Sql, poll_now},
     },
 };
 
 /// Applies all changes, or returns the first refusal. The flag is `true` if the outbox has a new event.
 pub(super) fn apply(
     db: &Connection,
-    keys: &LivingKeys,
+    keys: &KeyIndex,
     changes: &mut Changes,
     pending: &mut Pending,
 ) -> rusqlite::Result<(CommitOutcome, bool)> {
@@ -51,7 +51,7 @@ pub(super) fn apply(
     }
     let enqueued = work.enqueued;
     #[cfg(test)]
-    crate::store::tests::conformance::panic_if_asked(changes);
+    crate::store::tests::conformance::panic_if_requested(changes);
     if let Some(record) = &changes.idempotency_record {
         let number = pending.generation(db, record.tenant)?;
         keep_record((db, keys), (record, number), dead)?;
@@ -61,7 +61,7 @@ pub(super) fn apply(
 
 /// Writes the record, in place of a dead record if there is one.
 fn keep_record(
-    (db, keys): (&Connection, &LivingKeys),
+    (db, keys): (&Connection, &KeyIndex),
     record: (&IdempotencyRecord, i64),
     dead: Option<i64>,
 ) -> rusqlite::Result<()> {
@@ -104,12 +104,12 @@ impl Application<'_> {
                 (add(db, *parcel, event)?, CommitOutcome::VersionConflict)
             }
             StoreOp::RecordCarrierEvent(event) => (
-                at_once(carriers::see(Sql::Sqlite(db), event))?,
+                poll_now(carriers::record_accepted(Sql::Sqlite(db), event))?,
                 CommitOutcome::DuplicateCarrierEvent,
             ),
             StoreOp::LogCarrierException(exception) => {
                 let number = self.pending.generation(db, exception.tenant)?;
-                at_once(carriers::log(Sql::Sqlite(db), (number, exception)))?;
+                poll_now(carriers::log(Sql::Sqlite(db), (number, exception)))?;
                 return Ok(None);
             }
             StoreOp::Schedule { parcel, step } => {
@@ -125,7 +125,7 @@ impl Application<'_> {
                 (reprint(db, *parcel, *at)?, CommitOutcome::VersionConflict)
             }
             StoreOp::InsertMail(mail) => {
-                at_once(new_mails::insert(Sql::Sqlite(db), mail))?;
+                poll_now(new_mails::insert(Sql::Sqlite(db), mail))?;
                 return Ok(None);
             }
         };
@@ -140,7 +140,7 @@ impl Application<'_> {
             }
         }
         let row = self.db.last_insert_rowid();
-        self.pending.counts.created(parcel, tenant);
+        self.pending.counts.count_created(parcel, tenant);
         if let Some(subscription) = self.pending.subscription(self.db, parcel.tenant)? {
             let (owner, parcel) = ((tenant, subscription), (&*parcel, row));
             self.enqueued |= outbox::enqueue_creation(self.db, owner, parcel, self.now)?;
@@ -157,17 +157,17 @@ impl Application<'_> {
 
     fn free_number(&self, new: &NewParcel) -> rusqlite::Result<bool> {
         let number = (new.tenant.environment, &new.tracking_number);
-        at_once(erase::free_number(Sql::Sqlite(self.db), number))
+        poll_now(erase::free_number(Sql::Sqlite(self.db), number))
     }
 
     fn move_to(&mut self, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
         let before = outbox::transition_subject(self.db, parcel)?;
-        let counted = counts::key_of(self.db, parcel)?;
+        let counted = counts::count_key(self.db, parcel)?;
         if !move_to(self.db, parcel, event)? {
             return Ok(false);
         }
         if let Some(counted) = counted {
-            self.pending.counts.moved(counted, event.state);
+            self.pending.counts.count_moved(counted, event.state);
         }
         if let Some(before) = before {
             self.enqueued |= outbox::enqueue_move(self.db, &before, (parcel, event), self.now)?;
@@ -186,7 +186,7 @@ impl Application<'_> {
             labels.extend(found.optional()?);
         }
         let insert = manifests::insert(Sql::Sqlite(self.db), (number, manifest), &labels);
-        let Some(row) = at_once(insert)? else { return Ok(false) };
+        let Some(row) = poll_now(insert)? else { return Ok(false) };
         if let Some(subscription) = self.pending.subscription(self.db, manifest.tenant)? {
             let (owner, manifest) = ((number, subscription), (manifest, row));
             self.enqueued |= outbox::enqueue_manifest(self.db, owner, manifest, self.now)?;

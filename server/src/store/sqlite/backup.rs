@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 use super::{
     StoreError,
     connection::{self, copy_pages},
-    error::is_of_writing,
+    error::is_write_error,
 };
 
 /// Copies a snapshot of a database to a new file and returns its size. Other connections may write during the copy.
@@ -24,7 +24,7 @@ pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
     let source = connection::source(database)?;
     let mut copy = open_draft(&draft).map_err(|error| StoreError::copy(file, error))?;
     copy_pages(&source, &mut copy).map_err(|error| {
-        if is_of_writing(&error) {
+        if is_write_error(&error) {
             StoreError::copy(file, error)
         } else {
             StoreError::from_sqlite(database, error)
@@ -52,7 +52,7 @@ pub(super) fn publish(draft: NamedTempFile, file: &Path) -> Result<u64, StoreErr
         _ => failed(refused.error),
     })?;
     // Until the folder is on the disk too, a power cut can undo the renaming.
-    File::open(folder_of(file)).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    File::open(parent_folder(file)).and_then(|folder| folder.sync_all()).map_err(failed)?;
     Ok(size)
 }
 
@@ -61,7 +61,7 @@ pub(super) fn publish(draft: NamedTempFile, file: &Path) -> Result<u64, StoreErr
 fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!(".{name}.");
-    tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(folder_of(file))
+    tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(parent_folder(file))
 }
 
 pub(super) fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> {
@@ -72,7 +72,7 @@ pub(super) fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> 
     Ok(copy)
 }
 
-fn folder_of(file: &Path) -> PathBuf {
+fn parent_folder(file: &Path) -> PathBuf {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
@@ -92,6 +92,6 @@ mod tests {
         from.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (randomblob(99999));")
             .unwrap();
         let error = copy_pages(&from, &mut to).unwrap_err();
-        assert!(is_of_writing(&error), "{error:?}");
+        assert!(is_write_error(&error), "{error:?}");
     }
 }

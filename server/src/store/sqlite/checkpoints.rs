@@ -34,7 +34,7 @@ use super::{
     StoreError, connection,
     error::is_fatal,
     file_lock::{FileLock, LockedFile},
-    health::{Health, Lost},
+    health::{Health, ReadOnlyReason},
 };
 
 /// The lengths that trigger checkpoints, in pages of 4 KiB, and the wait for readers that block a checkpoint.
@@ -60,7 +60,7 @@ const MAX_PASSES: usize = 4;
 
 /// The outcome of moving the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moved {
+enum CheckpointOutcome {
     /// Everything but a short tail.
     All,
     /// As much as a reader or another process allowed.
@@ -73,7 +73,7 @@ pub(super) struct Checkpoints {
     log: Arc<Log>,
     /// `None` when the thread must end.
     thread: Option<(Sender<()>, JoinHandle<()>)>,
-    answers: Receiver<Moved>,
+    answers: Receiver<CheckpointOutcome>,
     is_asked: bool,
     /// The log length at which the thread is asked next.
     due: usize,
@@ -81,6 +81,7 @@ pub(super) struct Checkpoints {
     ceiling: usize,
 }
 
+/// The write-ahead log, as the writer and the thread see it.
 #[derive(Default)]
 struct Log {
     /// Length after the last commit.
@@ -110,18 +111,18 @@ impl Checkpoints {
         let failed = |error| StoreError::from_sqlite(file, error);
         let db = connection::checkpoints(file).map_err(failed)?;
         let log = Arc::new(Log::default());
-        let of_writer = Arc::clone(&log);
+        let writer_log = Arc::clone(&log);
         // SQLite has a single hook of this kind, so this replaces the built-in hook, which would move the log inside a
         // commit.
         writer
             .wal_hook(Some(move |_: &mut _, pages: i32| {
-                of_writer.pages.store(usize::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+                writer_log.pages.store(usize::try_from(pages).unwrap_or(0), Ordering::Relaxed);
                 Ok(())
             }))
             .map_err(failed)?;
         let (ask, asked) = channel();
         let (answer, answers) = channel();
-        let mover = Mover { db, file: lock.file(), log: Arc::clone(&log), limits };
+        let mover = Checkpointer { db, file: lock.file(), log: Arc::clone(&log), limits };
         let health = Arc::clone(health);
         let serve = move || {
             while asked.recv().is_ok() {
@@ -143,7 +144,7 @@ impl Checkpoints {
         if pages < self.limits.threshold {
             // The log has begun again.
             (self.due, self.ceiling) = (self.limits.threshold, self.limits.ceiling);
-        } else if answer == Some(Moved::All) {
+        } else if answer == Some(CheckpointOutcome::All) {
             checkpoint(db, "PASSIVE")?;
         } else if pages >= self.ceiling {
             self.ceiling = pages + pages / 2;
@@ -169,7 +170,7 @@ impl Checkpoints {
         db.busy_timeout(self.limits.wait)?;
         let moved = checkpoint(db, "RESTART");
         db.busy_timeout(connection::BUSY_TIMEOUT)?;
-        if moved?.0 == Moved::Part {
+        if moved?.0 == CheckpointOutcome::Part {
             tracing::warn!(
                 megabytes = pages / 256,
                 "a reader keeps the write-ahead log from beginning again: it grows until that ends, which may be a backup or an \
@@ -192,50 +193,50 @@ impl Drop for Checkpoints {
 }
 
 /// The thread's share of the checkpoints.
-struct Mover {
+struct Checkpointer {
     db: Connection,
     file: LockedFile,
     log: Arc<Log>,
     limits: Limits,
 }
 
-impl Mover {
-    fn run(&self, health: &Health) -> Moved {
+impl Checkpointer {
+    fn run(&self, health: &Health) -> CheckpointOutcome {
         let _turn = self.log.turn();
         self.passes().unwrap_or_else(|error| {
             // As after a commit, a failed fsync cannot be retried.
             if error.is_fatal() {
-                health.end(Lost::Disk);
+                health.stop_writes(ReadOnlyReason::Disk);
             }
             tracing::error!(%error, "the write-ahead log could not be moved into the database");
-            Moved::Part
+            CheckpointOutcome::Part
         })
     }
 
-    fn passes(&self) -> Result<Moved, Failed> {
+    fn passes(&self) -> Result<CheckpointOutcome, CheckpointError> {
         for _ in 0..MAX_PASSES {
             let (moved, pages) = checkpoint(&self.db, "PASSIVE")?;
             self.file.sync()?;
-            if moved == Moved::Part {
-                return Ok(Moved::Part);
+            if moved == CheckpointOutcome::Part {
+                return Ok(CheckpointOutcome::Part);
             }
             if self.log.pages().saturating_sub(pages) <= self.limits.rest {
                 break;
             }
         }
-        Ok(Moved::All)
+        Ok(CheckpointOutcome::All)
     }
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Failed {
+enum CheckpointError {
     #[error(transparent)]
     Engine(#[from] rusqlite::Error),
     #[error(transparent)]
     Sync(#[from] io::Error),
 }
 
-impl Failed {
+impl CheckpointError {
     fn is_fatal(&self) -> bool {
         match self {
             Self::Engine(error) => is_fatal(error),
@@ -246,13 +247,13 @@ impl Failed {
 
 /// Moves pages of the log. Returns whether all of them were moved, and the number of the log's pages that are now in
 /// the file.
-fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<(Moved, usize)> {
+fn checkpoint(db: &Connection, mode: &str) -> rusqlite::Result<(CheckpointOutcome, usize)> {
     let sql = format!("PRAGMA wal_checkpoint({mode})");
     db.prepare_cached(&sql)?.query_row([], |row| {
         let (is_busy, pages, moved): (bool, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let is_all = !is_busy && pages == moved;
         let moved = usize::try_from(moved).unwrap_or(0);
-        Ok((if is_all { Moved::All } else { Moved::Part }, moved))
+        Ok((if is_all { CheckpointOutcome::All } else { CheckpointOutcome::Part }, moved))
     })
 }
 
@@ -317,7 +318,7 @@ mod tests {
         let longest = (0..600).map(|_| fixture.commit()).max().unwrap();
         // However slow the thread is, the writer moves the log at the ceiling; and a commit has some pages.
         assert!((20..=80 + 20).contains(&longest), "{longest}");
-        let log = connection::log_of(&fixture.folder.path().join("parcelo.db"));
+        let log = connection::wal_path(&fixture.folder.path().join("parcelo.db"));
         assert!(std::fs::metadata(log).unwrap().len() < 110 * 4_200);
     }
 
@@ -325,7 +326,7 @@ mod tests {
     fn after_the_thread_moves_a_long_log_it_begins_again() {
         let mut fixture = Fixture::new(Limits { ceiling: usize::MAX, ..SMALL });
         fixture.commit_until(|pages| pages >= 20);
-        assert_eq!(fixture.checkpoints.answers.recv(), Ok(Moved::All));
+        assert_eq!(fixture.checkpoints.answers.recv(), Ok(CheckpointOutcome::All));
         assert!(fixture.commit() < 20);
     }
 
@@ -336,7 +337,7 @@ mod tests {
         let (answer, answers) = channel();
         fixture.checkpoints.answers = answers;
         fixture.commit_until(|pages| pages >= 40);
-        answer.send(Moved::All).unwrap();
+        answer.send(CheckpointOutcome::All).unwrap();
         assert!(fixture.commit() > 40, "what is moved after it begins the next");
         assert!(fixture.commit() < 20);
     }
@@ -371,7 +372,10 @@ mod tests {
         let db = connection::reader(&fixture.folder.path().join("parcelo.db")).unwrap();
         let (file, log) = (fixture.lock.file(), Arc::default());
         let health = Health::default();
-        assert_eq!(Mover { db, file, log, limits: SMALL }.run(&health), Moved::Part);
-        assert_eq!(health.lost(), Some(Lost::Disk));
+        assert_eq!(
+            Checkpointer { db, file, log, limits: SMALL }.run(&health),
+            CheckpointOutcome::Part
+        );
+        assert_eq!(health.lost(), Some(ReadOnlyReason::Disk));
     }
 }

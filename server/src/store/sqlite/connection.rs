@@ -144,7 +144,7 @@ pub(super) fn memory_with_schema() -> rusqlite::Result<Connection> {
 }
 
 /// Returns the path of the write-ahead log beside a database file.
-pub(super) fn log_of(file: &Path) -> PathBuf {
+pub(super) fn wal_path(file: &Path) -> PathBuf {
     file_lock::beside(file, "-wal")
 }
 

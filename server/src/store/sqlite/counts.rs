@@ -27,14 +27,14 @@ pub(super) struct PendingCounts(BTreeMap<CountKey, i64>);
 
 impl PendingCounts {
     /// Counts a parcel that was created in the generation with this number.
-    pub(super) fn created(&mut self, parcel: &NewParcel, tenant: i64) {
+    pub(super) fn count_created(&mut self, parcel: &NewParcel, tenant: i64) {
         let day = activity::epoch_day(parcel.created_at);
         let state = State::LabelGenerated.number();
         self.add(CountKey { tenant, day, state, country: parcel.country }, 1);
     }
 
     /// Counts a parcel under the state that it has reached.
-    pub(super) fn moved(&mut self, from: CountKey, to: State) {
+    pub(super) fn count_moved(&mut self, from: CountKey, to: State) {
         self.add(from, -1);
         self.add(CountKey { state: to.number(), ..from }, 1);
     }
@@ -80,7 +80,10 @@ fn decrease(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()>
 }
 
 /// Returns the key of the count that a parcel belongs to.
-pub(super) fn key_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<CountKey>> {
+pub(super) fn count_key(
+    db: &Connection,
+    parcel: ParcelRowId,
+) -> rusqlite::Result<Option<CountKey>> {
     const PLACE: &str =
         concat!("SELECT tenant, ", day!(), ", state, country FROM parcels WHERE id = ?1");
     let read = |row: &Row<'_>| {

@@ -273,7 +273,7 @@ pub(super) fn is_constraint(error: &rusqlite::Error) -> bool {
 
 /// Returns `true` if data could not be written, which is no fault of the data that was read.
 #[cfg(feature = "server")]
-pub(super) fn is_of_writing(error: &rusqlite::Error) -> bool {
+pub(super) fn is_write_error(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     matches!(
         code,

@@ -107,20 +107,20 @@ pub(super) fn create(file: &Path) -> Result<(), StoreError> {
 fn open_once(file: &Path) -> io::Result<Arc<Descriptor>> {
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Ok(found) = fs::metadata(file)
-        && let Some(known) = open.iter().find(|known| known.id == id_of(&found))
+        && let Some(known) = open.iter().find(|known| known.id == file_id(&found))
     {
         return Ok(Arc::clone(known));
     }
     let mut options = File::options();
     let opened =
         options.read(true).write(true).create(true).truncate(false).mode(0o600).open(file)?;
-    let id = id_of(&opened.metadata()?);
+    let id = file_id(&opened.metadata()?);
     let descriptor = Arc::new(Descriptor { file: opened, id, is_held: AtomicBool::new(false) });
     open.push(Arc::clone(&descriptor));
     Ok(descriptor)
 }
 
-fn id_of(found: &Metadata) -> FileId {
+fn file_id(found: &Metadata) -> FileId {
     (found.dev(), found.ino())
 }
 
@@ -139,11 +139,11 @@ impl Files {
     /// written to any of these files after its name is gone is lost.
     pub(super) fn of_database(file: &Path) -> io::Result<Self> {
         let real = file.canonicalize()?;
-        let mut files = vec![(file.to_owned(), id_of(&fs::metadata(file)?))];
+        let mut files = vec![(file.to_owned(), file_id(&fs::metadata(file)?))];
         for end in ["-wal", "-shm"] {
             let path = beside(&real, end);
             if let Ok(found) = fs::metadata(&path) {
-                files.push((path, id_of(&found)));
+                files.push((path, file_id(&found)));
             }
         }
         Ok(Self(files))
@@ -152,7 +152,7 @@ impl Files {
     /// Returns the first file that was deleted, or replaced by another file of its name.
     pub(super) fn missing(&self) -> Option<&Path> {
         let is_missing = |(path, id): &&(PathBuf, FileId)| match fs::metadata(path) {
-            Ok(found) => id_of(&found) != *id,
+            Ok(found) => file_id(&found) != *id,
             // Without permission to look, the answer is unknown, and the file is not called missing.
             Err(error) => {
                 matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)

@@ -24,19 +24,19 @@ use tokio::sync::{Notify, oneshot};
 use super::{
     CommitOutcome, apply,
     error::{is_busy, is_constraint, is_corrupt, is_fatal},
-    health::{Health, Lost},
-    living_keys::LivingKeys,
+    health::{Health, ReadOnlyReason},
+    key_index::KeyIndex,
     pending::Pending,
 };
 use crate::{
     domain::Changes,
-    store::{Kept, not_done::NotDone},
+    store::{CommitResult, write_error::WriteError},
 };
 
 /// A write: its statements, and the answer to its caller.
 pub(super) trait WriteJob: Send {
     /// Executes the statements. It may be called again after a rollback.
-    fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<Applied>;
+    fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<ApplyOutcome>;
     /// Answers the caller.
     fn answer(self: Box<Self>, result: JobResult);
     /// Returns `true` if the write has a savepoint from the start. All pending data is written before the savepoint.
@@ -49,37 +49,37 @@ pub(super) trait WriteJob: Send {
     }
 }
 
-/// The decision of a write that ran.
+/// The result of executing a write's statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Applied {
-    /// The write stands.
+pub(super) enum ApplyOutcome {
+    /// The write is part of the transaction.
     Whole,
     /// The write is refused, and everything it did is undone.
     Refused,
 }
 
 /// The outcome of a write. `Ok` is durable, and so is the reason for a refusal.
-pub(super) type JobResult = Result<Applied, NotDone>;
+pub(super) type JobResult = Result<ApplyOutcome, WriteError>;
 
 /// Changes in the writer's queue.
 pub(super) struct Mutation {
     changes: Changes,
     outcome: CommitOutcome,
     has_enqueued: bool,
-    keys: Arc<LivingKeys>,
+    keys: Arc<KeyIndex>,
     /// The row of its idempotency record.
     record: Option<i64>,
     /// Notified when an event is enqueued.
     dispatcher: Arc<Notify>,
-    caller: oneshot::Sender<Kept>,
+    caller: oneshot::Sender<CommitResult>,
 }
 
 impl Mutation {
     pub(super) fn new(
         changes: Changes,
-        keys: Arc<LivingKeys>,
+        keys: Arc<KeyIndex>,
         dispatcher: Arc<Notify>,
-    ) -> (Box<Self>, oneshot::Receiver<Kept>) {
+    ) -> (Box<Self>, oneshot::Receiver<CommitResult>) {
         let (caller, answer) = oneshot::channel();
         let outcome = CommitOutcome::Broken;
         let (has_enqueued, record) = (false, None);
@@ -89,19 +89,19 @@ impl Mutation {
 }
 
 impl WriteJob for Mutation {
-    fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<Applied> {
+    fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<ApplyOutcome> {
         (self.outcome, self.has_enqueued) =
             apply::apply(db, &self.keys, &mut self.changes, pending)?;
         let keeps_record = self.changes.idempotency_record.is_some();
         self.record = keeps_record.then(|| self.keys.last_added());
         let done = matches!(self.outcome, CommitOutcome::Committed);
-        Ok(if done { Applied::Whole } else { Applied::Refused })
+        Ok(if done { ApplyOutcome::Whole } else { ApplyOutcome::Refused })
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
-        if result == Ok(Applied::Whole) {
+        if result == Ok(ApplyOutcome::Whole) {
             if let Some(row) = self.record {
-                self.keys.committed(row);
+                self.keys.note_committed(row);
             }
             if self.has_enqueued {
                 self.dispatcher.notify_one();
@@ -109,9 +109,9 @@ impl WriteJob for Mutation {
         }
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(match result {
-            Ok(Applied::Whole) => Ok(self.changes.into_body()),
-            Ok(Applied::Refused) => Err(self.outcome),
-            Err(not_done) => Err(not_done.into()),
+            Ok(ApplyOutcome::Whole) => Ok(self.changes.into_body()),
+            Ok(ApplyOutcome::Refused) => Err(self.outcome),
+            Err(write_error) => Err(write_error.into()),
         });
     }
 
@@ -132,7 +132,7 @@ pub(super) struct PlainWrite<T, F> {
 }
 
 /// The result of a plain call, or the reason why it was not done.
-type PlainResult<T> = Result<rusqlite::Result<T>, NotDone>;
+type PlainResult<T> = Result<rusqlite::Result<T>, WriteError>;
 
 impl<T, F> PlainWrite<T, F>
 where
@@ -150,22 +150,22 @@ where
     T: Send + 'static,
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
 {
-    fn apply(&mut self, db: &Connection, _: &mut Pending) -> rusqlite::Result<Applied> {
+    fn apply(&mut self, db: &Connection, _: &mut Pending) -> rusqlite::Result<ApplyOutcome> {
         match (self.run)(db) {
             Err(error) if is_constraint(&error) => {
                 self.result = Some(Err(error));
-                Ok(Applied::Refused)
+                Ok(ApplyOutcome::Refused)
             }
             done => {
                 self.result = Some(Ok(done?));
-                Ok(Applied::Whole)
+                Ok(ApplyOutcome::Whole)
             }
         }
     }
 
     fn answer(self: Box<Self>, result: JobResult) {
         let Self { result: done, caller, .. } = *self;
-        let answer = result.and_then(|_applied| done.ok_or(NotDone::Broken));
+        let answer = result.and_then(|_applied| done.ok_or(WriteError::Broken));
         // A caller that has gone needs no answer.
         let _gone = caller.send(answer);
     }
@@ -179,8 +179,10 @@ pub(super) fn commit(db: &Connection, health: &Health, mut jobs: Vec<Box<dyn Wri
     }
 }
 
+/// Commits the jobs, repeating the transaction with savepoints or without a failing write if necessary. Returns the
+/// result of each job.
 fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> Vec<JobResult> {
-    let mut attempt = Attempt { savepoints: Savepoints::ForThoseThatNeedOne, excluded: Vec::new() };
+    let mut attempt = GroupAttempt { savepoints: Savepoints::WhereNeeded, excluded: Vec::new() };
     while health.is_writable() {
         let stopped = match transact(db, jobs, &attempt) {
             // A commit into a file that no longer exists is lost with the process.
@@ -193,36 +195,38 @@ fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> 
         };
         let is_rolled_back = ensure_rolled_back(db);
         match stopped {
-            Stopped::HalfWay if is_rolled_back => {
+            RollbackReason::HalfWay if is_rolled_back => {
                 attempt.savepoints = Savepoints::ForEach;
             }
             // A damaged page fails only the writes that touch it, so the group is repeated without this write. After
             // such an error SQLite accepts no write before a rollback.
-            Stopped::Failed { error, by: Some(by) } if is_corrupt(&error) && is_rolled_back => {
+            RollbackReason::Failed { error, by: Some(by) }
+                if is_corrupt(&error) && is_rolled_back =>
+            {
                 tracing::error!(%error, "a write met a page that is damaged, and was undone");
                 attempt.excluded.push(by);
             }
-            Stopped::Failed { error, .. } => {
+            RollbackReason::Failed { error, .. } => {
                 return vec![fail(health, &error, is_rolled_back); jobs.len()];
             }
-            Stopped::HalfWay => {
-                health.end(Lost::Disk);
+            RollbackReason::HalfWay => {
+                health.stop_writes(ReadOnlyReason::Disk);
                 tracing::error!("a group could not be rolled back: it is read-only from now on");
             }
         }
     }
-    vec![Err(NotDone::Broken); jobs.len()]
+    vec![Err(WriteError::Broken); jobs.len()]
 }
 
 /// Returns the outcome of every write after an error that concerns the whole group.
 fn fail(health: &Health, error: &rusqlite::Error, is_rolled_back: bool) -> JobResult {
     if is_fatal(error) || !is_rolled_back {
-        health.end(Lost::Disk);
+        health.stop_writes(ReadOnlyReason::Disk);
         tracing::error!(%error, "the database failed: it is read-only from now on");
     } else {
         tracing::warn!(%error, "a group of writes was rolled back");
     }
-    Err(if is_busy(error) { NotDone::Busy } else { NotDone::Broken })
+    Err(if is_busy(error) { WriteError::Busy } else { WriteError::Broken })
 }
 
 /// Rolls the transaction back unless `SQLite` has already done so. Returns `true` if no transaction is open any more.
@@ -233,13 +237,13 @@ fn ensure_rolled_back(db: &Connection) -> bool {
 }
 
 fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
-    let kept = jobs.iter().zip(results).filter(|(_, result)| **result == Ok(Applied::Whole));
+    let kept = jobs.iter().zip(results).filter(|(_, result)| **result == Ok(ApplyOutcome::Whole));
     let orders: Vec<_> = kept.map(|(job, _)| job.orders()).collect();
     health.count(&orders);
 }
 
 /// The parameters of one attempt at a group.
-struct Attempt {
+struct GroupAttempt {
     savepoints: Savepoints,
     /// The positions of the writes that are left out.
     excluded: Vec<usize>,
@@ -247,41 +251,42 @@ struct Attempt {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Savepoints {
-    ForThoseThatNeedOne,
+    WhereNeeded,
     ForEach,
 }
 
 /// The reason why a transaction is rolled back.
-enum Stopped {
+enum RollbackReason {
     /// A write stopped half way and had no savepoint.
     HalfWay,
     /// An error of the whole group, and the write that caused it.
     Failed { error: rusqlite::Error, by: Option<usize> },
 }
 
-impl From<rusqlite::Error> for Stopped {
+impl From<rusqlite::Error> for RollbackReason {
     fn from(error: rusqlite::Error) -> Self {
         Self::Failed { error, by: None }
     }
 }
 
+/// Runs the jobs in one transaction and commits it. After an error the caller must roll back.
 fn transact(
     db: &Connection,
     jobs: &mut [Box<dyn WriteJob>],
-    attempt: &Attempt,
-) -> Result<Vec<JobResult>, Stopped> {
+    attempt: &GroupAttempt,
+) -> Result<Vec<JobResult>, RollbackReason> {
     // Takes the write lock now, because a later statement that was the first to need it could fail with `BUSY`, after
     // part of the group is done.
     run(db, "BEGIN IMMEDIATE")?;
     let mut pending = Pending::default();
     let results = jobs.iter_mut().enumerate().map(|(at, job)| {
         if attempt.excluded.contains(&at) {
-            return Ok(Err(NotDone::Broken));
+            return Ok(Err(WriteError::Broken));
         }
-        let by = |error| Stopped::Failed { error, by: Some(at) };
-        if attempt.savepoints == Savepoints::ForThoseThatNeedOne && !job.needs_savepoint() {
+        let by = |error| RollbackReason::Failed { error, by: Some(at) };
+        if attempt.savepoints == Savepoints::WhereNeeded && !job.needs_savepoint() {
             return run_job(db, job.as_mut(), &mut pending)
-                .map_err(|error| error.map_or(Stopped::HalfWay, by));
+                .map_err(|error| error.map_or(RollbackReason::HalfWay, by));
         }
         write_pending(db, mem::take(&mut pending))?;
         run_with_savepoint(db, job.as_mut()).map_err(by)
@@ -294,10 +299,10 @@ fn transact(
 
 /// Writes the pending data of several writes. If this meets a damaged page, the group is repeated with a savepoint for
 /// each write. Each then writes only its share of the data, so that only the writes that touch the page fail.
-fn write_pending(db: &Connection, pending: Pending) -> Result<(), Stopped> {
+fn write_pending(db: &Connection, pending: Pending) -> Result<(), RollbackReason> {
     pending.write(db).map_err(|error| match error {
         error if is_fatal(&error) && !is_corrupt(&error) => error.into(),
-        _ => Stopped::HalfWay,
+        _ => RollbackReason::HalfWay,
     })
 }
 
@@ -311,10 +316,10 @@ fn run_job(
     let before = db.total_changes();
     // A connection is as usable after a panic as before, because every statement is reset when it is dropped.
     match catch_unwind(AssertUnwindSafe(|| job.apply(db, pending))) {
-        Ok(Ok(Applied::Whole)) => Ok(Ok(Applied::Whole)),
-        Ok(Err(error)) if is_of_group(db, &error) => Err(Some(error)),
+        Ok(Ok(ApplyOutcome::Whole)) => Ok(Ok(ApplyOutcome::Whole)),
+        Ok(Err(error)) if fails_whole_group(db, &error) => Err(Some(error)),
         _ if db.total_changes() != before => Err(None),
-        undone => Ok(without_trace(undone)),
+        undone => Ok(outcome_after_undo(undone)),
     }
 }
 
@@ -325,38 +330,38 @@ fn run_with_savepoint(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Resu
     let apply = || {
         let mut pending = Pending::default();
         let applied = job.apply(db, &mut pending)?;
-        if applied == Applied::Whole {
+        if applied == ApplyOutcome::Whole {
             pending.write(db)?;
         }
         Ok(applied)
     };
     match catch_unwind(AssertUnwindSafe(apply)) {
-        Ok(Ok(Applied::Whole)) => {
+        Ok(Ok(ApplyOutcome::Whole)) => {
             run(db, "RELEASE one")?;
-            Ok(Ok(Applied::Whole))
+            Ok(Ok(ApplyOutcome::Whole))
         }
-        Ok(Err(error)) if is_of_group(db, &error) => Err(error),
-        undone => undo(db, without_trace(undone)),
+        Ok(Err(error)) if fails_whole_group(db, &error) => Err(error),
+        undone => undo(db, outcome_after_undo(undone)),
     }
 }
 
 /// Returns `true` if an error in one write concerns its whole group. In autocommit mode the transaction is gone with
 /// its savepoints, so nothing that the group wrote stands.
-fn is_of_group(db: &Connection, error: &rusqlite::Error) -> bool {
+fn fails_whole_group(db: &Connection, error: &rusqlite::Error) -> bool {
     is_fatal(error) || db.is_autocommit()
 }
 
 /// Returns the outcome of a write that left no trace.
-fn without_trace(undone: thread::Result<rusqlite::Result<Applied>>) -> JobResult {
+fn outcome_after_undo(undone: thread::Result<rusqlite::Result<ApplyOutcome>>) -> JobResult {
     match undone {
         Ok(Ok(applied)) => Ok(applied),
         Ok(Err(error)) => {
             tracing::error!(%error, "a write failed and was undone");
-            Err(NotDone::Broken)
+            Err(WriteError::Broken)
         }
         Err(_panic) => {
             tracing::error!("a write panicked and was undone");
-            Err(NotDone::Broken)
+            Err(WriteError::Broken)
         }
     }
 }

@@ -21,7 +21,7 @@ const GIVE_UP_AFTER: Duration = Duration::from_secs(6);
 
 /// The reason why a store accepts no more writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
+pub enum ReadOnlyReason {
     /// It was closed.
     Closed,
     /// A write or its fsync failed in a way after which the file cannot be trusted.
@@ -50,7 +50,7 @@ pub struct Stats {
 /// The state of the database: whether it can be written, and the counts of writes.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    lost: OnceLock<Lost>,
+    lost: OnceLock<ReadOnlyReason>,
     is_unreadable: AtomicBool,
     /// `None` in memory.
     files: Option<Files>,
@@ -67,7 +67,7 @@ impl Health {
         Self { files: Some(files), ..Self::default() }
     }
 
-    pub(super) fn lost(&self) -> Option<Lost> {
+    pub(super) fn lost(&self) -> Option<ReadOnlyReason> {
         self.lost.get().copied()
     }
 
@@ -76,7 +76,7 @@ impl Health {
     }
 
     /// Stops further writes. The first reason is kept.
-    pub(super) fn end(&self, why: Lost) {
+    pub(super) fn stop_writes(&self, why: ReadOnlyReason) {
         let _ = self.lost.set(why);
     }
 
@@ -87,7 +87,7 @@ impl Health {
             let file = missing.display();
             tracing::error!(%file, "the file was deleted or replaced: the database is read-only from now on");
         }
-        self.end(Lost::Place);
+        self.stop_writes(ReadOnlyReason::Place);
         false
     }
 
@@ -185,7 +185,7 @@ impl Store {
     }
 
     /// Returns the reason why the store accepts no more writes, or `None` if it accepts them.
-    pub fn lost(&self) -> Option<Lost> {
+    pub fn lost(&self) -> Option<ReadOnlyReason> {
         self.0.health.lost()
     }
 
@@ -218,7 +218,7 @@ impl Store {
             }
             Readable::Never => {
                 tracing::error!(?error, "the database cannot be read for good");
-                health.end(Lost::Reads);
+                health.stop_writes(ReadOnlyReason::Reads);
             }
         }
     }

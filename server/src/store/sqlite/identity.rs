@@ -37,7 +37,7 @@ enum Identity {
 /// Refuses a file that is not ours, is newer than this program, or is empty but should not be. It only reads the file.
 pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(), StoreError> {
     match identify(db) {
-        _ if is_scrap(file) => Err(StoreError::Foreign { file: file.to_owned() }),
+        _ if is_too_short(file) => Err(StoreError::Foreign { file: file.to_owned() }),
         Ok(Identity::Ours) => check_version(db, file),
         Ok(Identity::Empty) if if_empty == IfEmpty::Create => Ok(()),
         Ok(Identity::Empty) => Err(StoreError::Empty { file: file.to_owned() }),
@@ -50,7 +50,7 @@ pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(
 }
 
 /// Returns `true` if the file is not empty, but too short for a database.
-fn is_scrap(file: &Path) -> bool {
+fn is_too_short(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| (1..HEADER_BYTES).contains(&found.len()))
 }
 

@@ -56,7 +56,7 @@ pub(super) fn end(db: &Connection) -> rusqlite::Result<i64> {
 }
 
 /// Reads the rows of `max` chunks after `after`, as far as they are sound, and returns them with their last row.
-pub(super) fn some(
+pub(super) fn read_some(
     db: &Connection,
     after: i64,
     max: i64,
@@ -139,7 +139,7 @@ fn checksum((after, up_to): (i64, i64), keys: &[u8]) -> [u8; 8] {
 
 /// Rewrites all chunks from the records, into a new table, because in a damaged table a row that conflicts may not be
 /// found.
-pub(super) fn mend(db: &Connection) -> rusqlite::Result<()> {
+pub(super) fn rebuild(db: &Connection) -> rusqlite::Result<()> {
     let made = "SELECT sql FROM sqlite_schema WHERE name = 'key_chunks'";
     let made: String = db.query_row(made, [], |row| row.get(0))?;
     db.execute_batch(&format!("DROP TABLE key_chunks; {made}"))?;

@@ -32,7 +32,7 @@ impl Store {
             }
             self.write_run(up_to, keys).await?;
             // Another process may have finished a run too.
-            self.0.keys.spilled(self.read(finished)?);
+            self.0.keys.set_spilled_runs(self.read(finished)?);
         }
         Ok(())
     }
@@ -41,7 +41,7 @@ impl Store {
     fn next_run(&self) -> Result<(i64, Vec<(KeyPart, i64)>), StoreError> {
         let (up_to, mut keys) = self.read(|db| {
             let after = finished(db)?.last().copied().unwrap_or(0);
-            key_chunks::some(db, after, CHUNKS)
+            key_chunks::read_some(db, after, CHUNKS)
         })?;
         keys.sort_unstable();
         Ok((up_to, keys))

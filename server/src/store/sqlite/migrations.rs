@@ -62,7 +62,7 @@ pub(super) fn migrate_watched(db: &Connection, index: &IndexOfNumbers) -> rusqli
             let parcels = "SELECT count(*) FROM parcels";
             index.parcels.store(db.query_row(parcels, [], |row| row.get(0))?, Ordering::Relaxed);
         }
-        db.execute_batch(&Sql::Sqlite(db).spelled(sql))?;
+        db.execute_batch(&Sql::Sqlite(db).in_dialect(sql))?;
         index.parcels.store(0, Ordering::Relaxed);
     }
     if done < MIGRATIONS.len() {

@@ -13,7 +13,7 @@ use crate::{
     store::{
         generations::{home, is_current},
         outbox::{self, NewEvent, Subject, Subscription},
-        sql::{self, Sql, at_once},
+        sql::{self, Sql, poll_now},
     },
 };
 
@@ -96,7 +96,7 @@ fn enqueue(
 ) -> rusqlite::Result<bool> {
     let new = |event| NewEvent { tenant, subscription, subject, event, now };
     let events: Vec<_> = events.into_iter().map(new).collect();
-    at_once(outbox::insert(Sql::Sqlite(db), &events))?;
+    poll_now(outbox::insert(Sql::Sqlite(db), &events))?;
     Ok(!events.is_empty())
 }
 

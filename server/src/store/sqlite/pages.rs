@@ -9,13 +9,14 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::{Mode, Store, StoreError};
-use crate::store::{pages::Budget, sql::at_once};
+use crate::store::{pages::Budget, sql::poll_now};
 
 /// Maximum number of rows of a page.
 const MAX_ROWS_PER_PAGE: u64 = 1_000;
 /// Maximum time of the writer within which a page may begin another statement. Statements are short (some 20 rows). An
 /// order that waits may wait for a whole page, which is well below the promised 5 ms.
 const MAX_PAGE_TIME: Duration = Duration::from_millis(2);
+
 impl Store {
     /// Writes one page when its turn comes.
     pub(in crate::store) async fn page<T, F>(&self, mut run: F) -> Result<T, StoreError>
@@ -38,7 +39,7 @@ impl Store {
         loop {
             let statement = statement.clone();
             let page = self.page(move |db, budget| {
-                at_once(budget.repeat(async |max| Ok(statement(db, max)? as u64)))
+                poll_now(budget.repeat(async |max| Ok(statement(db, max)? as u64)))
             });
             let (rows, is_more) = page.await?;
             all += rows;

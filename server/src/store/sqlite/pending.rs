@@ -13,10 +13,11 @@ use crate::{
     store::{
         generations::current,
         outbox::{self, Subscription},
-        sql::{Sql, at_once},
+        sql::{Sql, poll_now},
     },
 };
 
+/// The pending data of one transaction.
 #[derive(Default)]
 pub(super) struct Pending {
     pub(super) counts: PendingCounts,
@@ -34,7 +35,7 @@ impl Pending {
         if let Some(known) = self.subscriptions.get(&tenant.number()) {
             return Ok(*known);
         }
-        let found = at_once(outbox::subscriptions(Sql::Sqlite(db), &[tenant.number()], ""))?;
+        let found = poll_now(outbox::subscriptions(Sql::Sqlite(db), &[tenant.number()], ""))?;
         let found = found.first().map(|(_, subscription)| *subscription);
         self.subscriptions.insert(tenant.number(), found);
         Ok(found)

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{Store, StoreError, key_runs::MAX_KEYS, living_keys::LivingKeys};
+use super::{Store, StoreError, key_index::KeyIndex, key_runs::MAX_KEYS};
 use crate::{
     clock::Millis,
     domain::{IdempotencyRecord, RecordKey, Tenant, idempotency::LIFETIME_MILLIS},
@@ -33,7 +33,7 @@ impl Store {
         loop {
             let page = self.page(move |db, budget| purge_page(db, after, now, budget)).await?;
             let (deleted, next) = page;
-            self.erased(deleted > 0);
+            self.note_erased(deleted > 0);
             all += deleted;
             match next {
                 Some(next) => after = next,
@@ -51,7 +51,7 @@ impl Store {
 /// Inserts the record into the generation with this number; no other record there may have its key.
 pub(super) fn insert(
     db: &Connection,
-    keys: &LivingKeys,
+    keys: &KeyIndex,
     (record, number): (&IdempotencyRecord, i64),
 ) -> rusqlite::Result<()> {
     let mut insert = db.prepare_cached(
@@ -72,7 +72,7 @@ pub(super) fn insert(
 /// Returns the record under a key, dead or alive, and its row: the first of the possible rows that holds the key.
 pub(super) fn find(
     db: &Connection,
-    keys: &LivingKeys,
+    keys: &KeyIndex,
     key: &RecordKey,
 ) -> rusqlite::Result<Option<(i64, IdempotencyRecord)>> {
     for id in keys.rows(db, key)? {

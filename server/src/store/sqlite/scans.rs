@@ -14,6 +14,7 @@ use crate::{clock::runtime_now, domain::Tenant, store::turns::Turns};
 const REST_FROM: Duration = Duration::from_millis(5);
 /// Maximum pause of a tenant, however long its scan took.
 const MAX_REST: Duration = Duration::from_millis(250);
+
 /// Returns turns for half of the cores; writes get the rest.
 pub(super) fn turns() -> Turns {
     let half = thread::available_parallelism().map_or(2, |threads| threads.get() / 2);

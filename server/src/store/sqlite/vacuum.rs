@@ -18,7 +18,7 @@ use super::{
 
 /// The size of a database before and after it was rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Vacuumed {
+pub struct VacuumReport {
     /// Size in bytes before.
     pub before: u64,
     /// Size in bytes after.
@@ -26,7 +26,7 @@ pub struct Vacuumed {
 }
 
 /// A database file that no other process uses.
-pub struct ToVacuum {
+pub struct VacuumJob {
     db: Connection,
     path: PathBuf,
     before: u64,
@@ -34,32 +34,32 @@ pub struct ToVacuum {
     _lock: FileLock,
 }
 
-impl ToVacuum {
+impl VacuumJob {
     /// Rewrites the whole file, without any trace of deleted data.
-    pub fn run(self) -> Result<Vacuumed, StoreError> {
+    pub fn run(self) -> Result<VacuumReport, StoreError> {
         let Self { db, path, before, .. } = &self;
         let failed = |error| StoreError::from_sqlite(path, error);
         vacuum(db).map_err(failed)?;
         if !connection::truncate_log(db).map_err(failed)? {
             return Err(StoreError::Busy { database: path.display().to_string() });
         }
-        Ok(Vacuumed { before: *before, after: size(path)? })
+        Ok(VacuumReport { before: *before, after: size(path)? })
     }
 }
 
-impl fmt::Debug for ToVacuum {
+impl fmt::Debug for VacuumJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ToVacuum").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("VacuumJob").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
 impl Store {
     /// Locks a database file for rewriting, so that no server can use it, and checks that it is ours.
-    pub fn to_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<ToVacuum, StoreError> {
+    pub fn lock_for_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<VacuumJob, StoreError> {
         let lock = file_lock::lock(path)?;
         let before = size(path)?;
         let (db, _) = connection::writer(path, IfEmpty::Refuse, fresh_secret)?;
-        Ok(ToVacuum { _lock: lock, path: path.to_owned(), db, before })
+        Ok(VacuumJob { _lock: lock, path: path.to_owned(), db, before })
     }
 
     /// Truncates the log if it may hold erased data and nothing is being erased. If a reader uses the log, the next
@@ -70,7 +70,7 @@ impl Store {
         if is_idle && !self.are_erasing() && self.0.log_holds_erased.swap(false, Ordering::Relaxed)
         {
             let is_done = writer.truncate_log().await;
-            self.erased(!is_done);
+            self.note_erased(!is_done);
         }
     }
 
@@ -78,8 +78,8 @@ impl Store {
         self.0.resets.lock().unwrap_or_else(PoisonError::into_inner).are_erasing()
     }
 
-    /// Remembers that the log may hold erased data.
-    pub(in crate::store) fn erased(&self, something: bool) {
+    /// Records that the log may hold erased data, if anything was erased.
+    pub(in crate::store) fn note_erased(&self, something: bool) {
         if something {
             self.0.log_holds_erased.store(true, Ordering::Relaxed);
         }
@@ -92,7 +92,7 @@ fn vacuum(db: &Connection) -> rusqlite::Result<()> {
 }
 
 fn size(path: &Path) -> Result<u64, StoreError> {
-    let log = fs::metadata(connection::log_of(path)).map_or(0, |log| log.len());
+    let log = fs::metadata(connection::wal_path(path)).map_or(0, |log| log.len());
     let file = fs::metadata(path).map_err(|error| StoreError::open(path, error))?;
     Ok(file.len() + log)
 }

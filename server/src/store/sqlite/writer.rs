@@ -18,9 +18,9 @@ use super::{
     error::is_fatal,
     file_lock::FileLock,
     group::{self, WriteJob},
-    health::{Health, Lost},
+    health::{Health, ReadOnlyReason},
 };
-use crate::store::not_done::NotDone;
+use crate::store::write_error::WriteError;
 
 /// Maximum number of queued writes. A further write is answered with 503 at once, because behind all of them it would
 /// only time out.
@@ -54,7 +54,7 @@ impl Writer {
             // However the thread ends, the store then reports that it accepts no more writes.
             let serve = || serve(&waiting, &db, checkpoints, &health);
             let _panicked = catch_unwind(AssertUnwindSafe(serve));
-            health.end(Lost::Closed);
+            health.stop_writes(ReadOnlyReason::Closed);
             drop(db);
             drop(lock);
         })?;
@@ -62,10 +62,10 @@ impl Writer {
     }
 
     /// Queues a write. From then on it completes, even if no caller waits for it.
-    pub(super) fn push(&self, job: Box<dyn WriteJob>) -> Result<(), NotDone> {
+    pub(super) fn push(&self, job: Box<dyn WriteJob>) -> Result<(), WriteError> {
         self.queue.try_send(Message::WriteJob(job)).map_err(|refused| match refused {
-            TrySendError::Full(_) => NotDone::Full,
-            TrySendError::Disconnected(_) => NotDone::Broken,
+            TrySendError::Full(_) => WriteError::Full,
+            TrySendError::Disconnected(_) => WriteError::Broken,
         })
     }
 
@@ -129,7 +129,7 @@ fn serve(
 fn log_failed(error: &rusqlite::Error, health: &Health) {
     // As after a commit, a failed fsync cannot be retried.
     if is_fatal(error) {
-        health.end(Lost::Disk);
+        health.stop_writes(ReadOnlyReason::Disk);
     }
     tracing::error!(%error, "the write-ahead log could not be moved into the database");
 }

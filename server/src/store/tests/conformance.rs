@@ -1,5 +1,5 @@
-//! Promises of every store, in a file, in memory and in PostgreSQL: each promise takes an empty store, and becomes a
-//! test of each mode.
+//! The conformance tests of the store. Each takes an empty store and runs in every mode: on a file, in memory and on
+//! PostgreSQL.
 
 use std::{
     collections::HashSet,
@@ -31,13 +31,13 @@ pub(in crate::store) const SECRET: [u8; 32] = [9; 32];
 pub(in crate::store) const PANIC: Millis = Millis(i64::MIN);
 
 /// Lets a test make `apply` panic.
-pub(in crate::store) fn panic_if_asked(changes: &Changes) {
+pub(in crate::store) fn panic_if_requested(changes: &Changes) {
     assert!(changes.now != PANIC, "a test asked for it");
 }
 
-/// Makes each promise a test of each mode. Some promises use internals of `SQLite`: another engine could take only the
-/// rest.
-macro_rules! promises {
+/// Defines each conformance test in every mode. Some tests use internals of `SQLite`; a third engine could run only the
+/// others.
+macro_rules! conformance_tests {
     ($($promise:ident),+ $(,)?) => {
         mode!(file, Some(crate::store::tests::conformance::file()), [$($promise),+]);
         mode!(memory, Some((crate::store::tests::conformance::memory(), ())), [$($promise),+]);
@@ -45,14 +45,14 @@ macro_rules! promises {
     };
 }
 
-/// Makes each promise a test of one mode. `$open` returns an empty store, and a value that must outlive it.
+/// Defines each conformance test in one mode. `$open` returns an empty store, and a value that must outlive it.
 macro_rules! mode {
     ($(#[$attribute:meta])* $mode:ident, $open:expr, [$($promise:ident),+]) => {
         $(#[$attribute])*
         mod $mode {
             $(#[tokio::test(flavor = "multi_thread")]
             async fn $promise() {
-                // None if its engine is not installed.
+                // `None` if PostgreSQL is not installed.
                 let Some((store, _outlives)) = $open else { return };
                 super::$promise(store).await;
             })+
@@ -85,7 +85,7 @@ fn memory() -> Store {
     Store::memory(SECRET).unwrap()
 }
 
-promises!(
+conformance_tests!(
     sixty_four_identical_creates_make_one_parcel,
     an_answer_comes_back_byte_for_byte,
     a_key_is_free_again_after_24_hours,
@@ -297,9 +297,9 @@ async fn damaged_parcels_hold_up_no_other_s_steps(store: Store) {
         rows.into_iter().map(|row| row.tracking_number.to_string()).collect()
     };
     assert_eq!(numbers(store.due(NOW.plus(9), 1).await.unwrap()), ["SB-WHOLE-0001"]);
-    let due_of = async |tenant| store.due_of(tenant, NOW.plus(9), 1).await.unwrap();
-    assert_eq!(numbers(due_of(sandbox(1)).await), ["SB-WHOLE-0001"]);
-    assert_eq!(due_of(sandbox(2)).await, []);
+    let due_for_tenant = async |tenant| store.due_for_tenant(tenant, NOW.plus(9), 1).await.unwrap();
+    assert_eq!(numbers(due_for_tenant(sandbox(1)).await), ["SB-WHOLE-0001"]);
+    assert_eq!(due_for_tenant(sandbox(2)).await, []);
     let counted = || store.stats().unreadable.iter().map(|(_, reads)| reads).sum::<u64>();
     let before = counted();
     for reads in [2, 4] {
@@ -387,8 +387,8 @@ async fn keys_are_found_listed_and_revoked(store: Store) {
     );
     assert_eq!(stored_key(&store, "key_1").await.unwrap(), gone);
     let (one, two) = (gone.unwrap(), two);
-    assert_eq!(store.keys_of(account).await.unwrap(), [two.clone(), one.clone()], "newest first");
-    assert_eq!(store.keys_of(AccountRowId(4_711)).await.unwrap(), []);
+    assert_eq!(store.api_keys(account).await.unwrap(), [two.clone(), one.clone()], "newest first");
+    assert_eq!(store.api_keys(AccountRowId(4_711)).await.unwrap(), []);
     assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap(), [one, two]);
     assert_eq!(store.revoke_credential::<ApiKeyScope>("key_9", NOW, &BY).await.unwrap(), None);
 }
@@ -583,13 +583,16 @@ pub(in crate::store) fn methods() -> Vec<String> {
 }
 
 #[test]
-fn every_method_of_the_store_has_a_promise() {
-    let mut promises =
+fn every_store_method_has_a_conformance_test() {
+    let mut conformance_tests =
         std::fs::read_to_string(store_folder().join("tests/conformance.rs")).unwrap();
-    promises.extend(code_in(&store_folder().join("tests/conformance")));
+    conformance_tests.extend(code_in(&store_folder().join("tests/conformance")));
     for name in methods() {
         let is_called = [format!(".{name}("), format!(".{name}::<")];
-        assert!(is_called.iter().any(|call| promises.contains(call)), "{name} has no promise");
+        assert!(
+            is_called.iter().any(|call| conformance_tests.contains(call)),
+            "{name} has no conformance test"
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! Random histories of a store's calls. The same seed makes the same calls of every store, and the answers are texts,
-//! so that two stores can be compared call by call. Values that engines may give differently (rows, numbers of leases)
-//! are left out of the texts.
+//! so that two stores can be compared call by call. Values that may differ between the engines (row ids, lease
+//! numbers) are left out of the texts.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -50,7 +50,7 @@ const TEXTS: [&str; 9] = [
     "東京 😀 𝕏",
     "\u{1}\u{7f}\u{10ffff}",
 ];
-/// Times before 1970, at the end of the range that is shown, and of the stored one.
+/// Times before 1970, at the end of the displayable range, and at the end of the stored range.
 const MOMENTS: [Millis; 5] = [
     Millis(-1),
     Millis(0),
@@ -72,7 +72,7 @@ pub(super) struct History {
 }
 
 /// Returns an answer as text. An error's text names the database, which differs between the engines.
-fn shown<T: Debug>(answer: Result<T, StoreError>) -> String {
+fn answer_text<T: Debug>(answer: Result<T, StoreError>) -> String {
     answer.map_or_else(|_error| "error".to_owned(), |answer| format!("{answer:?}"))
 }
 
@@ -83,7 +83,7 @@ fn without_rows(words: &str) -> String {
     rests.collect::<Vec<_>>().join(ROW)
 }
 
-fn shown_key<S>(key: Option<Credential<S>>) -> String {
+fn key_text<S>(key: Option<Credential<S>>) -> String {
     let Some(key) = key else { return "no key".to_owned() };
     let old: Vec<_> = key.old_secrets.iter().map(|old| (old.hash, old.until)).collect();
     format!(
@@ -100,10 +100,10 @@ impl History {
     /// Makes the beginning of every history: accounts, keys and carriers, which later calls name by their rows.
     pub(super) async fn begin(&mut self, store: &Store) -> String {
         store.send_mails();
-        let mut all = vec![shown(store.is_new().await), shown(store.claim_new().await)];
+        let mut all = vec![answer_text(store.is_new().await), answer_text(store.claim_new().await)];
         for (number, name) in (1_u8..).zip(ACCOUNTS) {
             let id = format!("acc_{number}");
-            all.push(shown(store.account(name, id, self.now).await));
+            all.push(answer_text(store.account(name, id, self.now).await));
             let scope = ApiKeyScope {
                 tenant: Tenant {
                     account: AccountRowId(number.into()),
@@ -116,10 +116,10 @@ impl History {
             };
             let key: Result<ApiKeyRecord, _> =
                 store.insert_credential(new(number, scope), &BY).await;
-            all.push(shown_key(key.ok()));
+            all.push(key_text(key.ok()));
             let carrier: Result<CarrierKeyRecord, _> =
                 store.insert_credential(new(number, Environment::Sandbox), &BY).await;
-            all.push(shown_key(carrier.ok()));
+            all.push(key_text(carrier.ok()));
         }
         all.join("; ")
     }
@@ -299,15 +299,19 @@ impl History {
         };
         let after =
             store.parcel_with_order(parcel.tenant.environment, &parcel.tracking_number).await;
-        format!("change {outcome:?}: {} {}", shown(after), shown(store.events(&seen).await))
+        format!(
+            "change {outcome:?}: {} {}",
+            answer_text(after),
+            answer_text(store.events(&seen).await)
+        )
     }
 
     async fn submit_manifest(&mut self, store: &Store) -> String {
         let Some(parcel) = self.parcel(store).await else { return "no parcel".to_owned() };
         let awb = Awb::parse(self.rng.choice(&AWBS).unwrap()).unwrap();
         let numbers = [parcel.tracking_number.to_string(), self.number().to_string()];
-        let inputs = store.for_manifest(parcel.tenant, &awb, &numbers).await.unwrap();
-        let found: Vec<_> = inputs.found.into_iter().map(shown).collect();
+        let inputs = store.manifest_inputs(parcel.tenant, &awb, &numbers).await.unwrap();
+        let found: Vec<_> = inputs.found.into_iter().map(answer_text).collect();
         let id = self.id();
         let mut document = Manifest::new(
             ManifestId::unchecked(crate::ids::named("man", id)),
@@ -331,8 +335,8 @@ impl History {
         };
         let outcome = store.commit(changes).await;
         let (manifest, awb) = (
-            shown(store.manifest(parcel.tenant, id).await),
-            shown(store.awb_on(parcel.key, self.rng.u32(1..4)).await),
+            answer_text(store.manifest(parcel.tenant, id).await),
+            answer_text(store.awb_on_label(parcel.key, self.rng.u32(1..4)).await),
         );
         format!("manifest {found:?} {:?} {outcome:?}: {manifest} {awb}", inputs.known)
     }
@@ -346,7 +350,7 @@ impl History {
                 let kinds = [vec!["parcel.created"], vec!["parcel.created", "parcel.voided"]];
                 endpoint.kinds = WebhookEventKinds::from_codes(self.rng.choice(kinds).unwrap())
                     .unwrap_or_default();
-                shown(
+                answer_text(
                     store
                         .set_endpoint(endpoint, &Actor::Command.at(self.now))
                         .await
@@ -355,7 +359,7 @@ impl History {
             }
             2 => {
                 let secret = Secret::from_random(&[self.rng.u8(..); 32]);
-                shown(
+                answer_text(
                     store
                         .rotate_secret(
                             tenant,
@@ -366,26 +370,26 @@ impl History {
                         .await,
                 )
             }
-            3 => shown(store.enable_endpoint(tenant, &Actor::Command.at(self.now)).await),
-            4 => shown(
+            3 => answer_text(store.enable_endpoint(tenant, &Actor::Command.at(self.now)).await),
+            4 => answer_text(
                 store
                     .disable_endpoint(tenant, DisabledBy::Operator, &Actor::Command.at(self.now))
                     .await,
             ),
             5 if self.rng.bool() => {
-                shown(store.remove_endpoint(tenant, &Actor::Command.at(self.now)).await)
+                answer_text(store.remove_endpoint(tenant, &Actor::Command.at(self.now)).await)
             }
-            6 => shown(store.hold_all().await),
+            6 => answer_text(store.hold_all().await),
             7 => {
                 let what = EventsToReplay::MissedSince(self.now.plus(-100_000));
-                shown(store.replay(tenant, what, self.now).await)
+                answer_text(store.replay(tenant, what, self.now).await)
             }
             _ => {
                 let event = self.id();
                 let (kind, at) = (WebhookEventKind::Test, self.now);
                 let test = OutboxEvent { event, kind, sequence: None, previous: None, at };
-                let enqueued = shown(store.enqueue(tenant, test).await);
-                format!("{enqueued} {}", shown(store.has_event(tenant, event).await))
+                let enqueued = answer_text(store.enqueue(tenant, test).await);
+                format!("{enqueued} {}", answer_text(store.has_event(tenant, event).await))
             }
         };
         format!("endpoint {answer} {}", shown_endpoint(store, tenant, self.now).await)
@@ -396,15 +400,15 @@ impl History {
         let mut due = store.tenants_with_due(self.now, 4).await.unwrap();
         // The order of two that wait equally long is open.
         due.sort_by_key(|tenant| tenant.number());
-        let next = shown(store.next_delivery().await);
+        let next = answer_text(store.next_delivery().await);
         let shares = due.iter().map(|tenant| (*tenant, self.rng.usize(1..4))).collect();
         let mut leased = store.lease(shares, self.now).await.unwrap();
         leased.events.sort_by_key(|(_, lease)| lease.attempt.event);
         let mut all = vec![format!("deliver {due:?} {next} {:?}", leased.switched_off)];
         for (endpoint, lease) in leased.events {
-            let payload = shown(store.payload(&lease).await);
+            let payload = answer_text(store.payload(&lease).await);
             let logged = store.logged_payload(lease.tenant, lease.attempt.event).await;
-            assert_eq!(shown(logged), payload, "as it is sent");
+            assert_eq!(answer_text(logged), payload, "as it is sent");
             let (kind, at, event) = (lease.kind, lease.at, lease.attempt.event);
             let outcome = match self.rng.u8(..3) {
                 0 => {
@@ -420,8 +424,8 @@ impl History {
                 _ => RetryDecision::Unreadable,
             };
             let settled = match self.rng.u8(..15) {
-                0 => shown(store.forget(lease).await),
-                _ => shown(store.settle(lease, outcome, decision).await),
+                0 => answer_text(store.forget(lease).await),
+                _ => answer_text(store.settle(lease, outcome, decision).await),
             };
             all.push(format!(
                 "{} {kind:?} {at:?} {event} {payload} {decision:?} {settled}",
@@ -430,8 +434,8 @@ impl History {
         }
         let tenant = self.tenant();
         if self.rng.u8(..6) == 0 {
-            all.push(shown(store.reschedule_deliveries(self.now).await));
-            all.push(shown(store.end_leases(self.now).await));
+            all.push(answer_text(store.reschedule_deliveries(self.now).await));
+            all.push(answer_text(store.end_leases(self.now).await));
         }
         all.push(shown_endpoint(store, tenant, self.now).await);
         all.join("; ")
@@ -450,12 +454,12 @@ impl History {
                         &by,
                     )
                     .await;
-                shown_key(made.ok())
+                key_text(made.ok())
             }
-            1 => shown_key(
+            1 => key_text(
                 store.revoke_credential::<AdminScope>(&token, self.now, &by).await.unwrap(),
             ),
-            2 => shown_key(
+            2 => key_text(
                 store.revoke_credential::<CarrierScope>(&carrier, self.now, &by).await.unwrap(),
             ),
             3 => {
@@ -466,24 +470,24 @@ impl History {
                     replaces: None,
                 };
                 // A hash that another key has is refused.
-                shown_key(store.rotate_key(&key, secret, &by).await.ok().flatten())
+                key_text(store.rotate_key(&key, secret, &by).await.ok().flatten())
             }
             4 if self.rng.bool() => {
                 let days = BTreeMap::from([(self.rng.i64(1..3), self.rng.i64(20_000..20_009))]);
-                shown(store.keep_key_uses(days).await)
+                answer_text(store.save_key_uses(days).await)
             }
             4 => {
                 let uses = HashMap::from([((self.rng.i64(1..3), 20_000), self.rng.u64(..1 << 40))]);
-                shown(store.add_legacy_uses(uses).await)
+                answer_text(store.add_legacy_uses(uses).await)
             }
-            _ => shown_key(store.credential_by_hash::<ApiKeyScope>(&[number; 32]).await.unwrap()),
+            _ => key_text(store.credential_by_hash::<ApiKeyScope>(&[number; 32]).await.unwrap()),
         };
         format!("credentials {answer}")
     }
 
     async fn accounts(&mut self, store: &Store) -> String {
         let name = *self.rng.choice(&ACCOUNTS).unwrap();
-        let account = shown(store.account(name, "acc_other".to_owned(), self.now).await);
+        let account = answer_text(store.account(name, "acc_other".to_owned(), self.now).await);
         let named = store.account_named(name).await.unwrap().unwrap();
         let login = store.login(name).await.unwrap();
         let password = login.as_ref().map(|login| login.password.clone());
@@ -495,36 +499,39 @@ impl History {
         store.set_shop(named, &next, &by).await.unwrap();
         let answer = match (self.rng.u8(..5), login) {
             (0, _) | (_, None) => {
-                shown(store.set_password(named, self.text(), self.now, &by).await)
+                answer_text(store.set_password(named, self.text(), self.now, &by).await)
             }
-            (1, _) => shown(store.end_session(hash).await),
-            (2, _) => shown(store.purge_sessions(self.now).await),
+            (1, _) => answer_text(store.end_session(hash).await),
+            (2, _) => answer_text(store.purge_sessions(self.now).await),
             (_, Some(login)) => {
                 let ends = self.now.plus(self.rng.i64(0..200_000));
-                shown(
+                answer_text(
                     store.begin_session(login, (hash, ends), self.rng.bool().then_some(old)).await,
                 )
             }
         };
-        format!("accounts {account} {password:?} {answer} {}", shown(store.session(&hash).await))
+        format!(
+            "accounts {account} {password:?} {answer} {}",
+            answer_text(store.session(&hash).await)
+        )
     }
 
     async fn erase(&mut self, store: &Store) -> String {
         let before = self.now.plus(-self.rng.i64(0..3_000_000));
         match self.rng.u8(..12) {
-            0..3 => format!("purge {}", shown(store.purge(before).await)),
-            3..6 => format!("purge outbox {}", shown(store.purge_outbox(before).await)),
+            0..3 => format!("purge {}", answer_text(store.purge(before).await)),
+            3..6 => format!("purge outbox {}", answer_text(store.purge_outbox(before).await)),
             6..8 => {
                 // Every key is free again.
                 self.now = self.now.plus(LIFETIME_MILLIS);
-                format!("purge records {}", shown(store.purge_records(self.now).await))
+                format!("purge records {}", answer_text(store.purge_records(self.now).await))
             }
             8..10 => {
                 let tenant = self.tenant();
-                format!("reset {tenant:?} {}", shown(store.reset(tenant).await))
+                format!("reset {tenant:?} {}", answer_text(store.reset(tenant).await))
             }
-            10 => format!("reset all {}", shown(store.reset_all().await)),
-            _ => format!("resume {}", shown(store.resume_resets().await)),
+            10 => format!("reset all {}", answer_text(store.reset_all().await)),
+            _ => format!("resume {}", answer_text(store.resume_resets().await)),
         }
     }
 
@@ -532,8 +539,11 @@ impl History {
         let (tenant, max) = (self.tenant(), self.rng.u32(1..9));
         let (carrier, event) =
             (CarrierRowId(self.rng.i64(1..=2)), format!("evt-{}", self.rng.u8(..20)));
-        let exceptions = shown(store.carrier_exceptions(tenant, max).await);
-        format!("carriers {} {exceptions}", shown(store.has_seen(carrier, &event).await))
+        let exceptions = answer_text(store.carrier_exceptions(tenant, max).await);
+        format!(
+            "carriers {} {exceptions}",
+            answer_text(store.has_carrier_event(carrier, &event).await)
+        )
     }
 
     /// Leaves out rows and leases, which each engine numbers differently.
@@ -543,11 +553,11 @@ impl History {
         let by = Actor::Command.at(self.now);
         let since = Millis(self.rng.i64(..4));
         let mut all = vec![
-            shown(store.mail_since(self.now).await),
-            shown(store.next_mail().await),
-            shown(store.opt_out(address, OptOut::Unsubscribed, self.now).await),
-            shown(store.count_mail([(address, since), ([9; 32], since)]).await),
-            shown(store.set_mails_off(account, off, &by).await),
+            answer_text(store.mail_since(self.now).await),
+            answer_text(store.next_mail().await),
+            answer_text(store.opt_out(address, OptOut::Unsubscribed, self.now).await),
+            answer_text(store.count_mail([(address, since), ([9; 32], since)]).await),
+            answer_text(store.set_mails_off(account, off, &by).await),
         ];
         let mut leased = store.lease_mails(self.now, 10_000).await.unwrap();
         leased.sort_by_key(|mail| (mail.parcel, mail.sequence, mail.recipient.number()));
@@ -558,15 +568,15 @@ impl History {
                 2 => MailDecision::Done(MailStatus::GivenUp),
                 _ => continue,
             };
-            all.push(shown(store.settle_mail(mail.id, mail.number, decision).await));
+            all.push(answer_text(store.settle_mail(mail.id, mail.number, decision).await));
         }
         all.extend(
             leased.into_iter().map(|mail| format!("{:?}", MailLease { id: 0, number: 0, ..mail })),
         );
         match self.rng.u8(..4) {
-            0 => all.push(shown(store.forget_mail_since().await)),
-            1 => all.push(shown(store.purge_mails(self.now.plus(-Millis::HOUR)).await)),
-            2 => all.push(shown(store.purge_audit_log(self.now.plus(-Millis::HOUR)).await)),
+            0 => all.push(answer_text(store.forget_mail_since().await)),
+            1 => all.push(answer_text(store.purge_mails(self.now.plus(-Millis::HOUR)).await)),
+            2 => all.push(answer_text(store.purge_audit_log(self.now.plus(-Millis::HOUR)).await)),
             _ => {}
         }
         format!("mails {}", all.join(" "))
@@ -593,7 +603,7 @@ impl History {
         let Ok(query) = check_list(pairs) else { return "no query".to_owned() };
         let (until, max) = (self.moment(), self.rng.usize(1..9));
         let search = match Search::new(&query) {
-            Some(search) => shown(store.search(tenant, query.clone(), search).await),
+            Some(search) => answer_text(store.search(tenant, query.clone(), search).await),
             None => String::new(),
         };
         // Each engine decides by itself whether there is something to do; the results are the same.
@@ -601,12 +611,12 @@ impl History {
         store.merge_count_changes().await.unwrap();
         let listed = [
             search,
-            shown(store.list(tenant, query).await),
-            shown(store.activity(tenant, self.rng.i64(-1..20_470)).await),
-            shown(store.due(until, max).await),
-            shown(store.due_of(tenant, until, max).await),
-            shown(store.next_due(until).await),
-            shown(store.record(&record(tenant, self.rng.u32(1..40)).key).await),
+            answer_text(store.list(tenant, query).await),
+            answer_text(store.activity(tenant, self.rng.i64(-1..20_470)).await),
+            answer_text(store.due(until, max).await),
+            answer_text(store.due_for_tenant(tenant, until, max).await),
+            answer_text(store.next_due(until).await),
+            answer_text(store.record(&record(tenant, self.rng.u32(1..40)).key).await),
         ];
         format!("lists {}", listed.join(" "))
     }
@@ -615,19 +625,19 @@ impl History {
     pub(super) async fn everything(&self, store: &Store) -> Vec<String> {
         let mut all = vec![
             format!("{:?}", store.secret()),
-            shown(store.accounts().await),
-            shown(store.account_record(AccountRowId(2)).await),
-            shown(store.shop(AccountRowId(1)).await),
-            shown(store.key_uses(AccountRowId(1)).await),
-            shown(store.mails_off(AccountRowId(1)).await),
-            shown(store.audit_log(None, Millis(0), 10_000).await),
-            shown(store.audit_log(Some(AccountRowId(1)), Millis(0), 9).await),
-            shown(store.has_opted_out([1; 32]).await),
-            shown(store.legacy_uses().await),
-            shown(store.legacy_uses_of(AccountRowId(1)).await),
-            shown(store.backlogs().await),
-            shown(store.due(Millis(i64::MAX), usize::MAX >> 1).await),
-            shown(store.next_due(Millis(i64::MIN)).await),
+            answer_text(store.accounts().await),
+            answer_text(store.account_record(AccountRowId(2)).await),
+            answer_text(store.shop(AccountRowId(1)).await),
+            answer_text(store.key_uses(AccountRowId(1)).await),
+            answer_text(store.mails_off(AccountRowId(1)).await),
+            answer_text(store.audit_log(None, Millis(0), 10_000).await),
+            answer_text(store.audit_log(Some(AccountRowId(1)), Millis(0), 9).await),
+            answer_text(store.has_opted_out([1; 32]).await),
+            answer_text(store.legacy_uses().await),
+            answer_text(store.account_legacy_uses(AccountRowId(1)).await),
+            answer_text(store.backlogs().await),
+            answer_text(store.due(Millis(i64::MAX), usize::MAX >> 1).await),
+            answer_text(store.next_due(Millis(i64::MIN)).await),
         ];
         let mut made: Vec<_> =
             store.creations().await.unwrap().iter().map(|one| format!("{one:?}")).collect();
@@ -646,9 +656,10 @@ impl History {
             for environment in [Environment::Production, Environment::Sandbox] {
                 let found = store.parcel_with_order(environment, &number).await.unwrap();
                 if let Some((parcel, order)) = found {
-                    let events = shown(store.events(&parcel).await);
-                    let awb = shown(store.awb_on(parcel.key, parcel.label_version).await);
-                    let mails = shown(store.mails_of_parcel(parcel.key).await);
+                    let events = answer_text(store.events(&parcel).await);
+                    let awb =
+                        answer_text(store.awb_on_label(parcel.key, parcel.label_version).await);
+                    let mails = answer_text(store.mails_of_parcel(parcel.key).await);
                     let in_row = store.parcel_in_row(parcel.key).await.unwrap();
                     assert_eq!(in_row.map(|(row, _)| row), Some(parcel.clone()));
                     all.push(format!("{parcel:?} {order:?} {events} {awb} {mails}"));
@@ -662,25 +673,25 @@ impl History {
             [super::conformance::sandbox(account), super::conformance::production(account)]
         }) {
             all.push(shown_endpoint(store, tenant, self.now).await);
-            all.push(shown(store.older_deliveries(tenant, 0, 10_000).await));
-            all.push(shown(store.carrier_exceptions(tenant, 10_000).await));
-            all.push(shown(store.activity(tenant, i64::MIN >> 1).await));
+            all.push(answer_text(store.older_deliveries(tenant, 0, 10_000).await));
+            all.push(answer_text(store.carrier_exceptions(tenant, 10_000).await));
+            all.push(answer_text(store.activity(tenant, i64::MIN >> 1).await));
             for text in ["quito", "n", "176", "given"] {
                 let query = check_list([("search".into(), text.into())]).unwrap();
                 let search = Search::new(&query).unwrap();
-                all.push(shown(store.search(tenant, query, search).await));
+                all.push(answer_text(store.search(tenant, query, search).await));
             }
             for page in ["1", "2", "3"] {
                 let pairs = [("page", page), ("limit", "7")]
                     .map(|(name, value)| (name.into(), value.into()));
-                all.push(shown(store.list(tenant, check_list(pairs).unwrap()).await));
+                all.push(answer_text(store.list(tenant, check_list(pairs).unwrap()).await));
             }
             for key in 1..40 {
-                all.push(shown(store.record(&record(tenant, key).key).await));
+                all.push(answer_text(store.record(&record(tenant, key).key).await));
             }
             for awb in AWBS {
-                let known = store.for_manifest(tenant, &Awb::parse(awb).unwrap(), &[]).await;
-                all.push(shown(known.map(|inputs| inputs.known)));
+                let known = store.manifest_inputs(tenant, &Awb::parse(awb).unwrap(), &[]).await;
+                all.push(answer_text(known.map(|inputs| inputs.known)));
             }
         }
     }
@@ -689,19 +700,19 @@ impl History {
 async fn shown_credentials(store: &Store, all: &mut Vec<String>) {
     for number in 1..12_u8 {
         let hash = [number; 32];
-        all.push(shown_key(
+        all.push(key_text(
             store.credential::<ApiKeyScope>(&format!("key_{number}")).await.unwrap(),
         ));
-        all.push(shown_key(
+        all.push(key_text(
             store.credential::<CarrierScope>(&format!("car_{number}")).await.unwrap(),
         ));
-        all.push(shown_key(store.credential_by_hash::<AdminScope>(&hash).await.unwrap()));
-        all.push(shown(store.session(&hash).await));
+        all.push(key_text(store.credential_by_hash::<AdminScope>(&hash).await.unwrap()));
+        all.push(answer_text(store.session(&hash).await));
         let (event, carrier) = (format!("evt-{number}"), CarrierRowId(1));
-        all.push(shown(store.has_seen(carrier, &event).await));
+        all.push(answer_text(store.has_carrier_event(carrier, &event).await));
     }
-    for keys in [store.keys_of(AccountRowId(1)).await, store.credentials::<ApiKeyScope>().await] {
-        all.extend(keys.unwrap().into_iter().map(|key| shown_key(Some(key))));
+    for keys in [store.api_keys(AccountRowId(1)).await, store.credentials::<ApiKeyScope>().await] {
+        all.extend(keys.unwrap().into_iter().map(|key| key_text(Some(key))));
     }
     let changed = store.credentials_since::<ApiKeyScope>(ALL_CREDENTIALS).await.unwrap();
     all.push(format!("{} {}", changed.version, changed.credentials.len()));
@@ -730,7 +741,7 @@ async fn shown_endpoint(store: &Store, tenant: Tenant, now: Millis) -> String {
         format!("{} {:?} {signed} {:?}", endpoint.url, endpoint.kinds, endpoint.disabled)
     });
     let (missed, off) = (store.has_missed(tenant).await, store.switched_off(tenant).await);
-    let log = shown(store.deliveries(tenant, 5).await);
-    let mails = shown(store.failed_mails(tenant, Millis(0)).await);
-    format!("{endpoint:?} {} {} {log} {mails}", shown(missed), shown(off))
+    let log = answer_text(store.deliveries(tenant, 5).await);
+    let mails = answer_text(store.failed_mails(tenant, Millis(0)).await);
+    format!("{endpoint:?} {} {} {log} {mails}", answer_text(missed), answer_text(off))
 }

@@ -1,5 +1,4 @@
-//! A database that was copied to the other engine is the same database for its callers, and continues as the original
-//! would.
+//! Copies between the engines: callers get the same answers from a copy as from the original, also to later writes.
 
 use std::path::PathBuf;
 
@@ -117,11 +116,12 @@ impl Databases {
         self.copy(from, to).await.unwrap_err().to_string()
     }
 
-    /// Begins a copy to a database of PostgreSQL, which leaves the schema, and returns a statement in its spelling.
-    async fn interrupted(&self, number: usize, sql: &str) -> String {
+    /// Begins a copy to a PostgreSQL database and abandons it, which leaves the schema. Returns `sql` in PostgreSQL's
+    /// dialect.
+    async fn begin_interrupted_copy(&self, number: usize, sql: &str) -> String {
         let begin = async {
             let target = Database::target(self.addresses[number].clone()).await.unwrap();
-            Sql::Postgres(&target.db).spelled(sql).into_owned()
+            Sql::Postgres(&target.db).in_dialect(sql).into_owned()
         };
         LocalSet::new().run_until(begin).await
     }
@@ -132,7 +132,7 @@ impl Databases {
 }
 
 /// Runs a history of this many calls on a store.
-async fn lived(store: Store, seed: u64, steps: usize) -> History {
+async fn run_history(store: Store, seed: u64, steps: usize) -> History {
     let mut history = History::new(seed);
     history.begin(&store).await;
     for _ in 0..steps {
@@ -172,7 +172,7 @@ async fn assert_alike(history: &History, stores: [Store; 3], seed: u64) {
 async fn assert_copies_are_alike([original, copy, returned]: [Which; 3]) {
     let Some(all) = Databases::new() else { return };
     let seed = first_seed();
-    let history = lived(all.open(original, SECRET).await, seed, 200).await;
+    let history = run_history(all.open(original, SECRET).await, seed, 200).await;
     let forth = all.copy(original, copy).await.unwrap();
     assert_eq!(sums(&all.copy(copy, returned).await.unwrap()), sums(&forth), "seed {seed}");
     assert!(forth.iter().any(|table| table.name == "parcels" && table.target.rows > 5));
@@ -293,7 +293,7 @@ async fn a_target_with_data_and_a_source_of_another_schema_are_refused() {
         let refused = all.refused(from, to).await;
         assert!(refused.contains(reason), "{refused}");
     };
-    lived(all.open(File(0), SECRET).await, 1, 20).await;
+    run_history(all.open(File(0), SECRET).await, 1, 20).await;
     all.open(Postgres(0), [1; 32]).await.close().await;
     is_refused(File(0), Postgres(0), "is not empty (its table meta has rows)").await;
     std::fs::write(all.file(1), "someone's").unwrap();
@@ -308,7 +308,7 @@ async fn a_target_with_data_and_a_source_of_another_schema_are_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_copy_takes_no_server_and_can_be_repeated() {
     let Some(all) = Databases::new() else { return };
-    let history = lived(all.open(File(0), SECRET).await, 3, 100).await;
+    let history = run_history(all.open(File(0), SECRET).await, 3, 100).await;
     all.change(0, "UPDATE accounts SET name = 'a' || char(0) WHERE id = 1");
     let refused = all.refused(File(0), Postgres(0)).await;
     assert!(refused.contains("the table accounts: the column name of a row holds"), "{refused}");
@@ -329,11 +329,11 @@ async fn a_copy_that_differs_is_found_out_and_undone() {
     let order = create(sandbox(1), "SB-OTHER-0001", 1);
     assert_eq!(store.commit(order).await, CommitOutcome::Committed);
     store.close().await;
-    // Someone adds a trigger to the schema of an interrupted copy.
+    // Someone adds a trigger to the schema that an abandoned copy has left.
     let spoil = "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS \
          'BEGIN NEW.destination = upper(NEW.destination); RETURN NEW; END'; \
          CREATE TRIGGER spoil BEFORE INSERT ON parcels FOR EACH ROW EXECUTE FUNCTION spoil()";
-    run_sql(&all.addresses[0], &all.interrupted(0, spoil).await);
+    run_sql(&all.addresses[0], &all.begin_interrupted_copy(0, spoil).await);
     let refused = all.refused(File(0), Postgres(0)).await;
     assert!(refused.contains("the table parcels has 1 rows with the checksum"), "{refused}");
     let unfinished = all.try_open(Postgres(0), SECRET).await.unwrap_err().to_string();
@@ -346,9 +346,9 @@ async fn a_new_table_of_both_engines_is_copied_without_being_named() {
     all.open(File(0), SECRET).await.close().await;
     let table = "CREATE TABLE notes (id {bigint GENERATED ALWAYS AS IDENTITY|INTEGER} PRIMARY KEY, \
          is_read {boolean|INTEGER} NOT NULL, words text){| STRICT}";
-    run_sql(&all.addresses[0], &all.interrupted(0, table).await);
+    run_sql(&all.addresses[0], &all.begin_interrupted_copy(0, table).await);
     let db = rusqlite::Connection::open_in_memory().unwrap();
-    all.change(0, &Sql::Sqlite(&db).spelled(table));
+    all.change(0, &Sql::Sqlite(&db).in_dialect(table));
     all.change(0, "INSERT INTO notes VALUES (1, 0, NULL), (7, 1, 'left at the gate')");
     all.copy(File(0), Postgres(0)).await.unwrap();
     all.open(Postgres(0), SECRET).await.close().await;

@@ -201,7 +201,7 @@ async fn reloading_the_answer_creates_no_second_secret() {
     let caller = test.service.authenticate(Environment::Sandbox, Some(key.secret())).await.unwrap();
     let rotate = format!("/dashboard/keys/{}/rotate", caller.key.id);
     send_twice(&mut member, &rotate, &[("overlap", "0")], replaced).await;
-    let keys = test.keys_of(&caller).await;
+    let keys = test.api_keys(&caller).await;
     assert_eq!((keys.len(), keys[0].old_secrets.len()), (1, 1));
 
     let page = "/dashboard/webhooks/sandbox";
@@ -304,10 +304,10 @@ async fn a_key_is_revoked_after_confirmation_and_then_refused() {
     let path = format!("/dashboard/keys/{}/revoke", caller.key.id);
     let question = member.page(&path).await;
     assert!(question.contains("Revoke this key?") && question.contains(&caller.key.last4));
-    assert!(test.keys_of(&caller).await[0].revoked_at.is_none(), "a question changes nothing");
+    assert!(test.api_keys(&caller).await[0].revoked_at.is_none(), "a question changes nothing");
     let answer = member.post(&path, &[]).await;
     assert_eq!((answer.status, answer.header("location")), (303, "/dashboard/keys"));
-    assert!(test.keys_of(&caller).await[0].revoked_at.is_some());
+    assert!(test.api_keys(&caller).await[0].revoked_at.is_some());
     let html = member.page("/dashboard/keys").await;
     assert!(html.contains("The key is revoked.") && html.contains(">Revoked<"), "{html}");
     assert!(!member.page("/dashboard/keys").await.contains("The key is revoked."), "said once");
@@ -342,7 +342,7 @@ async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
         );
     }
     member.language = "en";
-    assert_eq!(test.keys_of(&caller).await[0].hash, caller.key.hash, "a question changes nothing");
+    assert_eq!(test.api_keys(&caller).await[0].hash, caller.key.hash, "a question changes nothing");
     let answer = member.post(&path, &[("overlap", "3600")]).await;
     let html = answer.text();
     let new = ApiKey::parse(secret_in(&html).unwrap()).unwrap();

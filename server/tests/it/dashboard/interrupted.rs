@@ -153,7 +153,7 @@ async fn an_interrupted_form_is_shown_again_and_not_sent() {
         assert!(!member.page(page).await.contains("so nothing was sent"), "{path}: once");
     }
     let caller = service.key("default", parcelo::Environment::Production).await;
-    assert_eq!(service.keys_of(&caller).await.len(), 1, "no form was sent by itself");
+    assert_eq!(service.api_keys(&caller).await.len(), 1, "no form was sent by itself");
 }
 
 #[tokio::test]

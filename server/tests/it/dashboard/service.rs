@@ -124,8 +124,8 @@ impl TestService {
         self.service.create_order(caller, order, None).await.unwrap();
     }
 
-    pub(super) async fn keys_of(&self, caller: &Caller) -> Vec<ApiKeyRecord> {
-        self.service.store().keys_of(caller.tenant().account).await.unwrap()
+    pub(super) async fn api_keys(&self, caller: &Caller) -> Vec<ApiKeyRecord> {
+        self.service.store().api_keys(caller.tenant().account).await.unwrap()
     }
 
     pub(super) fn visitor(&self) -> Visitor {

@@ -32,7 +32,7 @@ async fn connect(hosts: &[(&str, u16)], more: &str) -> (Result<(), String>, bool
     let connector = Connector::writing(&address).unwrap();
     let connect = async {
         let connected = connector.connect().await;
-        connected.map(drop).map_err(|failure| failure.for_caller(&address.name()).to_string())
+        connected.map(drop).map_err(|failure| failure.into_store_error(&address.name()).to_string())
     };
     (LocalSet::new().run_until(connect).await, connector.silence.is_open())
 }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     store::{
-        CommitOutcome, Lost, Store, StoreError,
+        CommitOutcome, ReadOnlyReason, Store, StoreError,
         sqlite::{connection, identity::IfEmpty},
     },
     waiting,
@@ -346,7 +346,7 @@ async fn a_commit_into_a_deleted_file_is_not_acknowledged() {
             CommitOutcome::Broken,
             "{end}"
         );
-        assert_eq!(store.lost(), Some(Lost::Place), "{end}");
+        assert_eq!(store.lost(), Some(ReadOnlyReason::Place), "{end}");
     }
 }
 

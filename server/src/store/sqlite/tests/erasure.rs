@@ -40,11 +40,11 @@ async fn a_parcel_without_its_manifest_never_names_another_awb() {
     let parcel = row(&store, "SB-FIRST-0001").await.unwrap().key;
     let ops = vec![manifest(sandbox(1), vec![parcel], 1)];
     commit(&store, Changes { ops, ..nothing() }).await;
-    assert!(store.awb_on(parcel, 2).await.unwrap().is_some());
+    assert!(store.awb_on_label(parcel, 2).await.unwrap().is_some());
     store.call(|db| db.execute("DELETE FROM manifests", [])).await.unwrap();
     let ops = vec![manifest(sandbox(2), Vec::new(), 2)];
     commit(&store, Changes { ops, ..nothing() }).await;
-    assert_eq!(store.awb_on(parcel, 2).await.unwrap(), None);
+    assert_eq!(store.awb_on_label(parcel, 2).await.unwrap(), None);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn every_read_and_every_deletion_has_its_index() {
     let newest = "ORDER BY created_at DESC, id DESC LIMIT 20";
     let order_id = "external_order_id = 'x'";
     let with_nines = |sql: &str| {
-        let sql = Sql::Sqlite(&db).spelled(sql).replace('?', "$");
+        let sql = Sql::Sqlite(&db).in_dialect(sql).replace('?', "$");
         ["$1", "$2", "$3", "$4"].iter().fold(sql, |sql, place| sql.replace(place, "9"))
     };
     let due = concat!("SELECT id FROM outbox WHERE tenant = ", current!("3"), " AND");

@@ -17,8 +17,8 @@ use crate::{
         CommitOutcome, counts,
         parcels::{self, by_number, select_parcels},
         resets,
-        sql::{Sql, at_once},
-        sqlite::{connection, group, health::Health, identity::IfEmpty, living_keys::LivingKeys},
+        sql::{Sql, poll_now},
+        sqlite::{connection, group, health::Health, identity::IfEmpty, key_index::KeyIndex},
     },
 };
 
@@ -105,7 +105,7 @@ fn a_write_refused_half_way_is_undone_and_its_group_stands() {
     let by_row = select_parcels!("", by_number!());
     let first = (Environment::Sandbox, &first);
     let first = parcels::one(Sql::Sqlite(&db), by_row, first, parcels::read);
-    let first = at_once(first).unwrap().unwrap();
+    let first = poll_now(first).unwrap().unwrap();
     let mut late = order(2);
     late.ops.extend([0, 0].map(|_| moved(&first, State::InTransit, 1)));
     let answers = commit_as_group(&db, vec![order(3), late, order(4)]);
@@ -136,8 +136,8 @@ fn a_commit_writes_each_count_once() {
 
 fn mutation(
     changes: Changes,
-    keys: &Arc<LivingKeys>,
-) -> (Box<group::Mutation>, oneshot::Receiver<crate::store::Kept>) {
+    keys: &Arc<KeyIndex>,
+) -> (Box<group::Mutation>, oneshot::Receiver<crate::store::CommitResult>) {
     group::Mutation::new(changes, Arc::clone(keys), Arc::default())
 }
 
@@ -147,7 +147,7 @@ fn around(
     call: impl FnMut(&Connection) -> rusqlite::Result<i64> + Send + 'static,
 ) -> i64 {
     let (call, mut found) = group::PlainWrite::new(call);
-    let keys = Arc::new(LivingKeys::new());
+    let keys = Arc::new(KeyIndex::new());
     let [before, after] = [1, 2].map(|n| mutation(order(n), &keys).0 as Box<dyn group::WriteJob>);
     group::commit(db, &Health::default(), vec![before, call, after]);
     match found.try_recv().unwrap() {
@@ -169,8 +169,8 @@ fn a_plain_call_finds_what_its_group_has_counted_before() {
 #[test]
 fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
     let db = memory();
-    around(&db, |db| at_once(resets::begin(Sql::Sqlite(db), sandbox(1))).map(|_ended| 0));
-    let days = at_once(counts::activity(Sql::Sqlite(&db), sandbox(1), 0)).unwrap();
+    around(&db, |db| poll_now(resets::begin(Sql::Sqlite(db), sandbox(1))).map(|_ended| 0));
+    let days = poll_now(counts::activity(Sql::Sqlite(&db), sandbox(1), 0)).unwrap();
     assert_eq!(days.iter().map(|day| day.parcels).sum::<u64>(), 1);
 }
 
@@ -192,7 +192,7 @@ fn damaged_counts_fail_orders_and_nothing_else() {
     let (call, mut found) = group::PlainWrite::new(|db| {
         db.execute("INSERT INTO accounts VALUES (1, 'acc_1', 'default', ?1)", [NOW.0])
     });
-    let keys = Arc::new(LivingKeys::new());
+    let keys = Arc::new(KeyIndex::new());
     let record = Changes { idempotency_record: Some(record(sandbox(1), 8)), ..nothing() };
     let (record, mut kept) = mutation(record, &keys);
     let mut jobs: Vec<Box<dyn group::WriteJob>> = vec![record, call];

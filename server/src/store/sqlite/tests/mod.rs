@@ -4,7 +4,7 @@ mod deliveries;
 mod durability;
 mod erasure;
 mod groups;
-mod living_keys;
+mod key_index;
 mod numbers;
 #[cfg(feature = "server")]
 mod pages;
@@ -17,7 +17,7 @@ use std::{sync::Arc, time::Duration};
 use parcelo::model::Deleted;
 use rusqlite::Connection;
 
-use super::{StoreError, group, health::Health, living_keys::LivingKeys};
+use super::{StoreError, group, health::Health, key_index::KeyIndex};
 use crate::{
     domain::{Changes, Tenant},
     store::{
@@ -62,14 +62,14 @@ impl Store {
 
 /// Returns the outcomes of a group of these changes.
 pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
-    let keys = Arc::new(LivingKeys::new());
+    let keys = Arc::new(KeyIndex::new());
     let jobs = all
         .into_iter()
         .map(|changes| group::Mutation::new(changes, Arc::clone(&keys), Arc::default()));
     let (jobs, answers): (Vec<_>, Vec<_>) =
         jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
     group::commit(db, &Health::default(), jobs);
-    let outcome = |kept: crate::store::Kept| kept.err().unwrap_or(CommitOutcome::Committed);
+    let outcome = |kept: crate::store::CommitResult| kept.err().unwrap_or(CommitOutcome::Committed);
     answers.into_iter().map(|mut answer| outcome(answer.try_recv().unwrap())).collect()
 }
 
@@ -103,7 +103,7 @@ pub(super) async fn erase_some(store: &Store, sandbox: Tenant, rows: u64) -> Del
         let Some(number) = first else { return Ok(Deleted::default()) };
         let mut budget = Budget::new(rows, Duration::from_secs(3600));
         let mut eraser = Eraser::new(db, &mut budget);
-        let next = eraser.generation(number, 0).await?;
+        let next = eraser.erase_generation(number, 0).await?;
         let deleted = eraser.finish().await?;
         if next.is_none() {
             store::resets::end(db, number).await?;
@@ -143,7 +143,7 @@ pub(crate) async fn damage(store: &Store, tenant: Tenant, what: Damage) {
 }
 
 impl super::Store {
-    pub(super) fn keys(&self) -> &super::living_keys::LivingKeys {
+    pub(super) fn keys(&self) -> &super::key_index::KeyIndex {
         &self.0.keys
     }
 }

@@ -206,7 +206,7 @@ async fn a_few_copies_may_stay_among_other_rows_until_a_vacuum() {
         assert!(file <= 30 && log == 0 && backup <= 30, "{owner}: {file} {log} {backup}");
     }
     store.close().await;
-    Store::to_vacuum(&folder.file("parcelo.db"), SECRET).unwrap().run().unwrap();
+    Store::lock_for_vacuum(&folder.file("parcelo.db"), SECRET).unwrap().run().unwrap();
     let bytes = [first, second].map(|owner| count(&folder.file("parcelo.db"), owner));
     assert_eq!(bytes, [0; 2]);
     assert!(count(&folder.file("parcelo.db"), third) > 600, "the third owner's rows stay");

@@ -37,7 +37,7 @@ pub(crate) fn hold_list(order_id: &str) -> Sender<()> {
 }
 
 /// Lets a test make a list wait.
-pub(in crate::store) fn wait_if_asked(query: &ListQuery) {
+pub(in crate::store) fn wait_if_requested(query: &ListQuery) {
     let Some(order_id) = &query.external_order_id else { return };
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let place = held.iter().position(|(held, _)| held == order_id);

@@ -196,13 +196,13 @@ async fn data_from_before_a_reset_is_gone_at_once_from_every_read() {
     assert_eq!(store.activity(sandbox(1), 0).await.unwrap(), []);
     assert_eq!(store.creations().await.unwrap(), []);
     assert_eq!(store.due(NOW, 9).await.unwrap(), []);
-    assert_eq!(store.due_of(sandbox(1), NOW, 9).await.unwrap(), []);
+    assert_eq!(store.due_for_tenant(sandbox(1), NOW, 9).await.unwrap(), []);
     assert_eq!(store.next_due(Millis(0)).await.unwrap(), None);
     let awb = Awb::parse("176-12345675").unwrap();
-    let inputs = store.for_manifest(sandbox(1), &awb, &[ONE.to_owned()]).await.unwrap();
+    let inputs = store.manifest_inputs(sandbox(1), &awb, &[ONE.to_owned()]).await.unwrap();
     assert!(inputs.known.is_none() && matches!(inputs.found[..], [Ok(None)]));
     assert!(store.manifest(sandbox(1), Ulid::from_parts(1, 1)).await.unwrap().is_none());
-    assert!(!store.has_seen(CarrierRowId(1), "scan-1").await.unwrap());
+    assert!(!store.has_carrier_event(CarrierRowId(1), "scan-1").await.unwrap());
     assert_eq!(store.carrier_exceptions(sandbox(1), 9).await.unwrap(), []);
 
     assert!(store.deliveries(sandbox(1), 9).await.unwrap().is_empty());
@@ -259,7 +259,7 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
     assert_eq!(rows(&store), there, "only later rows stay");
     assert!(row(&store, ONE).await.is_some() && row(&store, "SB-SECOND-0001").await.is_some());
     assert_eq!(store.list(sandbox(1), check_list([]).unwrap()).await.unwrap().1, 1);
-    assert!(store.has_seen(CarrierRowId(1), "scan-1").await.unwrap());
+    assert!(store.has_carrier_event(CarrierRowId(1), "scan-1").await.unwrap());
     assert_eq!(store.carrier_exceptions(sandbox(1), 9).await.unwrap().len(), 1);
 }
 
@@ -384,7 +384,7 @@ async fn counted_rows_are_erased_while_another_reset_still_counts() {
 async fn the_log_is_truncated_once_no_reader_uses_it() {
     let folder = TestFolder::new();
     let store = folder.open();
-    let log = connection::log_of(&folder.file());
+    let log = connection::wal_path(&folder.file());
     fill(&store, sandbox(1), 0, 100).await;
     let reader = Connection::open(folder.file()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM parcels;").unwrap();

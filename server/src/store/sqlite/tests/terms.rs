@@ -31,7 +31,7 @@ fn pieces(store: &Store) -> i64 {
     store.read(|db| db.query_row(count, [], |row| row.get(0))).unwrap()
 }
 
-async fn tend(store: &Store) {
+async fn maintain_index(store: &Store) {
     while store.maintain_search_index().await.unwrap() {}
 }
 
@@ -42,7 +42,7 @@ async fn older_parcels_are_added_and_a_damaged_one_hides_no_other() {
     parcels(&store, 50).await;
     run(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000007'").await;
     assert_eq!(pieces(&store), 0, "an order writes none");
-    tend(&store).await;
+    maintain_index(&store).await;
     assert!(pieces(&store) > 0);
     let found = search(&store, "nandu").await;
     assert_eq!((found.total, found.is_complete), (49, true), "all but the damaged one");
@@ -78,7 +78,7 @@ async fn no_term_outlives_its_parcel() {
 async fn runs_are_few_however_many_parcels_there_are() {
     let store = Store::memory(SECRET).unwrap();
     parcels(&store, 600).await;
-    tend(&store).await;
+    maintain_index(&store).await;
     let runs = "SELECT count(*), sum(is_live), max(level) FROM term_runs";
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
     let (all, live, levels): (i64, i64, i64) =

@@ -12,7 +12,7 @@ use crate::{
     store::Store,
 };
 
-promises!(
+conformance_tests!(
     an_account_is_made_once,
     accounts_are_found_by_name_and_listed_oldest_first,
     a_shop_is_shown_as_it_was_set_last,
@@ -114,13 +114,13 @@ async fn a_key_was_used_last_on_the_latest_day_that_is_known(store: Store) {
     foreign.scope.tenant = Tenant { account: other, ..foreign.scope.tenant };
     let two = insert_key(&store, foreign).await.unwrap().row;
     assert_eq!(store.key_uses(account).await.unwrap(), BTreeMap::new());
-    store.keep_key_uses(BTreeMap::from([(one, 20_000), (two, 20_003)])).await.unwrap();
-    store.keep_key_uses(BTreeMap::from([(one, 20_001)])).await.unwrap();
+    store.save_key_uses(BTreeMap::from([(one, 20_000), (two, 20_003)])).await.unwrap();
+    store.save_key_uses(BTreeMap::from([(one, 20_001)])).await.unwrap();
     // Another server saw an earlier use, and reports it late.
-    store.keep_key_uses(BTreeMap::from([(one, 19_999)])).await.unwrap();
+    store.save_key_uses(BTreeMap::from([(one, 19_999)])).await.unwrap();
     // More than one statement takes.
     let many = (1_000..1_150).map(|key| (key, 20_000)).chain([(two, 20_003)]);
-    store.keep_key_uses(many.collect()).await.unwrap();
+    store.save_key_uses(many.collect()).await.unwrap();
     let own = store.key_uses(account).await.unwrap();
     assert_eq!(own, BTreeMap::from([(one, 20_001)]));
     assert!(!own.contains_key(&unused));
@@ -141,6 +141,6 @@ async fn legacy_uses_add_up_by_key_and_day(store: Store) {
     assert_eq!(shown, [("key_1", 1), ("key_2", 9), ("key_1", 5)], "the latest day first");
     assert_eq!(uses[0].day.to_string(), "2024-10-05");
     assert_eq!(uses[0].name, "Warehouse");
-    let own = store.legacy_uses_of(account).await.unwrap();
+    let own = store.account_legacy_uses(account).await.unwrap();
     assert_eq!(own.iter().map(|one| one.requests).collect::<Vec<_>>(), [1, 5]);
 }

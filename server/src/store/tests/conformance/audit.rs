@@ -14,7 +14,7 @@ use crate::{
 };
 use parcelo::{Environment, webhook::Secret};
 
-promises!(
+conformance_tests!(
     each_change_is_logged_with_its_author_and_no_ops_are_not,
     an_account_sees_its_own_entries_only_newest_first,
     an_entry_and_its_change_are_of_one_commit,
@@ -30,7 +30,10 @@ async fn account(store: &Store, name: &str) -> AccountRowId {
 }
 
 /// Returns the codes and subjects of an account's entries, oldest first.
-async fn logged(store: &Store, account: Option<AccountRowId>) -> Vec<(&'static str, String)> {
+async fn audit_log_entries(
+    store: &Store,
+    account: Option<AccountRowId>,
+) -> Vec<(&'static str, String)> {
     let entries = store.audit_log(account, Millis(0), 100).await.unwrap();
     entries.into_iter().rev().map(|entry| (entry.action.code(), entry.subject)).collect()
 }
@@ -84,7 +87,7 @@ async fn each_change_is_logged_with_its_author_and_no_ops_are_not(store: Store) 
         ("webhook.removed", "sandbox"),
     ];
     let expected = expected.map(|(code, subject)| (code, subject.to_owned()));
-    assert_eq!(logged(&store, Some(one)).await, expected);
+    assert_eq!(audit_log_entries(&store, Some(one)).await, expected);
     let all = store.audit_log(None, NOW, 100).await.unwrap();
     assert!(all.iter().all(|entry| entry.actor == author.actor && entry.at == NOW));
     assert!(all.iter().all(|entry| entry.account.as_deref() == Some("one")));
@@ -122,7 +125,7 @@ async fn an_entry_and_its_change_are_of_one_commit(store: Store) {
     insert_key(&store, key(one, 1)).await.unwrap();
     let again = insert_key(&store, key(one, 1)).await;
     assert!(again.is_err(), "the key is there already");
-    assert_eq!(logged(&store, None).await, [("key.created", "key_1".to_owned())]);
+    assert_eq!(audit_log_entries(&store, None).await, [("key.created", "key_1".to_owned())]);
 }
 
 async fn old_entries_are_purged(store: Store) {

@@ -1,4 +1,4 @@
-//! The store's promises about carriers: an event is taken once, a refused one is stored, a key belongs to its carrier.
+//! Carriers: an event is accepted once, a refused event is stored, and a key belongs to its carrier.
 
 use parcelo::Environment;
 
@@ -12,7 +12,7 @@ use crate::{
     store::{CommitOutcome, Store, StoreError},
 };
 
-promises!(
+conformance_tests!(
     an_added_event_changes_the_history_and_maybe_the_newest_time,
     a_carrier_s_event_is_taken_once_and_repeats_change_nothing,
     refused_events_are_kept_once_for_the_tenant_newest_first,
@@ -79,9 +79,9 @@ async fn a_carrier_s_event_is_taken_once_and_repeats_change_nothing(store: Store
         ],
         ..nothing()
     };
-    assert!(!store.has_seen(CarrierRowId(1), "evt-1").await.unwrap());
+    assert!(!store.has_carrier_event(CarrierRowId(1), "evt-1").await.unwrap());
     assert_eq!(store.commit(taken(&parcel, 1, "evt-1")).await, CommitOutcome::Committed);
-    assert!(store.has_seen(CarrierRowId(1), "evt-1").await.unwrap());
+    assert!(store.has_carrier_event(CarrierRowId(1), "evt-1").await.unwrap());
     let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
     assert_eq!(store.commit(taken(&after, 1, "evt-1")).await, CommitOutcome::DuplicateCarrierEvent);
     assert_eq!(row(&store, "SB-SUCCESS-0001").await, Some(after.clone()), "the move is undone");

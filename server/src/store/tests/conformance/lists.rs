@@ -14,7 +14,7 @@ use crate::{
     store::{CommitOutcome, Store},
 };
 
-promises!(
+conformance_tests!(
     a_list_has_the_tenant_s_parcels_newest_first_and_their_total,
     activity_counts_by_day_state_and_country,
     every_creation_is_listed_with_its_key,
@@ -108,7 +108,7 @@ async fn due_steps_of_one_tenant_are_its_own(store: Store) {
         let parcel = made(&store, tenant, number).await;
         commit(&store, on(&parcel, vec![StoreOp::Schedule { parcel: parcel.key, step }])).await;
     }
-    let due = async |tenant, after| store.due_of(tenant, NOW.plus(after), 9).await.unwrap();
+    let due = async |tenant, after| store.due_for_tenant(tenant, NOW.plus(after), 9).await.unwrap();
     assert_eq!(due(sandbox(1), 4).await, []);
     let found = due(sandbox(1), 5).await;
     assert_eq!(found.len(), 1);
@@ -130,7 +130,7 @@ async fn a_manifest_is_decided_on_what_is_there(store: Store) {
     made(&store, sandbox(2), "SB-OTHER-001").await;
     let awb = Awb::parse("176-12345675").unwrap();
     let numbers = ["SB-OTHER-001", "sb-first-0001", "?"].map(str::to_owned);
-    let inputs = store.for_manifest(sandbox(1), &awb, &numbers).await.unwrap();
+    let inputs = store.manifest_inputs(sandbox(1), &awb, &numbers).await.unwrap();
     assert!(inputs.known.is_none());
     let found: Vec<_> = inputs.found.into_iter().map(Result::unwrap).collect();
     assert!(found[0].is_none() && found[2].is_none(), "none of another tenant's");
@@ -140,14 +140,14 @@ async fn a_manifest_is_decided_on_what_is_there(store: Store) {
         .await;
     let number = [TrackingNumber::parse("SB-FIRST-0001").unwrap().to_string()];
     // The document of this test is no manifest, so the known one cannot be read.
-    assert!(store.for_manifest(sandbox(1), &awb, &number).await.is_err());
-    let inputs = store.for_manifest(sandbox(2), &awb, &number).await.unwrap();
+    assert!(store.manifest_inputs(sandbox(1), &awb, &number).await.is_err());
+    let inputs = store.manifest_inputs(sandbox(2), &awb, &number).await.unwrap();
     assert!(inputs.known.is_none(), "another tenant's air waybill");
     assert_eq!(store.manifest(sandbox(1), Ulid::from_parts(1, 8)).await.unwrap(), None);
     assert_eq!(store.manifest(sandbox(2), Ulid::from_parts(1, 7)).await.unwrap(), None);
-    let named = store.awb_on(parcel.key, 2).await.unwrap();
+    let named = store.awb_on_label(parcel.key, 2).await.unwrap();
     assert_eq!(named.as_deref(), Some(awb.as_str()));
-    assert_eq!(store.awb_on(parcel.key, 1).await.unwrap(), None, "the label before has none");
+    assert_eq!(store.awb_on_label(parcel.key, 1).await.unwrap(), None, "the label before has none");
 }
 
 async fn a_decision_on_a_deleted_parcel_never_meets_another_one(store: Store) {

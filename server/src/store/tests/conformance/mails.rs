@@ -14,7 +14,7 @@ use crate::{
     store::{CommitOutcome, Store},
 };
 
-promises!(
+conformance_tests!(
     a_store_that_sends_none_writes_none,
     an_e_mail_is_there_if_and_only_if_its_change_is,
     due_e_mails_are_leased_by_one_sender_until_the_lease_ends,
@@ -38,7 +38,7 @@ async fn commit(store: &Store, changes: Changes) {
 }
 
 /// Moves a parcel through these states, a second each.
-async fn go(store: &Store, number: &str, states: &[State]) -> ParcelRow {
+async fn move_through(store: &Store, number: &str, states: &[State]) -> ParcelRow {
     for state in states {
         let parcel = row(store, number).await.unwrap();
         let now = NOW.plus(i64::from(parcel.last_sequence - 2) * Millis::SECOND);
@@ -48,18 +48,18 @@ async fn go(store: &Store, number: &str, states: &[State]) -> ParcelRow {
     row(store, number).await.unwrap()
 }
 
-/// Makes a store send e-mails, and a parcel that has gone through these states.
-async fn gone(store: &Store, states: &[State]) -> ParcelRow {
+/// Creates a parcel in a store that sends e-mails, and moves it through these states.
+async fn parcel_moved_through(store: &Store, states: &[State]) -> ParcelRow {
     store.send_mails();
     made(store, sandbox(1), "SB-SUCCESS-0001").await;
-    go(store, "SB-SUCCESS-0001", states).await
+    move_through(store, "SB-SUCCESS-0001", states).await
 }
 
-async fn leased(store: &Store, now: Millis) -> Vec<MailLease> {
+async fn lease_due(store: &Store, now: Millis) -> Vec<MailLease> {
     store.lease_mails(now, 10).await.unwrap()
 }
 
-async fn logged(store: &Store, parcel: &ParcelRow) -> Vec<(MailKind, MailStatus)> {
+async fn mail_log(store: &Store, parcel: &ParcelRow) -> Vec<(MailKind, MailStatus)> {
     let mails = store.mails_of_parcel(parcel.key).await.unwrap();
     mails.into_iter().map(|mail| (mail.kind, mail.status)).collect()
 }
@@ -73,13 +73,14 @@ const SUPERSEDED: MailStatus = MailStatus::Dropped(DropReason::Superseded);
 
 async fn a_store_that_sends_none_writes_none(store: Store) {
     made(&store, sandbox(1), "SB-SUCCESS-0001").await;
-    let parcel = go(&store, "SB-SUCCESS-0001", &[State::InTransit, State::Delivered]).await;
-    assert_eq!(logged(&store, &parcel).await, []);
+    let parcel =
+        move_through(&store, "SB-SUCCESS-0001", &[State::InTransit, State::Delivered]).await;
+    assert_eq!(mail_log(&store, &parcel).await, []);
     assert_eq!(store.next_mail().await.unwrap(), None);
 }
 
 async fn an_e_mail_is_there_if_and_only_if_its_change_is(store: Store) {
-    let parcel = gone(&store, &[State::InTransit, State::CustomsHold]).await;
+    let parcel = parcel_moved_through(&store, &[State::InTransit, State::CustomsHold]).await;
     let mails = store.mails_of_parcel(parcel.key).await.unwrap();
     let expected = [
         (MailRecipient::Receiver, MailKind::OnItsWay, 0),
@@ -116,51 +117,51 @@ async fn an_e_mail_is_there_if_and_only_if_its_change_is(store: Store) {
 }
 
 async fn due_e_mails_are_leased_by_one_sender_until_the_lease_ends(store: Store) {
-    let parcel = gone(&store, &[State::OutForDelivery]).await;
-    assert_eq!(leased(&store, DUE.plus(-1)).await, []);
-    let first = leased(&store, DUE).await;
+    let parcel = parcel_moved_through(&store, &[State::OutForDelivery]).await;
+    assert_eq!(lease_due(&store, DUE.plus(-1)).await, []);
+    let first = lease_due(&store, DUE).await;
     let [mail] = &first[..] else { panic!("{first:?}") };
     let (kind, recipient) = (MailKind::OutForDelivery, MailRecipient::Receiver);
     let shown = (mail.parcel, mail.kind, mail.recipient, mail.sequence, mail.at, mail.attempt);
     assert_eq!(shown, (parcel.key, kind, recipient, 3, NOW, 1));
-    assert_eq!(leased(&store, DUE.plus(LEASE_MILLIS - 1)).await, []);
-    let second = leased(&store, DUE.plus(LEASE_MILLIS)).await;
+    assert_eq!(lease_due(&store, DUE.plus(LEASE_MILLIS - 1)).await, []);
+    let second = lease_due(&store, DUE.plus(LEASE_MILLIS)).await;
     assert_eq!((second[0].id, second[0].attempt), (mail.id, 2));
     assert!(settle(&store, &second[0], SENT).await);
-    assert_eq!(leased(&store, DUE.plus(10 * LEASE_MILLIS)).await, []);
-    assert_eq!(logged(&store, &parcel).await, [(kind, MailStatus::Sent)]);
+    assert_eq!(lease_due(&store, DUE.plus(10 * LEASE_MILLIS)).await, []);
+    assert_eq!(mail_log(&store, &parcel).await, [(kind, MailStatus::Sent)]);
     assert_eq!(store.next_mail().await.unwrap(), None);
 }
 
 async fn an_answer_after_another_lease_changes_nothing(store: Store) {
-    let parcel = gone(&store, &[State::OutForDelivery]).await;
-    let late = leased(&store, DUE).await;
-    let second = leased(&store, DUE.plus(LEASE_MILLIS)).await;
+    let parcel = parcel_moved_through(&store, &[State::OutForDelivery]).await;
+    let late = lease_due(&store, DUE).await;
+    let second = lease_due(&store, DUE.plus(LEASE_MILLIS)).await;
     assert!(!settle(&store, &late[0], MailDecision::Done(MailStatus::GivenUp)).await);
     assert!(settle(&store, &second[0], SENT).await);
     assert!(!settle(&store, &second[0], MailDecision::Retry(DUE)).await, "it is done");
-    assert_eq!(logged(&store, &parcel).await, [(MailKind::OutForDelivery, MailStatus::Sent)]);
+    assert_eq!(mail_log(&store, &parcel).await, [(MailKind::OutForDelivery, MailStatus::Sent)]);
 }
 
 async fn a_failed_e_mail_is_due_after_its_pause(store: Store) {
-    gone(&store, &[State::OutForDelivery]).await;
-    let first = leased(&store, DUE).await;
+    parcel_moved_through(&store, &[State::OutForDelivery]).await;
+    let first = lease_due(&store, DUE).await;
     let again = DUE.plus(Millis::HOUR);
     assert!(settle(&store, &first[0], MailDecision::Retry(again)).await);
     assert_eq!(store.next_mail().await.unwrap(), Some(again));
-    assert_eq!(leased(&store, again.plus(-1)).await, []);
-    assert_eq!(leased(&store, again).await[0].attempt, 2);
+    assert_eq!(lease_due(&store, again.plus(-1)).await, []);
+    assert_eq!(lease_due(&store, again).await[0].attempt, 2);
 }
 
 async fn a_burst_is_its_last_e_mail(store: Store) {
     let states = [State::InTransit, State::OutForDelivery, State::DeliveryFailed];
-    let parcel = gone(&store, &states).await;
-    let mails = leased(&store, DUE).await;
+    let parcel = parcel_moved_through(&store, &states).await;
+    let mails = lease_due(&store, DUE).await;
     let kinds: Vec<_> = mails.iter().map(|mail| (mail.recipient, mail.kind)).collect();
     // The sender's one is due two seconds later.
     assert_eq!(kinds, [(MailRecipient::Receiver, MailKind::Failed)]);
     assert_eq!(
-        logged(&store, &parcel).await,
+        mail_log(&store, &parcel).await,
         [
             (MailKind::OnItsWay, SUPERSEDED),
             (MailKind::OutForDelivery, SUPERSEDED),
@@ -168,49 +169,49 @@ async fn a_burst_is_its_last_e_mail(store: Store) {
             (MailKind::Failed, MailStatus::Waiting),
         ]
     );
-    let sender = leased(&store, DUE.plus(2 * Millis::SECOND)).await;
+    let sender = lease_due(&store, DUE.plus(2 * Millis::SECOND)).await;
     assert_eq!((sender.len(), sender[0].recipient), (1, MailRecipient::Sender));
 }
 
 async fn an_e_mail_on_its_way_is_not_superseded(store: Store) {
-    let parcel = gone(&store, &[State::OutForDelivery]).await;
-    let first = leased(&store, DUE).await;
-    go(&store, "SB-SUCCESS-0001", &[State::Delivered]).await;
-    let second = leased(&store, DUE.plus(Millis::SECOND)).await;
+    let parcel = parcel_moved_through(&store, &[State::OutForDelivery]).await;
+    let first = lease_due(&store, DUE).await;
+    move_through(&store, "SB-SUCCESS-0001", &[State::Delivered]).await;
+    let second = lease_due(&store, DUE.plus(Millis::SECOND)).await;
     assert_eq!(second[0].kind, MailKind::Delivered);
     assert!(settle(&store, &first[0], SENT).await && settle(&store, &second[0], SENT).await);
     let sent = [MailKind::OutForDelivery, MailKind::Delivered].map(|kind| (kind, MailStatus::Sent));
-    assert_eq!(logged(&store, &parcel).await, sent);
+    assert_eq!(mail_log(&store, &parcel).await, sent);
 }
 
 async fn a_parcel_is_on_its_way_once(store: Store) {
     let states = [State::PickedUp, State::InTransit, State::CustomsClearance, State::InTransit];
-    let parcel = gone(&store, &states).await;
-    assert_eq!(logged(&store, &parcel).await, [(MailKind::OnItsWay, MailStatus::Waiting)]);
+    let parcel = parcel_moved_through(&store, &states).await;
+    assert_eq!(mail_log(&store, &parcel).await, [(MailKind::OnItsWay, MailStatus::Waiting)]);
 }
 
 async fn e_mails_go_with_a_reset_and_people_s_choices_stay(store: Store) {
-    let parcel = gone(&store, &[State::OutForDelivery]).await;
+    let parcel = parcel_moved_through(&store, &[State::OutForDelivery]).await;
     store.opt_out([7; 32], OptOut::Unsubscribed, NOW).await.unwrap();
     store.opt_out([7; 32], OptOut::Bounced, NOW).await.unwrap();
     store.reset(sandbox(1)).await.unwrap();
-    assert_eq!(logged(&store, &parcel).await, []);
-    assert_eq!(leased(&store, DUE).await, []);
+    assert_eq!(mail_log(&store, &parcel).await, []);
+    assert_eq!(lease_due(&store, DUE).await, []);
     assert!(store.has_opted_out([7; 32]).await.unwrap());
     assert!(!store.has_opted_out([8; 32]).await.unwrap());
     assert!(store.parcel_in_row(parcel.key).await.unwrap().is_none());
 
-    let again = gone(&store, &[State::OutForDelivery]).await;
+    let again = parcel_moved_through(&store, &[State::OutForDelivery]).await;
     assert_eq!(store.parcel_in_row(again.key).await.unwrap().unwrap().0, again);
     store.purge(NOW).await.unwrap();
-    assert_eq!(logged(&store, &again).await, [], "they go with an old parcel, too");
+    assert_eq!(mail_log(&store, &again).await, [], "they are deleted with an old parcel, too");
 }
 
 async fn old_e_mails_are_forgotten(store: Store) {
-    let parcel = gone(&store, &[State::InTransit, State::OutForDelivery]).await;
+    let parcel = parcel_moved_through(&store, &[State::InTransit, State::OutForDelivery]).await;
     assert_eq!(store.purge_mails(NOW.plus(-1)).await.unwrap(), 0);
     assert_eq!(store.purge_mails(NOW).await.unwrap(), 1);
-    assert_eq!(logged(&store, &parcel).await, [(MailKind::OutForDelivery, MailStatus::Waiting)]);
+    assert_eq!(mail_log(&store, &parcel).await, [(MailKind::OutForDelivery, MailStatus::Waiting)]);
     store.count_mail([([1; 32], NOW), ([2; 32], NOW.plus(1))]).await.unwrap();
     store.purge_mails(NOW).await.unwrap();
     let counted = store.count_mail([([1; 32], NOW), ([2; 32], NOW.plus(1))]).await.unwrap();
@@ -218,17 +219,19 @@ async fn old_e_mails_are_forgotten(store: Store) {
 }
 
 async fn e_mails_that_failed_for_good_are_counted_for_their_tenant(store: Store) {
-    let parcel = gone(&store, &[State::InTransit, State::OutForDelivery, State::Delivered]).await;
+    let parcel =
+        parcel_moved_through(&store, &[State::InTransit, State::OutForDelivery, State::Delivered])
+            .await;
     let failed = async |tenant, since| store.failed_mails(tenant, since).await.unwrap();
     assert_eq!(failed(sandbox(1), NOW).await, (0, None));
     let ended = [MailStatus::Sent, MailStatus::Bounced, MailStatus::GivenUp];
     for (count, status) in (0..).zip(ended) {
-        for lease in leased(&store, DUE.plus(count * Millis::DAY)).await {
+        for lease in lease_due(&store, DUE.plus(count * Millis::DAY)).await {
             assert!(settle(&store, &lease, MailDecision::Done(status)).await);
         }
         let again = format!("SB-SUCCESS-{:04}", count + 2);
         made(&store, sandbox(1), &again).await;
-        go(&store, &again, &[State::OutForDelivery]).await;
+        move_through(&store, &again, &[State::OutForDelivery]).await;
     }
     let (mails, latest) = failed(sandbox(1), NOW).await;
     assert_eq!(mails, 2);

@@ -13,7 +13,7 @@ use crate::{
     store::{CommitOutcome, Store},
 };
 
-promises!(
+conformance_tests!(
     a_number_is_found_in_any_case_and_as_a_whole,
     a_number_is_one_parcel_s_however_it_came_to_it,
     a_taken_generated_number_is_redrawn_in_the_same_write,
@@ -74,7 +74,7 @@ fn number(end: u8) -> String {
 async fn assert_drawn(store: &Store, key: u32, ends: &[u8], end: u8) {
     let mut changes = generated(sandbox(1), &script(ends), key);
     let mut expected = parcel(&mut changes).clone();
-    let body = store.keep(changes).await.unwrap();
+    let body = store.commit_idempotent(changes).await.unwrap();
     expected.tracking_number = TrackingNumber::parse(&number(end)).unwrap();
     assert_eq!(String::from_utf8(body.clone()), String::from_utf8(answer(&expected)));
     let kept = store.record(&record(sandbox(1), key).key).await.unwrap().unwrap();
@@ -115,7 +115,7 @@ async fn a_taken_generated_number_is_redrawn_in_the_same_write(store: Store) {
 
 async fn orders_of_one_group_that_draw_one_number_get_two(store: Store) {
     let source = script(&[1, 1, 1, 2, 3]);
-    let orders = (1..=3).map(|key| store.keep(generated(sandbox(1), &source, key)));
+    let orders = (1..=3).map(|key| store.commit_idempotent(generated(sandbox(1), &source, key)));
     let mut bodies = Vec::new();
     for body in futures_util::future::join_all(orders).await {
         bodies.push(String::from_utf8(body.unwrap()).unwrap());

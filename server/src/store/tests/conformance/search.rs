@@ -17,7 +17,7 @@ use crate::{
     store::{CommitOutcome, SearchPage, Store},
 };
 
-promises!(
+conformance_tests!(
     a_parcel_is_found_by_beginnings_and_endings,
     an_air_waybill_leads_to_its_parcels,
     a_search_is_of_one_tenant_and_goes_with_the_filters,
@@ -37,7 +37,7 @@ async fn search(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> Search
 }
 
 /// Brings the index up to date.
-async fn tend(store: &Store) {
+async fn maintain_index(store: &Store) {
     while store.maintain_search_index().await.unwrap() {}
 }
 
@@ -70,14 +70,14 @@ fn named(tenant: Tenant, number: &str, texts: [&str; 3]) -> Changes {
     changes
 }
 
-async fn keep(store: &Store, changes: Changes) {
+async fn commit(store: &Store, changes: Changes) {
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
 }
 
 async fn a_parcel_is_found_by_beginnings_and_endings(store: Store) {
     let tenant = sandbox(1);
-    keep(&store, named(tenant, "SB-AAAA-1234", ["PO 4711", "#1001", "María Núñez"])).await;
-    keep(&store, named(tenant, "SB-BBBB-5678", ["PO-9902", "", "Zoë Straße"])).await;
+    commit(&store, named(tenant, "SB-AAAA-1234", ["PO 4711", "#1001", "María Núñez"])).await;
+    commit(&store, named(tenant, "SB-BBBB-5678", ["PO-9902", "", "Zoë Straße"])).await;
     let (first, second) = ("SB-AAAA-1234", "SB-BBBB-5678");
     let both = format!("{second} {first}");
     let table = [
@@ -129,7 +129,7 @@ async fn an_air_waybill_leads_to_its_parcels(store: Store) {
     let one = made(&store, tenant, "SB-ONE-00001").await;
     let two = made(&store, tenant, "SB-TWO-00001").await;
     made(&store, tenant, "SB-NONE-0001").await;
-    keep(&store, Changes { ops: vec![manifest(tenant, vec![one.key, two.key])], ..nothing() })
+    commit(&store, Changes { ops: vec![manifest(tenant, vec![one.key, two.key])], ..nothing() })
         .await;
     let both = "SB-TWO-00001 SB-ONE-00001";
     for (text, expected) in [
@@ -163,9 +163,9 @@ fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>) -> StoreOp {
 
 async fn a_search_is_of_one_tenant_and_goes_with_the_filters(store: Store) {
     let texts = ["PO-1", "A-1", "Luis Ñandú"];
-    keep(&store, named(sandbox(1), "SB-ONE-00001", texts)).await;
-    keep(&store, named(production(1), "EC-ONE-00001", texts)).await;
-    keep(&store, named(sandbox(2), "SB-TWO-00001", texts)).await;
+    commit(&store, named(sandbox(1), "SB-ONE-00001", texts)).await;
+    commit(&store, named(production(1), "EC-ONE-00001", texts)).await;
+    commit(&store, named(sandbox(2), "SB-TWO-00001", texts)).await;
     let luis = ("search", "nandu");
     assert_eq!(found(&store, sandbox(1), &[luis]).await, "SB-ONE-00001");
     assert_eq!(found(&store, production(1), &[luis]).await, "EC-ONE-00001");
@@ -195,7 +195,7 @@ async fn a_page_of_a_search_is_a_page_of_its_list(store: Store) {
         if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
             parcel.created_at = NOW.plus(after);
         }
-        keep(&store, changes).await;
+        commit(&store, changes).await;
     }
     let luis = ("search", "luis");
     assert_eq!(found(&store, sandbox(1), &[luis]).await, "SB-TWO-00001 SB-THREE-001 SB-ONE-00001");
@@ -208,12 +208,12 @@ async fn a_page_of_a_search_is_a_page_of_its_list(store: Store) {
 async fn a_search_of_too_many_parcels_says_that_there_may_be_more(store: Store) {
     let all = (0..1_100).map(|n| named(sandbox(1), &format!("SB-MANY-{n:05}"), ["", "", "Luis"]));
     for page in all.collect::<Vec<_>>().chunks(200) {
-        futures_util::future::join_all(page.iter().map(|one| keep(&store, one.clone()))).await;
+        futures_util::future::join_all(page.iter().map(|one| commit(&store, one.clone()))).await;
     }
     // Parcels that are not in the index yet are checked one by one.
     let page = search(&store, sandbox(1), &[("search", "luis")]).await;
     assert_eq!((page.total, page.is_complete), (1_000, false));
-    tend(&store).await;
+    maintain_index(&store).await;
     // By terms alone all are found, if they are not too many (in tests, 1,000): then the newest 1,000 are checked, and
     // the few that are in no run yet.
     let page = search(&store, sandbox(1), &[("search", "sbmany000")]).await;
@@ -231,9 +231,10 @@ async fn long_references_are_found_however_many_pieces_they_fill(store: Store) {
     let mut rng = Rng::with_seed(1);
     for n in 0..900 {
         let reference = format!("shop-{:032x}", rng.u128(..));
-        keep(&store, named(sandbox(1), &format!("SB-LONG-{n:05}"), [&reference, "", "Luis"])).await;
+        commit(&store, named(sandbox(1), &format!("SB-LONG-{n:05}"), [&reference, "", "Luis"]))
+            .await;
     }
-    tend(&store).await;
+    maintain_index(&store).await;
     let page = search(&store, sandbox(1), &[("search", "shop")]).await;
     assert_eq!((page.total, page.is_complete), (900, true));
 }
@@ -242,7 +243,7 @@ async fn voided_parcels_are_found_and_deleted_ones_are_not(store: Store) {
     let tenant = sandbox(1);
     assert!(!store.maintain_search_index().await.unwrap(), "a new database has nothing to add");
     let parcel = made(&store, tenant, "SB-ONE-00001").await;
-    keep(&store, on(&parcel, vec![moved(&parcel, State::Voided, 5)])).await;
+    commit(&store, on(&parcel, vec![moved(&parcel, State::Voided, 5)])).await;
     made(&store, production(1), "EC-ONE-00001").await;
     let luis = [("search", "nandu")];
     assert_eq!(found(&store, tenant, &luis).await, "SB-ONE-00001", "voided");
@@ -276,7 +277,7 @@ async fn random_searches_find_what_a_look_at_every_parcel_finds(store: Store) {
         if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
             parcel.created_at = NOW.plus(n.into());
         }
-        keep(&store, changes).await;
+        commit(&store, changes).await;
         known.push(one);
         // The index is sometimes behind, sometimes in the middle of a merge.
         if rng.u8(..8) == 0 {
@@ -292,7 +293,7 @@ async fn random_searches_find_what_a_look_at_every_parcel_finds(store: Store) {
         store.maintain_search_index().await.unwrap();
         check_searches(&store, &known[gone as usize..], &mut rng, seed).await;
     }
-    tend(&store).await;
+    maintain_index(&store).await;
     check_searches(&store, &known[150..], &mut rng, seed).await;
 }
 
@@ -358,7 +359,7 @@ async fn erased_parcels_leave_an_index_that_began_late(store: Store) {
     parcels(0..30).await;
     store.purge(NOW).await.unwrap();
     parcels(30..60).await;
-    tend(&store).await;
+    maintain_index(&store).await;
     assert_eq!(search(&store, tenant, &[("search", "nandu")]).await.total, 30);
     store.purge(NOW).await.unwrap();
     assert_eq!(search(&store, tenant, &[("search", "nandu")]).await.total, 0);

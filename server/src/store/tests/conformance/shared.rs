@@ -1,17 +1,18 @@
-//! State that servers of one database share beside its data. A file has one server, and keeps the same promises for it.
+//! State that servers of one database share beside its data. A file has one server, for which the same tests
+//! must pass.
 
 use crate::{
     domain::shared_limit::{LimitClaim, SharedKey},
     store::Store,
 };
 
-promises!(what_is_left_of_a_limit_is_granted, a_server_alone_meets_no_other,);
+conformance_tests!(what_is_left_of_a_limit_is_granted, a_server_alone_meets_no_other,);
 #[cfg(feature = "server")]
 mod sign_in {
     use super::super::NOW;
     use crate::{clock::Millis, domain::login_throttle::LoginAttempt, store::Store};
 
-    promises!(
+    conformance_tests!(
         after_five_failures_the_next_attempt_waits,
         an_attempt_that_was_taken_back_does_not_count,
         sign_ins_from_a_known_network_are_counted_separately,

@@ -16,10 +16,12 @@ use crate::{
             WebhookEventKinds,
         },
     },
-    store::{CommitOutcome, EventsToReplay, Settled, Store, endpoints::give_up, sql::Sql},
+    store::{
+        CommitOutcome, EventsToReplay, Settled, Store, endpoints::disable_by_server, sql::Sql,
+    },
 };
 
-promises!(
+conformance_tests!(
     an_endpoint_is_set_up_changed_turned_off_and_removed,
     a_replaced_secret_stays_beside_the_new_one,
     without_an_endpoint_nothing_is_enqueued,
@@ -84,7 +86,7 @@ pub(in crate::store) fn outcome(at: Millis, status: u16) -> AttemptResult {
 }
 
 /// Creates a tenant with an endpoint and this many waiting tests.
-async fn subscribed(store: &Store, events: u64) -> Tenant {
+async fn tenant_with_endpoint(store: &Store, events: u64) -> Tenant {
     let tenant = sandbox(1);
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     for event in 0..events {
@@ -123,7 +125,7 @@ async fn an_endpoint_is_set_up_changed_turned_off_and_removed(store: Store) {
 }
 
 async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
-    let tenant = subscribed(&store, 0).await;
+    let tenant = tenant_with_endpoint(&store, 0).await;
     store.rotate_secret(tenant, (None, Secret::from_random(&[8; 32])), NOW, &BY).await.unwrap();
     let found = store.endpoint(tenant).await.unwrap().unwrap();
     assert_eq!(found.secret.as_bytes(), Secret::from_random(&[8; 32]).as_bytes());
@@ -148,7 +150,7 @@ async fn without_an_endpoint_nothing_is_enqueued(store: Store) {
 }
 
 async fn due_events_are_leased_once_until_their_lease_ends(store: Store) {
-    let tenant = subscribed(&store, 3).await;
+    let tenant = tenant_with_endpoint(&store, 3).await;
     assert_eq!(store.tenants_with_due(NOW.plus(-1), 9).await.unwrap(), []);
     assert_eq!(store.tenants_with_due(NOW, 9).await.unwrap(), [tenant]);
     assert_eq!(store.next_delivery().await.unwrap(), Some(NOW));
@@ -164,7 +166,7 @@ async fn due_events_are_leased_once_until_their_lease_ends(store: Store) {
 }
 
 async fn leases_of_a_server_that_has_ended_are_due_at_once(store: Store) {
-    let tenant = subscribed(&store, 1).await;
+    let tenant = tenant_with_endpoint(&store, 1).await;
     let lost = lease(&store, tenant, 1, NOW).await.remove(0);
     store.end_leases(NOW.plus(1)).await.unwrap();
     store.hold_all().await.unwrap();
@@ -173,7 +175,7 @@ async fn leases_of_a_server_that_has_ended_are_due_at_once(store: Store) {
 }
 
 async fn a_parcel_s_events_go_out_in_order(store: Store) {
-    let tenant = subscribed(&store, 0).await;
+    let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
     assert_eq!(store.commit(change).await, CommitOutcome::Committed);
@@ -190,7 +192,7 @@ async fn a_parcel_s_events_go_out_in_order(store: Store) {
 }
 
 async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
-    let tenant = subscribed(&store, 0).await;
+    let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
     assert_eq!(store.commit(change).await, CommitOutcome::Committed);
@@ -201,7 +203,7 @@ async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
 }
 
 async fn a_leased_event_tells_of_its_moment(store: Store) {
-    let tenant = subscribed(&store, 0).await;
+    let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
     let leased = lease(&store, tenant, 1, NOW).await.remove(0);
     let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
@@ -254,7 +256,7 @@ async fn an_attempt_is_logged_and_moves_its_event(store: Store) {
 }
 
 async fn a_late_answer_changes_nothing(store: Store) {
-    let tenant = subscribed(&store, 1).await;
+    let tenant = tenant_with_endpoint(&store, 1).await;
     let late = lease(&store, tenant, 1, NOW).await.remove(0);
     let own = lease(&store, tenant, 1, NOW.plus(LEASE_MILLIS)).await.remove(0);
     store
@@ -289,7 +291,7 @@ async fn the_log_of_an_event_without_content_goes_with_it(store: Store) {
 }
 
 async fn what_is_missed_is_counted_and_replayed(store: Store) {
-    let tenant = subscribed(&store, 2).await;
+    let tenant = tenant_with_endpoint(&store, 2).await;
     assert!(!store.has_missed(tenant).await.unwrap());
     let failed = lease(&store, tenant, 1, NOW).await.remove(0);
     let event = failed.attempt.event;
@@ -309,7 +311,7 @@ async fn what_is_missed_is_counted_and_replayed(store: Store) {
 }
 
 async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
-    let tenant = subscribed(&store, 600).await;
+    let tenant = tenant_with_endpoint(&store, 600).await;
     let commits = || store.stats().commits;
     let before = commits();
     store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
@@ -329,7 +331,7 @@ async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
 }
 
 async fn turning_an_endpoint_on_amid_holding_strands_no_event(store: Store) {
-    let tenant = subscribed(&store, 0).await;
+    let tenant = tenant_with_endpoint(&store, 0).await;
     let mut parcels = Vec::new();
     for number in 0..130 {
         parcels.push(made(&store, tenant, &format!("SB-HOLDING-{number:04}")).await);
@@ -338,7 +340,8 @@ async fn turning_an_endpoint_on_amid_holding_strands_no_event(store: Store) {
         let change = on(parcel, vec![moved(parcel, State::InTransit, 5)]);
         assert_eq!(store.commit(change).await, CommitOutcome::Committed);
     }
-    let off = async move |db: Sql<'_>| give_up(db, tenant, DisabledBy::Operator, NOW).await;
+    let off =
+        async move |db: Sql<'_>| disable_by_server(db, tenant, DisabledBy::Operator, NOW).await;
     assert!(store.write(off).await.unwrap());
     assert!(store.hold_page(tenant).await.unwrap() >= 250);
     // If the endpoint is on again before the next page, nothing more is held.
@@ -349,7 +352,7 @@ async fn turning_an_endpoint_on_amid_holding_strands_no_event(store: Store) {
 }
 
 async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {
-    let tenant = subscribed(&store, 0).await;
+    let tenant = tenant_with_endpoint(&store, 0).await;
     store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
     enqueue(&store, tenant, 1).await;
     let missed = EventsToReplay::MissedSince(Millis(0));
@@ -358,7 +361,7 @@ async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {
 }
 
 async fn what_a_fast_clock_put_off_is_brought_forward(store: Store) {
-    let tenant = subscribed(&store, 1).await;
+    let tenant = tenant_with_endpoint(&store, 1).await;
     let fast = NOW.plus(Millis::DAY);
     let one = lease(&store, tenant, 1, fast).await.remove(0);
     let decision = RetryDecision::Retry { at: fast.plus(5) };
@@ -369,7 +372,7 @@ async fn what_a_fast_clock_put_off_is_brought_forward(store: Store) {
 }
 
 async fn old_events_are_purged(store: Store) {
-    let tenant = subscribed(&store, 2).await;
+    let tenant = tenant_with_endpoint(&store, 2).await;
     assert_eq!(store.purge_outbox(NOW.plus(-1)).await.unwrap(), 0);
     assert_eq!(store.purge_outbox(NOW).await.unwrap(), 2);
     assert!(store.deliveries(tenant, 9).await.unwrap().is_empty());
@@ -377,7 +380,7 @@ async fn old_events_are_purged(store: Store) {
 }
 
 async fn who_waits_for_an_event_is_woken(store: Store) {
-    let tenant = subscribed(&store, 0).await;
+    let tenant = tenant_with_endpoint(&store, 0).await;
     let changes = create(tenant, "SB-SUCCESS-0001", 1);
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
     assert!(row(&store, "SB-SUCCESS-0001").await.is_some());

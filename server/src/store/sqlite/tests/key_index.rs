@@ -16,7 +16,7 @@ use crate::{
             apply, connection, file_lock,
             identity::IfEmpty,
             key_chunks,
-            living_keys::LivingKeys,
+            key_index::KeyIndex,
             migrations::{MIGRATIONS, known, schema},
             pending::Pending,
             records,
@@ -90,7 +90,7 @@ fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("parcelo.db");
     let (db, _) = connection::writer(&file, IfEmpty::Create, SECRET).unwrap();
-    let (reader, keys) = (connection::reader(&file).unwrap(), LivingKeys::new());
+    let (reader, keys) = (connection::reader(&file).unwrap(), KeyIndex::new());
     let kept = record(sandbox(1), 1);
     let apply = || {
         let mut changes = only(kept.clone());

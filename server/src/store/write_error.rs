@@ -1,10 +1,10 @@
-//! The reasons why a write of either engine was not done or has no answer, and the errors that callers get for them.
+//! The errors of writes that were not executed or have no known outcome, for both engines.
 
 use super::{CommitOutcome, StoreError};
 
 /// The reason why a write was not done, or has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NotDone {
+pub(super) enum WriteError {
     /// No answer came in time (the write may still be done), or another process held the database (nothing was done).
     Busy,
     /// Too many writes were waiting, so this write was not accepted.
@@ -14,9 +14,9 @@ pub(super) enum NotDone {
     Broken,
 }
 
-impl NotDone {
+impl WriteError {
     /// Returns the error for the caller of a plain call.
-    pub(super) fn for_caller(self, database: String) -> StoreError {
+    pub(super) fn into_store_error(self, database: String) -> StoreError {
         match self {
             Self::Busy => StoreError::Busy { database },
             Self::Full => StoreError::Full { database },
@@ -25,12 +25,12 @@ impl NotDone {
     }
 }
 
-impl From<NotDone> for CommitOutcome {
-    fn from(reason: NotDone) -> Self {
+impl From<WriteError> for CommitOutcome {
+    fn from(reason: WriteError) -> Self {
         match reason {
-            NotDone::Busy => Self::Busy,
-            NotDone::Full => Self::Full,
-            NotDone::Broken => Self::Broken,
+            WriteError::Busy => Self::Busy,
+            WriteError::Full => Self::Full,
+            WriteError::Broken => Self::Broken,
         }
     }
 }

@@ -30,8 +30,8 @@ use super::{
 };
 use crate::domain::RecordKey;
 
-/// The index of living keys, described at the head of this file.
-pub(super) struct LivingKeys {
+/// The in-memory index of idempotency keys (see the module documentation).
+pub(super) struct KeyIndex {
     map: KeyMap,
     /// The last rows of the runs on the disk, oldest first; nearly always empty.
     runs: RwLock<Vec<i64>>,
@@ -53,13 +53,13 @@ struct Progress {
     chunked_to: i64,
 }
 
-impl LivingKeys {
+impl KeyIndex {
     pub(super) fn new() -> Self {
         let (map, runs) = (KeyMap::new(), RwLock::default());
         Self { map, runs, is_filled: AtomicBool::new(false), progress: Mutex::default() }
     }
 
-    /// Reads the keys of a server's file, but no record that an earlier start has read.
+    /// Builds the index of a server's file, from the chunks of keys and from the records that no chunk contains yet.
     pub(super) fn from_file(db: &mut Connection) -> rusqlite::Result<Self> {
         let keys = Self::new();
         let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -69,7 +69,7 @@ impl LivingKeys {
             Some(end) if !end.is_sound => {
                 moment.rollback()?;
                 let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                key_chunks::mend(&moment)
+                key_chunks::rebuild(&moment)
                     .and_then(|()| key_chunks::end(&moment))
                     .map(|end| keys.progress().chunked_to = end)
                     .and_then(|()| moment.commit())
@@ -86,12 +86,12 @@ impl LivingKeys {
         Ok(keys)
     }
 
-    /// Returns `true` once it is filled, after which [`LivingKeys::has_none`] may be called.
+    /// Returns `true` once it is filled, after which [`KeyIndex::has_none`] may be called.
     pub(super) fn is_filled(&self) -> bool {
         self.is_filled.load(Ordering::Acquire)
     }
 
-    /// Returns `true` if no row that this process knows holds the key. [`LivingKeys::catch_up`] reads the other rows.
+    /// Returns `true` if no row that this process knows holds the key. [`KeyIndex::catch_up`] reads the other rows.
     pub(super) fn has_none(&self, key: &RecordKey) -> bool {
         // In this order, because rows are added to the runs before they leave the map.
         self.map.rows(KeyPart::from(key)).is_empty() && self.last_run() == 0
@@ -158,7 +158,7 @@ impl LivingKeys {
     }
 
     /// Records that this row is committed.
-    pub(super) fn committed(&self, id: i64) {
+    pub(super) fn note_committed(&self, id: i64) {
         let mut progress = self.progress();
         progress.known_to = progress.known_to.max(id);
     }
@@ -179,7 +179,7 @@ impl LivingKeys {
     }
 
     /// Records that these runs are on the disk, with all rows up to the end of the last run.
-    pub(super) fn spilled(&self, runs: Vec<i64>) {
+    pub(super) fn set_spilled_runs(&self, runs: Vec<i64>) {
         self.set_runs(|known| *known = runs);
         self.map.forget_before(self.last_run() + 1);
     }

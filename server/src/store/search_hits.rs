@@ -34,14 +34,14 @@ pub struct SearchPage {
 }
 
 /// A parcel's place in a list: the time of its creation, and its row.
-pub(super) type Place = (i64, i64);
+pub(super) type ListPosition = (i64, i64);
 
 /// The parcels that have all words so far.
 pub(super) struct Intersection {
     /// Sorted places; `None` until a word has narrowed the search down.
-    places: Option<Vec<Place>>,
+    places: Option<Vec<ListPosition>>,
     /// `true` if a word was skipped.
-    has_unmet: bool,
+    has_skipped_words: bool,
     from: i64,
     to: i64,
 }
@@ -49,24 +49,24 @@ pub(super) struct Intersection {
 impl Intersection {
     pub(super) fn new(query: &ListQuery) -> Self {
         let (from, to) = bounds(query);
-        Self { places: None, has_unmet: false, from, to }
+        Self { places: None, has_skipped_words: false, from, to }
     }
 
     /// Returns `true` if the parcels of another word are worth reading. Otherwise the word is skipped.
-    pub(super) fn wants_more(&mut self) -> bool {
+    pub(super) fn needs_next_word(&mut self) -> bool {
         let is_few = self.places.as_ref().is_some_and(|places| places.len() <= FEW);
-        self.has_unmet |= is_few;
+        self.has_skipped_words |= is_few;
         !is_few
     }
 
     /// Intersects the remaining parcels with those of a word. `None` means that the word has too many.
-    pub(super) fn meet(&mut self, word: Option<Vec<Place>>) {
+    pub(super) fn intersect(&mut self, word: Option<Vec<ListPosition>>) {
         let Some(word) = word else {
-            self.has_unmet = true;
+            self.has_skipped_words = true;
             return;
         };
         let (from, to) = (self.from, self.to);
-        let mut word: Vec<Place> =
+        let mut word: Vec<ListPosition> =
             word.into_iter().filter(|place| (from..to).contains(&place.0)).collect();
         word.sort_unstable();
         word.dedup();
@@ -78,19 +78,19 @@ impl Intersection {
 
     /// Returns the remaining parcels, and `true` if they must be loaded and checked. The parcels are `None` if no word
     /// narrowed the search down.
-    pub(super) fn end(self) -> (Option<Vec<Place>>, bool) {
-        (self.places, self.has_unmet)
+    pub(super) fn into_places(self) -> (Option<Vec<ListPosition>>, bool) {
+        (self.places, self.has_skipped_words)
     }
 }
 
 /// The parcels that were found for the alternatives so far.
-pub(super) struct Findings {
+pub(super) struct SearchHits {
     /// Sorted places, without duplicates.
-    places: Vec<Place>,
+    places: Vec<ListPosition>,
     pub(super) is_complete: bool,
 }
 
-impl Findings {
+impl SearchHits {
     pub(super) const fn new() -> Self {
         Self { places: Vec::new(), is_complete: true }
     }
@@ -98,18 +98,18 @@ impl Findings {
     /// Adds the loaded parcels that have all words and match the query.
     pub(super) fn add_wanted(
         &mut self,
-        loaded: &[(Place, Loaded)],
+        loaded: &[(ListPosition, LoadedParcel)],
         words: &[SearchWord],
         query: &ListQuery,
     ) {
         let (from, to) = bounds(query);
-        let in_time = |place: &Place| (from..to).contains(&place.0);
+        let in_time = |place: &ListPosition| (from..to).contains(&place.0);
         let wanted =
             loaded.iter().filter(|(place, one)| in_time(place) && one.is_wanted(words, query));
         self.add(wanted.map(|(place, _)| *place));
     }
 
-    pub(super) fn add(&mut self, places: impl IntoIterator<Item = Place>) {
+    pub(super) fn add(&mut self, places: impl IntoIterator<Item = ListPosition>) {
         let before = self.places.len();
         self.places.extend(places);
         if self.places.len() > before {
@@ -132,7 +132,7 @@ impl Findings {
 }
 
 /// Returns the newest parcels, as many as may be loaded, and `true` if there are no others.
-pub(super) fn to_load(mut places: Vec<Place>) -> (Vec<Place>, bool) {
+pub(super) fn to_load(mut places: Vec<ListPosition>) -> (Vec<ListPosition>, bool) {
     places.sort_unstable_by(|one, other| other.cmp(one));
     let are_all = places.len() <= MAX_LOADED;
     places.truncate(MAX_LOADED);
@@ -151,7 +151,7 @@ pub(super) const fn has_filters(query: &ListQuery) -> bool {
 }
 
 /// A parcel that was loaded to be checked.
-pub(super) struct Loaded {
+pub(super) struct LoadedParcel {
     pub(super) number: String,
     pub(super) state: State,
     pub(super) country: String,
@@ -160,7 +160,7 @@ pub(super) struct Loaded {
     pub(super) awb: Option<String>,
 }
 
-impl Loaded {
+impl LoadedParcel {
     /// Returns `true` if the parcel has all words and matches the query.
     pub(super) fn is_wanted(&self, words: &[SearchWord], query: &ListQuery) -> bool {
         let terms = self.order.searchable_fields(&self.number).terms();
