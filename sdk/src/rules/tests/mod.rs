@@ -56,7 +56,7 @@ fn set(body: &mut Value, path: &str, value: Value) {
     *here = value;
 }
 
-/// Returns the order with another value at a path, or with several values at paths separated by `|`.
+/// Returns the order with a value at a path, or with several at paths parted by `|`.
 fn order_with(to: &str, at: &str, value: &Value) -> Value {
     let mut body = order(to);
     let paths: Vec<_> = at.split('|').collect();
@@ -73,7 +73,7 @@ fn order_with(to: &str, at: &str, value: &Value) -> Value {
     body
 }
 
-/// Returns the faults and warnings as `path CODE`, and checks that each has a text in both languages.
+/// Faults and warnings as `path CODE`; both languages must have something to say.
 fn verdict_with(body: &Value, context: &OrderContext<'_>) -> (Vec<String>, Vec<String>) {
     let (faults, warnings) = match check_order(body, context) {
         Ok(Accepted { warnings, .. }) => (Vec::new(), warnings),
@@ -106,30 +106,78 @@ fn environment(environment: Environment) -> OrderContext<'static> {
     OrderContext { environment: Some(environment), ..OFFLINE }
 }
 
-/// A rule: the country, the field, accepted values, refused or odd values, and the fault or warning for these.
-struct Rule(&'static str, &'static str, Value, Value, &'static str);
+/// A rule: the country of the receiver, its fields, accepted values, other values, and the finding for those.
+struct Rule {
+    to: String,
+    at: String,
+    good: Vec<Value>,
+    bad: Vec<Value>,
+    says: String,
+}
 
-/// Checks that each bad value causes exactly one fault, and that each good one causes neither a fault nor a warning.
-fn assert_refused(rules: Vec<Rule>) {
+/// Returns a rule of every country. The finding is a code, after the field where that is not the first.
+fn rule(at: &str, says: &str, good: Value, bad: Value) -> Rule {
+    let array = |value| serde_json::from_value(value).unwrap();
+    Rule {
+        to: "PE".to_owned(),
+        at: at.to_owned(),
+        good: array(good),
+        bad: array(bad),
+        says: finding(at, says),
+    }
+}
+
+fn finding(at: &str, says: &str) -> String {
+    let first = at.split('|').next().unwrap();
+    let (field, code) = says.split_once(' ').unwrap_or((first, says));
+    format!("{} {code}", field.replace(".0", "[0]").replace(".1", "[1]"))
+}
+
+/// Reads rules: country, fields parted by `|`, the field of the finding if it is not the first, its code, a JSON array
+/// of accepted values, and one of other values.
+fn rules(mut table: &str) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    while let Some((head, _)) = table.split_once('[') {
+        let mut values = serde_json::Deserializer::from_str(&table[head.len()..]).into_iter();
+        let mut next = || values.next().unwrap().unwrap_or_else(|why| panic!("{head}: {why}"));
+        let (good, bad) = (next(), next());
+        table = &table[head.len() + values.byte_offset()..];
+        let mut words = head.trim().splitn(3, ' ');
+        let [to, at, says] = [(); 3].map(|()| words.next().unwrap());
+        rules.push(Rule {
+            to: to.to_owned(),
+            at: at.to_owned(),
+            good,
+            bad,
+            says: finding(at, says.trim()),
+        });
+    }
+    rules
+}
+
+/// Checks that each refused value is one fault, and that each accepted one causes neither a fault nor a warning.
+fn assert_refused(rules: impl IntoIterator<Item = Rule>) {
     assert_rules(rules, |(faults, _), says| faults == [says]);
 }
 
-/// Checks that each odd value causes exactly one warning and no fault, and that each good one causes neither.
-fn assert_warned(rules: Vec<Rule>) {
+/// Checks that each odd value is one warning of an accepted order, and that each normal one causes none.
+fn assert_warned(rules: impl IntoIterator<Item = Rule>) {
     assert_rules(rules, |(faults, warnings), says| faults.is_empty() && warnings == [says]);
 }
 
-fn assert_rules(rules: Vec<Rule>, says_so: impl Fn((Vec<String>, Vec<String>), &str) -> bool) {
-    for Rule(to, at, good, bad, says) in rules {
-        let (Value::Array(good), Value::Array(bad)) = (good, bad) else { panic!("{at}") };
+fn assert_rules(
+    rules: impl IntoIterator<Item = Rule>,
+    says_so: impl Fn((Vec<String>, Vec<String>), &str) -> bool,
+) {
+    for Rule { to, at, good, bad, says } in rules {
         assert!(!good.is_empty() && !bad.is_empty(), "{at}: a rule needs both sides");
         for value in good {
-            let found = verdict(&order_with(to, at, &value));
+            let found = verdict(&order_with(&to, &at, &value));
             assert_eq!(found, (vec![], vec![]), "{to} {at} = {value} is fine");
         }
         for value in bad {
-            let found = verdict(&order_with(to, at, &value));
-            assert!(says_so(found.clone(), says), "{to} {at} = {value}: {says}, not {found:?}");
+            let found = verdict(&order_with(&to, &at, &value));
+            assert!(says_so(found.clone(), &says), "{to} {at} = {value}: {says}, not {found:?}");
         }
     }
 }
