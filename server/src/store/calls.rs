@@ -178,9 +178,10 @@ impl Store {
                     }
                     Ok(rows)
                 };
-                let deleted = engine.in_pages(page).await?;
-                engine.note_erased(deleted > 0);
-                Ok(deleted)
+                let deleted = engine.in_pages(page).await;
+                // After an error, the pages before it may have deleted rows.
+                engine.note_erased(!matches!(deleted, Ok(0)));
+                deleted
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.delete_old(old.postgres, before).await,

@@ -35,10 +35,11 @@ impl Store {
 }
 
 async fn next_page(db: Sql<'_>, after: i64, now: Millis) -> SqlResult<Vec<i64>> {
+    // With `+`, SQLite reads the events that have a due time, and not the whole log by its ids.
     let sql = concat!(
-        "SELECT id FROM outbox WHERE state = 1 AND {greatest(due, lease_until)|due} > $1 AND ",
+        "SELECT id FROM outbox WHERE {state = 1 AND greatest(due, lease_until)|due IS NOT NULL AND due} > $1 AND ",
         is_current!("tenant"),
-        " AND id > $2 ORDER BY id LIMIT $3"
+        " AND {|+}id > $2 ORDER BY {|+}id LIMIT $3"
     );
     db.each(sql, given![now, after, MAX_ROWS_PER_COMMIT], |row| row.get(0)).await
 }

@@ -230,7 +230,7 @@ pub(super) async fn find_all(
     let sql = "SELECT tenant, secret, until FROM webhook_old_secrets WHERE tenant {= ANY($1)|= $1} \
          ORDER BY id DESC";
     // An unreadable old secret signs nothing; the others still do.
-    let old = |row: &Row<'_>| Ok((row.get::<i64>(0)?, secret(row, 1).ok().zip(row.get(2)?)));
+    let old = |row: &Row<'_>| Ok((row.get::<i64>(0)?, secret(row, 1).ok().zip(row.get(2).ok())));
     let mut all = HashMap::<i64, Vec<_>>::new();
     for (tenant, old) in db.query_rows(sql, &tenants, &[], old).await? {
         all.entry(tenant).or_default().extend(old);

@@ -89,12 +89,32 @@ macro_rules! delete_some {
     };
 }
 
-/// Statements that delete some of the rows that belong to parcels (`$1`), except their events.
+/// Returns a statement that deletes rows of parcels (`$1`). `SQLite` deletes at most `$2`; PostgreSQL deletes all, because
+/// it tests a row again that another server has just changed only if the condition is about the row itself.
+macro_rules! delete_parcel_rows {
+    ($table:literal, $key:literal) => {
+        concat!(
+            "DELETE FROM ",
+            $table,
+            " WHERE {$2::bigint > 0 AND parcel |(",
+            $key,
+            ") IN (SELECT ",
+            $key,
+            " FROM ",
+            $table,
+            " WHERE parcel }",
+            is_among!("$1"),
+            "{| LIMIT $2)}"
+        )
+    };
+}
+
+/// Statements that delete the rows that belong to parcels (`$1`), except their events.
 const DELETE_PARCEL_ROWS: [&str; 4] = [
-    delete_some!("mails", "id", "parcel ", is_among!("$1")),
-    delete_some!("manifest_parcels", "parcel", "parcel ", is_among!("$1")),
-    delete_some!("carrier_events", "carrier, event_id", "parcel ", is_among!("$1")),
-    delete_some!("carrier_exceptions", "id", "parcel ", is_among!("$1")),
+    delete_parcel_rows!("mails", "id"),
+    delete_parcel_rows!("manifest_parcels", "parcel"),
+    delete_parcel_rows!("carrier_events", "carrier, event_id"),
+    delete_parcel_rows!("carrier_exceptions", "id"),
 ];
 
 impl Store {

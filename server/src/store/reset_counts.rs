@@ -1,6 +1,8 @@
 //! Counts the data of an ended generation for the answer of its reset ([`resets`](super::resets)). The counts are
 //! recorded in the generation's row, and its data is erased only then.
 
+use std::time::Duration;
+
 use parcelo::model::Deleted;
 
 use super::{
@@ -10,6 +12,8 @@ use super::{
 };
 use crate::{clock::Millis, domain::Tenant};
 
+/// Pause before a page is retried because the database had no time for it, and while a request counts.
+pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum number of rows that one statement counts.
 const ROWS_PER_COUNT: i64 = if cfg!(test) { 7 } else { 5_000 };
 
@@ -73,13 +77,21 @@ impl Store {
     async fn count_page<T, F>(&self, number: i64, page: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + Sync + 'static,
+        F: AsyncFn(Sql<'_>) -> SqlResult<T> + Clone + Send + Sync + 'static,
     {
-        match &self.0 {
-            Engine::Sqlite(_) => self.long_query(Some(Tenant::from_number(number)), page).await,
-            // Repeated if it waits too long for a lock.
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => self.write_apart(page).await,
+        loop {
+            let page = page.clone();
+            let counted = match &self.0 {
+                Engine::Sqlite(_) => self.long_query(Some(Tenant::from_number(number)), page).await,
+                // Repeated if it waits too long for a lock.
+                #[cfg(feature = "postgres")]
+                Engine::Postgres(_) => self.write_apart(page).await,
+            };
+            // The reset has happened: a full queue delays its counts, but does not lose them.
+            if !matches!(counted, Err(StoreError::Crowded { .. })) {
+                return counted;
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
     }
 }

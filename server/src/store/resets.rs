@@ -6,10 +6,7 @@
 //!
 //! If a reset is requested before the previous one has been counted, its answer includes both.
 
-use std::{
-    sync::{MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::sync::{MutexGuard, PoisonError};
 
 use parcelo::{Environment, model::Deleted};
 
@@ -20,13 +17,10 @@ use super::{
     erase::{Eraser, sum},
     generations::home,
     pages::Budget,
-    reset_counts::{record, recorded},
+    reset_counts::{RETRY_PAUSE, record, recorded},
     sql::{Sql, SqlResult, given},
 };
 use crate::domain::{AccountRowId, Tenant};
-
-/// Pause before a page is retried because the database had no time for it, and while a request counts.
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 impl Store {
     /// Deletes all data that a sandbox has at the moment; its keys and settings stay. Once polled it completes, even if

@@ -96,8 +96,11 @@ fn enqueue(
 ) -> rusqlite::Result<bool> {
     let new = |event| NewEvent { tenant, subscription, subject, event, now };
     let events: Vec<_> = events.into_iter().map(new).collect();
+    if events.is_empty() {
+        return Ok(false);
+    }
     poll_now(outbox::insert(Sql::Sqlite(db), &events))?;
-    Ok(!events.is_empty())
+    Ok(true)
 }
 
 /// Returns the number of the last lease.
