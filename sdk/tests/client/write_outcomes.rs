@@ -233,7 +233,7 @@ async fn not_executed_is_claimed_only_if_it_is_certain() {
         for (later, later_proof) in all_ends() {
             for resumed in [false, true] {
                 let mut order = order();
-                // Whether the write may have been executed as the server knows, and as the client can know.
+                // The first says that the server may have executed the write; the second, that the client must assume it.
                 let (mut possible, mut doubtful) = (false, false);
                 for (end, proof) in [(first, proof), (later, later_proof)] {
                     let (error, arrived) = recorder.call(&order, end).await;

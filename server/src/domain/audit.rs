@@ -11,9 +11,9 @@ pub(crate) const AUDIT_RETENTION_MILLIS: i64 = 365 * Millis::DAY;
 /// The author and the time of a change. Each audited write requires one, so no caller can forget it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
-    /// Who made the change.
+    /// The author of the change.
     pub actor: Actor,
-    /// When the change was made.
+    /// The time of the change.
     pub at: Millis,
 }
 
@@ -156,13 +156,13 @@ impl AuditedChange {
 /// An entry of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// When the change was made.
+    /// The time of the change.
     pub at: Millis,
     /// The name of the account that was changed; `None` for a change of the whole server.
     pub account: Option<String>,
-    /// Who made the change.
+    /// The author of the change.
     pub actor: Actor,
-    /// What was changed.
+    /// The subject of the change.
     pub action: AuditAction,
     /// The id of the changed object; for a webhook its environment; empty if the object is unique in its account.
     pub subject: String,

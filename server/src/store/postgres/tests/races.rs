@@ -140,3 +140,25 @@ async fn a_connection_that_writes_no_more_is_replaced() {
     });
     assert_eq!(outcome.await, CommitOutcome::Committed);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_deletes_a_parcel_with_rows_that_others_just_changed() {
+    let Some((store, client, _)) = beside().await else { return };
+    made(&store, sandbox(1), "SB-PURGED-0001").await;
+    let insert = "INSERT INTO mails (parcel, sequence, recipient, kind, created_at) \
+         SELECT id, 3, 0, 0, 0 FROM parcels; \
+         INSERT INTO carrier_events (carrier, event_id, parcel, sequence) \
+         SELECT 1, 'evt-1', id, 3 FROM parcels";
+    client.batch_execute(insert).await.unwrap();
+    // As other servers do it: one settles the e-mail, and one accepts the event again for a parcel of its own.
+    let change = "BEGIN; UPDATE mails SET attempts = attempts + 1; \
+         UPDATE carrier_events SET parcel = parcel + 1000";
+    client.batch_execute(change).await.unwrap();
+    let purge = tokio::spawn(async move { store.purge(NOW).await.unwrap() });
+    until_blocked(&client, 1, || purge.is_finished()).await;
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(purge.await.unwrap().parcels, 1);
+    let left = "SELECT (SELECT count(*) FROM mails), (SELECT count(*) FROM carrier_events)";
+    let left = client.query_one(left, &[]).await.unwrap();
+    assert_eq!((left.get::<_, i64>(0), left.get::<_, i64>(1)), (0, 1));
+}
