@@ -124,7 +124,12 @@ pub(super) enum CountryOrAll {
 }
 
 fn parse_country_or_all(text: &str) -> Result<CountryOrAll, String> {
-    if text == "*" { Ok(CountryOrAll::All) } else { parse_country(text).map(CountryOrAll::One) }
+    if text == "*" {
+        return Ok(CountryOrAll::All);
+    }
+    parse_country(text)
+        .map(CountryOrAll::One)
+        .map_err(|fault| format!("{fault} (for every country, give '*')"))
 }
 
 /// Parses a whole number of days, hours, minutes or seconds into seconds.
@@ -146,6 +151,12 @@ fn parse_overlap(text: &str) -> Result<u32, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_country_of_a_key_says_how_to_give_every_country() {
+        assert_eq!(parse_country_or_all("*"), Ok(CountryOrAll::All));
+        assert!(parse_country_or_all("all").unwrap_err().contains("give '*'"));
+    }
 
     #[test]
     fn an_overlap_is_a_time_of_at_most_seven_days() {
