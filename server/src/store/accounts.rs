@@ -12,6 +12,11 @@ use crate::{
     },
 };
 
+/// Finds an account by its name.
+const BY_NAME: &str = "SELECT id FROM accounts WHERE name = $1";
+/// Selects the columns that [`read`] reads.
+const SELECT: &str = "SELECT id, public_id, name, created_at FROM accounts";
+
 impl Store {
     /// Returns `true` if the database has no account yet.
     pub async fn is_new(&self) -> Result<bool, StoreError> {
@@ -50,7 +55,7 @@ impl Store {
             let insert = "INSERT INTO accounts (public_id, name, created_at) VALUES ($1, $2, $3) \
                  ON CONFLICT (name) DO NOTHING";
             db.execute(insert, given![&public_id, &name, now]).await?;
-            db.value("SELECT id FROM accounts WHERE name = $1", given![&name]).await
+            db.value(BY_NAME, given![&name]).await
         })
         .await
     }
@@ -58,20 +63,19 @@ impl Store {
     /// Returns the account with a name.
     pub async fn account_named(&self, name: &str) -> Result<Option<AccountRowId>, StoreError> {
         let name = name.to_owned();
-        let sql = "SELECT id FROM accounts WHERE name = $1";
-        self.query(async move |db| db.first(sql, given![&name], |row| row.get(0)).await).await
+        self.query(async move |db| db.first(BY_NAME, given![&name], |row| row.get(0)).await).await
     }
 
     /// Returns an account that is known to exist.
     pub async fn account_record(&self, account: AccountRowId) -> Result<AccountRecord, StoreError> {
-        let sql = "SELECT id, public_id, name, created_at FROM accounts WHERE id = $1";
-        self.query(async move |db| db.only(sql, given![account], read).await).await
+        let sql = format!("{SELECT} WHERE id = $1");
+        self.query(async move |db| db.only(&sql, given![account], read).await).await
     }
 
     /// Returns every account, oldest first.
     pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
-        let sql = "SELECT id, public_id, name, created_at FROM accounts ORDER BY id";
-        self.query(async move |db| db.each(sql, &[], read).await).await
+        let sql = format!("{SELECT} ORDER BY id");
+        self.query(async move |db| db.each(&sql, &[], read).await).await
     }
 
     /// Returns what receivers see of an account. It is empty if it was never set, or if another version wrote a row

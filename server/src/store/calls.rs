@@ -1,9 +1,11 @@
 //! Calls to either engine's database, with statements that both engines understand.
 
+use std::{sync::PoisonError, time::Duration};
+
 #[cfg(feature = "postgres")]
 use super::postgres::{self, connection::Connection};
 use super::{
-    Engine, Store, StoreError,
+    Engine, Store, StoreError, WRITE_TIMEOUT,
     old_rows::OldRows,
     pages::Budget,
     sql::{Sql, SqlError, SqlResult, poll_now},
@@ -28,7 +30,7 @@ impl Store {
             }
         };
         #[cfg(test)]
-        let call = super::delays::around("query", call);
+        let call = super::delays::around(call);
         call.await
     }
 
@@ -38,13 +40,7 @@ impl Store {
         T: Send + 'static,
         F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
     {
-        match &self.0 {
-            Engine::Sqlite(engine) => engine.call(move |db| poll_now(run(Sql::Sqlite(db)))).await,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => {
-                engine.call(async move |db| Ok(run(Sql::Postgres(db)).await?)).await
-            }
-        }
+        self.write_within(Some(WRITE_TIMEOUT), run).await
     }
 
     /// Runs a read that may take long, for a tenant or (`None`) for the operators. Each of them has one such read at a
@@ -72,25 +68,29 @@ impl Store {
         }
     }
 
-    /// Writes like [`Store::write`], and waits for the outcome without a timeout.
-    pub(super) async fn write_without_timeout<T, F>(&self, run: F) -> Result<T, StoreError>
+    /// Writes like [`Store::write`], with another timeout. `None` waits for the outcome, however long it takes.
+    pub(super) async fn write_within<T, F>(
+        &self,
+        timeout: Option<Duration>,
+        run: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
     {
         match &self.0 {
             Engine::Sqlite(engine) => {
-                engine.call_within(None, move |db| poll_now(run(Sql::Sqlite(db)))).await
+                engine.call_within(timeout, move |db| poll_now(run(Sql::Sqlite(db)))).await
             }
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
                 let run = async move |db: &Connection| Ok(run(Sql::Postgres(db)).await?);
-                engine.call_within(None, run).await
+                engine.call_within(timeout, run).await
             }
         }
     }
 
-    /// Writes everything or nothing like [`Store::write_without_timeout`]. On PostgreSQL the transaction is separate
+    /// Writes everything or nothing without a timeout. On PostgreSQL the transaction is separate
     /// from those of orders, which do not wait for it.
     pub(super) async fn write_apart<T, F>(&self, run: F) -> Result<T, StoreError>
     where
@@ -98,7 +98,7 @@ impl Store {
         F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
     {
         match &self.0 {
-            Engine::Sqlite(_) => self.write_without_timeout(run).await,
+            Engine::Sqlite(_) => self.write_within(None, run).await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => {
                 engine.in_transaction(async move |db| Ok(run(Sql::Postgres(db)).await?)).await
@@ -155,7 +155,7 @@ impl Store {
 
     /// Returns `true` the first time that it is called with this text about an unreadable row.
     pub(super) fn is_first(&self, text: String) -> bool {
-        engine!(self, engine => engine.is_first(text))
+        self.state().logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(text)
     }
 
     /// Returns the error for the caller. A parcel that cannot be read is counted.

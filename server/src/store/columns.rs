@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Returns the number under which an environment is stored.
-pub(super) const fn environment(environment: Environment) -> i64 {
+pub(super) const fn environment(environment: Environment) -> u8 {
     match environment {
         Environment::Production => 0,
         Environment::Sandbox => 1,
@@ -33,11 +33,6 @@ pub(super) fn read_countries(text: &str) -> Result<Countries, <CountryCode as Fr
         return Ok(Countries::All);
     }
     read_list(text).map(Countries::Only)
-}
-
-/// Formats numbers as a PostgreSQL array.
-pub(super) fn array(numbers: &[i64]) -> String {
-    format!("{{{}}}", joined(numbers))
 }
 
 /// Returns the condition that a column has one of the numbers in a parameter, which [`joined`] writes.
@@ -68,17 +63,22 @@ pub(super) trait Column: Sized {
     fn from_value(value: Value) -> Option<Self>;
 }
 
-/// Implements [`Column`] for types of whole numbers.
+/// Implements [`Column`] for types of whole numbers, and for types that wrap one.
 macro_rules! integers {
-    ($($number:ty),*) => {$(
-        impl Column for $number {
+    ($($number:ty),*; $($wrapper:ty),*) => {
+        $(impl Column for $number {
             fn from_value(value: Value) -> Option<Self> {
                 i64::from_value(value)?.try_into().ok()
             }
-        }
-    )*};
+        })*
+        $(impl Column for $wrapper {
+            fn from_value(value: Value) -> Option<Self> {
+                i64::from_value(value).map(Self)
+            }
+        })*
+    };
 }
-integers!(i16, i32, u8, u16, u32, usize);
+integers!(i16, i32, u8, u16, u32, usize; Millis, ParcelRowId, AccountRowId);
 
 impl Column for i64 {
     fn from_value(value: Value) -> Option<Self> {
@@ -116,28 +116,10 @@ impl Column for Value {
     }
 }
 
-impl Column for Millis {
-    fn from_value(value: Value) -> Option<Self> {
-        i64::from_value(value).map(Self)
-    }
-}
-
 impl Column for Environment {
     fn from_value(value: Value) -> Option<Self> {
-        let number = i64::from_value(value)?;
+        let number = u8::from_value(value)?;
         Self::ALL.into_iter().find(|known| environment(*known) == number)
-    }
-}
-
-impl Column for ParcelRowId {
-    fn from_value(value: Value) -> Option<Self> {
-        i64::from_value(value).map(Self)
-    }
-}
-
-impl Column for AccountRowId {
-    fn from_value(value: Value) -> Option<Self> {
-        i64::from_value(value).map(Self)
     }
 }
 

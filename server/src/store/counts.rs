@@ -158,7 +158,8 @@ pub(super) async fn subtract(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> {
 
 /// Deletes the counts of these tenants that have become 0.
 pub(super) async fn delete_zero_counts(db: Sql<'_>, tenants: &[i64]) -> SqlResult<()> {
-    lock_totals(db).await?;
+    // Waits for a running fold, and prevents others until the commit, because folds lock rows of totals in no fixed order.
+    db.lock_number(TOTALS_LOCK).await?;
     let sql = "DELETE FROM parcel_counts \
          WHERE total = 0{ AND tenant = ANY (string_to_array($1, ',')::bigint[])|}";
     db.execute(sql, given![&joined(tenants)]).await.map(drop)
@@ -166,23 +167,14 @@ pub(super) async fn delete_zero_counts(db: Sql<'_>, tenants: &[i64]) -> SqlResul
 
 /// Deletes the counts of a generation whose data is deleted.
 pub(super) async fn forget(db: Sql<'_>, number: i64) -> SqlResult<()> {
-    lock_totals(db).await?;
+    db.lock_number(TOTALS_LOCK).await?;
     let others: &[&str] = if db.is_postgres() {
         &["parcel_count_changes"]
     } else {
         &["parcel_totals", "outbox_counts"]
     };
     for table in ["parcel_counts"].iter().chain(others) {
-        let sql = format!("DELETE FROM {table} WHERE tenant = $1");
-        db.execute(&sql, given![number]).await?;
-    }
-    Ok(())
-}
-
-/// Waits for a running fold, and prevents others until the commit, because folds lock rows of totals in no fixed order.
-async fn lock_totals(db: Sql<'_>) -> SqlResult<()> {
-    if db.is_postgres() {
-        db.execute("SELECT pg_advisory_xact_lock($1)", given![TOTALS_LOCK]).await?;
+        db.delete_of_tenant(table, number).await?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Credentials in the database: API keys, carrier keys, admin tokens. This module reads and writes the part that they
 //! have in common; a table for each kind holds the rest.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::atomic::Ordering};
 
 use ipnet::IpNet;
 use parcelo::Environment;
@@ -53,8 +53,10 @@ pub trait StoredScope: Scope + Sync {
     const CREATED: AuditAction;
     /// The audit log's action for a revoked credential.
     const REVOKED: AuditAction;
-    /// Selects the columns that every kind has, in the order in which [`read`] takes them, then the special columns.
-    const SELECT: &str;
+    /// Column with its name.
+    const NAME_COLUMN: &str = "k.name";
+    /// Columns after those that every kind has, and its tables, of which its own is called `k`.
+    const COLUMNS_FROM: &str;
 
     /// Returns the account that the credential belongs to.
     fn account(&self) -> Option<AccountRowId> {
@@ -71,8 +73,7 @@ impl StoredScope for ApiKeyScope {
     const NUMBERS_CHANGES: bool = true;
     const CREATED: AuditAction = AuditAction::KeyCreated;
     const REVOKED: AuditAction = AuditAction::KeyRevoked;
-    const SELECT: &str = "SELECT k.id, k.public_id, k.name, k.hash, k.last4, k.created_at, k.revoked_at, k.changed, \
-         k.tenant, a.name, k.countries, k.ip_list, k.rate_limit \
+    const COLUMNS_FROM: &str = ", k.changed, k.tenant, a.name, k.countries, k.ip_list, k.rate_limit \
          FROM api_keys AS k JOIN accounts AS a ON a.id = k.tenant / 2";
 
     fn account(&self) -> Option<AccountRowId> {
@@ -115,8 +116,9 @@ impl StoredScope for CarrierScope {
     const NUMBERS_CHANGES: bool = true;
     const CREATED: AuditAction = AuditAction::CarrierKeyCreated;
     const REVOKED: AuditAction = AuditAction::CarrierKeyRevoked;
-    const SELECT: &str = "SELECT k.id, k.public_id, c.name, k.hash, k.last4, k.created_at, k.revoked_at, k.changed, \
-         k.carrier, c.environment FROM carrier_keys AS k JOIN carriers AS c ON c.id = k.carrier";
+    const NAME_COLUMN: &str = "c.name";
+    const COLUMNS_FROM: &str = ", k.changed, k.carrier, c.environment \
+         FROM carrier_keys AS k JOIN carriers AS c ON c.id = k.carrier";
 
     fn insertion(new: &NewCredential<Environment>) -> Vec<(&'static str, Vec<Value>)> {
         let environment = environment(new.scope);
@@ -140,8 +142,7 @@ impl StoredScope for AdminScope {
     const NUMBERS_CHANGES: bool = false;
     const CREATED: AuditAction = AuditAction::TokenCreated;
     const REVOKED: AuditAction = AuditAction::TokenRevoked;
-    const SELECT: &str = "SELECT k.id, k.public_id, k.name, k.hash, k.last4, k.created_at, k.revoked_at \
-         FROM admin_tokens AS k";
+    const COLUMNS_FROM: &str = " FROM admin_tokens AS k";
 
     fn insertion(new: &NewCredential<Self>) -> Vec<(&'static str, Vec<Value>)> {
         let sql = "INSERT INTO admin_tokens (public_id, name, hash, last4, created_at) \
@@ -251,7 +252,7 @@ impl Store {
         F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
     {
         let written = self.write(run).await;
-        self.count_credential_write();
+        self.state().credential_writes.fetch_add(1, Ordering::Release);
         written
     }
 }
@@ -272,36 +273,19 @@ async fn rotate(
     by: &Author,
 ) -> SqlResult<Option<ApiKeyRecord>> {
     lock_keys::<ApiKeyScope>(db).await?;
-    let find = "SELECT id FROM api_keys \
-         WHERE public_id = $1 AND revoked_at IS NULL AND hash = coalesce($2, hash)";
-    let given = given![id, secret.replaces];
-    let found: Option<i64> = db.first(find, given, |row| row.get(0)).await?;
-    let Some(key) = found else { return by_id(db, id).await };
+    let keep = "INSERT INTO api_key_old_secrets (key, hash, until) SELECT id, hash, $3 FROM api_keys \
+         WHERE public_id = $1 AND revoked_at IS NULL AND hash = coalesce($2, hash) RETURNING key";
     let until = secret.old_until;
-    let statements = [
-        (
-            "UPDATE api_key_old_secrets SET until = $2 WHERE key = $1 AND until > $2",
-            given![key, until].to_vec(),
-        ),
-        (
-            "INSERT INTO api_key_old_secrets (key, hash, until) \
-             SELECT id, hash, $2 FROM api_keys WHERE id = $1",
-            given![key, until].to_vec(),
-        ),
-        (
-            "DELETE FROM api_key_old_secrets WHERE key = $1 AND id NOT IN \
-             (SELECT id FROM api_key_old_secrets WHERE key = $1 ORDER BY id DESC LIMIT $2)",
-            given![key, MAX_OLD_SECRETS].to_vec(),
-        ),
-        (
-            "UPDATE api_keys SET hash = $2, last4 = $3, \
-             changed = (SELECT max(changed) + 1 FROM api_keys) WHERE id = $1",
-            given![key, secret.hash, &secret.last4].to_vec(),
-        ),
-    ];
-    for (sql, given) in statements {
-        db.execute(sql, &given).await?;
-    }
+    let kept = db.first(keep, given![id, secret.replaces, until], |row| row.get::<i64>(0)).await?;
+    let Some(key) = kept else { return by_id(db, id).await };
+    let expire = "UPDATE api_key_old_secrets SET until = $2 WHERE key = $1 AND until > $2";
+    db.execute(expire, given![key, until]).await?;
+    let forget = "DELETE FROM api_key_old_secrets WHERE key = $1 AND id NOT IN \
+         (SELECT id FROM api_key_old_secrets WHERE key = $1 ORDER BY id DESC LIMIT $2)";
+    db.execute(forget, given![key, MAX_OLD_SECRETS]).await?;
+    let replace = "UPDATE api_keys SET hash = $2, last4 = $3, \
+         changed = (SELECT max(changed) + 1 FROM api_keys) WHERE id = $1";
+    db.execute(replace, given![key, secret.hash, &secret.last4]).await?;
     let rotated = by_id(db, id).await?;
     if let Some(key) = &rotated {
         audit::record(db, by, &change(key, AuditAction::KeyRotated)).await?;
@@ -354,7 +338,12 @@ async fn find<S: StoredScope>(
     (condition, order): (&str, &str),
     given: &[Value],
 ) -> SqlResult<CredentialChanges<Credential<S>>> {
-    let sql = format!("{} WHERE {condition} {order}", S::SELECT);
+    let sql = format!(
+        "SELECT k.id, k.public_id, {}, k.hash, k.last4, k.created_at, k.revoked_at{} \
+         WHERE {condition} {order}",
+        S::NAME_COLUMN,
+        S::COLUMNS_FROM
+    );
     let (mut version, mut credentials) = (ALL_CREDENTIALS, Vec::new());
     for (changed, credential) in db.each(&sql, given, read).await? {
         version = version.max(changed);

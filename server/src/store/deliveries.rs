@@ -8,6 +8,7 @@ use super::{
     Backlog, Engine, Store, StoreError,
     generations::{current, is_current, is_current_locked},
     old_rows::OldRows,
+    outbox,
     sql::{Row, Sql, SqlResult, given},
 };
 use crate::{
@@ -129,12 +130,7 @@ impl Store {
     /// Returns `true` if the tenant has an event that failed or is held.
     pub async fn has_missed(&self, tenant: Tenant) -> Result<bool, StoreError> {
         self.long_query(Some(tenant), async move |db| {
-            let sql = concat!(
-                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ",
-                current!("$1"),
-                " AND state > 2)"
-            );
-            db.value(sql, given![tenant.number()]).await
+            outbox::has_event(db, "state > 2", given![tenant.number()]).await
         })
         .await
     }

@@ -77,9 +77,7 @@ impl Store {
     pub async fn enable_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
         let by = by.clone();
         self.write(async move |db| {
-            let sql = "UPDATE webhook_endpoints SET enabled = TRUE, disabled_why = NULL \
-                 WHERE tenant = $1 AND enabled = FALSE";
-            if db.execute(sql, given![tenant.number()]).await? == 0 {
+            if switch(db, tenant.number(), None).await? != Some(false) {
                 return Ok(());
             }
             let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookEnabled);
@@ -97,7 +95,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let by = by.clone();
         self.write(async move |db| {
-            if !switch_off(db, tenant.number(), why).await? {
+            if switch(db, tenant.number(), Some(why)).await? != Some(true) {
                 return Ok(());
             }
             let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookDisabled);
@@ -123,19 +121,17 @@ impl Store {
     /// Removes the tenant's endpoint. Unsent events are held, because an endpoint may be set up again later.
     pub async fn remove_endpoint(&self, tenant: Tenant, by: &Author) -> Result<(), StoreError> {
         // One audit entry is enough, because the endpoint is turned off only as a part of being removed.
-        let off = DisabledBy::Operator;
-        self.write(async move |db| switch_off(db, tenant.number(), off).await).await?;
+        let off = Some(DisabledBy::Operator);
+        self.write(async move |db| switch(db, tenant.number(), off).await).await?;
         self.hold(tenant).await?;
         let by = by.clone();
         self.write(async move |db| {
             void_leases(db, tenant, None).await?;
-            let given = given![tenant.number()];
-            db.execute("DELETE FROM webhook_old_secrets WHERE tenant = $1", given).await?;
+            db.delete_of_tenant("webhook_old_secrets", tenant.number()).await?;
             if db.is_postgres() {
-                db.execute("DELETE FROM webhook_successes WHERE tenant = $1", given).await?;
+                db.delete_of_tenant("webhook_successes", tenant.number()).await?;
             }
-            let remove = "DELETE FROM webhook_endpoints WHERE tenant = $1";
-            if db.execute(remove, given).await? == 0 {
+            if db.delete_of_tenant("webhook_endpoints", tenant.number()).await? == 0 {
                 return Ok(());
             }
             let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookRemoved);
@@ -170,15 +166,8 @@ impl Store {
 
     /// Returns `true` if the tenant's endpoint has or had an event with this id.
     pub async fn has_event(&self, tenant: Tenant, event: Ulid) -> Result<bool, StoreError> {
-        self.query(async move |db| {
-            let sql = concat!(
-                "SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ",
-                current!("$1"),
-                " AND event_id = $2)"
-            );
-            db.value(sql, given![tenant.number(), event.to_bytes()]).await
-        })
-        .await
+        let given = given![tenant.number(), event.to_bytes()].to_vec();
+        self.query(async move |db| outbox::has_event(db, "event_id = $2", &given).await).await
     }
 
     /// Holds the unsent events of an endpoint that is off, page by page, while nothing is sent to it. It stops when the
@@ -292,8 +281,7 @@ async fn rotate(
 async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
     let Endpoint { tenant, created_at: now, .. } = *endpoint;
     // Makes two servers that change the endpoint at once take turns.
-    let lock = "SELECT tenant FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
-    db.first(lock, given![tenant.number()], |_row| Ok(())).await?;
+    lock(db, tenant.number()).await?;
     match find(db, tenant).await {
         Ok(before) if before.as_ref().is_some_and(|before| before.url != endpoint.url) => {
             void_leases(db, tenant, Some(now)).await?;
@@ -302,8 +290,7 @@ async fn set(db: Sql<'_>, endpoint: &Endpoint) -> SqlResult<Endpoint> {
         // The secret of an unreadable endpoint cannot be kept, so a new one replaces it.
         Err(error) if error.is_row_error() => {
             void_leases(db, tenant, Some(now)).await?;
-            let sql = "DELETE FROM webhook_endpoints WHERE tenant = $1";
-            db.execute(sql, given![tenant.number()]).await?;
+            db.delete_of_tenant("webhook_endpoints", tenant.number()).await?;
         }
         Err(error) => return Err(error),
     }
@@ -344,13 +331,19 @@ async fn void_leases(db: Sql<'_>, tenant: Tenant, due: Option<Millis>) -> SqlRes
     db.execute(sql, given![tenant.number(), due, lease]).await.map(drop)
 }
 
-/// Turns an endpoint off. Returns `true` if it was on. Events in transit stay leased: they may still arrive.
-async fn switch_off(db: Sql<'_>, tenant: i64, by: DisabledBy) -> SqlResult<bool> {
-    let was_on = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
-    let was_on = db.first(was_on, given![tenant], |row| row.get(0)).await?;
-    let sql = "UPDATE webhook_endpoints SET enabled = FALSE, disabled_why = $2 WHERE tenant = $1";
-    db.execute(sql, given![tenant, by.code()]).await?;
-    Ok(was_on.unwrap_or(false))
+/// Turns an endpoint off for a reason, or on (`None`). Returns `true` if it was on. Events in transit stay leased: they
+/// may still arrive.
+async fn switch(db: Sql<'_>, tenant: i64, off: Option<DisabledBy>) -> SqlResult<Option<bool>> {
+    let was_on = lock(db, tenant).await?;
+    let sql = "UPDATE webhook_endpoints SET enabled = $2, disabled_why = $3 WHERE tenant = $1";
+    db.execute(sql, given![tenant, off.is_none(), off.map(DisabledBy::code)]).await?;
+    Ok(was_on)
+}
+
+/// Locks the row of an endpoint until the commit. Returns `true` if the endpoint is on.
+async fn lock(db: Sql<'_>, tenant: i64) -> SqlResult<Option<bool>> {
+    let sql = "SELECT enabled FROM webhook_endpoints WHERE tenant = $1{ FOR UPDATE|}";
+    db.first(sql, given![tenant], |row| row.get(0)).await
 }
 
 /// Turns an endpoint off on behalf of the server, and records that in the audit log. Returns `true` if it was on.
@@ -360,7 +353,7 @@ pub(super) async fn disable_by_server(
     why: DisabledBy,
     now: Millis,
 ) -> SqlResult<bool> {
-    let was_on = switch_off(db, tenant.number(), why).await?;
+    let was_on = switch(db, tenant.number(), Some(why)).await? == Some(true);
     if was_on {
         let change = AuditedChange::for_webhook(tenant, AuditAction::WebhookDisabled);
         audit::record(db, &Actor::Server.at(now), &change).await?;

@@ -2,10 +2,12 @@
 //! [`Store::purge`] decide which parcels are erased, and when. Production's parcels are permanent, and nothing in this
 //! file touches them.
 
+use std::slice;
+
 use parcelo::{Environment, TrackingNumber, model::Deleted};
 
 use super::{
-    Engine, Store, StoreError,
+    Store, StoreError,
     columns::{self, is_among, joined},
     counts,
     generations::{is_current, is_current_locked},
@@ -155,10 +157,8 @@ impl Store {
 
     /// Records that a file's write-ahead log may still hold erased data, if anything was erased.
     pub(super) fn note_erased(&self, something: bool) {
-        match &self.0 {
-            Engine::Sqlite(engine) => engine.note_erased(something),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => {}
+        if let Ok(engine) = self.sqlite() {
+            engine.note_erased(something);
         }
     }
 }
@@ -197,8 +197,23 @@ impl<'a> Eraser<'a> {
         for stage in from..=3 {
             let is_more = match stage {
                 0 => self.erase_deliveries("tenant = $1 ORDER BY id", number.into()).await?,
-                1 => self.erase_records(number).await?,
-                2 => self.erase_manifests(number).await?,
+                1 => {
+                    // The second condition matches the condition of an index, and so does the order.
+                    let sql = delete_some!(
+                        "idempotency",
+                        "id",
+                        "tenant = $1 AND tenant % 2 = 1{ ORDER BY key|}"
+                    );
+                    let (rows, is_more) = self.delete(sql, &number.into()).await?;
+                    self.deleted.idempotency_keys += rows;
+                    is_more
+                }
+                2 => {
+                    let sql = delete_some!("manifests", "id", "tenant = $1 ORDER BY awb");
+                    let (rows, is_more) = self.delete(sql, &number.into()).await?;
+                    self.deleted.manifests += rows;
+                    is_more
+                }
                 _ => self.erase_ended_parcels(number).await?,
             };
             if is_more {
@@ -209,22 +224,6 @@ impl<'a> Eraser<'a> {
     }
 
     // The methods below return `true` if the page ended before everything was deleted.
-
-    async fn erase_records(&mut self, number: i64) -> SqlResult<bool> {
-        // The second condition matches the condition of an index, and so does the order.
-        let sql =
-            delete_some!("idempotency", "id", "tenant = $1 AND tenant % 2 = 1{ ORDER BY key|}");
-        let (rows, is_more) = self.delete(sql, &number.into()).await?;
-        self.deleted.idempotency_keys += rows;
-        Ok(is_more)
-    }
-
-    async fn erase_manifests(&mut self, number: i64) -> SqlResult<bool> {
-        let sql = delete_some!("manifests", "id", "tenant = $1 ORDER BY awb");
-        let (rows, is_more) = self.delete(sql, &number.into()).await?;
-        self.deleted.manifests += rows;
-        Ok(is_more)
-    }
 
     async fn erase_ended_parcels(&mut self, number: i64) -> SqlResult<bool> {
         let sql = "{SELECT id FROM parcels WHERE id = ANY (ARRAY (|}SELECT id FROM parcels \
@@ -290,15 +289,12 @@ impl<'a> Eraser<'a> {
                 return Ok(true);
             }
         }
-        search_index::lock(self.db).await?;
+        search_index::sweep(self.db, "FOR UPDATE").await?;
         let pieces = search_index::remove(self.db, parcels).await?;
-        let given = &[ids];
         if self.db.is_postgres() {
-            let sql = concat!("DELETE FROM orders WHERE parcel ", is_among!("$1"));
-            self.db.execute(sql, given).await?;
+            self.delete_rows("orders", "parcel", &ids).await?;
         }
-        let sql = concat!("DELETE FROM parcels WHERE id ", is_among!("$1"));
-        let rows = self.db.execute(sql, given).await?;
+        let rows = self.delete_rows("parcels", "id", &ids).await?;
         self.budget.spend(pieces + rows);
         // Each parcel has a label, and two events that its row implies.
         self.deleted.parcels += rows;
@@ -326,11 +322,16 @@ impl<'a> Eraser<'a> {
             if self.delete(attempts, &ids).await?.1 {
                 return Ok(true);
             }
-            let sql = concat!("DELETE FROM outbox WHERE id ", is_among!("$1"));
-            let rows = self.db.execute(sql, &[ids]).await?;
+            let rows = self.delete_rows("outbox", "id", &ids).await?;
             self.budget.spend(rows);
             self.deleted.webhook_deliveries += rows;
         }
+    }
+
+    /// Deletes the rows of a table that have one of these ids in a column, and returns their number.
+    async fn delete_rows(&self, table: &str, column: &str, ids: &Value) -> SqlResult<u64> {
+        let sql = format!("DELETE FROM {table} WHERE {column} ") + is_among!("$1");
+        self.db.execute(&sql, slice::from_ref(ids)).await
     }
 
     async fn delete(&mut self, sql: &str, given: &Value) -> SqlResult<(u64, bool)> {

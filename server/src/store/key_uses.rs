@@ -9,15 +9,13 @@ impl Store {
     /// Stores the days on which keys were last used, by key row. If several servers store a day, the latest day stays.
     /// It waits for the outcome without a timeout.
     pub async fn save_key_uses(&self, days: LastUseDays) -> Result<(), StoreError> {
-        // Sorted by key, so that two servers never deadlock.
         let rows: Vec<_> = days.into_iter().map(|(key, day)| given![key, day].to_vec()).collect();
-        self.write_without_timeout(async move |db| {
-            let insert = "INSERT INTO key_uses AS u (api_key, day)";
-            let latest =
-                "ON CONFLICT (api_key) DO UPDATE SET day = excluded.day WHERE u.day < excluded.day";
-            db.insert_rows(insert, &rows, latest).await
-        })
-        .await
+        // Sorted by key, so that two servers never deadlock.
+        let sql = "INSERT INTO key_uses AS u (api_key, day) \
+             {SELECT * FROM unnest($1::bigint[], $2::bigint[]) ORDER BY 1|VALUES ($1, $2)} \
+             ON CONFLICT (api_key) DO UPDATE SET day = excluded.day WHERE u.day < excluded.day";
+        self.write_within(None, async move |db| db.execute_rows(sql, &rows, &[]).await.map(drop))
+            .await
     }
 
     /// Returns the days on which an account's keys were last used.

@@ -18,20 +18,14 @@ impl Store {
         &self,
         counted: HashMap<(i64, i64), u64>,
     ) -> Result<(), StoreError> {
-        let mut sorted: Vec<_> = counted.into_iter().collect();
+        let row = |((key, day), requests): ((i64, i64), u64)| given![key, day, requests].to_vec();
+        let rows: Vec<_> = counted.into_iter().map(row).collect();
         // Sorted by key, so that two servers never deadlock.
-        sorted.sort_unstable();
-        let row = |((key, day), requests)| {
-            given![key, day, i64::try_from(requests).unwrap_or(i64::MAX)].to_vec()
-        };
-        let rows: Vec<_> = sorted.into_iter().map(row).collect();
-        self.write_without_timeout(async move |db| {
-            let insert = "INSERT INTO legacy_uses AS u (api_key, day, requests)";
-            let add =
-                "ON CONFLICT (api_key, day) DO UPDATE SET requests = u.requests + excluded.requests";
-            db.insert_rows(insert, &rows, add).await
-        })
-        .await
+        let sql = "INSERT INTO legacy_uses AS u (api_key, day, requests) {SELECT * \
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) ORDER BY 1, 2|VALUES ($1, $2, $3)} \
+             ON CONFLICT (api_key, day) DO UPDATE SET requests = u.requests + excluded.requests";
+        self.write_within(None, async move |db| db.execute_rows(sql, &rows, &[]).await.map(drop))
+            .await
     }
 
     /// Returns all counts, the latest day first.

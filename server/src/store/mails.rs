@@ -42,6 +42,7 @@ impl Store {
 
     /// Returns the time at which the next e-mail is due.
     pub async fn next_mail(&self) -> Result<Option<Millis>, StoreError> {
+        // Without ORDER BY, PostgreSQL's planner would expect a match soon, and read the table instead of the index.
         let sql = concat!(
             "SELECT due FROM mails WHERE due IS NOT NULL AND EXISTS \
              (SELECT 1 FROM parcels WHERE id = parcel AND ",
@@ -54,10 +55,7 @@ impl Store {
     /// Leases up to `max` due e-mails in one commit. No other sender gets them until the lease ends. If several e-mails
     /// wait for the same recipient of a parcel, only the last is leased; the others are superseded.
     pub async fn lease_mails(&self, now: Millis, max: usize) -> Result<Vec<MailLease>, StoreError> {
-        // Without ORDER BY, PostgreSQL's planner would expect a match soon, and read the table instead of the index.
-        let is_due = "SELECT coalesce((SELECT due FROM mails WHERE due IS NOT NULL \
-             ORDER BY due LIMIT 1) <= $1, false)";
-        if !self.query(async move |db| db.value(is_due, given![now]).await).await? {
+        if self.next_mail().await?.is_none_or(|due| due > now) {
             return Ok(Vec::new());
         }
         let clock = self.lease_clock(now);
@@ -76,12 +74,8 @@ impl Store {
             MailDecision::Retry(due) => (MailStatus::Waiting, Some(due)),
             MailDecision::Done(status) => (status, None),
         };
-        self.write(async move |db| {
-            let sql =
-                "UPDATE mails SET status = $3, due = $4, lease = 0 WHERE id = $1 AND lease = $2";
-            Ok(db.execute(sql, given![id, lease, status.number(), due]).await? > 0)
-        })
-        .await
+        self.write(async move |db| Ok(settle(db, &[id], Some(lease), (status, due)).await? > 0))
+            .await
     }
 
     /// Returns a parcel's e-mails, oldest first.
@@ -226,14 +220,26 @@ async fn lease(
     );
     db.execute(lease, given![number, LEASE_MILLIS, clock, &joined(&ids)]).await?;
     if !superseded.is_empty() {
-        let status = MailStatus::Dropped(DropReason::Superseded).number();
-        let sql = concat!(
-            "UPDATE mails SET status = $1, due = NULL, lease = 0 WHERE id ",
-            is_among!("$2")
-        );
-        db.execute(sql, given![status, &joined(&superseded)]).await?;
+        let status = MailStatus::Dropped(DropReason::Superseded);
+        settle(db, &superseded, None, (status, None)).await?;
     }
     Ok(leased)
+}
+
+/// Ends the leases of e-mails, which are then due at a time or never. A number limits them to the e-mails under that
+/// lease. Returns their number.
+async fn settle(
+    db: Sql<'_>,
+    mails: &[i64],
+    lease: Option<i64>,
+    (status, due): (MailStatus, Option<Millis>),
+) -> SqlResult<u64> {
+    let sql = concat!(
+        "UPDATE mails SET status = $3, due = $4, lease = 0 \
+         WHERE (CAST($2 AS bigint) IS NULL OR lease = $2) AND id ",
+        is_among!("$1")
+    );
+    db.execute(sql, given![&joined(mails), lease, status.number(), due]).await
 }
 
 fn read_lease(row: &Row<'_>, number: i64) -> SqlResult<MailLease> {

@@ -9,6 +9,7 @@ use super::{
     generations::{current, is_current},
     parcels::{self, by_number, select_parcels, with_order},
     sql::{Row, Sql, SqlResult, given},
+    values::Value,
 };
 use crate::domain::{
     NewManifest, ParcelRowId, Tenant, manifest::ManifestCandidate, webhooks::is_manifest_event,
@@ -34,13 +35,7 @@ impl Store {
         let (awb, numbers) = (awb.as_str().to_owned(), numbers.to_vec());
         let inputs = self.query(async move |db| {
             db.in_snapshot(async || {
-                let known = concat!(
-                    "SELECT document FROM manifests WHERE tenant = ",
-                    current!("$1"),
-                    " AND awb = $2"
-                );
-                let given = given![tenant.number(), &awb];
-                let known = db.first(known, given, |row| row.json(0)).await?;
+                let known = find(db, tenant, ("awb", &awb), |row| row.json(0)).await?;
                 let mut found = Vec::with_capacity(numbers.len());
                 for number in &numbers {
                     found.push(match candidate(db, tenant, number).await {
@@ -76,16 +71,24 @@ impl Store {
 
     /// Returns one of the tenant's manifests.
     pub async fn manifest(&self, tenant: Tenant, id: Ulid) -> Result<Option<Manifest>, StoreError> {
-        self.query(async move |db| {
-            let sql = concat!(
-                "SELECT document FROM manifests WHERE public_id = $1 AND tenant = ",
-                current!("$2")
-            );
-            let given = given![id.to_bytes(), tenant.number()];
-            db.first(sql, given, |row| row.json(0)).await
-        })
-        .await
+        let which = ("public_id", id.to_bytes());
+        self.query(async move |db| find(db, tenant, which, |row| row.json(0)).await).await
     }
+}
+
+/// Finds the tenant's manifest with a value in a column. `read` gets its document, id and time of submission.
+async fn find<T>(
+    db: Sql<'_>,
+    tenant: Tenant,
+    (column, value): (&str, impl Into<Value>),
+    read: impl FnMut(&Row<'_>) -> SqlResult<T>,
+) -> SqlResult<Option<T>> {
+    let sql = concat!(
+        "SELECT document, public_id, submitted_at FROM manifests WHERE tenant = ",
+        current!("$1")
+    );
+    let given = [tenant.number().into(), value.into()];
+    db.first(&format!("{sql} AND {column} = $2"), &given, read).await
 }
 
 /// Inserts the manifest into its tenant's present generation with its parcels, each with its label's version. Returns
@@ -106,8 +109,9 @@ pub(super) async fn insert(
     }
     let parcel = |(parcel, version): &(i64, i64)| given![*parcel, row, *version].to_vec();
     let parcels: Vec<_> = labels.iter().map(parcel).collect();
-    let insert = "INSERT INTO manifest_parcels (parcel, manifest, label_version)";
-    db.insert_rows(insert, &parcels, "").await?;
+    let insert = "INSERT INTO manifest_parcels (parcel, manifest, label_version) {SELECT * \
+         FROM unnest($1::bigint[], $2::bigint[], $3::bigint[])|VALUES ($1, $2, $3)}";
+    db.execute_rows(insert, &parcels, &[]).await?;
     Ok(Some(row))
 }
 
@@ -117,13 +121,7 @@ pub(super) async fn find_for_event(
     (tenant, row): (Tenant, i64),
     event: Ulid,
 ) -> SqlResult<Option<Manifest>> {
-    let sql = concat!(
-        "SELECT document, public_id, submitted_at FROM manifests WHERE tenant = ",
-        current!("$1"),
-        " AND id = $2"
-    );
-    let given = given![tenant.number(), row];
-    let found = db.first(sql, given, |row| {
+    let found = find(db, tenant, ("id", row), |row| {
         let (id, at) = (Ulid::from_bytes(row.get(1)?), row.get(2)?);
         is_manifest_event(event, id, at).then(|| row.json(0)).transpose()
     });

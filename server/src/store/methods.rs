@@ -3,35 +3,30 @@
 //!
 //! The conformance suite, which runs on every engine, verifies the contracts. A missing method is a compile error here.
 
-use super::{CommitOutcome, Engine, Store, StoreError};
+use super::{Engine, Store, StoreError};
 #[cfg(feature = "server")]
 use crate::domain::login_throttle::{LoginAttempt, PendingLogin};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, IdempotencyRecord, RecordKey,
+        IdempotencyRecord, RecordKey,
         shared_limit::{LimitClaim, LimitGrant, ServerCount},
     },
 };
 
 /// Turns each signature into a method that calls the engine with the same arguments.
 macro_rules! methods {
-    ($($(#[$doc:meta])* pub async fn $name:ident$(<$scope:ident: $bound:ident>)?(
+    ($($(#[$doc:meta])* pub async fn $name:ident(
         &self $(, $given:ident: $type:ty)*
-    ) $(-> $answer:ty)?;)+) => {
+    ) -> $answer:ty;)+) => {
         impl Store {$(
             $(#[$doc])*
-            pub async fn $name$(<$scope: $bound>)?(&self $(, $given: $type)*) $(-> $answer)? {
-                let call = async {
-                    match &self.0 {
-                        Engine::Sqlite(engine) => engine.$name$(::<$scope>)?($($given),*).await,
-                        #[cfg(feature = "postgres")]
-                        Engine::Postgres(engine) => engine.$name$(::<$scope>)?($($given),*).await,
-                    }
-                };
-                #[cfg(test)]
-                let call = super::delays::around(stringify!($name), call);
-                call.await
+            pub async fn $name(&self $(, $given: $type)*) -> $answer {
+                match &self.0 {
+                    Engine::Sqlite(engine) => engine.$name($($given),*).await,
+                    #[cfg(feature = "postgres")]
+                    Engine::Postgres(engine) => engine.$name($($given),*).await,
+                }
             }
         )+}
     };
@@ -69,12 +64,4 @@ methods! {
 
     /// Deletes dead idempotency records, page by page, and returns their number.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError>;
-
-    /// Commits all changes or none, with the e-mails that they cause if this process sends e-mails. Once polled they
-    /// complete, even if this future is dropped.
-    pub async fn commit(&self, changes: Changes) -> CommitOutcome;
-
-    /// Commits like [`Store::commit`] and returns the stored body of the idempotency record. It differs from the body
-    /// in `changes` if a generated tracking number was taken.
-    pub async fn commit_idempotent(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome>;
 }

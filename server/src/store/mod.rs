@@ -40,6 +40,7 @@ mod legacy;
 mod lists;
 mod mails;
 mod manifests;
+mod meta;
 mod methods;
 mod new_mails;
 mod old_rows;
@@ -47,9 +48,11 @@ mod outbox;
 mod outbox_outcomes;
 mod pages;
 mod parcels;
+mod pause;
 mod payloads;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod process_state;
 mod replays;
 mod reset_counts;
 mod resets;
@@ -70,11 +73,17 @@ mod turns;
 mod values;
 mod write_error;
 
-use std::{fmt, path::Path, sync::Arc, time::Instant};
+use std::{
+    fmt,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
 
 pub(crate) use self::credentials::{ALL_CREDENTIALS, CredentialChanges, StoredScope};
 pub(crate) use self::outbox_outcomes::{Backlog, EventsToReplay, LeasedBatch, Settled};
 pub(crate) use self::parcels::CreationRecord;
+pub use self::pause::Pause;
 #[cfg(test)]
 #[cfg(feature = "postgres")]
 pub(crate) use self::postgres::tests::{
@@ -84,25 +93,27 @@ pub(crate) use self::postgres::tests::{
 #[cfg(feature = "postgres")]
 pub use self::postgres::{Address, CREATE_STATEMENTS};
 pub(crate) use self::search_hits::SearchPage;
-pub use self::sqlite::Pause;
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::backup;
 #[cfg(test)]
 pub(crate) use self::sqlite::{Damage, damage, held};
 pub(crate) use self::sqlite::{ReadOnlyReason, StoreError, VacuumReport};
-use self::sqlite::{Stats, VacuumJob};
 #[cfg(test)]
 #[cfg(feature = "server")]
 pub(crate) use self::sqlite::{damage_file, hold_list};
 #[cfg(feature = "postgres")]
 pub(crate) use self::transfer::CopiedTable;
+use self::{
+    process_state::ProcessState,
+    sqlite::{Stats, VacuumJob},
+};
 
 use crate::{
     clock::{
         Millis,
         shared::{SharedClock, Skew},
     },
-    domain::{IdempotencyRecord, NewParcel},
+    domain::{Changes, IdempotencyRecord, NewParcel},
 };
 
 /// Returns a PostgreSQL database for one test, or `None` if PostgreSQL is not installed.
@@ -111,6 +122,10 @@ use crate::{
 pub(crate) fn test_database() -> Option<Address> {
     postgres::tests::cluster::database()
 }
+
+/// Maximum time that a caller waits for a write, which may complete later. A keyed request is then answered
+/// `IDEMPOTENCY_IN_PROGRESS`. Repeating the request shows whether it was done.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -189,7 +204,8 @@ impl Store {
     /// Connects to a PostgreSQL database, and creates its schema if it is empty.
     #[cfg(feature = "postgres")]
     pub async fn connect(address: Address, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
-        postgres::Store::connect(address, fresh_secret).await.map(Self::from)
+        let connected = postgres::Store::connect(address, fresh_secret, postgres::READERS);
+        connected.await.map(Self::from)
     }
 
     /// Connects like [`Store::connect`], for a command that runs while servers do.
@@ -198,7 +214,8 @@ impl Store {
         address: Address,
         fresh_secret: [u8; 32],
     ) -> Result<Self, StoreError> {
-        postgres::Store::connect_for_admin(address, fresh_secret).await.map(Self::from)
+        let connected = postgres::Store::connect(address, fresh_secret, postgres::ONE_READER);
+        connected.await.map(Self::from)
     }
 
     /// Returns `true` if a server or a command has created a database at a PostgreSQL address.
@@ -217,19 +234,19 @@ impl Store {
         engine!(self, engine => engine.name())
     }
 
+    fn state(&self) -> &ProcessState {
+        engine!(self, engine => engine.state())
+    }
+
     /// Returns the 32 bytes from which the database's keyed hashes and signatures derive.
     pub fn secret(&self) -> [u8; 32] {
-        engine!(self, engine => engine.secret())
+        self.state().secret
     }
 
     /// Returns the number of writes of credentials through this store. A changed number means that
     /// [`Store::credentials_since`] may return something new. Writes of other processes do not count.
     pub fn credential_writes(&self) -> u64 {
-        engine!(self, engine => engine.credential_writes())
-    }
-
-    fn count_credential_write(&self) {
-        engine!(self, engine => engine.count_credential_write());
+        self.state().credential_writes.load(Ordering::Acquire)
     }
 
     /// Returns the number of reconnections to the database. After a reconnection, the database may be a copy that lacks
@@ -244,7 +261,26 @@ impl Store {
 
     /// Makes later changes write the e-mails that they cause, because this process sends e-mails.
     pub fn send_mails(&self) {
-        engine!(self, engine => engine.send_mails());
+        self.state().sends_mails.store(true, Ordering::Relaxed);
+    }
+
+    /// Commits all changes or none, with the e-mails that they cause if this process sends e-mails. Once polled they
+    /// complete, even if this future is dropped.
+    pub async fn commit(&self, changes: Changes) -> CommitOutcome {
+        self.commit_idempotent(changes).await.err().unwrap_or(CommitOutcome::Committed)
+    }
+
+    /// Commits like [`Store::commit`] and returns the stored body of the idempotency record. It differs from the body
+    /// in `changes` if a generated tracking number was taken.
+    pub async fn commit_idempotent(&self, mut changes: Changes) -> Result<Vec<u8>, CommitOutcome> {
+        if self.state().sends_mails.load(Ordering::Relaxed) {
+            changes.add_mails();
+        }
+        match &self.0 {
+            Engine::Sqlite(engine) => engine.commit_idempotent(changes).await,
+            #[cfg(feature = "postgres")]
+            Engine::Postgres(engine) => engine.commit_idempotent(changes).await,
+        }
     }
 
     /// Returns the statistics of writes.
@@ -255,7 +291,7 @@ impl Store {
     /// Returns `false` once the disk of a file has failed or the store is closed. The store is read-only from then on,
     /// and the process should end.
     pub fn is_writable(&self) -> bool {
-        engine!(self, engine => engine.is_writable())
+        self.lost().is_none()
     }
 
     /// Returns the reason why the store no longer accepts writes, if it does not.
@@ -327,15 +363,6 @@ impl Store {
             Engine::Sqlite(engine) => engine.close().await,
             #[cfg(feature = "postgres")]
             Engine::Postgres(engine) => engine.close().await,
-        }
-    }
-
-    /// Keeps the writer busy until the pause is dropped. Returns `None` in memory, where no write waits.
-    pub async fn pause_writes(&self) -> Option<Pause> {
-        match &self.0 {
-            Engine::Sqlite(engine) => engine.pause_writes().await,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => engine.pause_writes().await,
         }
     }
 

@@ -15,10 +15,11 @@ use std::collections::HashSet;
 #[cfg(feature = "postgres")]
 use super::postgres::generations::Generations;
 use super::{
-    Engine, Store, StoreError,
+    Store, StoreError,
     generations::current,
     row_sets::column,
     sql::{Sql, SqlResult, given},
+    values::Value,
 };
 use crate::{
     clock::Millis,
@@ -67,11 +68,11 @@ pub(super) struct NewEvent {
 impl Store {
     /// Resolves when an event is enqueued, or at once if an event was enqueued since the last call.
     pub async fn outbox_changed(&self) {
-        engine!(self, engine => engine.wake()).notified().await;
+        self.state().wake.notified().await;
     }
 
     pub(super) fn notify_outbox(&self) {
-        engine!(self, engine => engine.wake()).notify_one();
+        self.state().wake.notify_one();
     }
 
     /// Enqueues an event that is not caused by a change (a test) for the tenant's endpoint.
@@ -192,6 +193,12 @@ pub(super) async fn lock_parcels(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> 
     }
     let sql = "SELECT id FROM parcels WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE";
     db.execute_rows(sql, &column(parcels), &[]).await.map(drop)
+}
+
+/// Returns `true` if a tenant (`$1`) has an event that meets a condition.
+pub(super) async fn has_event(db: Sql<'_>, which: &str, given: &[Value]) -> SqlResult<bool> {
+    let sql = concat!("SELECT EXISTS (SELECT 1 FROM outbox WHERE tenant = ", current!("$1"));
+    db.value(&format!("{sql} AND {which})"), given).await
 }
 
 /// Issues the number of the next lease.

@@ -47,7 +47,7 @@ macro_rules! by_number {
 /// Returns the end of a statement for [`read_each`].
 macro_rules! by_ids {
     () => {
-        "{JOIN unnest($1::text::bigint[]) WITH ORDINALITY AS wanted (id, place) \
+        "{JOIN unnest(string_to_array($1, ',')::bigint[]) WITH ORDINALITY AS wanted (id, place) \
          ON wanted.id = parcels.id ORDER BY wanted.place|WHERE parcels.id = $1}"
     };
 }
@@ -213,14 +213,8 @@ async fn due(
         rows.retain(|row| row.as_ref().map_or(true, is_wanted));
         let readable = rows.iter().filter(|row| row.is_ok()).count();
         if readable >= max || ids.len() < limit {
-            let mut left = max;
-            rows.retain(|row| {
-                row.is_err()
-                    || left > 0 && {
-                        left -= 1;
-                        true
-                    }
-            });
+            let mut left = 0..max;
+            rows.retain(|row| row.is_err() || left.next().is_some());
             return Ok(rows);
         }
         limit = limit.saturating_mul(2);
@@ -260,7 +254,7 @@ pub(super) async fn read_each<T>(
         return Ok(Vec::new());
     }
     if db.is_postgres() {
-        return db.each(sql, given![&columns::array(ids)], read).await;
+        return db.each(sql, given![&columns::joined(ids)], read).await;
     }
     let mut all = Vec::with_capacity(ids.len());
     for id in ids {

@@ -27,33 +27,26 @@ impl Store {
             let page = async move |db: Sql<'_>| replay(db, (tenant, what, after), now).await;
             let page = self.write(page).await?;
             self.notify_outbox();
-            replayed += page.replayed;
-            match page.rows.last() {
-                Some(last) if page.rows.len() == MAX_EVENTS_PER_COMMIT => after = *last,
+            replayed += page.1;
+            match page.0.last() {
+                Some(last) if page.0.len() == MAX_EVENTS_PER_COMMIT => after = *last,
                 Some(_) | None => return Ok(usize::try_from(replayed).unwrap_or(usize::MAX)),
             }
         }
     }
 }
 
-/// The events that a page of a replay checked, and the number of events that are sent again.
-#[derive(Default)]
-struct ReplayedPage {
-    rows: Vec<i64>,
-    replayed: u64,
-}
-
 /// Replays a page of the tenant's events after the row `after`. Earlier rows come first, so that no event of a parcel
-/// overtakes an earlier one.
+/// overtakes an earlier one. Returns the events that were checked, and the number of events that are sent again.
 async fn replay(
     db: Sql<'_>,
     (tenant, what, after): (Tenant, EventsToReplay, i64),
     now: Millis,
-) -> SqlResult<ReplayedPage> {
+) -> SqlResult<(Vec<i64>, u64)> {
     // The endpoint may have been turned off since the check.
     let subscription = outbox::subscriptions(db, &[tenant.number()], "SHARE").await?;
     if !subscription.first().is_some_and(|(_, subscription)| subscription.enabled) {
-        return Ok(ReplayedPage::default());
+        return Ok((Vec::new(), 0));
     }
     // The conditions are written exactly as in the partial index `outbox_missed`, or it would not be used.
     let (which, states, value) = match what {
@@ -89,5 +82,5 @@ async fn replay(
     let replayed = db.execute_rows(&sql, &column(&rows), given![now, lease]).await?;
     let parcels: Vec<_> = parcels.into_iter().map(|parcel| (parcel, now)).collect();
     outbox::release(db, &parcels).await?;
-    Ok(ReplayedPage { rows, replayed })
+    Ok((rows, replayed))
 }

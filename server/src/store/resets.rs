@@ -19,8 +19,10 @@ use super::{
     pages::Budget,
     reset_counts::{RETRY_PAUSE, record, recorded},
     sql::{Sql, SqlResult, given},
+    sqlite,
+    values::Value,
 };
-use crate::domain::{AccountRowId, Tenant};
+use crate::domain::{AccountRecord, Tenant};
 
 impl Store {
     /// Deletes all data that a sandbox has at the moment; its keys and settings stay. Once polled it completes, even if
@@ -40,11 +42,11 @@ impl Store {
 
     /// Resets every sandbox, in a file or in memory in one commit, for test servers.
     pub async fn reset_all(&self) -> Result<Deleted, StoreError> {
-        let accounts = "SELECT id FROM accounts ORDER BY id";
-        let accounts = self.query(async move |db| db.each(accounts, &[], |row| row.get(0)).await);
-        let sandbox = |account| Tenant { account, environment: Environment::Sandbox };
-        let sandboxes: Vec<Tenant> =
-            accounts.await?.into_iter().map(AccountRowId).map(sandbox).collect();
+        let sandbox = |account: AccountRecord| Tenant {
+            account: account.key,
+            environment: Environment::Sandbox,
+        };
+        let sandboxes: Vec<_> = self.accounts().await?.into_iter().map(sandbox).collect();
         match &self.0 {
             Engine::Sqlite(_) => self.reset_inline(sandboxes).await,
             #[cfg(feature = "postgres")]
@@ -61,20 +63,16 @@ impl Store {
     /// Continues resets that an earlier server began. On PostgreSQL they are older than a minute: their callers have
     /// gone, because a request waits for half a minute at most.
     pub async fn resume_resets(&self) -> Result<(), StoreError> {
-        let ended = "SELECT number FROM ended_generations \
-             {WHERE changed_at < now() - interval '1 minute' |}ORDER BY number";
-        let ended = self.query(async move |db| db.each(ended, &[], |row| row.get(0)).await);
-        self.erase_in_background(ended.await?);
+        let old = "{changed_at < now() - interval '1 minute'|TRUE} ORDER BY number";
+        self.erase_in_background(self.query(async move |db| ended(db, old, &[]).await).await?);
         Ok(())
     }
 
     /// Truncates the log of a file if it may contain erased data, nothing is being erased, and no reader is using it.
     /// PostgreSQL keeps its log: the manual says what it retains of erased rows.
     pub async fn truncate_log(&self) {
-        match &self.0 {
-            Engine::Sqlite(engine) => engine.truncate_log().await,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => {}
+        if let Ok(engine) = self.sqlite() {
+            engine.truncate_log().await;
         }
     }
 
@@ -128,18 +126,12 @@ impl Store {
     }
 
     /// Returns `true` if calls are answered at once, by a database that no server shares with callers.
-    fn is_inline(&self) -> bool {
-        match &self.0 {
-            Engine::Sqlite(engine) => engine.is_inline(),
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => false,
-        }
+    pub(super) fn is_inline(&self) -> bool {
+        self.sqlite().is_ok_and(sqlite::Store::is_inline)
     }
 
     pub(super) fn active_resets(&self) -> MutexGuard<'_, ActiveResets> {
-        engine!(self, engine => engine.active_resets())
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.state().resets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn erase_in_background(&self, ended: Vec<i64>) {
@@ -193,10 +185,9 @@ impl Store {
     }
 
     async fn forget_dead_keys(&self) -> Result<(), StoreError> {
-        match &self.0 {
-            Engine::Sqlite(engine) => engine.forget_dead_keys().await,
-            #[cfg(feature = "postgres")]
-            Engine::Postgres(_) => Ok(()),
+        match self.sqlite() {
+            Ok(engine) => engine.forget_dead_keys().await,
+            Err(_) => Ok(()),
         }
     }
 }
@@ -207,19 +198,21 @@ pub(super) async fn begin(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Vec<i64>> {
     let next = "INSERT INTO generations AS g (home, current) VALUES ($1, CAST($1 AS bigint) + 4294967296) \
          ON CONFLICT (home) DO UPDATE SET current = g.current + 4294967296 \
          RETURNING current - 4294967296";
-    let ended: i64 = db.value(next, home).await?;
-    db.execute("INSERT INTO ended_generations (number) VALUES ($1)", given![ended]).await?;
+    let number: i64 = db.value(next, home).await?;
+    db.execute("INSERT INTO ended_generations (number) VALUES ($1)", given![number]).await?;
     if !db.is_postgres() {
         // Nothing is leased any more. A trigger sets the time again for new events.
         let none_due = "UPDATE webhook_endpoints SET next_due = NULL WHERE tenant = $1";
         db.execute(none_due, home).await?;
     }
-    let uncounted = concat!(
-        "SELECT number FROM ended_generations WHERE parcels IS NULL AND ",
-        home!("number"),
-        " = $1 ORDER BY number"
-    );
-    db.each(uncounted, home, |row| row.get(0)).await
+    let uncounted = concat!("parcels IS NULL AND ", home!("number"), " = $1 ORDER BY number");
+    ended(db, uncounted, home).await
+}
+
+/// Returns the numbers of the ended generations that a condition selects.
+async fn ended(db: Sql<'_>, which: &str, given: &[Value]) -> SqlResult<Vec<i64>> {
+    let sql = format!("SELECT number FROM ended_generations WHERE {which}");
+    db.each(&sql, given, |row| row.get(0)).await
 }
 
 /// Resets a sandbox within the caller's transaction.
@@ -242,9 +235,9 @@ pub(super) async fn erase_page(
     (number, stage): (i64, u8),
     budget: &mut Budget,
 ) -> SqlResult<Option<Option<u8>>> {
-    let turn = "SELECT number FROM ended_generations WHERE number = $1{ FOR UPDATE SKIP LOCKED|}";
-    let turn = db.first(turn, given![number], |row| row.get::<i64>(0)).await?;
-    let Some(number) = turn else { return Ok(None) };
+    if ended(db, "number = $1{ FOR UPDATE SKIP LOCKED|}", given![number]).await?.is_empty() {
+        return Ok(None);
+    }
     let mut eraser = Eraser::new(db, budget);
     let next = eraser.erase_generation(number, stage).await?;
     eraser.finish().await?;

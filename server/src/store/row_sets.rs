@@ -2,8 +2,10 @@
 //! each statement is a round trip, runs one statement for all rows and gets each column as an array. `SQLite` has no
 //! arrays and runs the statement for each row.
 
+#[cfg(feature = "postgres")]
+use super::sql::parameters;
 use super::{
-    sql::{Row, Sql, SqlResult},
+    sql::{Row, Sql, SqlResult, given},
     values::Value,
 };
 
@@ -13,6 +15,11 @@ pub(super) fn column(numbers: &[i64]) -> Vec<Vec<Value>> {
 }
 
 impl Sql<'_> {
+    /// Deletes a tenant's rows of a table, and returns their number.
+    pub(super) async fn delete_of_tenant(self, table: &str, tenant: i64) -> SqlResult<u64> {
+        self.execute(&format!("DELETE FROM {table} WHERE tenant = $1"), given![tenant]).await
+    }
+
     /// Runs a statement for these rows, and returns the number of rows written. `given` are the parameters after the
     /// rows' columns.
     pub(super) async fn execute_rows(
@@ -76,13 +83,4 @@ impl Sql<'_> {
 fn columns(rows: &[Vec<Value>]) -> Vec<Vec<&Value>> {
     let width = rows.first().map_or(0, Vec::len);
     (0..width).map(|column| rows.iter().filter_map(|row| row.get(column)).collect()).collect()
-}
-
-#[cfg(feature = "postgres")]
-fn parameters<'p>(
-    columns: &'p [Vec<&Value>],
-    given: &'p [Value],
-) -> Vec<&'p (dyn tokio_postgres::types::ToSql + Sync)> {
-    let columns = columns.iter().map(|column| column as _);
-    columns.chain(given.iter().map(|value| value as _)).collect()
 }

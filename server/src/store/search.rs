@@ -14,7 +14,7 @@ use super::{
         Intersection, ListPosition, LoadedParcel, MAX_LOADED, MAX_TAIL, MAX_TERMS, SearchHits,
         SearchPage, bounds, has_filters, to_load,
     },
-    search_index::{count, indexed_rows, pieces},
+    search_index::{parcels_in, pieces, sweep},
     sql::{Row, Sql, SqlResult, given},
     term_runs::{Bounds, sorting},
 };
@@ -183,12 +183,12 @@ impl SnapshotSearch<'_> {
     async fn tail(&mut self) -> SqlResult<(Vec<(ListPosition, LoadedParcel)>, bool)> {
         let db = self.db;
         let mut given = given![self.tenant, MAX_TAIL + 1].to_vec();
+        let rows = db.expect(sweep(db, "").await?)?;
         let is_swept = if db.is_postgres() {
-            db.value("SELECT next >= until FROM term_sweep", &[]).await?
+            rows.0 >= rows.1
         } else {
-            let rows = indexed_rows(db).await?;
             given.push(rows.0.into());
-            count(db, rows, MAX_TAIL + 1).await? <= MAX_TAIL
+            parcels_in(db, rows, MAX_TAIL + 1).await?.len() <= MAX_TAIL
         };
         let mut waiting: Vec<Option<i64>> = db.each(TAIL, &given, |row| row.get(0)).await?;
         let is_whole = is_swept && waiting.len() <= MAX_TAIL;

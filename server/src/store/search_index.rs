@@ -8,15 +8,15 @@
 use std::time::Duration;
 
 use super::{
-    Store, StoreError, columns,
+    Store, StoreError,
+    columns::{is_among, joined},
     generations::is_current,
     parcels::{self, by_ids, read_order},
     sql::{Row, Sql, SqlResult, given},
     term_runs::{
-        Bounds, Entry, PARCELS_PER_RUN, PIECES_PER_READ, RUNS_PER_MERGE, entry, merge, pack, place,
-        sorting, unpack, without,
+        Bounds, Entry, PARCELS_PER_RUN, PIECES_PER_READ, Piece, RUNS_PER_MERGE, entry, merge, pack,
+        place, sorting, unpack, without,
     },
-    values::Value,
 };
 use crate::{
     clock::{has_elapsed, monotonic_now},
@@ -56,11 +56,11 @@ pub(super) const PIECES_OF_RUN: &str = "SELECT entries FROM term_pieces WHERE ru
      WHERE q.run = $4 AND q.first <= $1 ORDER BY q.first DESC LIMIT 1), {''|x''}) \
      ORDER BY first LIMIT $3";
 
-/// Counts a file's rows after a row (`$1`) and up to another (`$2`), but at most `$3`.
-pub(super) const COUNT: &str = concat!(
-    "SELECT count(*) FROM (SELECT 1 FROM parcels WHERE id > $1 AND id <= $2 AND ",
+/// Selects the parcels after a row (`$1`) and up to another (`$2`), but at most `$3`.
+pub(super) const PARCELS: &str = concat!(
+    "SELECT id FROM parcels WHERE id > $1 AND id <= $2 AND ",
     is_current!("tenant"),
-    " LIMIT $3)"
+    " ORDER BY id LIMIT $3"
 );
 
 /// Selects the columns that [`read_entries`] reads.
@@ -92,20 +92,17 @@ async fn has_work(db: Sql<'_>) -> SqlResult<bool> {
              (SELECT count(*) FROM (SELECT FROM term_queue LIMIT $1::bigint) AS q) >= $1";
         db.value(sql, given![PARCELS_PER_RUN]).await?
     } else {
-        next_rows(db).await?.is_some()
+        let rows = db.expect(sweep(db, "").await?)?;
+        next_rows(db, rows).await?.is_some()
     };
-    let is_merging = "SELECT EXISTS (SELECT 1 FROM term_runs WHERE NOT is_live)";
-    Ok(is_enough || db.value(is_merging, &[]).await?)
+    Ok(is_enough || unfinished_run(db).await?.is_some())
 }
 
 /// Does a page of maintenance, unless another server is doing one. Returns `true` if there may be more.
 async fn maintain_page(db: Sql<'_>) -> SqlResult<bool> {
-    let lock = "SELECT next FROM term_sweep{ FOR UPDATE SKIP LOCKED|}";
-    if db.first(lock, &[], |_row| Ok(())).await?.is_none() {
-        return Ok(false);
-    }
+    let Some(rows) = sweep(db, "FOR UPDATE SKIP LOCKED").await? else { return Ok(false) };
     let began = monotonic_now();
-    let mut is_more = add_parcels(db).await?;
+    let mut is_more = add_parcels(db, rows).await?;
     let mut steps = 0;
     while maintain_runs(db).await? {
         (is_more, steps) = (true, steps + 1);
@@ -118,42 +115,41 @@ async fn maintain_page(db: Sql<'_>) -> SqlResult<bool> {
     Ok(is_more)
 }
 
-/// Locks PostgreSQL's runs until the end of the transaction, so that no parcel is added to a run or moved between runs.
-pub(super) async fn lock(db: Sql<'_>) -> SqlResult<()> {
-    if db.is_postgres() {
-        db.execute("SELECT FROM term_sweep FOR UPDATE", &[]).await?;
-    }
-    Ok(())
+/// Returns the row up to which parcels are in the index, and the last row: in a file its highest, on PostgreSQL that of
+/// the parcels from before the index existed. There, a lock (`FOR UPDATE`) lasts until the end of the transaction: no
+/// parcel is added to a run or moved between runs. Returns `None` if it skips another server's lock.
+pub(super) async fn sweep(db: Sql<'_>, lock: &str) -> SqlResult<Option<(i64, i64)>> {
+    let sql = format!(
+        "SELECT next, {{until|coalesce((SELECT max(id) FROM parcels), 0)}} FROM term_sweep {{{lock}|}}"
+    );
+    db.first(&sql, &[], |row| Ok((row.get(0)?, row.get(1)?))).await
 }
 
-/// Returns the row up to which a file's parcels are in the index, and the file's highest row.
-pub(super) async fn indexed_rows(db: Sql<'_>) -> SqlResult<(i64, i64)> {
-    let sql = "SELECT next, coalesce((SELECT max(id) FROM parcels), 0) FROM term_sweep";
-    db.only(sql, &[], |row| Ok((row.get(0)?, row.get(1)?))).await
-}
-
-pub(super) async fn count(db: Sql<'_>, (after, until): (i64, i64), max: usize) -> SqlResult<usize> {
-    db.value(COUNT, given![after, until, max]).await
+/// Returns at most `max` parcels after a row and up to another row.
+pub(super) async fn parcels_in(
+    db: Sql<'_>,
+    (after, until): (i64, i64),
+    max: usize,
+) -> SqlResult<Vec<i64>> {
+    db.each(PARCELS, given![after, until, max], |row| row.get(0)).await
 }
 
 /// Returns the rows of a file that go into the next runs, as (after, up to), or `None` if there are too few.
-async fn next_rows(db: Sql<'_>) -> SqlResult<Option<(i64, i64)>> {
-    let (next, highest) = indexed_rows(db).await?;
+async fn next_rows(db: Sql<'_>, (next, highest): (i64, i64)) -> SqlResult<Option<(i64, i64)>> {
     let rows = (next, highest - RECENT_ROWS);
-    let is_enough = count(db, rows, PARCELS_PER_RUN).await? >= PARCELS_PER_RUN;
+    let is_enough = is_whole_run(&parcels_in(db, rows, PARCELS_PER_RUN).await?);
     Ok(is_enough.then_some(rows))
 }
 
 /// Adds runs of the next parcels. Returns `true` if there were any.
-async fn add_parcels(db: Sql<'_>) -> SqlResult<bool> {
+async fn add_parcels(db: Sql<'_>, rows: (i64, i64)) -> SqlResult<bool> {
     if !db.is_postgres() {
-        let Some(rows) = next_rows(db).await? else { return Ok(false) };
+        let Some(rows) = next_rows(db, rows).await? else { return Ok(false) };
         return add_rows(db, rows).await.map(|()| true);
     }
     // First the parcels from before the index existed, then the parcels that wait for it.
-    let old = "SELECT next, until FROM term_sweep WHERE next < until";
-    let old = db.first(old, &[], |row| Ok((row.get(0)?, row.get(1)?))).await?;
-    if let Some(rows) = old {
+    let is_old = rows.0 < rows.1;
+    if is_old {
         add_rows(db, rows).await?;
     }
     let new = "SELECT parcel FROM term_queue ORDER BY parcel LIMIT $1";
@@ -161,25 +157,19 @@ async fn add_parcels(db: Sql<'_>) -> SqlResult<bool> {
     let is_new = is_whole_run(&ids);
     if is_new {
         add_run(db, &ids).await?;
-        let sql = "DELETE FROM term_queue WHERE parcel = ANY($1::text::bigint[])";
-        db.execute(sql, given![&columns::array(&ids)]).await?;
+        let sql = concat!("DELETE FROM term_queue WHERE parcel ", is_among!("$1"));
+        db.execute(sql, given![&joined(&ids)]).await?;
     }
-    Ok(is_new || old.is_some())
+    Ok(is_new || is_old)
 }
 
 /// Adds a run of the first parcels after a row and up to another row.
-async fn add_rows(db: Sql<'_>, (next, until): (i64, i64)) -> SqlResult<()> {
-    let sql = concat!(
-        "SELECT id FROM parcels WHERE id > $1 AND id <= $2 AND ",
-        is_current!("tenant"),
-        " ORDER BY id LIMIT $3"
-    );
-    let ids: Vec<i64> =
-        db.each(sql, given![next, until, PARCELS_PER_RUN], |row| row.get(0)).await?;
+async fn add_rows(db: Sql<'_>, rows: (i64, i64)) -> SqlResult<()> {
+    let ids = parcels_in(db, rows, PARCELS_PER_RUN).await?;
     add_run(db, &ids).await?;
     let last = ids.last().copied().filter(|_| is_whole_run(&ids));
     let sql = "UPDATE term_sweep SET next = $1";
-    db.execute(sql, given![last.unwrap_or(until)]).await.map(drop)
+    db.execute(sql, given![last.unwrap_or(rows.1)]).await.map(drop)
 }
 
 fn is_whole_run(ids: &[i64]) -> bool {
@@ -204,7 +194,7 @@ async fn add_run(db: Sql<'_>, ids: &[i64]) -> SqlResult<()> {
         return Ok(());
     }
     let run = insert_run(db, (0, *first, *last), true).await?;
-    insert_pieces(db, run, &entries).await
+    insert_pieces(db, run, pack(&entries)).await
 }
 
 /// Reads the entries of a parcel.
@@ -226,20 +216,24 @@ async fn insert_run(
     db.value(sql, given![level, first, last, is_live]).await
 }
 
-/// Packs sorted entries into pieces of a run.
-async fn insert_pieces(db: Sql<'_>, run: i64, entries: &[Entry]) -> SqlResult<()> {
-    let pieces = pack(entries).into_iter();
-    let row = |piece: super::term_runs::Piece| given![run, &piece.first, &piece.entries].to_vec();
-    let rows: Vec<Vec<Value>> = pieces.map(row).collect();
-    db.insert_rows("INSERT INTO term_pieces (run, first, entries)", &rows, "").await
+async fn insert_pieces(db: Sql<'_>, run: i64, pieces: Vec<Piece>) -> SqlResult<()> {
+    let row = |piece: Piece| given![run, &piece.first, &piece.entries].to_vec();
+    let rows: Vec<_> = pieces.into_iter().map(row).collect();
+    let sql = "INSERT INTO term_pieces (run, first, entries) \
+         {SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bytea[])|VALUES ($1, $2, $3)}";
+    db.execute_rows(sql, &rows, &[]).await.map(drop)
+}
+
+/// Returns a run that is not live, first a merged one, and the run into which it was merged.
+async fn unfinished_run(db: Sql<'_>) -> SqlResult<Option<(i64, Option<i64>)>> {
+    let sql = "SELECT id, target FROM term_runs WHERE NOT is_live ORDER BY target IS NULL LIMIT 1";
+    db.first(sql, &[], |row| Ok((row.get(0)?, row.get(1)?))).await
 }
 
 /// Does one step of merging runs: deletes a part of a merged run, merges a part of its sources, or begins a merge.
 /// Returns `true` if there was a step to do.
 async fn maintain_runs(db: Sql<'_>) -> SqlResult<bool> {
-    let sql = "SELECT id, target FROM term_runs WHERE NOT is_live ORDER BY target IS NULL LIMIT 1";
-    let next = db.first(sql, &[], |row| Ok((row.get(0)?, row.get::<Option<i64>>(1)?)));
-    match next.await? {
+    match unfinished_run(db).await? {
         Some((run, Some(_target))) => delete_some(db, run).await?,
         Some((run, None)) => merge_some(db, run).await?,
         None => return begin_merge(db).await,
@@ -275,7 +269,7 @@ async fn merge_some(db: Sql<'_>, target: i64) -> SqlResult<()> {
     }
     let next = merge(&after, &runs);
     if !next.is_empty() {
-        return insert_pieces(db, target, &next).await;
+        return insert_pieces(db, target, pack(&next)).await;
     }
     let sql = "UPDATE term_runs SET is_live = (id = $1) WHERE id = $1 OR target = $1";
     db.execute(sql, given![target]).await.map(drop)
@@ -335,10 +329,7 @@ async fn remove_within(db: Sql<'_>, parcel: i64, (from, to): (&Entry, &Entry)) -
         let Some(rest) = without(&entries, is_gone) else { continue };
         let sql = "DELETE FROM term_pieces WHERE run = $1 AND first = $2";
         db.execute(sql, given![run, &first]).await?;
-        for piece in rest {
-            let sql = "INSERT INTO term_pieces (run, first, entries) VALUES ($1, $2, $3)";
-            db.execute(sql, given![run, &piece.first, &piece.entries]).await?;
-        }
+        insert_pieces(db, run, rest).await?;
         written += 1;
     }
     Ok(written)

@@ -1,6 +1,11 @@
 //! Passwords and sessions of the dashboard.
 
-use super::{Engine, Store, StoreError, audit, old_rows::old_rows, sql::given};
+use super::{
+    Engine, Store, StoreError, audit,
+    old_rows::old_rows,
+    sql::{Sql, SqlResult, given},
+    values::Value,
+};
 use crate::{
     clock::Millis,
     domain::{
@@ -41,8 +46,7 @@ impl Store {
                  VALUES ($1, $2, $3) ON CONFLICT (account) DO UPDATE \
                  SET hash = excluded.hash, changed_at = excluded.changed_at";
             db.execute(set, given![account, &hash, now]).await?;
-            let end = "DELETE FROM dashboard_sessions WHERE account = $1";
-            db.execute(end, given![account]).await.map(drop)
+            end(db, "account", account.into()).await
         })
         .await
     }
@@ -58,8 +62,7 @@ impl Store {
         let (hash, ends_at) = session;
         self.write(async move |db| {
             if let Some(before) = before {
-                let end = "DELETE FROM dashboard_sessions WHERE hash = $1";
-                db.execute(end, given![before]).await?;
+                end(db, "hash", before.into()).await?;
             }
             // Locks the password's row, so that a new password on another server ends this session or prevents it.
             let sql = "INSERT INTO dashboard_sessions (hash, account, ends_at) \
@@ -87,11 +90,7 @@ impl Store {
 
     /// Ends a session.
     pub async fn end_session(&self, hash: [u8; 32]) -> Result<(), StoreError> {
-        self.write(async move |db| {
-            let end = "DELETE FROM dashboard_sessions WHERE hash = $1";
-            db.execute(end, given![hash]).await.map(drop)
-        })
-        .await
+        self.write(async move |db| end(db, "hash", hash.into()).await).await
     }
 
     /// Deletes expired sessions and old failures to sign in.
@@ -103,4 +102,10 @@ impl Store {
             Engine::Postgres(engine) => engine.purge_logins(now).await,
         }
     }
+}
+
+/// Ends the sessions with a value in a column.
+async fn end(db: Sql<'_>, column: &str, value: Value) -> SqlResult<()> {
+    let sql = format!("DELETE FROM dashboard_sessions WHERE {column} = $1");
+    db.execute(&sql, &[value]).await.map(drop)
 }

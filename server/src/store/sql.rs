@@ -49,9 +49,6 @@ pub enum Row<'a> {
     Postgres(&'a tokio_postgres::Row),
 }
 
-/// Maximum number of rows that one statement inserts.
-const MAX_ROWS_PER_STATEMENT: usize = 64;
-
 /// The values of a statement's parameters, in order.
 macro_rules! given {
     ($($value:expr),* $(,)?) => {
@@ -117,51 +114,24 @@ impl Sql<'_> {
             #[cfg(feature = "postgres")]
             Self::Postgres(_) if contains_nul(given) && !sql.starts_with("INSERT") => Ok(0),
             #[cfg(feature = "postgres")]
-            Self::Postgres(db) => Ok(db.execute(sql, &parameters(given)).await?),
+            Self::Postgres(db) => Ok(db.execute(sql, &parameters(&[], given)).await?),
         }
     }
 
     /// Waits until no other server's transaction has a lock of this class and name, and holds the lock until the
     /// commit. A file needs no such lock, because it has one writer.
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(unused_variables, reason = "the other engine has locks")
-    )]
     pub(super) async fn lock(self, class: i32, name: &str) -> SqlResult<()> {
-        match self {
-            Self::Sqlite(_) => Ok(()),
-            #[cfg(feature = "postgres")]
-            Self::Postgres(db) => {
-                let lock = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
-                Ok(db.execute(lock, &[&class as _, &name as _]).await.map(drop)?)
-            }
+        if self.is_postgres() {
+            let lock = "SELECT pg_advisory_xact_lock($1, hashtext($2))";
+            self.execute(lock, given![class, name]).await?;
         }
+        Ok(())
     }
 
-    /// Inserts rows, many by each statement. `insert` precedes their values, and `conflict` follows them.
-    pub(super) async fn insert_rows(
-        self,
-        insert: &str,
-        rows: &[Vec<Value>],
-        conflict: &str,
-    ) -> SqlResult<()> {
-        let mut left = rows;
-        while let Some(first) = left.first() {
-            // Only two different lengths, because each length is a separate statement to prepare. SQLite, which has no
-            // round trips, takes longer to find the parameters of a long one.
-            let most = if self.is_postgres() { MAX_ROWS_PER_STATEMENT } else { 1 };
-            let count = if left.len() < most { 1 } else { most };
-            let (these, rest) = left.split_at(count);
-            left = rest;
-            let row = |number: usize| {
-                let from = number * first.len();
-                let places: Vec<_> =
-                    (1..=first.len()).map(|place| format!("${}", from + place)).collect();
-                format!("({})", places.join(", "))
-            };
-            let values: Vec<_> = (0..these.len()).map(row).collect();
-            let sql = format!("{insert} VALUES {} {conflict}", values.join(", "));
-            self.execute(&sql, &these.concat()).await?;
+    /// Waits for a lock by its number, like [`Sql::lock`].
+    pub(super) async fn lock_number(self, number: i64) -> SqlResult<()> {
+        if self.is_postgres() {
+            self.execute("SELECT pg_advisory_xact_lock($1)", given![number]).await?;
         }
         Ok(())
     }
@@ -188,7 +158,7 @@ impl Sql<'_> {
                 if contains_nul(given) {
                     return Ok(Vec::new());
                 }
-                let rows = db.all(sql, &parameters(given)).await?;
+                let rows = db.all(sql, &parameters(&[], given)).await?;
                 rows.iter().map(|row| read(&Row::Postgres(row))).collect()
             }
         }
@@ -250,9 +220,14 @@ pub(super) fn contains_nul(given: &[Value]) -> bool {
     given.iter().any(|value| matches!(value, Value::Text(text) if text.contains('\0')))
 }
 
+/// Returns the parameters of a statement: the columns of rows, and then others.
 #[cfg(feature = "postgres")]
-fn parameters(given: &[Value]) -> Vec<&(dyn tokio_postgres::types::ToSql + Sync)> {
-    given.iter().map(|value| value as _).collect()
+pub(super) fn parameters<'p>(
+    columns: &'p [Vec<&Value>],
+    given: &'p [Value],
+) -> Vec<&'p (dyn tokio_postgres::types::ToSql + Sync)> {
+    let columns = columns.iter().map(|column| column as _);
+    columns.chain(given.iter().map(|value| value as _)).collect()
 }
 
 impl Row<'_> {
@@ -274,9 +249,7 @@ impl Row<'_> {
             }
         }
     }
-}
 
-impl Row<'_> {
     /// Reads a column of text and parses it.
     pub(super) fn parse<T, E: std::error::Error + Send + Sync + 'static>(
         &self,

@@ -26,7 +26,6 @@ mod key_runs;
 mod migrations;
 mod outbox;
 mod pages;
-mod pause;
 mod pending;
 mod readers;
 mod records;
@@ -46,22 +45,20 @@ pub(crate) use tests::{Damage, damage, held};
 pub(crate) use tests::{damage_file, reads::hold_list};
 
 use std::{
-    collections::HashSet,
     fmt,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use rusqlite::Connection;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 #[cfg(feature = "server")]
 pub(crate) use self::backup::backup;
-pub use self::pause::Pause;
 use self::{
     checkpoints::Checkpoints,
     file_lock::Files,
@@ -81,12 +78,8 @@ pub(crate) use self::{
 pub(crate) use super::CommitOutcome;
 use crate::{
     domain::Changes,
-    store::{active_resets::ActiveResets, turns::Turns, write_error::WriteError},
+    store::{WRITE_TIMEOUT, process_state::ProcessState, turns::Turns, write_error::WriteError},
 };
-
-/// Maximum time that a caller waits for a write. A keyed request is then answered `IDEMPOTENCY_IN_PROGRESS`, because
-/// the write may still be done. Repeating the request shows whether it was.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The database. Clones are the same database.
 #[derive(Clone)]
@@ -94,25 +87,13 @@ pub struct Store(Arc<Inner>);
 
 struct Inner {
     file: PathBuf,
-    secret: [u8; 32],
+    state: ProcessState,
     health: Arc<Health>,
-    /// Notified when an event is enqueued.
-    wake: Arc<Notify>,
-    /// Held by the mass write that is running; tenants take turns.
-    mass_writes: tokio::sync::Mutex<()>,
-    resets: Mutex<ActiveResets>,
     /// `true` if the write-ahead log may still hold erased data.
     log_holds_erased: AtomicBool,
-    /// Number of writes of credentials through this store.
-    credential_writes: AtomicU64,
-    reads: AtomicU64,
-    /// Errors of unreadable rows that were already logged.
-    logged_unreadable: Mutex<HashSet<String>>,
     #[cfg(feature = "server")]
     login_throttle: Mutex<crate::domain::login_throttle::LoginThrottle>,
     keys: Arc<KeyIndex>,
-    /// `true` if changes also write the e-mails that they cause.
-    sends_mails: AtomicBool,
     mode: Mode,
 }
 
@@ -190,16 +171,9 @@ impl Store {
         let file = file.to_owned();
         Self(Arc::new(Inner {
             file,
-            secret,
+            state: ProcessState::new(secret),
             health,
-            wake: Arc::default(),
-            mass_writes: tokio::sync::Mutex::default(),
-            resets: Mutex::default(),
             log_holds_erased,
-            sends_mails: AtomicBool::new(false),
-            credential_writes: AtomicU64::new(0),
-            reads: AtomicU64::new(0),
-            logged_unreadable: Mutex::default(),
             #[cfg(feature = "server")]
             login_throttle: Mutex::default(),
             keys: Arc::new(keys),
@@ -207,9 +181,8 @@ impl Store {
         }))
     }
 
-    /// Returns the 32 bytes from which the database's keyed hashes and signatures derive.
-    pub fn secret(&self) -> [u8; 32] {
-        self.0.secret
+    pub(super) fn state(&self) -> &ProcessState {
+        &self.0.state
     }
 
     /// Returns `true` if the database is in memory, or a file that a command has opened.
@@ -217,39 +190,10 @@ impl Store {
         matches!(self.0.mode, Mode::Inline(_))
     }
 
-    pub(super) fn active_resets(&self) -> &Mutex<ActiveResets> {
-        &self.0.resets
-    }
-
-    pub(super) fn wake(&self) -> &Notify {
-        &self.0.wake
-    }
-
-    /// Returns the number of writes of credentials through this store.
-    pub(super) fn credential_writes(&self) -> u64 {
-        self.0.credential_writes.load(Ordering::Acquire)
-    }
-
-    pub(super) fn count_credential_write(&self) {
-        self.0.credential_writes.fetch_add(1, Ordering::Release);
-    }
-
-    /// Makes later changes write the e-mails that they cause.
-    pub fn send_mails(&self) {
-        self.0.sends_mails.store(true, Ordering::Relaxed);
-    }
-
-    /// Commits all changes or none. Once this future is polled, the commit completes, even if the future is dropped.
-    pub async fn commit(&self, changes: Changes) -> CommitOutcome {
-        self.commit_idempotent(changes).await.err().unwrap_or(CommitOutcome::Committed)
-    }
-
-    /// Commits like [`Store::commit`] and returns the stored body of the idempotency record.
-    pub async fn commit_idempotent(&self, mut changes: Changes) -> Result<Vec<u8>, CommitOutcome> {
-        if self.0.sends_mails.load(Ordering::Relaxed) {
-            changes.add_mails();
-        }
-        let (keys, wake) = (Arc::clone(&self.0.keys), Arc::clone(&self.0.wake));
+    /// Commits all changes or none, and returns the stored body of the idempotency record. Once this future is polled,
+    /// the commit completes, even if the future is dropped.
+    pub async fn commit_idempotent(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome> {
+        let (keys, wake) = (Arc::clone(&self.0.keys), Arc::clone(&self.0.state.wake));
         let (job, answer) = Mutation::new(changes, keys, wake);
         self.send(job, answer, Some(WRITE_TIMEOUT))
             .await
@@ -270,7 +214,7 @@ impl Store {
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        self.0.state.reads.fetch_add(1, Ordering::Relaxed);
         let answer = match &self.0.mode {
             Mode::File { readers, .. } => readers.read(read),
             Mode::Inline(db) => read(&db.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -289,11 +233,6 @@ impl Store {
             self.0.health.count_unreadable(table);
         }
         StoreError::from_sqlite(&self.0.file, error)
-    }
-
-    /// Returns `true` if this error of an unreadable row has not been logged yet.
-    pub(super) fn is_first(&self, error: String) -> bool {
-        self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(error)
     }
 
     pub(super) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
@@ -337,17 +276,13 @@ impl Store {
                 answered.map_err(|_elapsed| WriteError::Busy)?.map_err(|_ended| WriteError::Broken)
             }
             Mode::Inline(db) => {
-                self.commit_inline(db, job);
+                let db = db.lock().unwrap_or_else(PoisonError::into_inner);
+                group::commit(&db, &self.0.health, vec![job]);
                 // The answer is already there, so it is not awaited: Tokio makes a task that awaits very often yield
                 // now and then, and a database in memory must answer at once, even without a runtime.
                 answer.try_recv().map_err(|_unanswered| WriteError::Broken)
             }
         }
-    }
-
-    fn commit_inline(&self, db: &Mutex<Connection>, job: Box<dyn WriteJob>) {
-        let db = db.lock().unwrap_or_else(PoisonError::into_inner);
-        group::commit(&db, &self.0.health, vec![job]);
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use tokio_postgres::types::ToSql;
 
 use super::{
-    connection::{Connection, get, number},
+    connection::{Connection, column, get, number},
     counts::Counts,
     creates,
     error::DbResult,
@@ -20,8 +20,9 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{
-        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, ParcelRowId, Step, StoreOp,
-        Tenant, Version, create::redraw_tracking_number, mail::NewMail, webhooks,
+        Changes, Event, IdempotencyRecord, NewManifest, NewParcel, ParcelRowId, State, Step,
+        StoreOp, Tenant, activity::epoch_day, create::redraw_tracking_number, mail::NewMail,
+        webhooks,
     },
     store::{
         CommitOutcome, carriers, erase, manifests, new_mails, number_taken,
@@ -101,7 +102,7 @@ impl<'a> Application<'a> {
             has_written: false,
         };
         for (parcel, version) in &changes.expect {
-            if self.version_of(*parcel) != Some(*version) {
+            if self.locked.get(parcel).map(|locked| locked.version) != Some(*version) {
                 let outcome = CommitOutcome::VersionConflict;
                 return Ok(ApplyOutcome::Refused { outcome, has_written: false });
             }
@@ -123,19 +124,17 @@ impl<'a> Application<'a> {
             (std::mem::take(&mut self.changed), std::mem::take(&mut self.histories));
         let changed: Vec<_> =
             changed.iter().filter_map(|parcel| Some((*parcel, self.locked.get(parcel)?))).collect();
-        let events = std::mem::take(&mut self.events);
-        let ((), refused, (), ()) = futures_util::future::try_join4(
+        let (events, mails) = (std::mem::take(&mut self.events), std::mem::take(&mut self.mails));
+        // All are sent to PostgreSQL at once.
+        let mails = mails.iter().map(|mail| new_mails::insert(Sql::Postgres(self.db), mail));
+        let ((), refused, (), _) = futures_util::future::try_join4(
             locks::write(self.db, &changed),
             insert_events(self.db, &histories),
             async { Ok(outbox::insert(Sql::Postgres(self.db), &events).await?) },
-            insert_mails(self.db, &std::mem::take(&mut self.mails)),
+            async { Ok(futures_util::future::try_join_all(mails).await?) },
         )
         .await?;
         Ok(refused)
-    }
-
-    fn version_of(&self, parcel: ParcelRowId) -> Option<Version> {
-        self.locked.get(&parcel).map(|locked| locked.version)
     }
 
     /// Applies one operation. Returns `true` if it was possible, and the reason for refusing it if it was not.
@@ -202,7 +201,7 @@ impl<'a> Application<'a> {
         if is_redrawn && let Some(record) = &work.record {
             records::rewrite(self.db, &self.generations, record).await?;
         }
-        self.subscriptions.load(self.db, vec![parcel.tenant]).await?;
+        self.subscriptions.load(self.db, "SHARE", vec![parcel.tenant]).await?;
         work.has_enqueued |= self.created((id, parcel), work.now);
         Ok(None)
     }
@@ -223,7 +222,8 @@ impl<'a> Application<'a> {
     /// tenant's subscription must be loaded.
     pub(super) fn created(&mut self, (id, parcel): (i64, &NewParcel), now: Millis) -> bool {
         let tenant = self.generations.number(parcel.tenant);
-        self.counts.add(&LockedParcel::new_parcel(parcel, tenant), 1);
+        let (day, state) = (epoch_day(parcel.created_at), State::LabelGenerated.number().into());
+        self.counts.add((tenant, day, state, parcel.country.as_str().to_owned()), 1);
         let subject = Subject { parcel: Some(id), manifest: None };
         let events = |kinds| webhooks::creation_events(kinds, parcel);
         self.enqueue((parcel.tenant, subject), events, now)
@@ -269,7 +269,7 @@ impl<'a> Application<'a> {
             return false;
         }
         let Some(before) = self.locked.get(&parcel) else { return false };
-        self.counts.add(before, -1);
+        self.counts.add(before.count_key(), -1);
         let tenant = Tenant::from_number(before.tenant);
         let (id, previous) = (before.id, before.state);
         let Some(locked) = self.next_version(parcel) else { return false };
@@ -278,7 +278,7 @@ impl<'a> Application<'a> {
         locked.last_sequence = event.sequence.into();
         let subject = Subject { parcel: Some(parcel.0), manifest: None };
         if let Some(after) = self.locked.get(&parcel) {
-            self.counts.add(after, 1);
+            self.counts.add(after.count_key(), 1);
         }
         self.histories.push((work.at, parcel, event.clone()));
         let events = |kinds| webhooks::move_events(kinds, id, previous, event);
@@ -324,18 +324,12 @@ impl<'a> Application<'a> {
         let inserted =
             manifests::insert(Sql::Postgres(self.db), (tenant, manifest), &labels).await?;
         let Some(row) = inserted else { return Ok(false) };
-        self.subscriptions.load(self.db, vec![manifest.tenant]).await?;
+        self.subscriptions.load(self.db, "SHARE", vec![manifest.tenant]).await?;
         let subject = Subject { parcel: None, manifest: Some(row) };
         let events = |kinds| webhooks::manifest_event(kinds, manifest);
         work.has_enqueued |= self.enqueue((manifest.tenant, subject), events, work.now);
         Ok(true)
     }
-}
-
-/// Inserts e-mails, which are all sent to PostgreSQL at once.
-async fn insert_mails(db: &Connection, mails: &[NewMail]) -> DbResult<()> {
-    let inserts = mails.iter().map(|mail| new_mails::insert(Sql::Postgres(db), mail));
-    Ok(futures_util::future::try_join_all(inserts).await.map(drop)?)
 }
 
 /// Inserts events into histories. Returns the position of a write whose event found its place taken.
@@ -346,18 +340,12 @@ async fn insert_events(
     if histories.is_empty() {
         return Ok(None);
     }
-    /// Returns a column of the new rows.
-    macro_rules! column {
-        ($event:ident => $value:expr) => {
-            histories.iter().map(|(_, _, $event)| $value).collect::<Vec<_>>()
-        };
-    }
-    let parcels: Vec<i64> = histories.iter().map(|(_, parcel, _)| parcel.0).collect();
-    let sequences = column!(event => i64::from(event.sequence));
-    let states = column!(event => i16::from(event.state.number()));
-    let times = column!(event => event.at.0);
-    let locations = column!(event => event.location.as_str());
-    let descriptions = column!(event => event.description.as_deref());
+    let parcels = column!(histories, (_, parcel, _) => parcel.0);
+    let sequences = column!(histories, (_, _, event) => i64::from(event.sequence));
+    let states = column!(histories, (_, _, event) => i16::from(event.state.number()));
+    let times = column!(histories, (_, _, event) => event.at.0);
+    let locations = column!(histories, (_, _, event) => event.location.as_str());
+    let descriptions = column!(histories, (_, _, event) => event.description.as_deref());
     let sql = "INSERT INTO events (parcel, sequence, state, at, location, description) \
          SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::bigint[], \
          $5::text[], $6::text[]) ON CONFLICT DO NOTHING RETURNING parcel, sequence";

@@ -1,19 +1,21 @@
 //! Calls to the tasks that own connections, and waiting for their answers: timeouts, and the errors that callers see.
 
-use std::{
-    sync::{PoisonError, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use tokio::sync::oneshot;
 
 use super::{
-    READ_TIMEOUT, Store, WRITE_TIMEOUT, call,
+    READ_TIMEOUT, Store,
+    call::{self, Call},
     connection::Connection,
     error::{DbResult, Failure},
+    readers::Readers,
     write_queue::Write,
 };
-use crate::{domain::Tenant, store::StoreError};
+use crate::{
+    domain::Tenant,
+    store::{StoreError, WRITE_TIMEOUT},
+};
 
 impl Store {
     pub(in crate::store) async fn read<T, F>(&self, run: F) -> Result<T, StoreError>
@@ -21,14 +23,16 @@ impl Store {
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
-        self.0.reads.fetch_add(1, Ordering::Relaxed);
-        self.read_within(Some(READ_TIMEOUT), run).await
+        self.0.state.reads.fetch_add(1, Ordering::Relaxed);
+        self.read_within(Some(READ_TIMEOUT), Readers::push, run).await
     }
 
-    /// Reads like [`Store::read`], with another timeout. `None` waits for the answer, however long.
+    /// Reads like [`Store::read`], with another timeout. `None` waits for the answer, however long. `push` queues the
+    /// read; a scan on behalf of this server itself needs no turn.
     pub(super) async fn read_within<T, F>(
         &self,
         timeout: Option<Duration>,
+        push: fn(&Readers, Box<dyn Call>) -> bool,
         run: F,
     ) -> Result<T, StoreError>
     where
@@ -36,7 +40,7 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let (call, answer) = call::new(run);
-        if !self.0.readers.push(call) {
+        if !push(&self.0.readers, call) {
             return Err(StoreError::Crowded { database: self.name() });
         }
         self.answered(answer, timeout).await
@@ -53,31 +57,14 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + Sync + 'static,
     {
         let crowded = || StoreError::Crowded { database: self.name() };
-        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        self.0.state.reads.fetch_add(1, Ordering::Relaxed);
         let turn = self.0.turns.turn(tenant).await.ok_or_else(crowded)?;
         // The turn ends with the work, even if the caller has gone.
         let run = async move |db: &Connection| {
             let _turn = &turn;
             run(db).await
         };
-        self.scan_within(Some(READ_TIMEOUT), run).await
-    }
-
-    /// Scans on behalf of this server itself, which needs no turn.
-    pub(super) async fn scan_within<T, F>(
-        &self,
-        timeout: Option<Duration>,
-        run: F,
-    ) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
-    {
-        let (call, answer) = call::new(run);
-        if !self.0.readers.push_scan(call) {
-            return Err(StoreError::Crowded { database: self.name() });
-        }
-        self.answered(answer, timeout).await
+        self.read_within(Some(READ_TIMEOUT), Readers::push_scan, run).await
     }
 
     pub(in crate::store) async fn call<T, F>(&self, run: F) -> Result<T, StoreError>
@@ -99,11 +86,7 @@ impl Store {
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
         let (call, answer) = call::new(run);
-        self.0
-            .writer
-            .push(Write::Call(call))
-            .map_err(|reason| reason.into_store_error(self.name()))?;
-        self.answered(answer, timeout).await
+        self.write(Write::Call(call), answer, timeout).await
     }
 
     /// Queues a write and waits for its answer.
@@ -111,9 +94,10 @@ impl Store {
         &self,
         write: Write,
         answer: oneshot::Receiver<DbResult<T>>,
+        timeout: Option<Duration>,
     ) -> Result<T, StoreError> {
         self.0.writer.push(write).map_err(|reason| reason.into_store_error(self.name()))?;
-        self.answered(answer, Some(WRITE_TIMEOUT)).await
+        self.answered(answer, timeout).await
     }
 
     pub(super) async fn answered<T>(
@@ -141,10 +125,5 @@ impl Store {
             None => {}
         }
         failure.into_store_error(&self.0.name)
-    }
-
-    /// Returns `true` if the error of an unreadable row was not logged yet.
-    pub(in crate::store) fn is_first(&self, error: String) -> bool {
-        self.0.logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(error)
     }
 }

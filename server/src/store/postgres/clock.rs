@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use super::{Store, connection::get, migrations, silence};
+use super::{Store, connection::get, migrations, readers::Readers, silence};
 use crate::{
     clock::{
         Millis,
@@ -32,7 +32,7 @@ impl Store {
     pub(super) async fn measure_clock_at_start(&self) -> Result<Option<Skew>, StoreError> {
         let clock = Arc::clone(&self.0.clock);
         self.0.unread.request_sent();
-        let look = self.read_within(None, async move |db| {
+        let look = self.read_within(None, Readers::push, async move |db| {
             let sent = clock.read_machine();
             let read = |row: &_| Ok((Millis(get(row, 0)?), get::<Option<Vec<u8>>>(row, 1)?));
             let (shown, oldest) = db.only(READ_CLOCK, &[], read).await?;

@@ -59,6 +59,14 @@ pub(super) fn on_own_thread(name: &str, task: impl AsyncFnOnce() + Send + 'stati
     thread::Builder::new().name(name.to_owned()).spawn(run).map(drop).map_err(failed)
 }
 
+/// Returns a column of rows.
+macro_rules! column {
+    ($rows:expr, $row:pat => $value:expr) => {
+        $rows.iter().map(|$row| $value).collect::<Vec<_>>()
+    };
+}
+pub(super) use column;
+
 /// The values of a statement's parameters.
 pub(in crate::store) type Given<'a> = &'a [&'a (dyn ToSql + Sync)];
 
@@ -310,11 +318,6 @@ impl Connection {
         Ok(answer?)
     }
 
-    /// Returns the first row, if there is one.
-    pub(super) async fn first(&self, sql: &str, given: Given<'_>) -> DbResult<Option<Row>> {
-        Ok(self.all(sql, given).await?.into_iter().next())
-    }
-
     /// Returns the only value of a statement that always has a row.
     pub(super) async fn value<T>(&self, sql: &str, given: Given<'_>) -> DbResult<T>
     where
@@ -330,8 +333,8 @@ impl Connection {
         given: Given<'_>,
         read: impl FnOnce(&Row) -> DbResult<T>,
     ) -> DbResult<T> {
-        let row = self.first(sql, given).await?;
-        read(&row.ok_or_else(|| Failure::row("a statement that has a row has none"))?)
+        let rows = self.all(sql, given).await?;
+        read(rows.first().ok_or_else(|| Failure::row("a statement that has a row has none"))?)
     }
 
     /// Returns the rows of a statement, each read by `read`.
@@ -374,14 +377,6 @@ where
     T: TryFrom<i64, Error: std::error::Error + Send + Sync + 'static>,
 {
     T::try_from(get::<i64>(row, column)?).map_err(Failure::row)
-}
-
-/// Reads a number from a column of two bytes.
-pub(super) fn small<T>(row: &Row, column: usize) -> DbResult<T>
-where
-    T: TryFrom<i16, Error: std::error::Error + Send + Sync + 'static>,
-{
-    T::try_from(get::<i16>(row, column)?).map_err(Failure::row)
 }
 
 /// Reads bytes of a fixed length.

@@ -8,9 +8,8 @@ use std::{
 
 use super::{
     Store,
-    connection::{Connection, get},
+    connection::{Connection, column, get},
     error::DbResult,
-    locks::LockedParcel,
     pages::ROWS_PER_PAGE,
 };
 use crate::store::{StoreError, counts::TOTALS_LOCK};
@@ -40,17 +39,14 @@ pub(super) struct Folds {
 }
 
 /// The key of a count: tenant, day, state, country.
-type CountKey = (i64, i64, i16, String);
+pub(super) type CountKey = (i64, i64, i16, String);
 
 /// The changes of counts.
 #[derive(Debug, Default)]
 pub(super) struct Counts(BTreeMap<CountKey, i64>);
 
 impl Counts {
-    /// Adds a difference of one to the count that the parcel belongs to.
-    pub(super) fn add(&mut self, parcel: &LockedParcel, difference: i64) {
-        let LockedParcel { tenant, day, state, country, .. } = parcel;
-        let key = (*tenant, *day, i16::from(state.number()), country.clone());
+    pub(super) fn add(&mut self, key: CountKey, difference: i64) {
         *self.0.entry(key).or_default() += difference;
     }
 
@@ -59,11 +55,11 @@ impl Counts {
         if changed.is_empty() {
             return Ok(());
         }
-        let tenants: Vec<i64> = changed.iter().map(|(key, _)| key.0).collect();
-        let days: Vec<i64> = changed.iter().map(|(key, _)| key.1).collect();
-        let states: Vec<i16> = changed.iter().map(|(key, _)| key.2).collect();
-        let countries: Vec<&str> = changed.iter().map(|(key, _)| key.3.as_str()).collect();
-        let totals: Vec<i64> = changed.iter().map(|(_, difference)| **difference).collect();
+        let tenants = column!(changed, (key, _) => key.0);
+        let days = column!(changed, (key, _) => key.1);
+        let states = column!(changed, (key, _) => key.2);
+        let countries = column!(changed, (key, _) => key.3.as_str());
+        let totals = column!(changed, (_, difference) => **difference);
         db.execute(ADD, &[&tenants, &days, &states, &countries, &totals]).await.map(drop)
     }
 }

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use parcelo::{Environment, TrackingNumber};
-
 use super::{
-    connection::{Connection, get},
+    connection::{Connection, column, get},
     error::DbResult,
     generations::Generations,
 };
 use crate::{
     clock::Millis,
     domain::{NewParcel, State},
+    store::columns::environment,
 };
 
 /// Inserts the parcels whose number is free, in the order of the passed rows, which are sorted by number. Returns the
@@ -41,26 +40,17 @@ pub(super) async fn insert_one(
 }
 
 /// Environment and number, in the form of the index.
-type Number = (i16, String);
+type Number = (u8, String);
 
 /// Parcels to insert, each with a different number, sorted by number so that the groups of two servers wait for each
 /// other and never deadlock.
 #[derive(Default)]
 pub(super) struct Batch<'w>(BTreeMap<Number, NewRow<'w>>);
 
-struct NewRow<'w> {
-    /// The position of its write.
-    at: usize,
-    parcel: &'w NewParcel,
-    /// The time at which the write was decided.
-    now: Millis,
-}
-
-/// A parcel that was inserted.
-pub(super) struct CreatedParcel<'w> {
+#[derive(Clone, Copy)]
+pub(super) struct NewRow<'w> {
     /// The position of its write.
     pub(super) at: usize,
-    pub(super) id: i64,
     pub(super) parcel: &'w NewParcel,
     /// The time at which the write was decided.
     pub(super) now: Millis,
@@ -70,7 +60,9 @@ impl<'w> Batch<'w> {
     /// Adds a parcel, unless the batch already has a parcel with the same number. A parcel that is left out is refused
     /// later, unless the first parcel is refused.
     pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, now: Millis) {
-        let number = (environment(parcel.tenant.environment), indexed(&parcel.tracking_number));
+        // In the form of the case-insensitive index.
+        let number = parcel.tracking_number.as_str().to_ascii_uppercase();
+        let number = (environment(parcel.tenant.environment), number);
         self.0.entry(number).or_insert(NewRow { at, parcel, now });
     }
 
@@ -78,20 +70,17 @@ impl<'w> Batch<'w> {
         self.0.is_empty()
     }
 
-    /// Inserts the parcels whose number is free, and returns them.
+    /// Inserts the parcels whose number is free, and returns them with their ids.
     pub(super) async fn insert(
         self,
         db: &Connection,
         generations: &Generations,
-    ) -> DbResult<Vec<CreatedParcel<'w>>> {
+    ) -> DbResult<Vec<(i64, NewRow<'w>)>> {
         let rows: Vec<NewRow<'w>> = self.0.into_values().collect();
         let parcels: Vec<&NewParcel> = rows.iter().map(|new| new.parcel).collect();
         let inserted = insert_all(db, generations, &parcels).await?;
-        let created = inserted.into_iter().filter_map(|(place, id)| {
-            let NewRow { at, parcel, now } = *rows.get(place)?;
-            Some(CreatedParcel { at, id, parcel, now })
-        });
-        Ok(created.collect())
+        let created = inserted.into_iter();
+        Ok(created.filter_map(|(place, id)| Some((id, *rows.get(place)?))).collect())
     }
 }
 
@@ -101,25 +90,19 @@ async fn insert_all(
     generations: &Generations,
     parcels: &[&NewParcel],
 ) -> DbResult<Vec<(usize, i64)>> {
-    /// Returns a column of the new rows.
-    macro_rules! column {
-        ($new:ident => $value:expr) => {
-            parcels.iter().map(|$new| $value).collect::<Vec<_>>()
-        };
-    }
-    let tenants = column!(new => generations.number(new.tenant));
-    let environments = column!(new => environment(new.tenant.environment));
-    let numbers = column!(new => new.tracking_number.as_str());
-    let public_ids = column!(new => new.id.to_bytes().to_vec());
-    let created = column!(new => new.created_at.0);
-    let origins = column!(new => new.origin.as_str());
-    let destinations = column!(new => new.destination.as_str());
-    let countries = column!(new => new.country.as_str());
-    let days = column!(new => new.promised_day);
-    let steps = column!(new => new.step.map(|step| i16::from(step.index)));
-    let dues = column!(new => new.step.map(|step| step.due.0));
-    let external = column!(new => new.external_order_id.as_deref());
-    let orders = column!(new => new.order.as_str());
+    let tenants = column!(parcels, new => generations.number(new.tenant));
+    let environments = column!(parcels, new => i16::from(environment(new.tenant.environment)));
+    let numbers = column!(parcels, new => new.tracking_number.as_str());
+    let public_ids = column!(parcels, new => new.id.to_bytes().to_vec());
+    let created = column!(parcels, new => new.created_at.0);
+    let origins = column!(parcels, new => new.origin.as_str());
+    let destinations = column!(parcels, new => new.destination.as_str());
+    let countries = column!(parcels, new => new.country.as_str());
+    let days = column!(parcels, new => new.promised_day);
+    let steps = column!(parcels, new => new.step.map(|step| i16::from(step.index)));
+    let dues = column!(parcels, new => new.step.map(|step| step.due.0));
+    let external = column!(parcels, new => new.external_order_id.as_deref());
+    let orders = column!(parcels, new => new.order.as_str());
     let state = i16::from(State::LabelGenerated.number());
     let given: [&(dyn tokio_postgres::types::ToSql + Sync); 14] = [
         &tenants,
@@ -142,17 +125,4 @@ async fn insert_all(
         Ok((usize::try_from(place - 1).unwrap_or(usize::MAX), get(row, 1)?))
     };
     db.each(INSERT, &given, place).await
-}
-
-/// Returns the number under which an environment is stored.
-pub(super) const fn environment(environment: Environment) -> i16 {
-    match environment {
-        Environment::Production => 0,
-        Environment::Sandbox => 1,
-    }
-}
-
-/// Returns a number in the form of the case-insensitive index.
-pub(super) fn indexed(number: &TrackingNumber) -> String {
-    number.as_str().to_ascii_uppercase()
 }

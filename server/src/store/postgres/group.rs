@@ -13,7 +13,7 @@ use futures_util::{
 use super::{
     apply::{Application, ApplyOutcome},
     connection::Connection,
-    creates::{self, CreatedParcel},
+    creates::{self, NewRow},
     error::Failure,
     generations::Generations,
     lock_wait::LockWait,
@@ -91,11 +91,8 @@ impl<'a> Group<'a> {
         let may_be_disabled: Vec<Tenant> =
             writes.iter().filter_map(Write::may_switch_off).collect();
         let load = async {
-            if may_be_disabled.is_empty() {
-                return subscriptions.load(db, owners(writes).collect()).await;
-            }
-            let all = owners(writes).chain(may_be_disabled).collect();
-            subscriptions.load_to_change(db, all).await
+            let lock = if may_be_disabled.is_empty() { "SHARE" } else { "UPDATE" };
+            subscriptions.load(db, lock, owners(writes).chain(may_be_disabled).collect()).await
         };
         // Every group of every server locks parcels before keys, and keys before numbers. If BEGIN fails, the
         // statements sent with it do no harm outside a transaction.
@@ -112,7 +109,7 @@ impl<'a> Group<'a> {
         let tenants = changed.map(|parcel| Tenant::from_number(parcel.tenant)).collect();
         let (taken, ()) = try_join(
             records::insert_all(db, &generations, &sorted),
-            subscriptions.load(db, tenants),
+            subscriptions.load(db, "SHARE", tenants),
         )
         .await?;
         let lost: Vec<_> =
@@ -175,7 +172,7 @@ impl<'a> Group<'a> {
             return Ok(());
         }
         let created = batch.insert(self.db, &self.application.generations).await?;
-        for CreatedParcel { at, id, parcel, now } in created {
+        for (id, NewRow { at, parcel, now }) in created {
             let has_enqueued = self.application.created((id, parcel), now);
             self.decide(
                 at,

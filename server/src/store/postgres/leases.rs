@@ -2,12 +2,12 @@
 
 use tokio::task::JoinHandle;
 
-use super::{Store, WRITE_TIMEOUT, connection::Connection};
+use super::{Store, connection::Connection};
 use crate::{
     clock::Millis,
     domain::Tenant,
     store::{
-        self, LeasedBatch, StoreError,
+        self, LeasedBatch, StoreError, WRITE_TIMEOUT,
         leases::{self, LeaseRequest},
         sql::Sql,
     },

@@ -10,13 +10,17 @@ use tokio_postgres::Row;
 
 use super::{
     Store,
-    connection::{Connection, get, number, small},
+    connection::{Connection, get, number},
     error::DbResult,
+    readers::Readers,
 };
 use crate::{
     clock::Millis,
     domain::shared_limit::{LimitClaim, LimitGrant, ServerCount, SharedKey},
-    store::StoreError,
+    store::{
+        StoreError,
+        sql::{Sql, given},
+    },
 };
 
 /// Maximum time that a caller waits for shared limits.
@@ -45,17 +49,14 @@ const HEARTBEAT: &str = "\
         ON CONFLICT (server) DO UPDATE SET seen_at = excluded.seen_at) \
     SELECT 1 + count(*), floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint \
     FROM rate_limit_servers WHERE server <> $1 AND seen_at > now() - interval '5 seconds'";
-const FORGET_SERVERS: &str =
-    "DELETE FROM rate_limit_servers WHERE seen_at < now() - interval '1 minute'";
+/// Deletes a server that leaves, if there is one, and those that were not seen for a minute.
+const FORGET_SERVERS: &str = "DELETE FROM rate_limit_servers \
+     WHERE server = $1 OR seen_at < now() - interval '1 minute'";
 /// Deletes windows that are over, beginning where this server's last call ended. While a long transaction runs
 /// elsewhere, the table and its index keep all deleted windows, and claims wait for this statement.
 const FORGET_WINDOWS: &str = "DELETE FROM rate_limit_windows WHERE second >= $1 AND second < $2";
-/// Deletes all windows that are over, and the windows of a server whose clock was wrong.
-const FORGET_ALL_WINDOWS: &str =
-    "DELETE FROM rate_limit_windows WHERE second < $1::bigint - 10 OR second > $1::bigint + 10";
 /// Interval at which all windows are checked, in seconds.
 const FULL_CHECK_SECONDS: i64 = 3_600;
-const LEAVE: &str = "DELETE FROM rate_limit_servers WHERE server = $1";
 
 impl Store {
     pub(crate) async fn claim_requests(
@@ -68,7 +69,7 @@ impl Store {
     pub(crate) async fn send_heartbeat(&self) -> Result<Option<ServerCount>, StoreError> {
         let (store, server) = (self.clone(), self.0.server);
         self.shared(async move |db| {
-            db.execute(FORGET_SERVERS, &[]).await?;
+            db.execute(FORGET_SERVERS, &[&None::<i64>]).await?;
             let read =
                 |row: &Row| Ok(ServerCount { servers: number(row, 0)?, now: Millis(get(row, 1)?) });
             let count = db.only(HEARTBEAT, &[&server], read).await?;
@@ -81,7 +82,8 @@ impl Store {
     /// Announces that this server leaves, so that the others need not wait until it is no longer seen.
     pub(super) async fn leave_servers(&self) -> Result<(), StoreError> {
         let server = self.0.server;
-        self.shared(async move |db| db.execute(LEAVE, &[&server]).await.map(drop)).await
+        self.shared(async move |db| db.execute(FORGET_SERVERS, &[&Some(server)]).await.map(drop))
+            .await
     }
 
     /// Makes a call on a connection for reads. It may run twice if its connection is cut.
@@ -90,46 +92,43 @@ impl Store {
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
-        self.read_within(Some(SHARED_TIMEOUT), run).await
+        self.read_within(Some(SHARED_TIMEOUT), Readers::push, run).await
     }
 }
 
 /// Deletes windows that no claim needs any more; windows before `over` are deleted already.
 async fn forget_windows(db: &Connection, over: &AtomicI64, second: i64) -> DbResult<()> {
     let (from, to) = (over.load(Ordering::Relaxed), second - 10);
-    if from == 0 || second % FULL_CHECK_SECONDS == 0 {
-        db.execute(FORGET_ALL_WINDOWS, &[&second]).await?;
-    } else {
-        // A claim may arrive late, by as long as its caller waits.
-        db.execute(FORGET_WINDOWS, &[&(from - 10), &to]).await?;
+    let is_full_check = from == 0 || second % FULL_CHECK_SECONDS == 0;
+    if is_full_check {
+        // Those of a server whose clock was wrong.
+        db.execute(FORGET_WINDOWS, &[&(second + 11), &i64::MAX]).await?;
     }
+    // A claim may arrive late, by as long as its caller waits.
+    let from = if is_full_check { i64::MIN } else { from - 10 };
+    db.execute(FORGET_WINDOWS, &[&from, &to]).await?;
     over.store(to, Ordering::Relaxed);
     Ok(())
 }
 
 async fn claim(db: &Connection, claims: &[LimitClaim]) -> DbResult<Vec<LimitGrant>> {
-    let each = |read: fn(&LimitClaim) -> i64| claims.iter().map(read).collect::<Vec<_>>();
-    let seconds = each(|claim| claim.second);
-    let kinds: Vec<i16> = claims.iter().map(|claim| stored(claim.key).0).collect();
-    let keys = each(|claim| stored(claim.key).1);
-    let limits = each(|claim| claim.limit.into());
-    let admitted = each(|claim| claim.admitted.into());
-    let wanted = each(|claim| claim.wanted.into());
-    let given: super::connection::Given<'_> =
-        &[&seconds, &kinds, &keys, &limits, &admitted, &wanted];
-    let mut grants = HashMap::new();
-    for row in db.all(CLAIM, given).await? {
-        let key = (small::<i16>(&row, 1)?, get::<i64>(&row, 2)?);
-        let grant = LimitGrant { granted: number(&row, 3)?, taken: number(&row, 4)? };
-        grants.insert((get::<i64>(&row, 0)?, key), grant);
-    }
+    let row = |claim: &LimitClaim| {
+        let (kind, key) = stored(claim.key);
+        given![claim.second, kind, key, claim.limit, claim.admitted, claim.wanted].to_vec()
+    };
+    let rows: Vec<_> = claims.iter().map(row).collect();
+    let granted = Sql::Postgres(db).query_rows(CLAIM, &rows, &[], |row| {
+        let key: (i64, (i64, i64)) = (row.get(0)?, (row.get(1)?, row.get(2)?));
+        Ok((key, LimitGrant { granted: row.get(3)?, taken: row.get(4)? }))
+    });
+    let grants: HashMap<_, _> = granted.await?.into_iter().collect();
     let nothing = LimitGrant { granted: 0, taken: 0 };
     let of = |claim: &LimitClaim| grants.get(&(claim.second, stored(claim.key))).copied();
     Ok(claims.iter().map(|claim| of(claim).unwrap_or(nothing)).collect())
 }
 
 /// Returns a key as its row stores it.
-const fn stored(key: SharedKey) -> (i16, i64) {
+const fn stored(key: SharedKey) -> (i64, i64) {
     match key {
         SharedKey::Api(row) => (0, row),
         SharedKey::Carrier(row) => (1, row),

@@ -8,12 +8,13 @@ use tokio_postgres::{Row, types::ToSql};
 use ulid::Ulid;
 
 use super::{
-    connection::{Connection, bytes, get},
+    connection::{Connection, bytes, column, get},
+    counts::CountKey,
     error::DbResult,
 };
 use crate::{
     clock::Millis,
-    domain::{Changes, NewParcel, ParcelRowId, State, Step, StoreOp, Version, activity},
+    domain::{Changes, ParcelRowId, State, Step, StoreOp, Version, activity},
     store::{parcels::read_step, sql},
 };
 
@@ -36,21 +37,9 @@ pub(super) struct LockedParcel {
 }
 
 impl LockedParcel {
-    /// Returns a parcel that this transaction has inserted with a tenant's number.
-    pub(super) fn new_parcel(parcel: &NewParcel, tenant: i64) -> Self {
-        Self {
-            version: Version(1),
-            tenant,
-            day: activity::epoch_day(parcel.created_at),
-            state: State::LabelGenerated,
-            country: parcel.country.as_str().to_owned(),
-            id: parcel.id,
-            updated_at: parcel.created_at,
-            last_sequence: 2,
-            label_version: 1,
-            reprinted_at: None,
-            step: parcel.step,
-        }
+    /// Returns the key of the count that it belongs to.
+    pub(super) fn count_key(&self) -> CountKey {
+        (self.tenant, self.day, self.state.number().into(), self.country.clone())
     }
 }
 
@@ -115,21 +104,15 @@ pub(super) async fn write(
     if changed.is_empty() {
         return Ok(());
     }
-    /// Returns a column of the rows.
-    macro_rules! column {
-        ($now:ident => $value:expr) => {
-            changed.iter().map(|(_, $now)| $value).collect::<Vec<_>>()
-        };
-    }
-    let ids: Vec<i64> = changed.iter().map(|(parcel, _)| parcel.0).collect();
-    let versions = column!(now => now.version.0);
-    let states = column!(now => i16::from(now.state.number()));
-    let updated = column!(now => now.updated_at.0);
-    let sequences = column!(now => now.last_sequence);
-    let labels = column!(now => now.label_version);
-    let reprinted = column!(now => now.reprinted_at.map(|at| at.0));
-    let steps = column!(now => now.step.map(|step| i16::from(step.index)));
-    let dues = column!(now => now.step.map(|step| step.due.0));
+    let ids = column!(changed, (parcel, _) => parcel.0);
+    let versions = column!(changed, (_, now) => now.version.0);
+    let states = column!(changed, (_, now) => i16::from(now.state.number()));
+    let updated = column!(changed, (_, now) => now.updated_at.0);
+    let sequences = column!(changed, (_, now) => now.last_sequence);
+    let labels = column!(changed, (_, now) => now.label_version);
+    let reprinted = column!(changed, (_, now) => now.reprinted_at.map(|at| at.0));
+    let steps = column!(changed, (_, now) => now.step.map(|step| i16::from(step.index)));
+    let dues = column!(changed, (_, now) => now.step.map(|step| step.due.0));
     let sql = "UPDATE parcels AS p SET version = n.version, state = n.state, \
          updated_at = n.updated_at, last_sequence = n.last_sequence, \
          label_version = n.label_version, reprinted_at = n.reprinted_at, \

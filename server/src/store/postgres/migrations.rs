@@ -5,10 +5,10 @@ use std::{cmp::Ordering, time::Duration};
 use tokio_postgres::error::SqlState;
 
 use super::{
-    connection::{Connection, get},
+    connection::Connection,
     error::{DbResult, Failure},
 };
-use crate::store::sql::Sql;
+use crate::store::{meta, sql::Sql, values::Value};
 
 /// The schema's history. Old and new versions run side by side while servers are replaced one by one. So a migration
 /// only adds, and a later version drops what has become useless. If that is impossible, [`OLDEST_SCHEMA`] says so. One
@@ -129,7 +129,12 @@ async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> 
             "a copy into it was not finished: run `parcelo-server copy` again with the same --to";
         return Err(Failure::Unsuitable(reason.to_owned()));
     }
-    secret(db, fresh).await
+    meta::secret(Sql::Postgres(db), fresh).await.map_err(|error| {
+        if error.is_row_error() {
+            return Failure::row("the secret does not have 32 bytes");
+        }
+        error.into()
+    })
 }
 
 /// Updates the schema for a copy into the database, and marks the database. No server starts on it until the copy
@@ -147,8 +152,7 @@ pub(super) async fn prepare_for_copy(db: &Connection) -> DbResult<()> {
             let reason = "it is not empty (its table meta has rows): create another database";
             return Err(Failure::Unsuitable(reason.to_owned()));
         }
-        let mark = "INSERT INTO meta (name, value) VALUES ($1, '') ON CONFLICT DO NOTHING";
-        db.execute(mark, &[&UNFINISHED]).await.map(drop)
+        Ok(meta::add(Sql::Postgres(db), UNFINISHED, b"").await?)
     };
     let prepared = prepared.await.map_err(advised(GRANT_ALL));
     db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
@@ -161,7 +165,7 @@ pub(super) async fn finish_copy(db: &Connection) -> DbResult<()> {
 }
 
 async fn is_unfinished(db: &Connection) -> DbResult<bool> {
-    db.value("SELECT EXISTS (SELECT FROM meta WHERE name = $1)", &[&UNFINISHED]).await
+    Ok(meta::get::<Value>(Sql::Postgres(db), UNFINISHED).await?.is_some())
 }
 
 /// Refuses a database whose schema is not this program's, because it is read as it is.
@@ -194,7 +198,7 @@ async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
 /// Updates the schema, in an open transaction. A newer program's schema stays unchanged, and so does its statement
 /// about older programs.
 async fn upgrade(db: &Connection) -> DbResult<()> {
-    db.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    Sql::Postgres(db).lock_number(LOCK).await?;
     db.run(TABLE_LOCKS).await?;
     if !exists(db).await? {
         let table = "CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
@@ -218,9 +222,7 @@ async fn upgrade(db: &Connection) -> DbResult<()> {
 /// Returns `Ok` if this program may run on a schema that a newer program has made: versions run side by side while
 /// servers are replaced one by one, and a server that crashes in that time must be able to restart.
 async fn check_newer(db: &Connection, found: usize) -> DbResult<()> {
-    let oldest = "SELECT value FROM meta WHERE name = $1";
-    let oldest = db.first(oldest, &[&OLDEST_SCHEMA_NAME]).await?;
-    let oldest: Option<Vec<u8>> = oldest.map(|row| get(&row, 0)).transpose()?;
+    let oldest: Option<Vec<u8>> = meta::get(Sql::Postgres(db), OLDEST_SCHEMA_NAME).await?;
     let known = MIGRATIONS.len();
     if oldest.is_none_or(|oldest| is_outdated(&oldest)) {
         let reason = format!(
@@ -260,12 +262,4 @@ pub(super) async fn exists(db: &Connection) -> DbResult<bool> {
 async fn version(db: &Connection) -> DbResult<usize> {
     let version: Option<i64> = db.value("SELECT max(version) FROM schema_migrations", &[]).await?;
     Ok(usize::try_from(version.unwrap_or(0)).unwrap_or(usize::MAX))
-}
-
-/// Returns the database's secret. If the database has none, it becomes `fresh`.
-async fn secret(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
-    let insert = "INSERT INTO meta (name, value) VALUES ('secret', $1) ON CONFLICT DO NOTHING";
-    db.execute(insert, &[&fresh.as_slice()]).await?;
-    let found: Vec<u8> = db.value("SELECT value FROM meta WHERE name = 'secret'", &[]).await?;
-    found.try_into().map_err(|_wrong| Failure::row("the secret does not have 32 bytes"))
 }

@@ -30,7 +30,6 @@ mod pages;
 mod password;
 mod readers;
 mod records;
-mod settlements;
 mod sign_in;
 mod silence;
 mod tls;
@@ -43,45 +42,39 @@ mod writer_connection;
 pub(super) mod tests;
 
 use std::{
-    collections::HashSet,
     fmt,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use tokio::sync::{Notify, oneshot};
-
 pub use self::address::Address;
 pub(super) use self::pages::{ROWS_PER_PAGE, delete_events, delete_old, in_page};
 use self::{
-    connection::{Connection, Connector},
+    connection::Connector,
     error::Failure,
     readers::{Connections, Readers},
-    settlements::QueuedSettlement,
     silence::{Silence, TOO_LONG},
-    write_queue::{Mutation, Write},
+    write_queue::{Mutation, QueuedSettlement, Write},
     writer::{Prepared, Writer},
     writer_connection::Health,
 };
 use super::{
-    CommitOutcome, Pause, ReadOnlyReason, Settled, Stats, StoreError, active_resets::ActiveResets,
-    settlements::Settlement, turns::Turns,
+    CommitOutcome, ReadOnlyReason, Settled, Stats, StoreError, WRITE_TIMEOUT,
+    process_state::ProcessState, settlements::Settlement, turns::Turns,
 };
 use crate::{clock::shared::SharedClock, domain::Changes};
 
-/// Maximum time that a caller waits for a write, which may complete later.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum time that a caller waits for a read.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time for the last writes when the store is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Number of a server's connections in addition to the writer's.
-const READERS: Connections = Connections { points: 3, scans: 4 };
+pub(super) const READERS: Connections = Connections { points: 3, scans: 4 };
 /// Number of a command's connections in addition to the writer's.
-const ONE_READER: Connections = Connections { points: 0, scans: 1 };
+pub(super) const ONE_READER: Connections = Connections { points: 0, scans: 1 };
 /// The statements of a group of creates between BEGIN and COMMIT, without webhooks: for benches, which send only these.
 pub const CREATE_STATEMENTS: [&str; 3] = [records::INSERT, creates::INSERT, counts::ADD];
 
@@ -91,7 +84,7 @@ pub struct Store(Arc<Inner>);
 
 struct Inner {
     name: String,
-    secret: [u8; 32],
+    state: ProcessState,
     /// This process's server id.
     server: i64,
     writer: Writer,
@@ -109,11 +102,6 @@ struct Inner {
     unread: Silence,
     /// `true` if a newer program has changed the schema so that this program's statements are wrong.
     is_outdated: AtomicBool,
-    /// Notified when an event is enqueued.
-    wake: Arc<Notify>,
-    /// Held by the mass write that is running; a server runs one at a time.
-    mass_writes: tokio::sync::Mutex<()>,
-    resets: Mutex<ActiveResets>,
     /// The database's clock.
     clock: Arc<SharedClock>,
     /// The places at which searches for due events begin.
@@ -127,48 +115,14 @@ struct Inner {
     /// `true` if leases begin and end by the database's clock, as always outside tests.
     #[cfg(test)]
     leases_by_database: AtomicBool,
-    /// `true` if changes write the e-mails that they cause.
-    sends_mails: AtomicBool,
-    /// Number of writes of credentials through this store.
-    credential_writes: AtomicU64,
-    reads: AtomicU64,
     unreadable_parcels: AtomicU64,
     unreadable_events: AtomicU64,
-    /// Unreadable rows that were already logged.
-    logged_unreadable: Mutex<HashSet<String>>,
 }
 
 impl Store {
     /// Connects to a database, and creates its schema if it is empty. `fresh_secret` becomes the database's secret if
     /// it has none yet.
-    pub(crate) async fn connect(
-        address: Address,
-        fresh_secret: [u8; 32],
-    ) -> Result<Self, StoreError> {
-        Self::connect_with(address, fresh_secret, READERS).await
-    }
-
-    /// Connects for a command that runs next to the servers, with two connections in all.
-    pub(crate) async fn connect_for_admin(
-        address: Address,
-        fresh_secret: [u8; 32],
-    ) -> Result<Self, StoreError> {
-        Self::connect_with(address, fresh_secret, ONE_READER).await
-    }
-
-    /// Returns `true` if a database of ours exists, for commands that only read and must not create one.
-    pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
-        let name = address.name();
-        let look =
-            async { migrations::exists(&Connector::writing(&address)?.connect().await?).await };
-        // Each connection is served by two tasks of this thread.
-        tokio::task::LocalSet::new()
-            .run_until(look)
-            .await
-            .map_err(|failure| failure.into_store_error(&name))
-    }
-
-    async fn connect_with(
+    pub(in crate::store) async fn connect(
         address: Address,
         fresh_secret: [u8; 32],
         connections: Connections,
@@ -184,7 +138,7 @@ impl Store {
         let readers = Readers::start(reading, connections).map_err(failed)?;
         let store = Self(Arc::new(Inner {
             name,
-            secret,
+            state: ProcessState::new(secret),
             server,
             writer,
             readers,
@@ -195,9 +149,6 @@ impl Store {
             silence,
             unread: Silence::default(),
             is_outdated: AtomicBool::new(false),
-            wake: Arc::default(),
-            mass_writes: tokio::sync::Mutex::default(),
-            resets: Mutex::default(),
             clock: Arc::default(),
             floors: due_events::Floors::default(),
             folds: counts::Folds::default(),
@@ -205,12 +156,8 @@ impl Store {
             stranded_searched_to: AtomicI64::new(0),
             #[cfg(test)]
             leases_by_database: AtomicBool::new(false),
-            sends_mails: AtomicBool::new(false),
-            credential_writes: AtomicU64::new(0),
-            reads: AtomicU64::new(0),
             unreadable_parcels: AtomicU64::new(0),
             unreadable_events: AtomicU64::new(0),
-            logged_unreadable: Mutex::default(),
         }));
         // Measured before any decision depends on the clock.
         if let Some(skew) = store.measure_clock_at_start().await? {
@@ -219,8 +166,20 @@ impl Store {
         Ok(store)
     }
 
-    pub(super) fn secret(&self) -> [u8; 32] {
-        self.0.secret
+    /// Returns `true` if a database of ours exists, for commands that only read and must not create one.
+    pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
+        let name = address.name();
+        let look =
+            async { migrations::exists(&Connector::writing(&address)?.connect().await?).await };
+        // Each connection is served by two tasks of this thread.
+        tokio::task::LocalSet::new()
+            .run_until(look)
+            .await
+            .map_err(|failure| failure.into_store_error(&name))
+    }
+
+    pub(super) fn state(&self) -> &ProcessState {
+        &self.0.state
     }
 
     /// Returns the name of the database for errors.
@@ -228,43 +187,16 @@ impl Store {
         self.0.name.clone()
     }
 
-    pub(super) fn active_resets(&self) -> &Mutex<ActiveResets> {
-        &self.0.resets
-    }
-
-    pub(super) fn wake(&self) -> &Notify {
-        &self.0.wake
-    }
-
     /// Returns this process's server id.
     pub(super) fn server(&self) -> i64 {
         self.0.server
     }
 
-    pub(super) fn credential_writes(&self) -> u64 {
-        self.0.credential_writes.load(Ordering::Acquire)
-    }
-
-    pub(super) fn count_credential_write(&self) {
-        self.0.credential_writes.fetch_add(1, Ordering::Release);
-    }
-
-    pub(super) fn send_mails(&self) {
-        self.0.sends_mails.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) async fn commit(&self, changes: Changes) -> CommitOutcome {
-        self.commit_idempotent(changes).await.err().unwrap_or(CommitOutcome::Committed)
-    }
-
     pub(crate) async fn commit_idempotent(
         &self,
-        mut changes: Changes,
+        changes: Changes,
     ) -> Result<Vec<u8>, CommitOutcome> {
-        if self.0.sends_mails.load(Ordering::Relaxed) {
-            changes.add_mails();
-        }
-        let (mutation, answer) = Mutation::new(changes, Arc::clone(&self.0.wake));
+        let (mutation, answer) = Mutation::new(changes, Arc::clone(&self.0.state.wake));
         self.0.writer.push(Write::Changes(mutation))?;
         match tokio::time::timeout(WRITE_TIMEOUT, answer).await {
             Ok(answer) => answer.unwrap_or(Err(CommitOutcome::Broken)),
@@ -274,27 +206,7 @@ impl Store {
 
     pub(super) async fn settle(&self, settlement: Settlement) -> Result<Settled, StoreError> {
         let (queued, answer) = QueuedSettlement::new(settlement);
-        self.write(Write::Settle(queued), answer).await
-    }
-
-    pub(crate) async fn pause_writes(&self) -> Option<Pause> {
-        let (pause, ended) = Pause::new();
-        let (began, has_begun) = oneshot::channel();
-        let waits = Mutex::new((Some(began), ended));
-        let store = self.clone();
-        tokio::spawn(async move {
-            let wait = async move |_: &Connection| {
-                let mut waits = waits.lock().unwrap_or_else(PoisonError::into_inner);
-                // `None` if the group is repeated. If the caller has gone, no one receives the signal.
-                let _heard = waits.0.take().map(|began| began.send(()));
-                // Blocking is fine, because the writer's thread has nothing else to do during the pause.
-                let _dropped = waits.1.recv();
-                Ok(())
-            };
-            store.call_within(None, wait).await
-        });
-        has_begun.await.ok()?;
-        Some(pause)
+        self.write(Write::Settle(queued), answer, Some(WRITE_TIMEOUT)).await
     }
 
     /// Flushes queued writes, as far as PostgreSQL can be reached.
@@ -320,12 +232,8 @@ impl Store {
         let unreadable =
             [("parcels", &self.0.unreadable_parcels), ("events", &self.0.unreadable_events)];
         let unreadable = unreadable.map(|(table, count)| (table, count.load(Ordering::Relaxed)));
-        let reads = self.0.reads.load(Ordering::Relaxed);
+        let reads = self.0.state.reads.load(Ordering::Relaxed);
         Stats { commits, changes, orders, reads, unreadable }
-    }
-
-    pub(super) fn is_writable(&self) -> bool {
-        self.lost().is_none()
     }
 
     /// Returns `Closed` once the store is closed. An unreachable database is not lost, because it may come back.

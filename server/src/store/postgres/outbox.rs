@@ -27,22 +27,15 @@ const STRANDED_PER_SEARCH: usize = 1_000;
 pub(super) struct Subscriptions(HashMap<i64, Option<Subscription>>);
 
 impl Subscriptions {
-    /// Loads the subscriptions of these tenants, unless they are loaded already.
-    pub(super) async fn load(&mut self, db: &Connection, tenants: Vec<Tenant>) -> DbResult<()> {
-        self.load_by(db, "SHARE", tenants).await
-    }
-
-    /// Loads subscriptions for a transaction that may turn an endpoint off. It locks exclusively at once, because two
-    /// transactions that share a row's lock and then need it exclusively would wait for each other.
-    pub(super) async fn load_to_change(
+    /// Loads the subscriptions of these tenants, unless they are loaded already, under a lock FOR `SHARE`. A transaction
+    /// that may turn an endpoint off locks FOR `UPDATE` at once, because two transactions that share a row's lock and
+    /// then need it exclusively would wait for each other.
+    pub(super) async fn load(
         &mut self,
         db: &Connection,
+        lock: &str,
         tenants: Vec<Tenant>,
     ) -> DbResult<()> {
-        self.load_by(db, "UPDATE", tenants).await
-    }
-
-    async fn load_by(&mut self, db: &Connection, lock: &str, tenants: Vec<Tenant>) -> DbResult<()> {
         let mut unknown: Vec<i64> = tenants.into_iter().map(Tenant::number).collect();
         unknown.retain(|tenant| !self.0.contains_key(tenant));
         unknown.sort_unstable();
@@ -79,7 +72,7 @@ impl Store {
                 Ok(outbox::release(db, &parcels).await?)
             })
             .await?;
-        self.0.wake.notify_one();
+        self.0.state.wake.notify_one();
         Ok(released)
     }
 }

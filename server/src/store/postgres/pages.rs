@@ -13,6 +13,7 @@ use super::{
     Store,
     connection::{Connection, get},
     error::{DbResult, Failure},
+    readers::Readers,
 };
 use crate::store::StoreError;
 
@@ -105,7 +106,7 @@ impl Store {
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
     {
-        let _turn = self.0.mass_writes.lock().await;
+        let _turn = self.0.state.mass_writes.lock().await;
         self.in_transaction(write).await
     }
 
@@ -118,7 +119,8 @@ impl Store {
         if !self.has_writer() {
             return Err(Failure::Unreachable.into_store_error(&self.0.name));
         }
-        self.scan_within(None, async move |db| transact(db, &write).await).await
+        let run = async move |db: &Connection| transact(db, &write).await;
+        self.read_within(None, Readers::push_scan, run).await
     }
 }
 

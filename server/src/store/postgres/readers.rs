@@ -29,7 +29,7 @@ type Queue = Arc<Mutex<mpsc::Receiver<Box<dyn Call>>>>;
 
 /// Numbers of connections.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Connections {
+pub(in crate::store) struct Connections {
     /// Number of connections for reads of a few rows only.
     pub(super) points: usize,
     /// Number of connections that also run scans.

@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 use super::{
     READ_TIMEOUT, Store,
     call::Call,
-    connection::{Connection, bytes, get},
+    connection::{Connection, bytes, column, get},
     error::{DbResult, Failure},
     generations::{Generations, IS_CURRENT},
     pages::delete_old,
@@ -39,7 +39,7 @@ impl Store {
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let (caller, answer) = oneshot::channel();
         self.0.lookups.add((*key, caller), |call| self.0.readers.push(call));
-        self.0.reads.fetch_add(1, Ordering::Relaxed);
+        self.0.state.reads.fetch_add(1, Ordering::Relaxed);
         self.answered(answer, Some(READ_TIMEOUT)).await
     }
 
@@ -70,16 +70,14 @@ impl Lookups {
             waiting.push(lookup);
             waiting.len() == 1
         };
-        if is_first && !push(Box::new(self.as_call())) {
+        let call =
+            || LookupCall { waiting: self.clone(), taken: Vec::new(), found: HashMap::new() };
+        if is_first && !push(Box::new(call())) {
             // Other lookups that rely on this call may have been added in between.
             for (_, caller) in self.take() {
                 let _gone = caller.send(Err(Failure::Crowded));
             }
         }
-    }
-
-    fn as_call(&self) -> LookupCall {
-        LookupCall { waiting: self.clone(), taken: Vec::new(), found: HashMap::new() }
     }
 
     fn take(&self) -> Vec<Lookup> {
@@ -143,13 +141,11 @@ pub(super) async fn insert_all(
     if records.is_empty() {
         return Ok(HashSet::new());
     }
-    let keys: Vec<&[u8]> = records.iter().map(|record| record.key.0.as_slice()).collect();
-    let tenants: Vec<i64> =
-        records.iter().map(|record| generations.number(record.tenant)).collect();
-    let first_seen: Vec<i64> = records.iter().map(|record| record.first_seen.0).collect();
-    let fingerprints: Vec<&[u8]> =
-        records.iter().map(|record| record.fingerprint.as_slice()).collect();
-    let bodies: Vec<&[u8]> = records.iter().map(|record| record.body.as_slice()).collect();
+    let keys = column!(records, record => record.key.0.as_slice());
+    let tenants = column!(records, record => generations.number(record.tenant));
+    let first_seen = column!(records, record => record.first_seen.0);
+    let fingerprints = column!(records, record => record.fingerprint.as_slice());
+    let bodies = column!(records, record => record.body.as_slice());
     let given: [&(dyn tokio_postgres::types::ToSql + Sync); 6] =
         [&keys, &tenants, &first_seen, &fingerprints, &bodies, &LIFETIME_MILLIS];
     let kept = db.each(INSERT, &given, |row| bytes(row, 0).map(RecordKey)).await?;

@@ -94,7 +94,7 @@ impl Store {
                 ("known", account.as_str(), network(address))
             }
         };
-        hash_login_failure(&self.0.secret, [kind, account, &network])
+        hash_login_failure(&self.0.state.secret, [kind, account, &network])
     }
 
     fn hash_keys(&self, counted: &[FailureKey]) -> Vec<Vec<u8>> {

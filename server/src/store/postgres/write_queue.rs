@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, oneshot};
 
-use super::{call::Call, error::Failure, settlements::QueuedSettlement};
+use super::{
+    call::Call,
+    error::{DbResult, Failure},
+};
 use crate::{
-    domain::{Changes, NewParcel, StoreOp, Tenant},
-    store::{CommitOutcome, CommitResult},
+    domain::{Changes, NewParcel, StoreOp, Tenant, webhooks::RetryDecision},
+    store::{CommitOutcome, CommitResult, Settled, settlements::Settlement},
 };
 
 /// A queued write.
@@ -18,6 +21,25 @@ pub(super) enum Write {
     Settle(Box<QueuedSettlement>),
     /// Any other write.
     Call(Box<dyn Call>),
+}
+
+/// The settlement of a delivery, and its caller.
+pub(super) struct QueuedSettlement {
+    pub(super) settlement: Settlement,
+    caller: oneshot::Sender<DbResult<Settled>>,
+}
+
+impl QueuedSettlement {
+    /// Creates a settlement for the queue, and the receiver of its answer.
+    pub(super) fn new(settlement: Settlement) -> (Box<Self>, oneshot::Receiver<DbResult<Settled>>) {
+        let (caller, answer) = oneshot::channel();
+        (Box::new(Self { settlement, caller }), answer)
+    }
+
+    /// Answers the caller; a caller that has gone needs no answer.
+    fn answer(self, outcome: DbResult<()>) {
+        let _gone = self.caller.send(outcome.map(|()| self.settlement.settled));
+    }
 }
 
 /// Changes and their caller.
@@ -107,13 +129,21 @@ impl Write {
         }
     }
 
+    /// Returns the parcel whose row must be locked because its delivery is settled.
     pub(super) fn settled_parcel(&self) -> Option<i64> {
-        if let Self::Settle(one) = self { one.parcel() } else { None }
+        let Self::Settle(one) = self else { return None };
+        one.settlement.lease.parcel.map(|parcel| parcel.0)
     }
 
     /// Returns the tenant whose endpoint the write may turn off.
     pub(super) fn may_switch_off(&self) -> Option<Tenant> {
-        if let Self::Settle(one) = self { one.may_switch_off() } else { None }
+        let Self::Settle(one) = self else { return None };
+        match one.settlement.decision {
+            RetryDecision::Gone | RetryDecision::GivenUp => Some(one.settlement.lease.tenant),
+            RetryDecision::Delivered | RetryDecision::Retry { .. } | RetryDecision::Unreadable => {
+                None
+            }
+        }
     }
 
     /// Returns the tenant whose data the write changes, if known.
@@ -122,7 +152,7 @@ impl Write {
             Self::Changes(mutation) => {
                 mutation.changes.idempotency_record.as_ref().map(|record| record.tenant)
             }
-            Self::Settle(one) => Some(one.tenant()),
+            Self::Settle(one) => Some(one.settlement.lease.tenant),
             Self::Call(_) => None,
         }
     }
@@ -131,7 +161,7 @@ impl Write {
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
             Self::Changes(mutation) => mutation.caller.is_closed(),
-            Self::Settle(one) => one.is_abandoned(),
+            Self::Settle(one) => one.caller.is_closed(),
             Self::Call(call) => call.is_abandoned(),
         }
     }

@@ -115,7 +115,7 @@ struct Session {
 
 impl Session {
     async fn prepare(&mut self, fresh: [u8; 32]) -> DbResult<Prepared> {
-        let mut db = self.connection.open_first().await?;
+        let mut db = self.connection.connector.connect().await?;
         // Creating an index on a large table may take long, and so may waiting for another server's migration.
         let answer_timeout = db.set_answer_timeout(Duration::MAX);
         let secret = migrations::prepare(&db, fresh).await?;

@@ -36,7 +36,7 @@ pub(super) struct Health {
 
 /// The connection, if there is one, and the remains of the previous connection.
 pub(super) struct WriterConnection {
-    connector: Connector,
+    pub(super) connector: Connector,
     health: Arc<Health>,
     live: Option<Connection>,
     /// The backend of a connection that failed within a transaction. It may not have noticed, and still hold its locks.
@@ -48,11 +48,6 @@ pub(super) struct WriterConnection {
 impl WriterConnection {
     pub(super) const fn new(connector: Connector, health: Arc<Health>) -> Self {
         Self { connector, health, live: None, abandoned: None, failed: None }
-    }
-
-    /// Opens the first connection, to a database that may not have a schema yet.
-    pub(super) async fn open_first(&self) -> DbResult<Connection> {
-        self.connector.connect().await
     }
 
     /// Opens a connection if there is none.

@@ -4,17 +4,25 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{CommitOutcome, counts, key_index::KeyIndex, outbox, pending::Pending, records};
+use super::{
+    CommitOutcome, counts,
+    key_index::KeyIndex,
+    outbox::{self, TransitionSubject},
+    pending::Pending,
+    records,
+};
 use crate::{
     clock::Millis,
     domain::{
         Changes, Event, IdempotencyRecord, NewManifest, NewParcel, ParcelRowId, State, Step,
         StoreOp, Version, create::redraw_tracking_number, idempotency::is_within_lifetime,
+        webhooks,
     },
     store::{
         carriers, columns, erase,
         generations::is_current,
         manifests, new_mails, number_taken,
+        outbox::Subject,
         sql::{Sql, poll_now},
     },
 };
@@ -54,22 +62,12 @@ pub(super) fn apply(
     crate::store::tests::conformance::panic_if_requested(changes);
     if let Some(record) = &changes.idempotency_record {
         let number = pending.generation(db, record.tenant)?;
-        keep_record((db, keys), (record, number), dead)?;
+        // In place of a dead record, if there is one.
+        dead.map(|id| records::delete(db, id)).transpose()?;
+        records::insert(db, keys, (record, number))?;
+        keys.write_chunks(db)?;
     }
     Ok((CommitOutcome::Committed, enqueued))
-}
-
-/// Writes the record, in place of a dead record if there is one.
-fn keep_record(
-    (db, keys): (&Connection, &KeyIndex),
-    record: (&IdempotencyRecord, i64),
-    dead: Option<i64>,
-) -> rusqlite::Result<()> {
-    if let Some(id) = dead {
-        records::delete(db, id)?;
-    }
-    records::insert(db, keys, record)?;
-    keys.write_chunks(db)
 }
 
 fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Version>> {
@@ -142,8 +140,10 @@ impl Application<'_> {
         let row = self.db.last_insert_rowid();
         self.pending.counts.count_created(parcel, tenant);
         if let Some(subscription) = self.pending.subscription(self.db, parcel.tenant)? {
-            let (owner, parcel) = ((tenant, subscription), (&*parcel, row));
-            self.enqueued |= outbox::enqueue_creation(self.db, owner, parcel, self.now)?;
+            let subject = Subject { parcel: Some(row), manifest: None };
+            let events = webhooks::creation_events(subscription.kinds, parcel);
+            let owner = (tenant, subscription);
+            self.enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.now)?;
         }
         Ok(None)
     }
@@ -151,13 +151,10 @@ impl Application<'_> {
     /// Inserts the parcel into the generation with this number. Returns `false` if its tracking number is taken. A
     /// parcel of an ended generation gives the number up.
     fn add_parcel(&self, parcel: &NewParcel, tenant: i64) -> rusqlite::Result<bool> {
+        let number = (parcel.tenant.environment, &parcel.tracking_number);
+        let free_number = || poll_now(erase::free_number(Sql::Sqlite(self.db), number));
         Ok(add_parcel(self.db, parcel, tenant)?
-            || self.free_number(parcel)? && add_parcel(self.db, parcel, tenant)?)
-    }
-
-    fn free_number(&self, new: &NewParcel) -> rusqlite::Result<bool> {
-        let number = (new.tenant.environment, &new.tracking_number);
-        poll_now(erase::free_number(Sql::Sqlite(self.db), number))
+            || free_number()? && add_parcel(self.db, parcel, tenant)?)
     }
 
     fn move_to(&mut self, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
@@ -169,8 +166,10 @@ impl Application<'_> {
         if let Some(counted) = counted {
             self.pending.counts.count_moved(counted, event.state);
         }
-        if let Some(before) = before {
-            self.enqueued |= outbox::enqueue_move(self.db, &before, (parcel, event), self.now)?;
+        if let Some(TransitionSubject { owner, id, state }) = before {
+            let subject = Subject { parcel: Some(parcel.0), manifest: None };
+            let events = webhooks::move_events(owner.1.kinds, id, state, event);
+            self.enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.now)?;
         }
         Ok(true)
     }
@@ -188,8 +187,10 @@ impl Application<'_> {
         let insert = manifests::insert(Sql::Sqlite(self.db), (number, manifest), &labels);
         let Some(row) = poll_now(insert)? else { return Ok(false) };
         if let Some(subscription) = self.pending.subscription(self.db, manifest.tenant)? {
-            let (owner, manifest) = ((number, subscription), (manifest, row));
-            self.enqueued |= outbox::enqueue_manifest(self.db, owner, manifest, self.now)?;
+            let subject = Subject { parcel: None, manifest: Some(row) };
+            let event = webhooks::manifest_event(subscription.kinds, manifest);
+            let owner = (number, subscription);
+            self.enqueued |= outbox::enqueue(self.db, owner, (subject, event), self.now)?;
         }
         Ok(true)
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rusqlite::{
-    Connection, OpenFlags, OptionalExtension,
+    Connection, OpenFlags,
     backup::{Backup, StepResult},
     config::DbConfig,
     ffi,
@@ -15,8 +15,12 @@ use rusqlite::{
 
 use super::{
     StoreError, file_lock,
-    identity::{self, IfEmpty, SECRET},
+    identity::{self, IfEmpty},
     migrations::{IndexOfNumbers, STEPS_PER_LOOK, known, migrate, migrate_watched, schema},
+};
+use crate::store::{
+    meta,
+    sql::{Sql, poll_now},
 };
 
 /// Maximum time that a statement waits for a lock of another process: a server waits for a command, or a command for a
@@ -40,9 +44,7 @@ pub(super) fn writer(
 ) -> Result<(Connection, [u8; 32]), StoreError> {
     file_lock::create(file)?;
     let failed = |error| StoreError::from_sqlite(file, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut db = Connection::open_with_flags(file, flags).map_err(failed)?;
-    configure(&db).map_err(failed)?;
+    let mut db = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     identity::check(&db, file, if_empty)?;
     // FULL, because an answer promises that the write is on the disk. Erased data is overwritten (see `vacuum`).
     //
@@ -84,9 +86,7 @@ fn enable_wal(db: &Connection, file: &Path) -> Result<(), StoreError> {
 
 /// Opens a connection that moves pages of the log into a file that a writer has already opened.
 pub(super) fn checkpoints(file: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(file, flags)?;
-    configure(&db)?;
+    let db = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // Moved pages are synced, the log first.
     db.execute_batch("PRAGMA synchronous = FULL")?;
     Ok(db)
@@ -102,28 +102,25 @@ pub(super) fn is_older(file: &Path) -> bool {
 /// Opens a connection for copying a file as it is, whatever its version.
 pub(super) fn source(file: &Path) -> Result<Connection, StoreError> {
     file_lock::create(file)?;
-    let failed = |error| StoreError::from_sqlite(file, error);
     // A read-only connection would leave its log behind.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(file, flags).map_err(failed)?;
-    configure(&db).map_err(failed)?;
+    let db = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .map_err(|error| StoreError::from_sqlite(file, error))?;
     identity::check(&db, file, IfEmpty::Refuse)?;
     Ok(db)
 }
 
 /// Opens a connection that reads a file that a writer has already opened.
 pub(super) fn reader(file: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(file, flags)?;
-    configure(&db)?;
-    Ok(db)
+    open(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
 /// Opens a database that lives as long as its only connection.
 pub(super) fn memory() -> rusqlite::Result<Connection> {
-    let db = Connection::open_in_memory()?;
-    configure(&db)?;
-    Ok(db)
+    configured(Connection::open_in_memory()?)
+}
+
+fn open(file: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    configured(Connection::open_with_flags(file, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?)
 }
 
 /// Opens a database in memory with the schema, copied from a database that the process keeps, because a test suite
@@ -174,7 +171,7 @@ pub(super) fn prepare(
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         // This reads the version again, now that no other process can be migrating.
         migrate_watched(&tx, &index)?;
-        let secret = secret(&tx, fresh)?;
+        let secret = poll_now(meta::secret(Sql::Sqlite(&tx), fresh))?;
         identity::mark(&tx)?;
         tx.commit()?;
         if is_upgrade {
@@ -186,16 +183,6 @@ pub(super) fn prepare(
     prepared().map_err(|error| StoreError::from_sqlite(file, error))
 }
 
-/// Returns the database's secret. If there is none, stores `fresh` as the secret and returns it.
-fn secret(db: &Connection, fresh: [u8; 32]) -> rusqlite::Result<[u8; 32]> {
-    let find = "SELECT value FROM meta WHERE name = ?1";
-    if let Some(secret) = db.query_row(find, [SECRET], |row| row.get(0)).optional()? {
-        return Ok(secret);
-    }
-    db.execute("INSERT INTO meta (name, value) VALUES (?1, ?2)", (SECRET, fresh))?;
-    Ok(fresh)
-}
-
 /// Copies all pages, or fails. `SQLite` itself reports no error when another connection locks one of the two databases.
 pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Result<()> {
     match Backup::new(from, to)?.step(ALL_PAGES)? {
@@ -204,7 +191,7 @@ pub(super) fn copy_pages(from: &Connection, to: &mut Connection) -> rusqlite::Re
     }
 }
 
-fn configure(db: &Connection) -> rusqlite::Result<()> {
+fn configured(db: Connection) -> rusqlite::Result<Connection> {
     db.busy_timeout(BUSY_TIMEOUT)?;
     db.set_prepared_statement_cache_capacity(MAX_CACHED_STATEMENTS);
     // Makes plans independent of bound values. Without this, SQLite looks at the values of LIMIT and of columns without
@@ -212,7 +199,8 @@ fn configure(db: &Connection) -> rusqlite::Result<()> {
     // webhook's cost.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.execute_batch(TEMPORARY_IN_MEMORY)?;
-    db.execute_batch("PRAGMA foreign_keys = OFF")
+    db.execute_batch("PRAGMA foreign_keys = OFF")?;
+    Ok(db)
 }
 
 #[cfg(test)]

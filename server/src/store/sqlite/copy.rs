@@ -5,7 +5,11 @@ use std::sync::PoisonError;
 use super::{
     Mode, Store, StoreError,
     connection::{self, copy_pages},
-    outbox,
+    outbox::skip_leases_to,
+};
+use crate::store::{
+    outbox::next_lease,
+    sql::{Sql, poll_now},
 };
 
 impl Store {
@@ -16,7 +20,7 @@ impl Store {
             copy_pages(db, &mut copy)?;
             Ok(copy)
         });
-        Self::prepared(copied?, &self.0.file, self.0.secret)
+        Self::prepared(copied?, &self.0.file, self.0.state.secret)
     }
 
     /// Replaces all data of a store in memory with a copy of another store's data.
@@ -26,13 +30,13 @@ impl Store {
         };
         let mut db = db.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |error| StoreError::from_sqlite(&self.0.file, error);
-        let last = outbox::last_lease(&db).map_err(failed)?;
+        let last = poll_now(next_lease(Sql::Sqlite(&db))).map_err(failed)?;
         // The keys are read again when the lock on the database is free, not before.
         self.0.keys.clear();
         other.read(|other| copy_pages(other, &mut db))?;
         // Events that are being delivered belong to the state that is replaced.
-        outbox::skip_leases_to(&db, last).map_err(failed)?;
-        self.0.wake.notify_one();
+        skip_leases_to(&db, last).map_err(failed)?;
+        self.0.state.wake.notify_one();
         Ok(())
     }
 }

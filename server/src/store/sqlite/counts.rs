@@ -45,38 +45,27 @@ impl PendingCounts {
 
     /// Writes the changes.
     pub(super) fn write(self, db: &Connection) -> rusqlite::Result<()> {
-        for (key, change) in self.0 {
-            match change {
-                0 => {}
-                1.. => increase(db, key, change)?,
-                ..0 => decrease(db, key, change)?,
+        let increase = "INSERT INTO parcel_counts (tenant, day, state, country, total) \
+             VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE SET total = total + excluded.total";
+        let decrease = "UPDATE parcel_counts SET total = total + ?5 \
+             WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4";
+        let delete_empty = "DELETE FROM parcel_counts \
+             WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4 AND total = 0";
+        for (CountKey { tenant, day, state, country }, change) in self.0 {
+            let country = country.as_str();
+            let sql = match change {
+                0 => continue,
+                1.. => increase,
+                ..0 => decrease,
+            };
+            db.prepare_cached(sql)?.execute(params![tenant, day, state, country, change])?;
+            if change < 0 {
+                let key = params![tenant, day, state, country];
+                db.prepare_cached(delete_empty)?.execute(key)?;
             }
         }
         Ok(())
     }
-}
-
-fn increase(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()> {
-    let mut more = db.prepare_cached(
-        "INSERT INTO parcel_counts (tenant, day, state, country, total) VALUES (?1, ?2, ?3, ?4, ?5) \
-         ON CONFLICT DO UPDATE SET total = total + excluded.total",
-    )?;
-    let CountKey { tenant, day, state, country } = key;
-    more.execute(params![tenant, day, state, country.as_str(), change]).map(drop)
-}
-
-fn decrease(db: &Connection, key: CountKey, change: i64) -> rusqlite::Result<()> {
-    let mut less = db.prepare_cached(
-        "UPDATE parcel_counts SET total = total + ?5 \
-         WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4",
-    )?;
-    let CountKey { tenant, day, state, country } = key;
-    less.execute(params![tenant, day, state, country.as_str(), change])?;
-    let mut empty = db.prepare_cached(
-        "DELETE FROM parcel_counts \
-         WHERE tenant = ?1 AND day = ?2 AND state = ?3 AND country = ?4 AND total = 0",
-    )?;
-    empty.execute(params![tenant, day, state, country.as_str()]).map(drop)
 }
 
 /// Returns the key of the count that a parcel belongs to.

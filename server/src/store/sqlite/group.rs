@@ -341,7 +341,11 @@ fn run_with_savepoint(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Resu
             Ok(Ok(ApplyOutcome::Whole))
         }
         Ok(Err(error)) if fails_whole_group(db, &error) => Err(error),
-        undone => undo(db, outcome_after_undo(undone)),
+        undone => {
+            run(db, "ROLLBACK TO one")?;
+            run(db, "RELEASE one")?;
+            Ok(outcome_after_undo(undone))
+        }
     }
 }
 
@@ -364,12 +368,6 @@ fn outcome_after_undo(undone: thread::Result<rusqlite::Result<ApplyOutcome>>) ->
             Err(WriteError::Broken)
         }
     }
-}
-
-fn undo(db: &Connection, result: JobResult) -> rusqlite::Result<JobResult> {
-    run(db, "ROLLBACK TO one")?;
-    run(db, "RELEASE one")?;
-    Ok(result)
 }
 
 fn run(db: &Connection, sql: &str) -> rusqlite::Result<()> {

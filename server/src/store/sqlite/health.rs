@@ -12,6 +12,10 @@ use std::{
 use rusqlite::Connection;
 
 use super::{Mode, Store, StoreError, connection, error::is_busy, file_lock::Files};
+use crate::store::{
+    meta::{self, SECRET},
+    sql::{Sql, poll_now},
+};
 
 /// Time for which reads of our own table fail before the server reports that it is not ready. A single read may have
 /// failed because a program was replacing the log.
@@ -159,7 +163,8 @@ impl Probe {
     fn read(&self) -> rusqlite::Result<[u8; 32]> {
         let db = self.db.lock().unwrap_or_else(PoisonError::into_inner);
         db.execute_batch("PRAGMA shrink_memory")?;
-        db.query_row("SELECT value FROM meta WHERE name = 'secret'", [], |row| row.get(0))
+        let db = Sql::Sqlite(&db);
+        poll_now(async { db.expect(meta::get(db, SECRET).await?) })
     }
 }
 
@@ -174,14 +179,8 @@ impl Store {
             ("events", &self.0.health.unreadable_events),
         ];
         let unreadable = unreadable.map(|(table, count)| (table, count.load(Ordering::Relaxed)));
-        let reads = self.0.reads.load(Ordering::Relaxed);
+        let reads = self.0.state.reads.load(Ordering::Relaxed);
         Stats { commits, changes, orders, reads, unreadable }
-    }
-
-    /// Returns `false` once the disk has failed or the store is closed. The store is read-only from then on, because a
-    /// failed fsync cannot be retried, and the process should end.
-    pub fn is_writable(&self) -> bool {
-        self.0.health.is_writable()
     }
 
     /// Returns the reason why the store accepts no more writes, or `None` if it accepts them.
@@ -203,7 +202,7 @@ impl Store {
         }
         let found = probe.read();
         let was_read = match &found {
-            Ok(secret) => *secret == self.0.secret,
+            Ok(secret) => *secret == self.0.state.secret,
             // A lock of another process says nothing about the disk.
             Err(error) => is_busy(error),
         };

@@ -55,18 +55,8 @@ pub(super) fn end(db: &Connection) -> rusqlite::Result<i64> {
     }
 }
 
-/// Reads the rows of `max` chunks after `after`, as far as they are sound, and returns them with their last row.
-pub(super) fn read_some(
-    db: &Connection,
-    after: i64,
-    max: i64,
-) -> rusqlite::Result<(i64, Vec<(KeyPart, i64)>)> {
-    let mut rows = Vec::new();
-    let end = chunks_after((db, after), max, &mut |key, id| rows.push((key, id)))?;
-    Ok((end.up_to, rows))
-}
-
-fn chunks_after(
+/// Reads the rows of `max` chunks after `after`, as far as they are sound.
+pub(super) fn chunks_after(
     (db, after): (&Connection, i64),
     max: i64,
     each: &mut impl FnMut(KeyPart, i64),
@@ -164,16 +154,6 @@ pub(super) fn write(db: &Connection) -> rusqlite::Result<()> {
         insert.execute(params![up_to, after, checksum((after, up_to), &keys), keys])?;
         after = up_to;
     }
-}
-
-/// Deletes some of the chunks whose rows are all gone.
-pub(super) fn delete_dead(db: &Connection, max: i64) -> rusqlite::Result<usize> {
-    let mut delete = db.prepare_cached(
-        "DELETE FROM key_chunks WHERE up_to IN (SELECT up_to FROM key_chunks \
-         WHERE up_to < coalesce((SELECT min(id) FROM idempotency), 9223372036854775807) \
-         ORDER BY up_to LIMIT ?1)",
-    )?;
-    delete.execute([max])
 }
 
 /// Passes the rows after `after` to `each`, including rows of ended generations, because these rows do not come back,

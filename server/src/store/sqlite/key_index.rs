@@ -127,7 +127,7 @@ impl KeyIndex {
         })?;
         progress.known_to = known_to;
         progress.chunked_to = key_chunks::end(db)?;
-        progress.last = progress.last.max(last_id(db)?);
+        progress.last = progress.last.max(ids(db)?.1);
         progress.data_version = version;
         self.is_filled.store(true, Ordering::Release);
         Ok(Some(end))
@@ -206,13 +206,19 @@ impl KeyIndex {
 impl Store {
     /// Forgets the keys of rows that are gone.
     pub(in crate::store) async fn forget_dead_keys(&self) -> Result<(), StoreError> {
-        self.in_pages(key_chunks::delete_dead).await?;
-        self.in_pages(key_runs::delete_dead).await?;
+        let tables = [
+            ("key_chunks", "up_to", "up_to"),
+            ("key_runs", "up_to", "up_to"),
+            ("run_keys", "run", "run, key, id"),
+        ];
+        for table in tables {
+            self.in_pages(move |db, max| delete_dead(db, table, max)).await?;
+        }
         let store = self.clone();
         let forget = move || {
             // Done within the read, so that in memory no other database can replace this one in between.
             store.read(|db| {
-                store.0.keys.forget_before(oldest_id(db)?);
+                store.0.keys.forget_before(ids(db)?.0);
                 Ok(())
             })
         };
@@ -224,18 +230,26 @@ impl Store {
     }
 }
 
-/// Returns the highest id that a row ever had.
-fn last_id(db: &Connection) -> rusqlite::Result<i64> {
+/// Returns the lowest id that a row has or will have, and the highest that a row ever had.
+fn ids(db: &Connection) -> rusqlite::Result<(i64, i64)> {
     let mut find = db.prepare_cached(
-        "SELECT max(id, coalesce((SELECT max(id) FROM idempotency), 0)) FROM last_record",
+        "SELECT coalesce((SELECT min(id) FROM idempotency), id + 1), \
+         max(id, coalesce((SELECT max(id) FROM idempotency), 0)) FROM last_record",
     )?;
-    find.query_row([], |row| row.get(0))
+    find.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// Returns the lowest id that a row has or will have.
-fn oldest_id(db: &Connection) -> rusqlite::Result<i64> {
-    let mut find = db.prepare_cached(
-        "SELECT coalesce((SELECT min(id) FROM idempotency), id + 1) FROM last_record",
-    )?;
-    find.query_row([], |row| row.get(0))
+/// Deletes some rows of a table of keys, named by their key, that are about rows which are all gone: up to the row in a
+/// column. The runs that were never finished are among them.
+fn delete_dead(
+    db: &Connection,
+    (table, row, key): (&str, &str, &str),
+    max: i64,
+) -> rusqlite::Result<usize> {
+    let sql = format!(
+        "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} \
+         WHERE {row} < coalesce((SELECT min(id) FROM idempotency), 9223372036854775807) \
+         ORDER BY {key} LIMIT ?1)"
+    );
+    db.prepare_cached(&sql)?.execute([max])
 }

@@ -39,12 +39,13 @@ impl Store {
 
     /// Returns the keys behind the last run, sorted, and their last row.
     fn next_run(&self) -> Result<(i64, Vec<(KeyPart, i64)>), StoreError> {
-        let (up_to, mut keys) = self.read(|db| {
+        let mut keys = Vec::new();
+        let end = self.read(|db| {
             let after = finished(db)?.last().copied().unwrap_or(0);
-            key_chunks::read_some(db, after, CHUNKS)
+            key_chunks::chunks_after((db, after), CHUNKS, &mut |key, id| keys.push((key, id)))
         })?;
         keys.sort_unstable();
-        Ok((up_to, keys))
+        Ok((end.up_to, keys))
     }
 
     async fn write_run(&self, up_to: i64, keys: Vec<(KeyPart, i64)>) -> Result<(), StoreError> {
@@ -92,16 +93,4 @@ pub(super) fn rows(db: &Connection, runs: &[i64], key: KeyPart) -> rusqlite::Res
         }
     }
     Ok(all)
-}
-
-/// Deletes some of the runs whose rows are all gone, including runs that were never finished.
-pub(super) fn delete_dead(db: &Connection, max: i64) -> rusqlite::Result<usize> {
-    let oldest = "coalesce((SELECT min(id) FROM idempotency), 9223372036854775807)";
-    let runs = format!("DELETE FROM key_runs WHERE up_to < {oldest}");
-    db.prepare_cached(&runs)?.execute([])?;
-    let keys = format!(
-        "DELETE FROM run_keys WHERE (run, key, id) IN \
-         (SELECT run, key, id FROM run_keys WHERE run < {oldest} LIMIT ?1)"
-    );
-    db.prepare_cached(&keys)?.execute([max])
 }

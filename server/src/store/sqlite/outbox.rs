@@ -7,8 +7,8 @@ use ulid::Ulid;
 use crate::{
     clock::Millis,
     domain::{
-        Event, NewManifest, NewParcel, ParcelRowId, State,
-        webhooks::{self, OutboxEvent, WebhookEventKinds},
+        ParcelRowId, State,
+        webhooks::{OutboxEvent, WebhookEventKinds},
     },
     store::{
         generations::{home, is_current},
@@ -22,33 +22,9 @@ type Owner = (i64, Subscription);
 
 /// A parcel whose state is about to change, and whose tenant has an endpoint.
 pub(super) struct TransitionSubject {
-    owner: Owner,
-    id: Ulid,
-    state: State,
-}
-
-/// Enqueues the events of the new parcel in row `row`. Returns `true` if there are any.
-pub(super) fn enqueue_creation(
-    db: &Connection,
-    owner: Owner,
-    (parcel, row): (&NewParcel, i64),
-    now: Millis,
-) -> rusqlite::Result<bool> {
-    let subject = Subject { parcel: Some(row), manifest: None };
-    let events = webhooks::creation_events(owner.1.kinds, parcel);
-    enqueue(db, owner, (subject, events), now)
-}
-
-/// Enqueues the event of the new manifest in row `row`. Returns `true` if there is one.
-pub(super) fn enqueue_manifest(
-    db: &Connection,
-    owner: Owner,
-    (manifest, row): (&NewManifest, i64),
-    now: Millis,
-) -> rusqlite::Result<bool> {
-    let subject = Subject { parcel: None, manifest: Some(row) };
-    let event = webhooks::manifest_event(owner.1.kinds, manifest);
-    enqueue(db, owner, (subject, event), now)
+    pub(super) owner: Owner,
+    pub(super) id: Ulid,
+    pub(super) state: State,
 }
 
 /// Returns the data of a parcel that is needed before its state changes, or `None` if its tenant has no endpoint.
@@ -75,20 +51,8 @@ pub(super) fn transition_subject(
     found.optional()
 }
 
-/// Enqueues the events of a parcel's new state. Returns `true` if there are any.
-pub(super) fn enqueue_move(
-    db: &Connection,
-    parcel_before: &TransitionSubject,
-    (parcel, event): (ParcelRowId, &Event),
-    now: Millis,
-) -> rusqlite::Result<bool> {
-    let TransitionSubject { owner, id, state } = *parcel_before;
-    let subject = Subject { parcel: Some(parcel.0), manifest: None };
-    let events = webhooks::move_events(owner.1.kinds, id, state, event);
-    enqueue(db, owner, (subject, events), now)
-}
-
-fn enqueue(
+/// Enqueues the events of a change. Returns `true` if there are any.
+pub(super) fn enqueue(
     db: &Connection,
     (tenant, subscription): Owner,
     (subject, events): (Subject, impl IntoIterator<Item = OutboxEvent>),
@@ -101,11 +65,6 @@ fn enqueue(
     }
     poll_now(outbox::insert(Sql::Sqlite(db), &events))?;
     Ok(true)
-}
-
-/// Returns the number of the last lease.
-pub(super) fn last_lease(db: &Connection) -> rusqlite::Result<i64> {
-    db.query_row("SELECT last FROM leases", [], |row| row.get(0))
 }
 
 /// Skips the lease numbers up to `last`, which were already issued.

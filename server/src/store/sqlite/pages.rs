@@ -24,7 +24,7 @@ impl Store {
         T: Send + 'static,
         F: FnMut(&Connection, &mut Budget) -> rusqlite::Result<T> + Send + 'static,
     {
-        let _turn = self.0.mass_writes.lock().await;
+        let _turn = self.0.state.mass_writes.lock().await;
         let begin = self.budget();
         self.call_within(None, move |db| run(db, &mut begin())).await
     }

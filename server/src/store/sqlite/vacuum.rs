@@ -39,7 +39,8 @@ impl VacuumJob {
     pub fn run(self) -> Result<VacuumReport, StoreError> {
         let Self { db, path, before, .. } = &self;
         let failed = |error| StoreError::from_sqlite(path, error);
-        vacuum(db).map_err(failed)?;
+        // The copy is as large as the database, so it goes into a file, not into memory as elsewhere.
+        db.execute_batch("PRAGMA temp_store = FILE; VACUUM;").map_err(failed)?;
         if !connection::truncate_log(db).map_err(failed)? {
             return Err(StoreError::Busy { database: path.display().to_string() });
         }
@@ -66,7 +67,7 @@ impl Store {
     /// call tries again.
     pub(in crate::store) async fn truncate_log(&self) {
         let Mode::File { writer, .. } = &self.0.mode else { return };
-        let is_idle = self.0.mass_writes.try_lock().is_ok();
+        let is_idle = self.0.state.mass_writes.try_lock().is_ok();
         if is_idle && !self.are_erasing() && self.0.log_holds_erased.swap(false, Ordering::Relaxed)
         {
             let is_done = writer.truncate_log().await;
@@ -75,7 +76,7 @@ impl Store {
     }
 
     fn are_erasing(&self) -> bool {
-        self.0.resets.lock().unwrap_or_else(PoisonError::into_inner).are_erasing()
+        self.0.state.resets.lock().unwrap_or_else(PoisonError::into_inner).are_erasing()
     }
 
     /// Records that the log may hold erased data, if anything was erased.
@@ -84,11 +85,6 @@ impl Store {
             self.0.log_holds_erased.store(true, Ordering::Relaxed);
         }
     }
-}
-
-fn vacuum(db: &Connection) -> rusqlite::Result<()> {
-    // The copy is as large as the database, so it goes into a file, not into memory as elsewhere.
-    db.execute_batch("PRAGMA temp_store = FILE; VACUUM;")
 }
 
 fn size(path: &Path) -> Result<u64, StoreError> {

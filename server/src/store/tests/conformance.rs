@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::{FutureExt as _, future::join_all};
-use parcelo::{CountryCode, Environment, OrderRequest, TrackingNumber, rules::ListQuery};
+use parcelo::{Awb, CountryCode, Environment, OrderRequest, TrackingNumber, rules::ListQuery};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use ulid::Ulid;
@@ -17,8 +17,8 @@ use crate::{
     clock::Millis,
     domain::{
         AccountRowId, AdminTokenRecord, ApiKeyRecord, Changes, Countries, Event, IdempotencyRecord,
-        Layout, NewCredential, NewParcel, ParcelRow, ParcelRowId, RecordKey, State, Step, StoreOp,
-        StoredOrder, Tenant, Version,
+        Layout, NewCredential, NewManifest, NewParcel, ParcelRow, ParcelRowId, RecordKey, State,
+        Step, StoreOp, StoredOrder, Tenant, Version,
         audit::BY,
         credentials::{AdminScope, ApiKeyScope, NewSecret},
         idempotency::LIFETIME_MILLIS,
@@ -62,11 +62,11 @@ macro_rules! mode {
 
 mod accounts;
 mod audit;
-mod carriers;
+pub(in crate::store) mod carriers;
 mod lists;
 mod mails;
 mod numbers;
-mod search;
+pub(in crate::store) mod search;
 mod shared;
 pub(in crate::store) mod webhooks;
 
@@ -91,14 +91,12 @@ conformance_tests!(
     a_key_is_free_again_after_24_hours,
     a_stale_version_changes_nothing,
     a_taken_number_changes_nothing,
-    a_number_is_free_in_the_other_environment,
     no_history_crosses_tenants,
     an_order_comes_back_as_it_was_accepted,
     steps_come_when_they_are_due,
     damaged_parcels_hold_up_no_other_s_steps,
     writes_committed_during_a_pause_make_one_group,
-    a_history_is_ordered_by_time_then_sequence,
-    a_row_and_its_history_are_of_one_moment,
+    a_history_is_of_its_row_s_moment_by_time_then_sequence,
     an_impossible_operation_changes_nothing,
     keys_are_found_listed_and_revoked,
     a_rotated_key_keeps_each_old_secret_for_its_time,
@@ -201,26 +199,17 @@ async fn a_taken_number_changes_nothing(store: Store) {
     }
 }
 
-async fn a_number_is_free_in_the_other_environment(store: Store) {
-    let theirs = made(&store, sandbox(1), "EC7K2M9QX4T8WD0").await;
-    let ours = made(&store, production(1), "ec7k2m9qx4t8wd0").await;
-    assert_eq!((theirs.tenant, ours.tenant), (sandbox(1), production(1)));
-    assert_eq!(ours.tracking_number.as_str(), "ec7k2m9qx4t8wd0");
-    let number = TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap();
-    assert_eq!(store.parcel(Environment::Production, &number).await.unwrap(), Some(ours));
-    assert_eq!(store.parcel(Environment::Sandbox, &number).await.unwrap(), Some(theirs));
-}
-
 async fn no_history_crosses_tenants(store: Store) {
     let tenants = [sandbox(1), production(1), sandbox(2), production(2)];
     for (place, tenant) in tenants.into_iter().enumerate() {
-        let parcel = made(&store, tenant, &format!("PARCEL-000{}", place / 2)).await;
+        // The numbers are those of the other environment, in other letters, which they keep.
+        let text = [format!("PARCEL-000{}", place / 2), format!("parcel-000{}", place / 2)];
+        let parcel = made(&store, tenant, &text[place % 2]).await;
+        assert_eq!(parcel.tracking_number.as_str(), text[place % 2]);
         let mut event = event(&parcel, State::InTransit, 5);
         event.location = format!("{tenant:?}");
-        let ops = vec![StoreOp::Move { parcel: parcel.key, event }];
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
-        let parcel =
-            find(&store, tenant.environment, parcel.tracking_number.as_str()).await.unwrap();
+        apply(&store, vec![StoreOp::Move { parcel: parcel.key, event }]).await;
+        let parcel = find(&store, tenant.environment, &text[0]).await.unwrap();
         assert_eq!(parcel.tenant, tenant);
         let places: Vec<_> = store.events(&parcel).await.unwrap().into_iter().skip(2).collect();
         assert_eq!(places.len(), 1);
@@ -260,14 +249,14 @@ async fn steps_come_when_they_are_due(store: Store) {
     assert_eq!(store.next_due(NOW).await.unwrap(), None);
     let due = async |until| -> Vec<_> {
         let rows = store.due(NOW.plus(until), 2).await.unwrap();
+        assert_eq!(store.due_for_tenant(sandbox(1), NOW.plus(until), 2).await.unwrap(), rows);
         rows.into_iter().map(|row| row.tracking_number.to_string()).collect()
     };
     let mut keys = Vec::new();
     for (number, minutes) in [("SB-LATE-0001", 30), ("SB-EARLY-001", 10), ("SB-MIDDLE-01", 20)] {
         let parcel = made(&store, sandbox(1), number).await;
         let step = Step { index: 0, due: NOW.plus(minutes) };
-        let ops = vec![StoreOp::Schedule { parcel: parcel.key, step }];
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
+        apply(&store, vec![StoreOp::Schedule { parcel: parcel.key, step }]).await;
         let scheduled = row(&store, number).await.unwrap();
         assert_eq!((scheduled.step, scheduled.version), (Some(step), Version(2)));
         keys.push(parcel.key);
@@ -278,9 +267,9 @@ async fn steps_come_when_they_are_due(store: Store) {
     assert_eq!(due(9).await, [""; 0]);
     assert_eq!(due(10).await, ["SB-EARLY-001"]);
     assert_eq!(due(100).await, ["SB-EARLY-001", "SB-MIDDLE-01"]);
-    let ops = vec![StoreOp::CancelSteps { parcel: keys[1] }];
-    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
+    apply(&store, vec![StoreOp::CancelSteps { parcel: keys[1] }]).await;
     assert_eq!(due(100).await, ["SB-MIDDLE-01", "SB-LATE-0001"]);
+    assert_eq!(store.due_for_tenant(production(1), NOW.plus(100), 9).await.unwrap(), []);
     assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(20)));
 }
 
@@ -288,8 +277,7 @@ async fn damaged_parcels_hold_up_no_other_s_steps(store: Store) {
     for (number, due) in [("SB-DAMAGED-01", 1), ("SB-DAMAGED-02", 2), ("SB-WHOLE-0001", 3)] {
         let step = Step { index: 0, due: NOW.plus(due) };
         let parcel = made(&store, sandbox(1), number).await.key;
-        let ops = vec![StoreOp::Schedule { parcel, step }];
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
+        apply(&store, vec![StoreOp::Schedule { parcel, step }]).await;
     }
     let damage = "UPDATE parcels SET country = '?' WHERE number LIKE 'SB-DAMAGED-%'";
     assert_eq!(store.write(async move |db| db.execute(damage, &[]).await).await.unwrap(), 2);
@@ -308,8 +296,9 @@ async fn damaged_parcels_hold_up_no_other_s_steps(store: Store) {
     }
 }
 
-async fn a_history_is_ordered_by_time_then_sequence(store: Store) {
+async fn a_history_is_of_its_row_s_moment_by_time_then_sequence(store: Store) {
     let mut parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    let before = parcel.clone();
     let happened = [(State::PickedUp, 50), (State::InTransit, 20), (State::CustomsHold, 20)];
     for (state, after) in happened {
         let mut changes = Changes { ops: vec![moved(&parcel, state, after)], ..nothing() };
@@ -331,17 +320,7 @@ async fn a_history_is_ordered_by_time_then_sequence(store: Store) {
     assert_eq!(history, expected);
     assert_eq!((events[0].location.as_str(), events[1].at), ("Miami, US", NOW));
     assert_eq!(events[3].description.as_deref(), Some("Documents"));
-}
-
-async fn a_row_and_its_history_are_of_one_moment(store: Store) {
-    let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
-    let ops = vec![moved(&before, State::InTransit, 5)];
-    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
-    assert_eq!(store.events(&before).await.unwrap().len(), 2);
-    assert_eq!(
-        store.events(&row(&store, "SB-SUCCESS-0001").await.unwrap()).await.unwrap().len(),
-        3
-    );
+    assert_eq!(store.events(&before).await.unwrap().len(), 2, "a row's history is of its moment");
 }
 
 async fn an_impossible_operation_changes_nothing(store: Store) {
@@ -466,16 +445,10 @@ async fn each_change_of_a_key_is_reported_once(store: Store) {
 }
 
 async fn an_admin_token_is_found_by_its_hash_and_revoked(store: Store) {
-    let new = NewCredential {
-        id: "adt_1".to_owned(),
-        name: "Ops".to_owned(),
-        hash: [1; 32],
-        last4: "wXyZ".to_owned(),
-        created_at: NOW,
-        scope: AdminScope,
-    };
+    let new = credential("adt", 1, AdminScope);
     let made: AdminTokenRecord = store.insert_credential(new, &BY).await.unwrap();
-    assert_eq!((made.id.as_str(), made.name.as_str(), made.revoked_at), ("adt_1", "Ops", None));
+    let shown = (made.id.as_str(), made.name.as_str(), made.revoked_at);
+    assert_eq!(shown, ("adt_1", "Warehouse", None));
     let found = async || store.credential_by_hash::<AdminScope>(&[1; 32]).await.unwrap();
     assert_eq!(found().await, Some(made));
     assert_eq!(store.credential_by_hash::<ApiKeyScope>(&[1; 32]).await.unwrap(), None);
@@ -493,6 +466,8 @@ async fn a_key_that_exists_is_refused(store: Store) {
     assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
     assert!(store.is_writable());
     assert_eq!(store.credentials::<ApiKeyScope>().await.unwrap().len(), 1);
+    let log = store.audit_log(None, Millis(0), 9).await.unwrap();
+    assert_eq!(log.len(), 1, "an entry and its change are of one commit");
 }
 
 async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
@@ -557,6 +532,8 @@ fn memory_needs_no_runtime() {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     let ready = std::task::Poll::Ready(CommitOutcome::Committed);
     assert_eq!(commit.as_mut().poll(&mut context), ready);
+    let mut scan = Box::pin(store.scan(Some(sandbox(1)), |_| Ok(7)));
+    assert!(matches!(scan.as_mut().poll(&mut context), std::task::Poll::Ready(Ok(7))));
 }
 
 fn store_folder() -> PathBuf {
@@ -603,6 +580,38 @@ fn no_error_and_no_debug_shows_a_row() {
 }
 
 const UNKNOWN: ParcelRowId = ParcelRowId(i64::MAX);
+
+pub(in crate::store) async fn commit(store: &Store, changes: Changes) {
+    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+}
+
+pub(in crate::store) async fn apply(store: &Store, ops: Vec<StoreOp>) {
+    commit(store, Changes { ops, ..nothing() }).await;
+}
+
+/// Returns the submission of a manifest under the air waybill of all tests.
+pub(in crate::store) fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> StoreOp {
+    StoreOp::InsertManifest(Box::new(NewManifest {
+        id: Ulid::from_parts(1, id),
+        tenant,
+        awb: Awb::parse("176-12345675").unwrap(),
+        submitted_at: NOW,
+        document: b"{}".to_vec(),
+        parcels,
+    }))
+}
+
+/// Returns a new credential of a kind, whose id begins with the kind's prefix.
+pub(in crate::store) fn credential<S>(prefix: &str, number: u8, scope: S) -> NewCredential<S> {
+    NewCredential {
+        id: format!("{prefix}_{number}"),
+        name: "Warehouse".to_owned(),
+        hash: [number; 32],
+        last4: "wXyZ".to_owned(),
+        created_at: NOW,
+        scope,
+    }
+}
 
 pub(in crate::store) fn sandbox(account: i64) -> Tenant {
     Tenant { account: AccountRowId(account), environment: Environment::Sandbox }
@@ -673,20 +682,14 @@ pub(in crate::store) fn order(key: &str) -> OrderRequest {
 }
 
 fn key(account: AccountRowId, number: u8) -> NewCredential<ApiKeyScope> {
-    NewCredential {
-        id: format!("key_{number}"),
-        name: "Warehouse".to_owned(),
-        hash: [number; 32],
-        last4: "wXyZ".to_owned(),
-        created_at: NOW,
-        scope: ApiKeyScope {
-            tenant: Tenant { account, environment: Environment::Sandbox },
-            account: "default".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
-        },
-    }
+    let scope = ApiKeyScope {
+        tenant: Tenant { account, environment: Environment::Sandbox },
+        account: "default".to_owned(),
+        countries: Countries::All,
+        ip_list: Vec::new(),
+        rate_limit: None,
+    };
+    credential("key", number, scope)
 }
 
 async fn insert_key(
@@ -700,7 +703,7 @@ async fn stored_key(store: &Store, id: &str) -> Result<Option<ApiKeyRecord>, Sto
     store.credential(id).await
 }
 
-fn event(parcel: &ParcelRow, state: State, after: i64) -> Event {
+pub(in crate::store) fn event(parcel: &ParcelRow, state: State, after: i64) -> Event {
     Event {
         sequence: parcel.last_sequence + 1,
         state,
@@ -716,8 +719,7 @@ pub(in crate::store) fn moved(parcel: &ParcelRow, state: State, after: i64) -> S
 
 /// Creates a parcel without an idempotency key.
 pub(in crate::store) async fn made(store: &Store, tenant: Tenant, number: &str) -> ParcelRow {
-    let changes = Changes { idempotency_record: None, ..create(tenant, number, 0) };
-    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+    commit(store, Changes { idempotency_record: None, ..create(tenant, number, 0) }).await;
     find(store, tenant.environment, number).await.unwrap()
 }
 

@@ -20,9 +20,9 @@ use super::conformance::{self, NOW, create, nothing, record, webhooks};
 use crate::{
     clock::Millis,
     domain::{
-        AcceptedCarrierEvent, AccountRowId, AdminTokenRecord, ApiKeyRecord, CarrierException,
-        CarrierKeyRecord, CarrierReport, CarrierRowId, Changes, Event, NewCredential, NewManifest,
-        ParcelRow, Scan, State, Step, StoreOp, StoredOrder, Tenant, Version,
+        AcceptedCarrierEvent, AccountRowId, CarrierException, CarrierReport, CarrierRowId, Changes,
+        Event, NewCredential, NewManifest, ParcelRow, Scan, State, Step, StoreOp, StoredOrder,
+        Tenant, Version,
         audit::{Actor, BY},
         credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential, NewSecret},
         idempotency::LIFETIME_MILLIS,
@@ -114,12 +114,10 @@ impl History {
                 ip_list: vec!["10.0.0.0/8".parse().unwrap()],
                 rate_limit: Some(u32::MAX),
             };
-            let key: Result<ApiKeyRecord, _> =
-                store.insert_credential(new(number, scope), &BY).await;
-            all.push(key_text(key.ok()));
-            let carrier: Result<CarrierKeyRecord, _> =
-                store.insert_credential(new(number, Environment::Sandbox), &BY).await;
-            all.push(key_text(carrier.ok()));
+            let key = store.insert_credential(new(number, scope), &BY).await;
+            all.push(key_text::<ApiKeyScope>(key.ok()));
+            let carrier = store.insert_credential(new(number, Environment::Sandbox), &BY).await;
+            all.push(key_text::<CarrierScope>(carrier.ok()));
         }
         all.join("; ")
     }
@@ -133,12 +131,14 @@ impl History {
         (*self.rng.choice(&TEXTS).unwrap()).to_owned()
     }
 
+    /// Returns mostly the sandbox, where more can happen.
+    fn environment(&mut self) -> Environment {
+        if self.rng.u8(..4) == 0 { Environment::Production } else { Environment::Sandbox }
+    }
+
     fn tenant(&mut self) -> Tenant {
         let account = AccountRowId(self.rng.i64(1..=2));
-        // Mostly in the sandbox, where more can happen.
-        let environment =
-            if self.rng.u8(..4) == 0 { Environment::Production } else { Environment::Sandbox };
-        Tenant { account, environment }
+        Tenant { account, environment: self.environment() }
     }
 
     fn moment(&mut self) -> Millis {
@@ -165,9 +165,7 @@ impl History {
     }
 
     async fn parcel(&mut self, store: &Store) -> Option<ParcelRow> {
-        let number = self.number();
-        let environment =
-            if self.rng.u8(..4) == 0 { Environment::Production } else { Environment::Sandbox };
+        let (number, environment) = (self.number(), self.environment());
         store.parcel(environment, &number).await.unwrap()
     }
 
@@ -299,11 +297,8 @@ impl History {
         };
         let after =
             store.parcel_with_order(parcel.tenant.environment, &parcel.tracking_number).await;
-        format!(
-            "change {outcome:?}: {} {}",
-            answer_text(after),
-            answer_text(store.events(&seen).await)
-        )
+        let events = answer_text(store.events(&seen).await);
+        format!("change {outcome:?}: {} {events}", answer_text(after))
     }
 
     async fn submit_manifest(&mut self, store: &Store) -> String {
@@ -328,21 +323,15 @@ impl History {
             document: to_body(&document),
             parcels: vec![parcel.key],
         };
-        let changes = Changes {
-            now: self.now,
-            ops: vec![StoreOp::InsertManifest(Box::new(new))],
-            ..nothing()
-        };
-        let outcome = store.commit(changes).await;
-        let (manifest, awb) = (
-            answer_text(store.manifest(parcel.tenant, id).await),
-            answer_text(store.awb_on_label(parcel.key, self.rng.u32(1..4)).await),
-        );
+        let ops = vec![StoreOp::InsertManifest(Box::new(new))];
+        let outcome = store.commit(Changes { now: self.now, ops, ..nothing() }).await;
+        let manifest = answer_text(store.manifest(parcel.tenant, id).await);
+        let awb = answer_text(store.awb_on_label(parcel.key, self.rng.u32(1..4)).await);
         format!("manifest {found:?} {:?} {outcome:?}: {manifest} {awb}", inputs.known)
     }
 
     async fn endpoint(&mut self, store: &Store) -> String {
-        let tenant = self.tenant();
+        let (tenant, by) = (self.tenant(), Actor::Command.at(self.now));
         let answer = match self.rng.u8(..9) {
             0 | 1 => {
                 let mut endpoint = webhooks::endpoint(tenant);
@@ -350,35 +339,16 @@ impl History {
                 let kinds = [vec!["parcel.created"], vec!["parcel.created", "parcel.voided"]];
                 endpoint.kinds = WebhookEventKinds::from_codes(self.rng.choice(kinds).unwrap())
                     .unwrap_or_default();
-                answer_text(
-                    store
-                        .set_endpoint(endpoint, &Actor::Command.at(self.now))
-                        .await
-                        .map(|set| set.url),
-                )
+                answer_text(store.set_endpoint(endpoint, &by).await.map(|set| set.url))
             }
             2 => {
                 let secret = Secret::from_random(&[self.rng.u8(..); 32]);
-                answer_text(
-                    store
-                        .rotate_secret(
-                            tenant,
-                            (None, secret),
-                            self.now,
-                            &Actor::Command.at(self.now),
-                        )
-                        .await,
-                )
+                let rotated = store.rotate_secret(tenant, (None, secret), self.now, &by).await;
+                answer_text(rotated)
             }
-            3 => answer_text(store.enable_endpoint(tenant, &Actor::Command.at(self.now)).await),
-            4 => answer_text(
-                store
-                    .disable_endpoint(tenant, DisabledBy::Operator, &Actor::Command.at(self.now))
-                    .await,
-            ),
-            5 if self.rng.bool() => {
-                answer_text(store.remove_endpoint(tenant, &Actor::Command.at(self.now)).await)
-            }
+            3 => answer_text(store.enable_endpoint(tenant, &by).await),
+            4 => answer_text(store.disable_endpoint(tenant, DisabledBy::Operator, &by).await),
+            5 if self.rng.bool() => answer_text(store.remove_endpoint(tenant, &by).await),
             6 => answer_text(store.hold_all().await),
             7 => {
                 let what = EventsToReplay::MissedSince(self.now.plus(-100_000));
@@ -411,11 +381,10 @@ impl History {
             assert_eq!(answer_text(logged), payload, "as it is sent");
             let (kind, at, event) = (lease.kind, lease.at, lease.attempt.event);
             let outcome = match self.rng.u8(..3) {
-                0 => {
-                    AttemptResult { at: self.now, millis: 3, answer: Err(DeliveryError::TimedOut) }
-                }
-                _ => webhooks::outcome(self.now, self.rng.u16(200..600)),
+                0 => Err(DeliveryError::TimedOut),
+                _ => webhooks::outcome(self.now, self.rng.u16(200..600)).answer,
             };
+            let outcome = AttemptResult { at: self.now, millis: 3, answer: outcome };
             let decision = match self.rng.u8(..12) {
                 0..6 => RetryDecision::Delivered,
                 6..9 => RetryDecision::Retry { at: self.now.plus(self.rng.i64(0..300_000)) },
@@ -427,10 +396,8 @@ impl History {
                 0 => answer_text(store.forget(lease).await),
                 _ => answer_text(store.settle(lease, outcome, decision).await),
             };
-            all.push(format!(
-                "{} {kind:?} {at:?} {event} {payload} {decision:?} {settled}",
-                endpoint.url
-            ));
+            let url = &endpoint.url;
+            all.push(format!("{url} {kind:?} {at:?} {event} {payload} {decision:?} {settled}"));
         }
         let tenant = self.tenant();
         if self.rng.u8(..6) == 0 {
@@ -443,24 +410,18 @@ impl History {
 
     async fn credentials(&mut self, store: &Store) -> String {
         let number = self.rng.u8(1..12);
-        let (key, carrier, token) =
-            (format!("key_{number}"), format!("car_{number}"), format!("adt_{number}"));
+        let [key, carrier, token] = ["key", "car", "adt"].map(|kind| format!("{kind}_{number}"));
         let by = Actor::Command.at(self.now);
         let answer = match self.rng.u8(..6) {
             0 => {
-                let made: Result<AdminTokenRecord, _> = store
-                    .insert_credential(
-                        NewCredential { id: token.clone(), ..new(number, AdminScope) },
-                        &by,
-                    )
-                    .await;
-                key_text(made.ok())
+                let new = NewCredential { id: token, ..new(number, AdminScope) };
+                key_text::<AdminScope>(store.insert_credential(new, &by).await.ok())
             }
-            1 => key_text(
-                store.revoke_credential::<AdminScope>(&token, self.now, &by).await.unwrap(),
+            1 => key_text::<AdminScope>(
+                store.revoke_credential(&token, self.now, &by).await.unwrap(),
             ),
-            2 => key_text(
-                store.revoke_credential::<CarrierScope>(&carrier, self.now, &by).await.unwrap(),
+            2 => key_text::<CarrierScope>(
+                store.revoke_credential(&carrier, self.now, &by).await.unwrap(),
             ),
             3 => {
                 let secret = NewSecret {
@@ -505,15 +466,12 @@ impl History {
             (2, _) => answer_text(store.purge_sessions(self.now).await),
             (_, Some(login)) => {
                 let ends = self.now.plus(self.rng.i64(0..200_000));
-                answer_text(
-                    store.begin_session(login, (hash, ends), self.rng.bool().then_some(old)).await,
-                )
+                let old = self.rng.bool().then_some(old);
+                answer_text(store.begin_session(login, (hash, ends), old).await)
             }
         };
-        format!(
-            "accounts {account} {password:?} {answer} {}",
-            answer_text(store.session(&hash).await)
-        )
+        let session = answer_text(store.session(&hash).await);
+        format!("accounts {account} {password:?} {answer} {session}")
     }
 
     async fn erase(&mut self, store: &Store) -> String {
@@ -540,10 +498,8 @@ impl History {
         let (carrier, event) =
             (CarrierRowId(self.rng.i64(1..=2)), format!("evt-{}", self.rng.u8(..20)));
         let exceptions = answer_text(store.carrier_exceptions(tenant, max).await);
-        format!(
-            "carriers {} {exceptions}",
-            answer_text(store.has_carrier_event(carrier, &event).await)
-        )
+        let is_known = answer_text(store.has_carrier_event(carrier, &event).await);
+        format!("carriers {is_known} {exceptions}")
     }
 
     /// Leaves out rows and leases, which each engine numbers differently.
@@ -669,9 +625,8 @@ impl History {
     }
 
     async fn tenants(&self, store: &Store, all: &mut Vec<String>) {
-        for tenant in (1..=2).flat_map(|account| {
-            [super::conformance::sandbox(account), super::conformance::production(account)]
-        }) {
+        let tenants = |account| [conformance::sandbox(account), conformance::production(account)];
+        for tenant in (1..=2).flat_map(tenants) {
             all.push(shown_endpoint(store, tenant, self.now).await);
             all.push(answer_text(store.older_deliveries(tenant, 0, 10_000).await));
             all.push(answer_text(store.carrier_exceptions(tenant, 10_000).await));
@@ -700,13 +655,10 @@ impl History {
 async fn shown_credentials(store: &Store, all: &mut Vec<String>) {
     for number in 1..12_u8 {
         let hash = [number; 32];
-        all.push(key_text(
-            store.credential::<ApiKeyScope>(&format!("key_{number}")).await.unwrap(),
-        ));
-        all.push(key_text(
-            store.credential::<CarrierScope>(&format!("car_{number}")).await.unwrap(),
-        ));
-        all.push(key_text(store.credential_by_hash::<AdminScope>(&hash).await.unwrap()));
+        let [key, carrier] = ["key", "car"].map(|kind| format!("{kind}_{number}"));
+        all.push(key_text::<ApiKeyScope>(store.credential(&key).await.unwrap()));
+        all.push(key_text::<CarrierScope>(store.credential(&carrier).await.unwrap()));
+        all.push(key_text::<AdminScope>(store.credential_by_hash(&hash).await.unwrap()));
         all.push(answer_text(store.session(&hash).await));
         let (event, carrier) = (format!("evt-{number}"), CarrierRowId(1));
         all.push(answer_text(store.has_carrier_event(carrier, &event).await));

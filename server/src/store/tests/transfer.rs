@@ -6,14 +6,14 @@ use tempfile::TempDir;
 use tokio::task::LocalSet;
 
 use super::{
-    conformance::{NOW, SECRET, create, made, production, row, sandbox, webhooks},
+    conformance::{NOW, SECRET, commit, create, made, production, row, sandbox, webhooks},
     first_seed,
     histories::History,
 };
 use crate::{
     domain::{audit::BY, webhooks::LEASE_MILLIS},
     store::{
-        CommitOutcome, CopiedTable, Store, StoreError,
+        CopiedTable, Store, StoreError,
         postgres::{
             Address,
             tests::cluster::{empty_database, query, run_sql},
@@ -326,8 +326,7 @@ async fn an_interrupted_copy_takes_no_server_and_can_be_repeated() {
 async fn a_copy_that_differs_is_found_out_and_undone() {
     let Some(all) = Databases::new() else { return };
     let store = all.open(File(0), SECRET).await;
-    let order = create(sandbox(1), "SB-OTHER-0001", 1);
-    assert_eq!(store.commit(order).await, CommitOutcome::Committed);
+    commit(&store, create(sandbox(1), "SB-OTHER-0001", 1)).await;
     store.close().await;
     // Someone adds a trigger to the schema that an abandoned copy has left.
     let spoil = "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS \
@@ -372,7 +371,7 @@ async fn every_table_and_column_is_copied_or_left_behind_for_a_reason() {
     };
     let (found, copied) = LocalSet::new().run_until(read).await;
     assert!(found.len() > 200, "{}", found.len());
-    for (table, column) in found {
+    for [table, column, _] in found {
         let is_copied =
             copied.iter().any(|copied| copied.name == table && copied.columns.contains(&column));
         // A record's row in a file: PostgreSQL has none, and a new file draws new ones.

@@ -20,11 +20,11 @@ use super::super::{
 const NOT_COPIED: [&str; 6] =
     ["ended_generations", "mails.lease", "outbox.leased", "term_pieces", "term_runs", "term_sweep"];
 
-/// Statement that returns the names of all tables with their columns.
-const COLUMNS: &str = "{SELECT relname::text, attname::text FROM pg_class AS t JOIN pg_attribute ON attrelid = t.oid \
-     WHERE relkind IN ('r', 'p') AND NOT relispartition AND pg_table_is_visible(t.oid) \
+/// Statement that returns the names of all tables with their columns and the columns' types.
+const COLUMNS: &str = "{SELECT relname::text, attname::text, format_type(atttypid, NULL) \
+     FROM pg_class AS t JOIN pg_attribute ON attrelid = t.oid WHERE relkind IN ('r', 'p') AND NOT relispartition AND pg_table_is_visible(t.oid) \
      AND relnamespace <> 'pg_catalog'::regnamespace AND attnum > 0 AND NOT attisdropped ORDER BY relname, attnum|\
-     SELECT t.name, c.name FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c \
+     SELECT t.name, c.name, c.type FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c \
      WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'}";
 
 /// A condition that holds for rows of present generations.
@@ -35,35 +35,45 @@ const IS_PRESENT: &str = is_current!("tenant");
 pub(in crate::store) struct Table {
     pub(in crate::store) name: String,
     pub(in crate::store) columns: Vec<String>,
+    /// The types of its own columns in PostgreSQL.
+    types: Vec<String>,
     /// The source of the rows: the table without the rows of ended generations.
     from: String,
     /// The statement that writes a row, if it is not inserted into a table of this name.
-    write: Option<&'static str>,
+    write: Option<String>,
 }
 
 /// Returns the tables in the order in which they are copied.
 pub(in crate::store) async fn tables(from: Sql<'_>, to: Sql<'_>) -> SqlResult<Vec<Table>> {
     let (postgres, sqlite) = if from.is_postgres() { (from, to) } else { (to, from) };
     let (postgres, sqlite) = (columns(postgres).await?, columns(sqlite).await?);
-    let mut tables: Vec<(String, Vec<String>)> = Vec::new();
-    for (table, column) in postgres.into_iter().filter(|column| sqlite.contains(column)) {
-        if NOT_COPIED.contains(&&*table) || NOT_COPIED.contains(&&*format!("{table}.{column}")) {
+    let mut tables: Vec<(String, Vec<String>, Vec<String>)> = Vec::new();
+    for [table, column, kind] in postgres {
+        let is_own = |[other, own, _]: &[String; 3]| *other == table && *own == column;
+        if !sqlite.iter().any(is_own)
+            || NOT_COPIED.contains(&&*table)
+            || NOT_COPIED.contains(&&*format!("{table}.{column}"))
+        {
             continue;
         }
         match tables.last_mut() {
-            Some((name, columns)) if *name == table => columns.push(column),
-            _ => tables.push((table, vec![column])),
+            Some((name, columns, types)) if *name == table => {
+                columns.push(column);
+                types.push(kind);
+            }
+            _ => tables.push((table, vec![column], vec![kind])),
         }
     }
     // SQLite's triggers write the next due time of the events to the endpoints.
-    tables.sort_by_key(|(name, _)| name == "outbox");
-    let tables = tables.into_iter().map(|(name, columns)| Table::common(name, columns));
+    tables.sort_by_key(|(name, ..)| name == "outbox");
+    let tables =
+        tables.into_iter().map(|(name, columns, types)| Table::common(name, columns, types));
     Ok(tables.chain(stored_differently()).collect())
 }
 
-/// Returns the tables of a database, each with its columns.
-pub(in crate::store) async fn columns(db: Sql<'_>) -> SqlResult<Vec<(String, String)>> {
-    db.each(COLUMNS, &[], |row| Ok((row.get(0)?, row.get(1)?))).await
+/// Returns the tables of a database, each with its columns and their types.
+pub(in crate::store) async fn columns(db: Sql<'_>) -> SqlResult<Vec<[String; 3]>> {
+    db.each(COLUMNS, &[], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?])).await
 }
 
 /// Returns the data for which the engines have different tables. The numbers are never reused.
@@ -78,33 +88,30 @@ fn stored_differently() -> [Table; 4] {
             "{INSERT INTO webhook_successes (tenant, at) VALUES ($1, $2)|\
              UPDATE webhook_endpoints SET last_success = $2 WHERE tenant = $1}",
         ),
-        Table::new(
-            "last_parcel_row",
-            &["id"],
+        Table::last(
+            ("last_parcel_row", "id"),
             "{(SELECT greatest(last_value + is_called::integer - 1, (SELECT max(id) FROM parcels)) AS id \
              FROM parcel_rows)|\
              (SELECT max(highest, coalesce((SELECT max(id) FROM parcels), 0)) AS id FROM deleted_parcels)} AS l",
-            "{SELECT setval('parcel_rows', greatest($1::bigint, 1), $1 > 0)|UPDATE deleted_parcels SET highest = $1}",
+            ("parcel_rows", "deleted_parcels SET highest"),
         ),
-        Table::new(
-            "last_manifest",
-            &["id"],
+        Table::last(
+            ("last_manifest", "id"),
             "{(SELECT greatest(last_value + is_called::integer - 1, (SELECT max(id) FROM manifests)) AS id \
              FROM manifests_id_seq) AS l|last_manifest}",
-            "{SELECT setval('manifests_id_seq', greatest($1::bigint, 1), $1 > 0)|UPDATE last_manifest SET id = $1}",
+            ("manifests_id_seq", "last_manifest SET id"),
         ),
-        Table::new(
-            "last_lease",
-            &["last_value"],
+        Table::last(
+            ("last_lease", "last_value"),
             "{lease_numbers|(SELECT max(last, 1) AS last_value FROM leases) AS l}",
-            "{SELECT setval('lease_numbers', $1)|UPDATE leases SET last = $1}",
+            ("lease_numbers", "leases SET last"),
         ),
     ]
 }
 
 impl Table {
     /// Returns a table that both engines have.
-    fn common(name: String, mut columns: Vec<String>) -> Self {
+    fn common(name: String, mut columns: Vec<String>, types: Vec<String>) -> Self {
         if name == "parcels" {
             // The last one, because PostgreSQL has it in another table.
             columns.push("order_json".to_owned());
@@ -127,12 +134,21 @@ impl Table {
             }
             _ => name.clone(),
         };
-        Self { name, columns, from, write: None }
+        Self { name, columns, types, from, write: None }
     }
 
-    fn new(name: &str, columns: &[&str], from: &str, write: &'static str) -> Self {
+    fn new(name: &str, columns: &[&str], from: &str, write: &str) -> Self {
         let columns = columns.iter().map(|column| (*column).to_owned()).collect();
-        Self { name: name.to_owned(), columns, from: from.to_owned(), write: Some(write) }
+        let (name, from, write) = (name.to_owned(), from.to_owned(), Some(write.to_owned()));
+        Self { name, columns, types: Vec::new(), from, write }
+    }
+
+    /// Returns the last number of a sequence, which a file has in a column.
+    fn last((name, column): (&str, &str), from: &str, (sequence, stored): (&str, &str)) -> Self {
+        let write = format!(
+            "{{SELECT setval('{sequence}', greatest($1::bigint, 1), $1 > 0)|UPDATE {stored} = $1}}"
+        );
+        Self::new(name, &[column], from, &write)
     }
 
     /// Returns the statement that reads the rows. On PostgreSQL it is ordered: a file grows from its lowest key on, and
@@ -160,7 +176,7 @@ impl Table {
         db: Sql<'_>,
         mut rows: Vec<Vec<Value>>,
     ) -> SqlResult<()> {
-        if let Some(write) = self.write {
+        if let Some(write) = &self.write {
             for row in &rows {
                 db.execute(write, row).await?;
             }
@@ -170,10 +186,19 @@ impl Table {
         if db.is_postgres() && self.name == "parcels" {
             let order = |row: &mut Vec<Value>| Some(vec![row.first()?.clone(), row.pop()?]);
             let orders: Vec<_> = rows.iter_mut().filter_map(order).collect();
-            db.insert_rows("INSERT INTO orders (parcel, order_json)", &orders, "").await?;
+            let insert = "INSERT INTO orders (parcel, order_json) \
+                 SELECT * FROM unnest($1::bigint[], $2::text[])";
+            db.execute_rows(insert, &orders, &[]).await?;
             columns.truncate(columns.len() - ", order_json".len());
         }
-        let insert = format!("INSERT INTO {} ({columns}) {{OVERRIDING SYSTEM VALUE|}}", self.name);
-        db.insert_rows(&insert, &rows, "").await
+        let arrays = (1..).zip(&self.types).map(|(place, kind)| format!("${place}::{kind}[]"));
+        let values = (1..=self.columns.len()).map(|place| format!("${place}"));
+        let insert = format!(
+            "INSERT INTO {} ({columns}) {{OVERRIDING SYSTEM VALUE SELECT * FROM unnest({})|VALUES ({})}}",
+            self.name,
+            arrays.collect::<Vec<_>>().join(", "),
+            values.collect::<Vec<_>>().join(", ")
+        );
+        db.execute_rows(&insert, &rows, &[]).await.map(drop)
     }
 }

@@ -12,10 +12,11 @@ use tokio_postgres::{Client, NoTls, config::Host};
 
 use super::upgrades;
 use crate::{
-    domain::Changes,
+    domain::{Changes, audit::BY},
     store::{
         CommitOutcome, Engine,
-        postgres::{Address, Store},
+        postgres::{Address, READERS, Store},
+        tests::conformance::{sandbox, webhooks::endpoint},
     },
     waiting::{LONG, pause},
 };
@@ -51,11 +52,23 @@ pub(super) async fn client(address: &Address) -> Client {
     client
 }
 
-/// Returns a server on a new database, and a connection beside it.
-pub(super) async fn beside() -> Option<(crate::store::Store, Client, Address)> {
+/// Returns a server on a new database.
+pub(super) async fn server() -> Option<(crate::store::Store, Address)> {
     let address = database()?;
-    let store = crate::store::Store::connect(address.clone(), [9; 32]).await.unwrap();
+    Some((crate::store::Store::connect(address.clone(), [9; 32]).await.unwrap(), address))
+}
+
+/// Returns the same as [`server`], and a connection beside it.
+pub(super) async fn beside() -> Option<(crate::store::Store, Client, Address)> {
+    let (store, address) = server().await?;
     Some((store, client(&address).await, address))
+}
+
+/// Returns the same as [`beside`]. The first sandbox has an endpoint.
+pub(super) async fn with_endpoint() -> Option<(crate::store::Store, Client, Address)> {
+    let (store, client, address) = beside().await?;
+    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    Some((store, client, address))
 }
 
 /// Waits until this many other connections wait for a lock, or `or` says that none will. This connection may have an
@@ -129,7 +142,7 @@ pub(super) fn run_sql_at_postgres(sql: &str) {
 
 /// Opens an empty store; none if PostgreSQL is not installed.
 pub(in crate::store) async fn open(secret: [u8; 32]) -> Option<Store> {
-    Some(Store::connect(database()?, secret).await.unwrap())
+    Some(Store::connect(database()?, secret, READERS).await.unwrap())
 }
 
 /// Opens two servers' stores on a new database; none if PostgreSQL is not installed.

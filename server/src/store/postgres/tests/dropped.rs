@@ -14,7 +14,7 @@ use futures_util::{future::join_all, poll};
 use parcelo::rules::ListQuery;
 use tokio::time::timeout;
 
-use super::cluster::{database, empty_database, query};
+use super::cluster::{empty_database, query, server};
 use crate::domain::audit::BY;
 use crate::store::{
     CommitOutcome, Store,
@@ -57,8 +57,7 @@ async fn client(store: Store, number: u32) {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
     store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     let clients = (0..CLIENTS).map(|number| tokio::spawn(client(store.clone(), number)));
     for client in join_all(clients.collect::<Vec<_>>()).await {
@@ -94,7 +93,7 @@ async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
 #[ignore = "long: `.ci/prove postgres` runs it"]
 async fn reads_whose_callers_have_gone_are_left_out() {
     let Some(address) = empty_database() else { return };
-    let store = postgres::Store::connect(address, SECRET).await.unwrap();
+    let store = postgres::Store::connect(address, SECRET, postgres::READERS).await.unwrap();
     let made = Arc::new(AtomicUsize::new(0));
     for _ in 0..100 {
         let made = Arc::clone(&made);

@@ -6,15 +6,14 @@ use std::env;
 use futures_util::future::join_all;
 use parcelo::model::Deleted;
 
-use super::cluster::{beside, client, query, repeated, run_sql, two_servers, until_blocked};
+use super::cluster::{
+    beside, client, query, repeated, run_sql, two_servers, until_blocked, with_endpoint,
+};
 use crate::{
-    domain::{State, audit::BY, idempotency::LIFETIME_MILLIS},
+    domain::{State, idempotency::LIFETIME_MILLIS},
     store::{
         CommitOutcome, Store,
-        tests::conformance::{
-            NOW, create, made, moved, on, row, sandbox,
-            webhooks::{endpoint, enqueue},
-        },
+        tests::conformance::{NOW, create, made, moved, on, row, sandbox, webhooks::enqueue},
     },
     waiting::until,
 };
@@ -60,9 +59,8 @@ async fn orders_after_a_reset_on_any_server_are_of_the_new_generation() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resets_that_join_one_that_is_not_counted_yet_answer_both() {
-    let Some((one, client, address)) = beside().await else { return };
+    let Some((one, client, address)) = with_endpoint().await else { return };
     let other = Store::connect(address.clone(), [1; 32]).await.unwrap();
-    one.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     for key in 0..30 {
         commit(&one, &format!("SB-JOINED-{key:04}"), key).await;
     }
@@ -109,8 +107,7 @@ async fn a_number_of_an_ended_generation_is_free_and_still_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purge_beside_a_reset_leaves_what_the_reset_counts() {
-    let Some((store, other, address)) = beside().await else { return };
-    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    let Some((store, other, address)) = with_endpoint().await else { return };
     let watcher = client(&address).await;
     for (key, number) in (0..3).zip(["SB-PURGED-0001", "SB-PURGED-0002", "SB-PURGED-0003"]) {
         commit(&store, number, key).await;
@@ -134,8 +131,7 @@ async fn a_purge_beside_a_reset_leaves_what_the_reset_counts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_settled_while_its_generation_is_erased_goes_too() {
-    let Some((store, other, address)) = beside().await else { return };
-    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    let Some((store, other, address)) = with_endpoint().await else { return };
     made(&store, sandbox(1), "SB-DONE-000001").await;
     // As another server settles it, which moves it to another partition.
     let settles = "BEGIN; UPDATE outbox SET state = 2, due = NULL; \

@@ -7,15 +7,17 @@ use futures_util::{FutureExt as _, future::join_all};
 use tokio::sync::{Barrier, Semaphore};
 use tokio_postgres::Client;
 
-use super::cluster::{beside, client, place, run_sql, run_sql_at_postgres, until_blocked, writer};
+use super::cluster::{
+    beside, client, place, run_sql, run_sql_at_postgres, until_blocked, with_endpoint, writer,
+};
 use crate::{
-    domain::{Changes, audit::BY, webhooks::RetryDecision},
+    domain::{Changes, webhooks::RetryDecision},
     store::{
         CommitOutcome, Engine, Store, StoreError,
         postgres::{self, READERS},
         tests::conformance::{
             NOW, create, record, sandbox,
-            webhooks::{endpoint, enqueue, lease, outcome},
+            webhooks::{enqueue, lease, outcome},
         },
     },
     waiting::until,
@@ -43,8 +45,7 @@ pub(super) async fn deadlocks(client: &Client) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_row_locked_for_one_tenant_delays_no_other_for_long() {
-    let Some((store, client, _)) = beside().await else { return };
-    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    let Some((store, client, _)) = with_endpoint().await else { return };
     client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
     let mut held: Vec<_> = (1..151).map(|key| Box::pin(store.commit(order(1, key)))).collect();
@@ -62,8 +63,7 @@ async fn a_row_locked_for_one_tenant_delays_no_other_for_long() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn abandoned_writes_are_skipped_behind_a_locked_row() {
-    let Some((store, client, _)) = beside().await else { return };
-    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    let Some((store, client, _)) = with_endpoint().await else { return };
     client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
     let mut locked_out = Box::pin(store.commit(order(1, 1)));
@@ -105,9 +105,8 @@ async fn a_value_that_cannot_be_sent_fails_its_own_write_and_no_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn turning_an_endpoint_off_beside_orders_never_deadlocks() {
-    let Some((store, client, address)) = beside().await else { return };
+    let Some((store, client, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, tenant, 1).await;
     let gone = lease(&store, tenant, 1, NOW).await.remove(0);
     // Another server's group has an order of the same tenant, and the same answer of its endpoint.
@@ -133,10 +132,9 @@ async fn turning_an_endpoint_off_beside_orders_never_deadlocks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_is_enqueued_beside_a_reset_is_erased_with_it() {
-    let Some((store, client, address)) = beside().await else { return };
+    let Some((store, client, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
     let other = Store::connect(address, [1; 32]).await.unwrap();
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, tenant, 1).await;
     // The second pause holds the group open in which the event is written.
     let first = store.pause_writes().await.unwrap();
@@ -244,9 +242,8 @@ async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_leased_too_late_for_their_server_are_free_at_once() {
-    let Some((store, ..)) = beside().await else { return };
+    let Some((store, ..)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, tenant, 1).await;
     let pause = store.pause_writes().await.unwrap();
     let late = store.lease(vec![(tenant, 9)], NOW).await;

@@ -2,23 +2,22 @@
 
 use tokio::sync::oneshot;
 
-use super::cluster::{database, run_sql};
+use super::cluster::{run_sql, server};
 use crate::{
     domain::{
-        AdminTokenRecord, ApiKeyRecord, NewCredential,
+        AdminTokenRecord, ApiKeyRecord,
         audit::BY,
         credentials::{AdminScope, ApiKeyScope},
     },
     store::{
-        Store, postgres,
-        tests::conformance::{NOW, SECRET},
+        postgres,
+        tests::conformance::{NOW, SECRET, credential},
     },
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_start_makes_the_account_of_one_that_died() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
     assert!(store.claim_new().await.unwrap());
     assert!(!store.claim_new().await.unwrap(), "it may be under way");
     let later = "UPDATE meta SET value = convert_to((now() - interval '61 s')::text, 'UTF8') \
@@ -33,8 +32,7 @@ async fn a_later_start_makes_the_account_of_one_that_died() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_name_and_no_id_has_a_nul() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address, SECRET).await.unwrap();
+    let Some((store, _)) = server().await else { return };
     assert_eq!(store.account_named("shop\0").await.unwrap(), None);
     assert!(store.login("shop\0").await.unwrap().is_none());
     let found: Option<ApiKeyRecord> = store.credential("key_\0").await.unwrap();
@@ -44,9 +42,8 @@ async fn no_name_and_no_id_has_a_nul() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_made_while_its_table_is_vacuumed() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
-    let other = postgres::Store::connect(address, SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
+    let other = postgres::Store::connect(address, SECRET, postgres::READERS).await.unwrap();
     let (locked, is_locked) = oneshot::channel();
     let (done, is_done) = oneshot::channel::<()>();
     let waits = std::sync::Mutex::new(Some((locked, is_done)));
@@ -64,14 +61,7 @@ async fn a_key_is_made_while_its_table_is_vacuumed() {
         other.shared(lock).await
     });
     is_locked.await.unwrap();
-    let new = NewCredential {
-        id: "adm_1".to_owned(),
-        name: "Token".to_owned(),
-        hash: [1; 32],
-        last4: "wXyZ".to_owned(),
-        created_at: NOW,
-        scope: AdminScope,
-    };
+    let new = credential("adm", 1, AdminScope);
     let made: AdminTokenRecord = store.insert_credential(new, &BY).await.unwrap();
     assert_eq!(made.id, "adm_1");
     done.send(()).unwrap();

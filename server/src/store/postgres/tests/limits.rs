@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::cluster::{client, database, query, run_sql};
+use super::cluster::{client, database, query, run_sql, server};
 use crate::{
     domain::{
         login_throttle::LoginAttempt,
@@ -16,8 +16,7 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_database_grants_what_the_simulated_one_does() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address, SECRET).await.unwrap();
+    let Some((store, _)) = server().await else { return };
     let (mut random, mut taken) = (fastrand::Rng::with_seed(3), HashMap::new());
     let keys = [SharedKey::Api(1), SharedKey::Api(2), SharedKey::Carrier(1)];
     for round in 0..200 {
@@ -37,8 +36,7 @@ async fn the_database_grants_what_the_simulated_one_does() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_attempts_to_sign_in_write_nothing_that_lasts() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
     let attempt = async |account: &str| {
         let client = "203.0.113.7".parse().unwrap();
         let attempt = LoginAttempt { account, client, is_signed_in: false };

@@ -5,13 +5,16 @@ use futures_util::{FutureExt as _, future::join_all};
 use parcelo::Awb;
 
 use super::{
-    cluster::{client, database, empty_database, run_sql, two_servers, until_blocked},
+    cluster::{
+        client, database, empty_database, run_sql, server, two_servers, until_blocked,
+        with_endpoint,
+    },
     held::deadlocks,
 };
 use crate::{
     clock::{Clock, Millis, SystemClock},
     domain::{
-        Changes, NewManifest, State, StoreOp,
+        NewManifest, State, StoreOp,
         audit::BY,
         webhooks::{
             DeliveryStatus, DisabledBy, Endpoint, EventSubject, LEASE_MILLIS, OutboxEvent,
@@ -23,7 +26,7 @@ use crate::{
         CommitOutcome, EventsToReplay, Settled, Store,
         postgres::{self, Address},
         tests::conformance::{
-            NOW, SECRET, create, made, moved, nothing, on, sandbox,
+            NOW, SECRET, apply, commit, create, made, moved, on, sandbox,
             webhooks::{endpoint, lease, outcome},
         },
     },
@@ -34,7 +37,8 @@ use crate::{
 async fn servers(address: &Address, count: usize) -> Vec<Store> {
     let mut servers = Vec::new();
     for _ in 0..count {
-        let engine = postgres::Store::connect(address.clone(), SECRET).await.unwrap();
+        let engine =
+            postgres::Store::connect(address.clone(), SECRET, postgres::READERS).await.unwrap();
         engine.lease_by_the_database();
         servers.push(Store::from(engine));
     }
@@ -82,13 +86,10 @@ async fn a_server_whose_clock_is_wrong_steals_no_lease_and_keeps_none() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_waits_for_nothing_is_found_and_sent() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, _, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let parcel = made(&store, tenant, "SB-STRANDED-01").await;
-    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
-    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
     // As if both had been written beside each other without the lock.
     run_sql(&address, "UPDATE outbox SET state = 2, due = NULL WHERE state = 1");
     assert!(lease(&store, tenant, 9, NOW.plus(9)).await.is_empty());
@@ -125,11 +126,8 @@ async fn a_lease_is_written_without_touching_an_index() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settling_many_tenants_on_two_servers_never_deadlocks() {
-    let Some(address) = database() else { return };
-    let stores = [
-        Store::connect(address.clone(), SECRET).await.unwrap(),
-        Store::connect(address.clone(), SECRET).await.unwrap(),
-    ];
+    let Some((store, address)) = server().await else { return };
+    let stores = [store, Store::connect(address.clone(), SECRET).await.unwrap()];
     let tenants: Vec<_> = (1..=6).map(sandbox).collect();
     for tenant in &tenants {
         stores[0].set_endpoint(endpoint(*tenant), &BY).await.unwrap();
@@ -170,10 +168,8 @@ async fn settling_many_tenants_on_two_servers_never_deadlocks() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_newer_than_a_lease_s_number_is_left_for_the_next() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, _, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, 1, NOW).await;
     // As if two other servers had drawn numbers between this one's number and its search.
     run_sql(&address, "UPDATE outbox SET after_lease = after_lease + 2");
@@ -189,12 +185,9 @@ async fn an_event_newer_than_a_lease_s_number_is_left_for_the_next() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_delivered_while_its_endpoint_is_turned_off_stays_so() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, other, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, 1, NOW).await;
-    let other = client(&address).await;
     // Another server settles it, and has not committed yet when this one holds the rest.
     other.batch_execute("BEGIN; UPDATE outbox SET state = 2, due = NULL").await.unwrap();
     let watcher = client(&address).await;
@@ -211,15 +204,11 @@ async fn an_event_delivered_while_its_endpoint_is_turned_off_stays_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_that_is_held_while_it_is_released_stays_held() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, other, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let parcel = made(&store, tenant, "SB-HELD-000001").await;
     let first = lease(&store, tenant, 1, NOW).await.remove(0);
-    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
-    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
-    let other = client(&address).await;
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
     // Another server holds the waiting events, and has not committed yet when this one settles the earlier event.
     other.batch_execute("BEGIN; UPDATE outbox SET state = 4 WHERE state = 0").await.unwrap();
     let watcher = client(&address).await;
@@ -300,8 +289,7 @@ async fn creates(store: &Store, body: &str) -> Vec<Repeated> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
     let tenant = sandbox(1);
     made(&store, tenant, "SB-ORPHAN-0001").await;
     let other = client(&address).await;
@@ -366,13 +354,10 @@ async fn an_upgrade_that_waits_for_a_long_read_stops_no_other_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unreadable_event_fails_alone_and_the_next_is_sent() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, _, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
-    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     let parcel = made(&store, tenant, "SB-UNREADABLE-1").await;
-    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
-    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
     run_sql(&address, "UPDATE outbox SET kind = 99 WHERE state = 1");
     let leased = store.lease(vec![(tenant, 9)], NOW.plus(9)).await.unwrap();
     assert_eq!((leased.events.len(), leased.unreadable), (0, vec![tenant]));
@@ -381,8 +366,7 @@ async fn an_unreadable_event_fails_alone_and_the_next_is_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_of_a_manifest_says_what_the_manifest_says() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address, SECRET).await.unwrap();
+    let Some((store, _)) = server().await else { return };
     let (tenant, kinds) =
         (sandbox(1), WebhookEventKinds::from_codes(["manifest.submitted"]).unwrap());
     store.set_endpoint(Endpoint { kinds, ..endpoint(tenant) }, &BY).await.unwrap();
@@ -395,8 +379,7 @@ async fn an_event_of_a_manifest_says_what_the_manifest_says() {
     let document = document.to_string().into_bytes();
     let manifest =
         NewManifest { id, tenant, awb, submitted_at: NOW, document, parcels: Vec::new() };
-    let ops = vec![StoreOp::InsertManifest(Box::new(manifest))];
-    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
+    apply(&store, vec![StoreOp::InsertManifest(Box::new(manifest))]).await;
     let leased = lease(&store, tenant, 9, NOW.plus(9)).await.remove(0);
     let payload = store.payload(&leased).await.unwrap().unwrap();
     let EventSubject::Manifest(manifest) = payload.subject else {

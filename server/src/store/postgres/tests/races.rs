@@ -8,7 +8,7 @@ use crate::{
     domain::{IdempotencyRecord, StoreOp, idempotency::LIFETIME_MILLIS},
     store::{
         CommitOutcome, Engine, Store,
-        tests::conformance::{NOW, create, made, on, row, sandbox},
+        tests::conformance::{NOW, commit, create, made, on, row, sandbox},
     },
     waiting::{until, wait_for_value},
 };
@@ -20,8 +20,7 @@ fn record_of(number: &str, key: u32) -> IdempotencyRecord {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purge_spares_a_record_that_is_replacing_a_dead_one() {
     let Some((store, client, _)) = beside().await else { return };
-    let order = create(sandbox(1), "SB-PURGED-0001", 1);
-    assert_eq!(store.commit(order).await, CommitOutcome::Committed);
+    commit(&store, create(sandbox(1), "SB-PURGED-0001", 1)).await;
     let later = NOW.plus(LIFETIME_MILLIS);
     // As another server's group does it, before its commit.
     client.batch_execute("BEGIN").await.unwrap();
@@ -115,8 +114,7 @@ async fn a_damaged_order_is_left_out_of_lists_and_hides_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_counts_what_came_since_the_one_before_it() {
     let Some((store, client, _)) = beside().await else { return };
-    let order = create(sandbox(1), "SB-COUNTED-0001", 1);
-    assert_eq!(store.commit(order).await, CommitOutcome::Committed);
+    made(&store, sandbox(1), "SB-COUNTED-0001").await;
     // While someone has it locked, it cannot be erased.
     client.batch_execute("BEGIN; SELECT FROM parcels FOR UPDATE").await.unwrap();
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 1);

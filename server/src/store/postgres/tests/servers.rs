@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use tokio::sync::Barrier;
 
 use super::cluster::{
-    admit, database, empty_database, query, repeated, run_sql, two_servers, writer,
+    admit, database, empty_database, query, repeated, run_sql, server, two_servers, writer,
 };
 use crate::{
     domain::{
@@ -30,8 +30,7 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sequences_that_were_left_behind_give_no_id_again() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
     store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
     let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
     store.close().await;
@@ -178,22 +177,8 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_takes_the_other_server_s_earlier_writes_only() {
-    let Some(stores) = two_servers().await else { return };
-    let tenant = sandbox(1);
-    made(&stores[1], tenant, "SB-BEFORE-0001").await;
-    made(&stores[0], tenant, "SB-BEFORE-0002").await;
-    assert_eq!(stores[0].reset(tenant).await.unwrap().parcels, 2);
-    // Its ids are of a block that was drawn before those of the reset's server.
-    made(&stores[1], tenant, "SB-BEFORE-0002").await;
-    assert!(row(&stores[0], "SB-BEFORE-0001").await.is_none());
-    assert!(row(&stores[0], "SB-BEFORE-0002").await.is_some());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn ended_connections_lose_nothing_and_write_nothing_twice() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
     let (mut committed, mut unknown) = (0, 0);
     for round in 0..12_u32 {
         let connection = writer(&store).await;
@@ -244,8 +229,7 @@ async fn becomes_readable(store: &Store, wanted: bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
     becomes_readable(&store, true).await;
     admit(&address, false);
     becomes_readable(&store, false).await;
@@ -260,8 +244,7 @@ async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_server_notices_that_its_database_is_away() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
     let (writes, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
     let ends = Arc::clone(&is_over);
     let stream = tokio::spawn(async move {

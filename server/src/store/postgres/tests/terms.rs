@@ -1,25 +1,19 @@
 //! The search index: parcels from before it existed, two servers, and entries that are deleted with their parcel.
 
-use parcelo::rules::check_list;
-
 use super::{
     super::address::Address,
-    cluster::{database, query, run_sql},
+    cluster::{query, run_sql, server},
 };
 use crate::{
-    domain::search::Search,
     store::{
-        CommitOutcome, SearchPage, Store,
-        tests::conformance::{NOW, SECRET, create, sandbox},
+        Store,
+        tests::conformance::{
+            NOW, SECRET, commit, create, sandbox,
+            search::{maintain_index, search_text as search},
+        },
     },
     waiting::until,
 };
-
-pub(super) async fn search(store: &Store, text: &str) -> SearchPage {
-    let query = check_list([("search".into(), text.into())]).unwrap();
-    let search = Search::new(&query).unwrap();
-    store.search(sandbox(1), query, search).await.unwrap()
-}
 
 async fn erased(store: &Store, address: &Address) {
     store.reset(sandbox(1)).await.unwrap();
@@ -29,11 +23,9 @@ async fn erased(store: &Store, address: &Address) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn older_parcels_are_added_and_no_term_outlives_its_parcel() {
-    let Some(address) = database() else { return };
-    let store = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((store, address)) = server().await else { return };
     for number in 0..120 {
-        let changes = create(sandbox(1), &format!("SB-OLD-{number:06}"), number);
-        assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+        commit(&store, create(sandbox(1), &format!("SB-OLD-{number:06}"), number)).await;
     }
     // As after the upgrade of a database that has some of them.
     run_sql(
@@ -42,7 +34,7 @@ async fn older_parcels_are_added_and_no_term_outlives_its_parcel() {
          UPDATE orders SET order_json = '?' FROM parcels WHERE id = parcel AND number = 'SB-OLD-000007'",
     );
     assert!(!search(&store, "nandu").await.is_complete);
-    while store.maintain_search_index().await.unwrap() {}
+    maintain_index(&store).await;
     let found = search(&store, "nandu").await;
     assert_eq!((found.total, found.is_complete), (119, true), "all but the damaged one");
     run_sql(
@@ -56,14 +48,12 @@ async fn older_parcels_are_added_and_no_term_outlives_its_parcel() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_servers_share_the_index_while_parcels_come_and_go() {
-    let Some(address) = database() else { return };
-    let one = Store::connect(address.clone(), SECRET).await.unwrap();
+    let Some((one, address)) = server().await else { return };
     let other = Store::connect(address.clone(), SECRET).await.unwrap();
     let creating = async {
         for number in 0..150 {
             let store = if number % 2 == 0 { &one } else { &other };
-            let changes = create(sandbox(1), &format!("SB-OLD-{number:06}"), number);
-            assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+            commit(store, create(sandbox(1), &format!("SB-OLD-{number:06}"), number)).await;
         }
     };
     let tending = async |store: &Store| {

@@ -5,10 +5,7 @@
 
 use parcelo::{Environment, TrackingNumber, model::Deleted, rules::check_list};
 
-use super::{
-    cluster::{empty_database, query, run_sql},
-    terms::search,
-};
+use super::cluster::{empty_database, query, run_sql};
 use crate::{
     domain::{State, StoredOrder, activity::epoch_day, audit::BY, webhooks::RetryDecision},
     store::{
@@ -19,6 +16,7 @@ use crate::{
         },
         tests::conformance::{
             NOW, SECRET, create, made, moved, on, order, record, row, sandbox,
+            search::{maintain_index, search_text as search},
             webhooks::{endpoint, lease, outcome},
         },
     },
@@ -230,7 +228,7 @@ async fn an_upgrade_goes_on_with_a_reset_that_is_half_done() {
     assert_eq!(store.record(&record(half, 7).key).await.unwrap(), None);
     assert!(store.record(&record(half, 35).key).await.unwrap().is_some());
     serve_one(&store, "SB-TWELVE-0007", 7).await;
-    while store.maintain_search_index().await.unwrap() {}
+    maintain_index(&store).await;
     assert_eq!(search(&store, "nandu").await.total, 11);
     // The rows that the reset has left are erased, and its counts deleted a minute later.
     let a_minute_later =

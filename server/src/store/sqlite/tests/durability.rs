@@ -1,20 +1,16 @@
 //! Promises of a database file beyond those of the store in memory: it outlives the process, serves one server and any
 //! admin command, and never acknowledges a write that it has not done.
 
-use std::{
-    path::{Path, PathBuf},
-    pin::pin,
-    time::Duration,
-};
+use std::{path::Path, pin::pin, time::Duration};
 
 use futures_util::{FutureExt, future::join_all};
 use rusqlite::Connection;
-use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::{
-    commit_as_group,
+    TestFile, commit_as_group,
     conformance::{NOW, SECRET, create, moved, nothing, on, row, sandbox},
+    held,
 };
 use crate::{
     store::{
@@ -23,30 +19,6 @@ use crate::{
     },
     waiting,
 };
-
-struct TestFile {
-    _dir: TempDir,
-    file: PathBuf,
-}
-
-impl TestFile {
-    fn new() -> Self {
-        let dir = TempDir::new().unwrap();
-        let file = dir.path().join("parcelo.db");
-        Self { _dir: dir, file }
-    }
-
-    fn open(&self) -> Store {
-        Store::open(&self.file, SECRET).unwrap()
-    }
-
-    /// Opens another process's connection that holds the write lock.
-    fn lock(&self) -> Connection {
-        let db = Connection::open(&self.file).unwrap();
-        db.execute_batch("BEGIN IMMEDIATE").unwrap();
-        db
-    }
-}
 
 fn number(number: u32) -> String {
     format!("SB-NUMBER-{number:04}")
@@ -59,9 +31,8 @@ fn has_row(store: &Store, n: u32) -> bool {
 
 #[tokio::test]
 async fn two_thousand_writers_share_commits() {
-    let place = TestFile::new();
-    let store = place.open();
-    let admin = place.lock();
+    let (place, store) = TestFile::opened();
+    let admin = held(&place.file);
     let all = (0..2_000).map(|n| store.commit(create(sandbox(1), &number(n), n)));
     let mut all = pin!(join_all(all));
     assert_eq!(all.as_mut().now_or_never(), None);
@@ -75,8 +46,7 @@ async fn two_thousand_writers_share_commits() {
 
 #[tokio::test]
 async fn a_queued_write_completes_though_no_caller_waits() {
-    let place = TestFile::new();
-    let store = place.open();
+    let (place, store) = TestFile::opened();
     for n in 0..20 {
         let _dropped = store.commit(create(sandbox(1), &number(n), n)).now_or_never();
     }
@@ -87,8 +57,7 @@ async fn a_queued_write_completes_though_no_caller_waits() {
 
 #[tokio::test]
 async fn acknowledged_orders_are_there_after_a_restart() {
-    let place = TestFile::new();
-    let store = place.open();
+    let (place, store) = TestFile::opened();
     assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
     drop(store);
     // The thread releases the file a moment after the last clone is dropped.
@@ -104,29 +73,9 @@ async fn acknowledged_orders_are_there_after_a_restart() {
 }
 
 #[tokio::test]
-async fn one_server_has_one_file() {
-    let place = TestFile::new();
-    let store = place.open();
-    let second = Store::open(&place.file, SECRET);
-    assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
-    #[cfg(unix)]
-    {
-        let alias = place.file.with_file_name("alias.db");
-        std::os::unix::fs::symlink(&place.file, &alias).unwrap();
-        let second = Store::open(&alias, SECRET);
-        assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
-    }
-    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
-    store.close().await;
-    place.open();
-}
-
-#[cfg(unix)]
-#[tokio::test]
 async fn the_file_is_its_owners_only() {
-    use std::os::unix::fs::PermissionsExt;
-    let place = TestFile::new();
-    let store = place.open();
+    use std::os::unix::fs::PermissionsExt as _;
+    let (place, store) = TestFile::opened();
     store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     for end in ["", "-wal"] {
         let mut file = place.file.clone().into_os_string();
@@ -138,8 +87,7 @@ async fn the_file_is_its_owners_only() {
 
 #[tokio::test]
 async fn a_closed_store_takes_no_writes() {
-    let place = TestFile::new();
-    let store = place.open();
+    let (_place, store) = TestFile::opened();
     let clone = store.clone();
     store.close().await;
     assert_eq!(clone.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Broken);
@@ -149,27 +97,23 @@ async fn a_closed_store_takes_no_writes() {
 
 #[tokio::test]
 async fn admin_commands_and_the_server_see_each_other() {
-    let place = TestFile::new();
-    let server = place.open();
+    let (place, server) = TestFile::opened();
     let admin = Store::open_for_admin(&place.file, [1; 32]).unwrap();
     assert_eq!(admin.secret(), SECRET);
     let account = admin.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     assert!(!server.is_new().await.unwrap());
     assert_eq!(server.account("default", "acc_2".to_owned(), NOW).await.unwrap(), account);
     assert_eq!(server.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
-    assert_eq!(
-        admin.commit(create(sandbox(1), &number(1), 2)).await,
-        CommitOutcome::DuplicateTracking
-    );
+    let taken = admin.commit(create(sandbox(1), &number(1), 2)).await;
+    assert_eq!(taken, CommitOutcome::DuplicateTracking);
     assert_eq!(admin.commit(create(sandbox(1), &number(2), 2)).await, CommitOutcome::Committed);
     assert!(row(&server, &number(2)).await.is_some());
 }
 
 #[tokio::test]
 async fn the_writer_waits_for_an_admin_command() {
-    let place = TestFile::new();
-    let store = place.open();
-    let admin = place.lock();
+    let (place, store) = TestFile::opened();
+    let admin = held(&place.file);
     let mut commit = pin!(store.commit(create(sandbox(1), &number(1), 1)));
     assert_eq!(commit.as_mut().now_or_never(), None);
     assert_eq!(row(&store, &number(1)).await, None, "readers do not wait");
@@ -179,9 +123,8 @@ async fn the_writer_waits_for_an_admin_command() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_waits_five_seconds_and_the_write_still_completes() {
-    let place = TestFile::new();
-    let store = place.open();
-    let admin = place.lock();
+    let (place, store) = TestFile::opened();
+    let admin = held(&place.file);
     let commit = store.commit(create(sandbox(1), &number(1), 1));
     assert_eq!(timeout(Duration::from_secs(6), commit).await, Ok(CommitOutcome::Busy));
     let account = store.account("default", "acc_1".to_owned(), NOW).await;
@@ -193,9 +136,8 @@ async fn a_caller_waits_five_seconds_and_the_write_still_completes() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_at_once() {
-    let place = TestFile::new();
-    let store = place.open();
-    let admin = place.lock();
+    let (place, store) = TestFile::opened();
+    let admin = held(&place.file);
     let (mut refused, mut waiting) = (0, Vec::new());
     for _ in 0..5_000 {
         let mut commit = Box::pin(store.commit(nothing()));
@@ -215,8 +157,7 @@ async fn a_full_queue_refuses_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
-    let place = TestFile::new();
-    let store = place.open();
+    let (place, store) = TestFile::opened();
     assert_eq!(store.commit(create(sandbox(1), &number(0), 0)).await, CommitOutcome::Committed);
     let few = |db: &Connection| {
         let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0))?;
@@ -256,13 +197,16 @@ fn a_group_that_cannot_be_kept_fails_as_a_whole() {
 fn a_newer_database_is_refused() {
     let place = TestFile::new();
     drop(Store::open_for_admin(&place.file, SECRET).unwrap());
-    let db = Connection::open(&place.file).unwrap();
-    db.pragma_update(None, "user_version", 99).unwrap();
-    drop(db);
-    let refused = Store::open(&place.file, SECRET).unwrap_err();
-    assert!(matches!(refused, StoreError::Newer { found: 99, .. }));
-    let text = refused.to_string();
-    assert!(text.contains("schema 99") && text.contains("parcelo.db"), "{text}");
+    // A file from before 0.2 has no id.
+    for pragma in ["user_version = 99", "application_id = 0"] {
+        let db = Connection::open(&place.file).unwrap();
+        db.execute_batch(&format!("PRAGMA {pragma}")).unwrap();
+        drop(db);
+        let refused = Store::open(&place.file, SECRET).unwrap_err();
+        assert!(matches!(refused, StoreError::Newer { found: 99, .. }), "{pragma}");
+        let text = refused.to_string();
+        assert!(text.contains("schema 99") && text.contains("parcelo.db"), "{text}");
+    }
 }
 
 #[test]
@@ -277,8 +221,7 @@ fn what_is_no_database_is_refused() {
 
 #[tokio::test]
 async fn an_unreadable_row_is_reported_as_damaged() {
-    let place = TestFile::new();
-    let store = place.open();
+    let (place, store) = TestFile::opened();
     let db = Connection::open(&place.file).unwrap();
     db.execute_batch(
         "INSERT INTO parcels SELECT 1, 1, 3, 1, 'SB-NUMBER-0001', zeroblob(16), 77, 0, 0, '', '', \
@@ -306,8 +249,7 @@ fn spoil_page_with(file: &Path, text: &[u8]) {
 
 #[tokio::test]
 async fn a_bad_page_hurts_its_own_rows_only() {
-    let place = TestFile::new();
-    let store = place.open();
+    let (place, store) = TestFile::opened();
     for n in 0..60 {
         assert_eq!(store.commit(create(sandbox(1), &number(n), n)).await, CommitOutcome::Committed);
     }
@@ -335,32 +277,33 @@ async fn a_bad_page_hurts_its_own_rows_only() {
 #[tokio::test]
 async fn a_commit_into_a_deleted_file_is_not_acknowledged() {
     for end in ["", "-wal", "-shm"] {
-        let place = TestFile::new();
-        let store = place.open();
+        let (place, store) = TestFile::opened();
         assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
         let mut file = place.file.clone().into_os_string();
         file.push(end);
         std::fs::remove_file(file).unwrap();
-        assert_eq!(
-            store.commit(create(sandbox(1), &number(2), 2)).await,
-            CommitOutcome::Broken,
-            "{end}"
-        );
+        let refused = store.commit(create(sandbox(1), &number(2), 2)).await;
+        assert_eq!(refused, CommitOutcome::Broken, "{end}");
         assert_eq!(store.lost(), Some(ReadOnlyReason::Place), "{end}");
     }
 }
 
 #[tokio::test]
 async fn a_second_server_is_refused_by_every_name_of_the_file() {
-    let place = TestFile::new();
-    let store = place.open();
-    let alias = place.file.with_file_name("alias.db");
-    std::fs::hard_link(&place.file, &alias).unwrap();
-    std::fs::remove_file(place.file.with_file_name("parcelo.db.lock")).unwrap();
-    for name in [&place.file, &alias] {
-        let second = Store::open(name, SECRET);
-        assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
+    let (place, store) = TestFile::opened();
+    let [hard, symbolic] = ["hard.db", "symbolic.db"].map(|name| place.beside(name));
+    std::fs::hard_link(&place.file, &hard).unwrap();
+    std::os::unix::fs::symlink(&place.file, &symbolic).unwrap();
+    for is_lock_file_gone in [false, true] {
+        for name in [&place.file, &hard, &symbolic] {
+            let second = Store::open(name, SECRET);
+            assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
+        }
+        if !is_lock_file_gone {
+            std::fs::remove_file(place.beside("parcelo.db.lock")).unwrap();
+        }
     }
+    assert_eq!(store.commit(create(sandbox(1), &number(1), 1)).await, CommitOutcome::Committed);
     store.close().await;
     place.open();
 }
@@ -368,8 +311,7 @@ async fn a_second_server_is_refused_by_every_name_of_the_file() {
 #[test]
 #[cfg(feature = "server")]
 fn nothing_in_the_server_s_process_releases_its_locks() {
-    let place = TestFile::new();
-    let _store = place.open();
+    let (place, _store) = TestFile::opened();
     // SQLite's own locks: byte ranges behind the first gigabyte.
     let held = locks(&place.file);
     assert!(!held.is_empty() || !Path::new("/proc/locks").exists());

@@ -17,7 +17,7 @@ use crate::{
             identity::IfEmpty,
             key_chunks,
             key_index::KeyIndex,
-            migrations::{MIGRATIONS, known, schema},
+            migrations::{self, MIGRATIONS, schema},
             pending::Pending,
             records,
         },
@@ -43,6 +43,21 @@ fn taken(number: u32) -> CommitOutcome {
     CommitOutcome::IdempotencyTaken(record(sandbox(1), number))
 }
 
+/// Opens the file as another process does.
+fn open_again(folder: &TempDir) -> Store {
+    Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap()
+}
+
+/// Returns the number of keys in memory, and the last row that is in a run on the disk.
+fn known(store: &Store) -> (usize, i64) {
+    let keys = store.sqlite().unwrap().keys();
+    (keys.len(), keys.last_run())
+}
+
+async fn spill(store: &Store, max: usize) {
+    store.sqlite().unwrap().spill_keys(max).await.unwrap();
+}
+
 fn count(store: &Store, what: &str) -> i64 {
     store.read(|db| db.query_row(&format!("SELECT {what}"), [], |row| row.get(0))).unwrap()
 }
@@ -50,7 +65,7 @@ fn count(store: &Store, what: &str) -> i64 {
 #[tokio::test]
 async fn processes_on_one_file_keep_one_record_of_each_key() {
     let (server, folder) = file();
-    let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    let beside = open_again(&folder);
     assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
     assert_eq!(keep(&beside, 1).await, taken(1), "known after the first read");
     assert_eq!(keep(&beside, 2).await, CommitOutcome::Committed);
@@ -67,7 +82,7 @@ async fn processes_on_one_file_keep_one_record_of_each_key() {
 
     // When the table is empty, its ids continue, in a new process too.
     assert_eq!(beside.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 4);
-    let other = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    let other = open_again(&folder);
     assert_eq!(keep(&other, 5).await, CommitOutcome::Committed);
     assert_eq!(keep(&server, 5).await, taken(5));
     assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
@@ -77,7 +92,7 @@ async fn processes_on_one_file_keep_one_record_of_each_key() {
 #[tokio::test]
 async fn a_process_hears_of_hundreds_of_keys_that_another_has_written() {
     let (server, folder) = file();
-    let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    let beside = open_again(&folder);
     keep_all(&beside, 0..10).await;
     keep_all(&server, 10..1_000).await;
     for number in 0..1_000 {
@@ -173,11 +188,9 @@ async fn a_copy_has_the_keys_of_its_source_and_no_others() {
     keep_all(&store, 301..400).await;
     store.become_copy_of(&copy).unwrap();
     assert_eq!(keep(&store, 300).await, taken(300));
-    assert_eq!(
-        store.record(&record(sandbox(1), 5).key).await.unwrap(),
-        Some(record(sandbox(1), 5))
-    );
-    assert_eq!(store.sqlite().unwrap().keys().len(), 301);
+    let found = store.record(&record(sandbox(1), 5).key).await.unwrap();
+    assert_eq!(found, Some(record(sandbox(1), 5)));
+    assert_eq!(known(&store).0, 301);
     keep_all(&store, 301..400).await;
     assert_eq!(keep(&store, 301).await, taken(301));
 }
@@ -196,7 +209,7 @@ async fn keys_that_a_reset_or_a_purge_deletes_are_forgotten_and_free() {
             }
             assert_eq!(store.record(&record(sandbox(1), 7).key).await.unwrap(), None);
             until(end, async || {
-                store.sqlite().unwrap().keys().len() == 0
+                known(&store).0 == 0
                     && count(&store, "count(*) FROM idempotency") == 0
                     && count(&store, "count(*) FROM key_chunks") == 0
             })
@@ -214,7 +227,7 @@ async fn a_purge_leaves_the_keys_of_living_records() {
         assert_eq!(store.commit(only(late(number))).await, CommitOutcome::Committed);
     }
     assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 600);
-    assert_eq!(store.sqlite().unwrap().keys().len(), 300);
+    assert_eq!(known(&store).0, 300);
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
     for number in 600..900 {
@@ -228,22 +241,18 @@ async fn a_purge_leaves_the_keys_of_living_records() {
 async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
     let (store, folder) = file();
     keep_all(&store, 0..1_000).await;
-    store.sqlite().unwrap().spill_keys(1_000).await.unwrap();
-    assert_eq!(
-        (store.sqlite().unwrap().keys().len(), store.sqlite().unwrap().keys().last_run()),
-        (1_000, 0),
-        "not yet too many"
-    );
-    let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    spill(&store, 1_000).await;
+    assert_eq!(known(&store), (1_000, 0), "not yet too many");
+    let beside = open_again(&folder);
     keep_all(&beside, 1_000..1_010).await;
-    store.sqlite().unwrap().spill_keys(999).await.unwrap();
+    spill(&store, 999).await;
     keep_all(&store, 1_010..1_700).await;
-    store.sqlite().unwrap().spill_keys(600).await.unwrap();
+    spill(&store, 600).await;
     assert_eq!(count(&store, "count(*) FROM key_runs"), 2);
-    assert!(store.sqlite().unwrap().keys().len() < 600, "{}", store.sqlite().unwrap().keys().len());
+    assert!(known(&store).0 < 600, "{}", known(&store).0);
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
-    assert!(store.sqlite().unwrap().keys().len() < 600, "they stay on the disk");
+    assert!(known(&store).0 < 600, "they stay on the disk");
     for number in 0..1_700 {
         let known = store.record(&record(sandbox(1), number).key).await.unwrap();
         assert_eq!(known, Some(record(sandbox(1), number)));
@@ -254,14 +263,8 @@ async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
     keep_all(&store, 1_700..1_710).await;
 
     assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 1_710);
-    assert_eq!(
-        count(&store, "(SELECT count(*) FROM key_runs) + (SELECT count(*) FROM run_keys)"),
-        0
-    );
-    assert_eq!(
-        (store.sqlite().unwrap().keys().len(), store.sqlite().unwrap().keys().last_run()),
-        (0, 0)
-    );
+    let left = "(SELECT count(*) FROM key_runs) + (SELECT count(*) FROM run_keys)";
+    assert_eq!((count(&store, left), known(&store)), (0, (0, 0)));
     keep_all(&store, 0..10).await;
     assert_eq!(keep(&beside, 9).await, taken(9));
 }
@@ -270,16 +273,13 @@ async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
 async fn an_unfinished_run_is_rewritten_and_only_then_used() {
     let (store, folder) = file();
     keep_all(&store, 0..600).await;
-    store.sqlite().unwrap().spill_keys(599).await.unwrap();
+    spill(&store, 599).await;
     let unfinished = "DELETE FROM key_runs; DELETE FROM run_keys WHERE key >= x'0000000100'";
     store.call(move |db| db.execute_batch(unfinished)).await.unwrap();
     store.close().await;
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
-    assert_eq!(
-        (store.sqlite().unwrap().keys().len(), store.sqlite().unwrap().keys().last_run()),
-        (600, 0)
-    );
-    store.sqlite().unwrap().spill_keys(599).await.unwrap();
+    assert_eq!(known(&store), (600, 0));
+    spill(&store, 599).await;
     for number in 0..600 {
         assert_eq!(keep(&store, number).await, taken(number), "{number}");
     }
@@ -288,7 +288,7 @@ async fn an_unfinished_run_is_rewritten_and_only_then_used() {
 #[tokio::test]
 async fn keys_get_into_chunks_though_another_process_keeps_writing() {
     let (store, folder) = file();
-    let beside = Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    let beside = open_again(&folder);
     for round in 0..8 {
         keep_all(&store, round * 201..round * 201 + 200).await;
         keep_all(&beside, round * 201 + 200..round * 201 + 201).await;
@@ -307,11 +307,8 @@ async fn assert_no_second_record(name: &str, damage: impl FnOnce(&Path)) {
     for start in 1..=2 {
         let store = Store::open(&path, SECRET).unwrap();
         for number in 0..3_000 {
-            assert_eq!(
-                keep(&store, number).await,
-                taken(number),
-                "{name}, start {start}: {number}"
-            );
+            let again = keep(&store, number).await;
+            assert_eq!(again, taken(number), "{name}, start {start}: {number}");
         }
         store.close().await;
     }
@@ -384,7 +381,7 @@ async fn a_command_upgrades_no_file_that_an_older_server_uses() {
     assert_eq!(schema(&Connection::open(&path).unwrap()).unwrap(), 14);
     drop(server);
     let store = Store::open_for_admin(&path, SECRET).unwrap();
-    assert_eq!(store.read(schema).unwrap(), known());
+    assert_eq!(store.read(schema).unwrap(), migrations::known());
 }
 
 #[test]
@@ -424,7 +421,7 @@ async fn keys_of_an_older_file_s_index_are_taken_and_it_is_gone() {
     db.execute(reset, (sandbox(2).number(), 700)).unwrap();
     drop(db);
     let store = Store::open(&path, SECRET).unwrap();
-    assert_eq!(store.read(schema).unwrap(), i64::try_from(MIGRATIONS.len()).unwrap());
+    assert_eq!(store.read(schema).unwrap(), migrations::known());
     assert_eq!(count(&store, "count(*) FROM sqlite_schema WHERE name = 'idempotency_key'"), 0);
     assert_eq!(count(&store, "max(up_to) FROM key_chunks"), 600, "read once, at the first start");
     for number in 0..600 {

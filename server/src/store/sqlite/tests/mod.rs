@@ -12,10 +12,11 @@ pub(crate) mod reads;
 mod resets;
 mod terms;
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use parcelo::model::Deleted;
 use rusqlite::Connection;
+use tempfile::TempDir;
 
 use super::{StoreError, group, health::Health, key_index::KeyIndex};
 use crate::{
@@ -26,7 +27,7 @@ use crate::{
         generations::home,
         pages::Budget,
         sql::{Sql, given},
-        tests::conformance,
+        tests::conformance::{self, SECRET},
     },
 };
 
@@ -71,6 +72,35 @@ pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> V
     group::commit(db, &Health::default(), jobs);
     let outcome = |kept: crate::store::CommitResult| kept.err().unwrap_or(CommitOutcome::Committed);
     answers.into_iter().map(|mut answer| outcome(answer.try_recv().unwrap())).collect()
+}
+
+/// A database file in a folder that is deleted with it.
+pub(super) struct TestFile {
+    _folder: TempDir,
+    pub(super) file: PathBuf,
+}
+
+impl TestFile {
+    pub(super) fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("parcelo.db");
+        Self { _folder: folder, file }
+    }
+
+    pub(super) fn opened() -> (Self, Store) {
+        let place = Self::new();
+        let store = place.open();
+        (place, store)
+    }
+
+    pub(super) fn open(&self) -> Store {
+        Store::open(&self.file, SECRET).unwrap()
+    }
+
+    /// Returns the path of a file in the same folder.
+    pub(super) fn beside(&self, name: &str) -> PathBuf {
+        self.file.with_file_name(name)
+    }
 }
 
 /// Changes a database file as no program of ours would, and returns the number of rows.

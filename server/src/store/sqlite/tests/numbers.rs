@@ -4,9 +4,11 @@ use std::path::Path;
 
 use parcelo::rules::check_list;
 use rusqlite::Connection;
-use tempfile::TempDir;
 
-use super::conformance::{NOW, SECRET, create, made, order, row, sandbox};
+use super::{
+    TestFile,
+    conformance::{NOW, SECRET, create, made, order, row, sandbox},
+};
 use crate::{
     domain::{Changes, ParcelRowId},
     store::{
@@ -16,34 +18,29 @@ use crate::{
     waiting::until,
 };
 
-fn open(folder: &TempDir) -> Store {
-    Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap()
-}
-
 fn count(store: &Store, sql: &str) -> i64 {
     store.read(|db| db.query_row(sql, [], |row| row.get(0))).unwrap()
 }
 
 #[tokio::test]
 async fn numbers_outlive_a_restart_a_new_secret_and_a_copy() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder);
+    let folder = TestFile::new();
+    let store = folder.open();
     let made = made(&store, sandbox(1), "SB-FIRST-0001").await;
     let number = made.tracking_number.as_str();
     store.close().await;
-    let file = folder.path().join("parcelo.db");
-    let db = Connection::open(&file).unwrap();
+    let db = Connection::open(&folder.file).unwrap();
     db.execute("UPDATE meta SET value = randomblob(32) WHERE name = 'secret'", []).unwrap();
     drop(db);
-    let store = open(&folder);
+    let store = folder.open();
     assert_ne!(store.secret(), SECRET);
     assert_eq!(row(&store, number).await.as_ref(), Some(&made));
     let copy = store.copy().unwrap();
     assert_eq!(row(&copy, number).await.as_ref(), Some(&made));
     #[cfg(feature = "server")]
     {
-        let backup = folder.path().join("copy.db");
-        crate::store::backup(&file, &backup).unwrap();
+        let backup = folder.beside("copy.db");
+        crate::store::backup(&folder.file, &backup).unwrap();
         let restored = Store::open(&backup, [1; 32]).unwrap();
         assert_eq!(row(&restored, number).await.as_ref(), Some(&made));
     }
@@ -51,16 +48,14 @@ async fn numbers_outlive_a_restart_a_new_secret_and_a_copy() {
 
 #[tokio::test]
 async fn after_a_restart_no_id_is_given_that_a_parcel_ever_had() {
-    let folder = TempDir::new().unwrap();
-    let store = open(&folder);
+    let folder = TestFile::new();
+    let store = folder.open();
     let last = made(&store, sandbox(1), "SB-FIRST-0001").await.key;
     store.purge(NOW).await.unwrap();
     assert_eq!(count(&store, "SELECT count(*) FROM parcels"), 0);
     store.close().await;
-    assert_eq!(
-        made(&open(&folder), sandbox(1), "SB-FIRST-0001").await.key,
-        ParcelRowId(last.0 + 1)
-    );
+    let next = made(&folder.open(), sandbox(1), "SB-FIRST-0001").await.key;
+    assert_eq!(next, ParcelRowId(last.0 + 1));
 }
 
 #[tokio::test]
@@ -109,9 +104,9 @@ fn file_of_schema_24(file: &Path) {
 
 #[tokio::test]
 async fn indexed_generated_and_hidden_older_numbers_are_one_set() {
-    let folder = TempDir::new().unwrap();
-    file_of_schema_24(&folder.path().join("parcelo.db"));
-    let store = open(&folder);
+    let folder = TestFile::new();
+    file_of_schema_24(&folder.file);
+    let store = folder.open();
     for (number, key) in [("sbec7k2m9qx4t8wd0", 3), ("SB-GIVEN-0001", 4), ("SBEC7K2M9QX4T8WD1", 5)]
     {
         assert_eq!(row(&store, number).await.unwrap().key, ParcelRowId(key), "{number}");
@@ -152,9 +147,9 @@ fn older_file(file: &Path) {
 
 #[tokio::test]
 async fn numbers_of_a_file_of_schema_14_are_found_and_stay_taken() {
-    let folder = TempDir::new().unwrap();
-    older_file(&folder.path().join("parcelo.db"));
-    let store = open(&folder);
+    let folder = TestFile::new();
+    older_file(&folder.file);
+    let store = folder.open();
     for (number, key) in [("SBEC7K2M9QX4T8WD0", 3), ("sbec7k2m9qx4t8wd0", 3), ("SB-GIVEN-0001", 7)]
     {
         assert_eq!(row(&store, number).await.unwrap().key, ParcelRowId(key), "{number}");

@@ -1,35 +1,21 @@
 //! Mass writes go in pages beside everyone's orders, and erased data is gone from the disk.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use futures_util::{FutureExt, future::join_all};
 use parcelo::Awb;
-use tempfile::TempDir;
 use ulid::Ulid;
 
-use super::conformance::{NOW, SECRET, create, nothing, row, sandbox};
+use super::{
+    TestFile,
+    conformance::{NOW, SECRET, apply, create, row, sandbox},
+};
 use crate::{
     clock::Millis,
     domain::{Changes, Event, NewManifest, State, StoreOp, Tenant},
     store::{CommitOutcome, Pause, Store},
     waiting::until,
 };
-
-struct TestFolder(TempDir);
-
-impl TestFolder {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn open(&self) -> Store {
-        Store::open(&self.file("parcelo.db"), SECRET).unwrap()
-    }
-}
 
 async fn commit_all(store: &Store, all: impl Iterator<Item = Changes>) {
     let answers = join_all(all.map(|changes| store.commit(changes))).await;
@@ -42,7 +28,7 @@ async fn fill(store: &Store, tenant: Tenant, orders: u32) {
 
 #[tokio::test]
 async fn orders_are_committed_while_a_large_reset_is_under_way() {
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
     fill(&store, sandbox(1), 3_000).await;
     let mut pause = store.pause_writes().await.unwrap();
@@ -79,7 +65,7 @@ async fn next_pause(store: &Store, pause: Pause) -> Pause {
 
 #[tokio::test]
 async fn purges_go_in_pages_of_at_most_a_thousand_rows() {
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
     fill(&store, sandbox(1), 2_100).await;
     let mut before = store.stats().commits;
@@ -145,7 +131,7 @@ async fn canaries(store: &Store, owners: &[&str], orders: u32) {
                 parcels: vec![parcel.key],
             })));
         }
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
+        apply(store, ops).await;
     }
 }
 
@@ -155,25 +141,26 @@ fn count(file: &Path, words: &str) -> usize {
 }
 
 /// Waits until the server has truncated its log after an erasure, at the latest at its next check.
-async fn until_truncated(folder: &TestFolder, store: &Store) {
+async fn until_truncated(folder: &TestFile, store: &Store) {
     until("no one reads from the log", async || {
         store.truncate_log().await;
-        std::fs::metadata(folder.file("parcelo.db-wal")).unwrap().len() == 0
+        std::fs::metadata(folder.beside("parcelo.db-wal")).unwrap().len() == 0
     })
     .await;
 }
 
 /// Returns the number of occurrences of an owner's word in a database, its log and a backup of it.
-fn traces(folder: &TestFolder, owner: &str) -> [usize; 3] {
-    let copy = folder.file(&format!("copy-of-{owner}.db"));
-    crate::store::backup(&folder.file("parcelo.db"), &copy).unwrap();
-    [folder.file("parcelo.db"), folder.file("parcelo.db-wal"), copy].map(|file| count(&file, owner))
+fn traces(folder: &TestFile, owner: &str) -> [usize; 3] {
+    let copy = folder.beside(&format!("copy-of-{owner}.db"));
+    crate::store::backup(&folder.beside("parcelo.db"), &copy).unwrap();
+    [folder.beside("parcelo.db"), folder.beside("parcelo.db-wal"), copy]
+        .map(|file| count(&file, owner))
 }
 
 #[tokio::test]
 async fn what_was_erased_is_in_no_file_and_no_backup() {
     let [owner, ..] = OWNERS;
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
     for is_purge in [false, true] {
         canaries(&store, &[owner], 600).await;
@@ -184,7 +171,7 @@ async fn what_was_erased_is_in_no_file_and_no_backup() {
         }
         until_truncated(&folder, &store).await;
         assert_eq!(traces(&folder, owner), [0; 3]);
-        std::fs::remove_file(folder.file(&format!("copy-of-{owner}.db"))).unwrap();
+        std::fs::remove_file(folder.beside(&format!("copy-of-{owner}.db"))).unwrap();
     }
 }
 
@@ -192,7 +179,7 @@ async fn what_was_erased_is_in_no_file_and_no_backup() {
 /// and so does `vacuum`.
 #[tokio::test]
 async fn a_few_copies_may_stay_among_other_rows_until_a_vacuum() {
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
     canaries(&store, &OWNERS, 900).await;
     let [first, second, third] = OWNERS;
@@ -206,8 +193,8 @@ async fn a_few_copies_may_stay_among_other_rows_until_a_vacuum() {
         assert!(file <= 30 && log == 0 && backup <= 30, "{owner}: {file} {log} {backup}");
     }
     store.close().await;
-    Store::lock_for_vacuum(&folder.file("parcelo.db"), SECRET).unwrap().run().unwrap();
-    let bytes = [first, second].map(|owner| count(&folder.file("parcelo.db"), owner));
+    Store::lock_for_vacuum(&folder.beside("parcelo.db"), SECRET).unwrap().run().unwrap();
+    let bytes = [first, second].map(|owner| count(&folder.beside("parcelo.db"), owner));
     assert_eq!(bytes, [0; 2]);
-    assert!(count(&folder.file("parcelo.db"), third) > 600, "the third owner's rows stay");
+    assert!(count(&folder.beside("parcelo.db"), third) > 600, "the third owner's rows stay");
 }

@@ -14,10 +14,9 @@ use parcelo::{
     rules::{ListQuery, check_list},
 };
 use rusqlite::Connection;
-use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use super::conformance::{NOW, SECRET, create, nothing, sandbox};
+use super::conformance::{NOW, SECRET, create, file, nothing, sandbox};
 use crate::{
     clock::{Millis, runtime_now},
     domain::{Changes, Event, ParcelRowId, State, StoreOp, Tenant},
@@ -197,13 +196,6 @@ async fn every_page_and_total_is_what_a_look_at_every_row_says() {
     assert!(filled > 500, "{filled} pages had parcels");
 }
 
-/// Opens a server's store, in a folder that is deleted with it.
-fn on_disk() -> (TempDir, Store) {
-    let folder = TempDir::new().unwrap();
-    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
-    (folder, store)
-}
-
 /// Starts a scan that reports when it begins, and ends when it is released.
 fn scan(
     store: &Store,
@@ -231,7 +223,7 @@ async fn settle() {
 
 #[tokio::test]
 async fn a_tenant_has_one_long_read_at_a_time_and_delays_no_other() {
-    let (_folder, store) = on_disk();
+    let (store, _folder) = file();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let greedy: Vec<_> = (0..20).map(|_| scan(&store, sandbox(1), &begun)).collect();
     settle().await;
@@ -256,7 +248,7 @@ async fn a_tenant_has_one_long_read_at_a_time_and_delays_no_other() {
 
 #[tokio::test]
 async fn only_a_few_long_reads_are_at_work_and_each_has_its_turn() {
-    let (_folder, store) = on_disk();
+    let (store, _folder) = file();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let scans: Vec<_> = (1..=12).map(|account| scan(&store, sandbox(account), &begun)).collect();
     let mut at_work = Vec::new();
@@ -283,7 +275,7 @@ async fn only_a_few_long_reads_are_at_work_and_each_has_its_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_is_too_long_or_behind_too_many_is_refused() {
-    let (_folder, store) = on_disk();
+    let (store, _folder) = file();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let first = scan(&store, sandbox(1), &begun);
     let (_, release) = starts.recv().await.unwrap();
@@ -305,7 +297,7 @@ async fn a_wait_that_is_too_long_or_behind_too_many_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn only_the_tenant_rests_as_long_as_its_last_read_took() {
-    let (_folder, store) = on_disk();
+    let (store, _folder) = file();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let first = scan(&store, sandbox(1), &begun);
     let (_, release) = starts.recv().await.unwrap();
@@ -324,7 +316,7 @@ async fn only_the_tenant_rests_as_long_as_its_last_read_took() {
 
 #[tokio::test(start_paused = true)]
 async fn after_a_short_read_a_tenant_does_not_rest() {
-    let (_folder, store) = on_disk();
+    let (store, _folder) = file();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let scans: Vec<_> = (0..4).map(|_| scan(&store, sandbox(1), &begun)).collect();
     let start = runtime_now();
@@ -337,13 +329,4 @@ async fn after_a_short_read_a_tenant_does_not_rest() {
     for scan in scans {
         scan.await.unwrap().unwrap();
     }
-}
-
-#[test]
-fn memory_is_read_without_a_runtime() {
-    let store = Store::memory(SECRET).unwrap();
-    let mut scan = Box::pin(store.scan(Some(sandbox(1)), |_| Ok(7)));
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    let read = scan.as_mut().poll(&mut context);
-    assert!(matches!(read, std::task::Poll::Ready(Ok(7))), "{read:?}");
 }

@@ -6,18 +6,20 @@ use std::path::Path;
 use futures_util::future::join_all;
 use parcelo::{Awb, Environment, model::Deleted, rules::check_list};
 use rusqlite::Connection;
-use tempfile::TempDir;
 use ulid::Ulid;
 
-use super::conformance::{NOW, SECRET, create, nothing, order, row, sandbox};
+use super::{
+    TestFile,
+    conformance::{
+        NOW, SECRET, apply, carriers::seen, commit, create, credential, event, manifest, moved,
+        nothing, order, row, sandbox, webhooks::endpoint,
+    },
+};
 use crate::{
     clock::Millis,
     domain::{
-        AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Changes, Event,
-        NewCredential, NewManifest, ParcelRow, Scan, State, Step, StoreOp, Tenant,
-        audit::BY,
-        credentials::CarrierScope,
-        webhooks::{Endpoint, WebhookEventKinds},
+        CarrierException, CarrierReport, CarrierRowId, Changes, ParcelRow, Scan, State, Step,
+        StoreOp, Tenant, audit::BY, credentials::CarrierScope,
     },
     store::{
         CommitOutcome, Store,
@@ -33,55 +35,15 @@ use crate::{
 
 const ONE: &str = "SB-FIRST-0001";
 
-struct TestFolder(TempDir);
-
-impl TestFolder {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
-    fn file(&self) -> std::path::PathBuf {
-        self.0.path().join("parcelo.db")
-    }
-
-    fn open(&self) -> Store {
-        Store::open(&self.file(), SECRET).unwrap()
-    }
-}
-
-async fn commit(store: &Store, ops: Vec<StoreOp>) {
-    assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
-}
-
 async fn fill(store: &Store, tenant: Tenant, from: u32, orders: u32) {
     let all =
         (from..from + orders).map(|n| store.commit(create(tenant, &format!("SB-FILL-{n:06}"), n)));
     assert!(join_all(all).await.iter().all(|answer| *answer == CommitOutcome::Committed));
 }
 
-fn event(parcel: &ParcelRow, location: &str) -> Event {
-    Event {
-        sequence: parcel.last_sequence + 1,
-        state: State::InTransit,
-        at: NOW,
-        location: location.to_owned(),
-        description: Some(location.to_owned()),
-    }
-}
-
-fn seen(parcel: &ParcelRow) -> StoreOp {
-    StoreOp::RecordCarrierEvent(AcceptedCarrierEvent {
-        carrier: CarrierRowId(1),
-        event_id: "scan-1".to_owned(),
-        parcel: parcel.key,
-        sequence: parcel.last_sequence + 1,
-        code: None,
-    })
-}
-
-fn exception(parcel: &ParcelRow, location: &str) -> StoreOp {
-    let scan =
-        Scan { state: State::Delivered, at: NOW, location: location.to_owned(), description: None };
+fn exception(parcel: &ParcelRow) -> StoreOp {
+    let location = "Hub".to_owned();
+    let scan = Scan { state: State::Delivered, at: NOW, location, description: None };
     let report =
         CarrierReport { carrier: CarrierRowId(1), event_id: "scan-2".to_owned(), code: None, scan };
     let (tenant, from) = (parcel.tenant, parcel.state);
@@ -89,46 +51,27 @@ fn exception(parcel: &ParcelRow, location: &str) -> StoreOp {
     StoreOp::LogCarrierException(Box::new(exception))
 }
 
-fn manifest(parcel: &ParcelRow, id: u128, document: &[u8]) -> StoreOp {
-    StoreOp::InsertManifest(Box::new(NewManifest {
-        id: Ulid::from_parts(1, id),
-        tenant: parcel.tenant,
-        awb: Awb::parse("176-12345675").unwrap(),
-        submitted_at: NOW,
-        document: document.to_vec(),
-        parcels: vec![parcel.key],
-    }))
+/// Returns operations that give a parcel a history, carriers' events and a manifest.
+fn everything_of(parcel: &ParcelRow, manifest_id: u128) -> Vec<StoreOp> {
+    vec![
+        moved(parcel, State::InTransit, 0),
+        seen(parcel, 1, "scan-1"),
+        exception(parcel),
+        manifest(parcel.tenant, vec![parcel.key], manifest_id),
+    ]
 }
 
 /// Creates everything that a sandbox can have: an order with a due step, a history, a manifest, carriers' events,
 /// delivered and undelivered webhooks.
 async fn furnished(store: &Store) -> ParcelRow {
-    let key = NewCredential {
-        id: "car_1".to_owned(),
-        name: "Andes".to_owned(),
-        hash: [1; 32],
-        last4: "wXyZ".to_owned(),
-        created_at: NOW,
-        scope: Environment::Sandbox,
-    };
+    let key = credential("car", 1, Environment::Sandbox);
     store.insert_credential::<CarrierScope>(key, &BY).await.unwrap();
-    let endpoint = Endpoint {
-        tenant: sandbox(1),
-        url: "https://shop.example/".to_owned(),
-        kinds: WebhookEventKinds::default(),
-        secret: parcelo::webhook::Secret::from_bytes(&[7; 32]).unwrap(),
-        old: Vec::new(),
-        disabled: None,
-        created_at: NOW,
-    };
-    store.set_endpoint(endpoint, &BY).await.unwrap();
+    store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, CommitOutcome::Committed);
     let parcel = row(store, ONE).await.unwrap();
-    let moved = StoreOp::Move { parcel: parcel.key, event: event(&parcel, "Hub") };
-    let ops = vec![moved, seen(&parcel), exception(&parcel, "Hub"), manifest(&parcel, 1, b"{}")];
-    commit(store, ops).await;
+    apply(store, everything_of(&parcel, 1)).await;
     let step = Step { index: 0, due: NOW };
-    commit(store, vec![StoreOp::Schedule { parcel: parcel.key, step }]).await;
+    apply(store, vec![StoreOp::Schedule { parcel: parcel.key, step }]).await;
     row(store, ONE).await.unwrap()
 }
 
@@ -211,8 +154,8 @@ async fn data_from_before_a_reset_is_gone_at_once_from_every_read() {
     assert!(store.payload(sent).await.unwrap().is_none());
 
     let expect = vec![(parcel.key, parcel.version)];
-    let moved = vec![StoreOp::Move { parcel: parcel.key, event: event(&parcel, "Hub") }];
-    let late = store.commit(Changes { expect, ops: moved, ..nothing() }).await;
+    let ops = vec![moved(&parcel, State::InTransit, 0)];
+    let late = store.commit(Changes { expect, ops, ..nothing() }).await;
     assert_eq!(late, CommitOutcome::VersionConflict, "a decision about deleted parcels");
 }
 
@@ -225,13 +168,9 @@ async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
     // The number goes to another account, the key to another order of the same one.
     let theirs = Changes { idempotency_record: None, ..create(sandbox(2), ONE, 9) };
     assert_eq!(store.commit(theirs).await, CommitOutcome::Committed);
-    assert_eq!(
-        store.commit(create(sandbox(1), "SB-SECOND-0001", 1)).await,
-        CommitOutcome::Committed
-    );
+    commit(&store, create(sandbox(1), "SB-SECOND-0001", 1)).await;
     let new = row(&store, "SB-SECOND-0001").await.unwrap();
-    let moved = StoreOp::Move { parcel: new.key, event: event(&new, "Hub") };
-    commit(&store, vec![moved, seen(&new), exception(&new, "Hub"), manifest(&new, 2, b"{}")]).await;
+    apply(&store, everything_of(&new, 2)).await;
     assert!(row(&store, ONE).await.unwrap().key > old.key);
     let total = counted(&store).await;
     let (deleted, is_more) = page(&store, u64::MAX).await;
@@ -273,13 +212,9 @@ async fn a_page_has_a_maximum_and_all_pages_delete_what_was_counted() {
     let parcel = furnished(&store).await;
     for n in 0..60 {
         let now = row(&store, ONE).await.unwrap();
-        commit(&store, vec![StoreOp::AddEvent { parcel: parcel.key, event: event(&now, "Hub") }])
-            .await;
-        let number = format!("SB-FILL-{n:06}");
-        assert_eq!(
-            store.commit(create(sandbox(1), &number, n + 10)).await,
-            CommitOutcome::Committed
-        );
+        let event = event(&now, State::InTransit, 0);
+        apply(&store, vec![StoreOp::AddEvent { parcel: parcel.key, event }]).await;
+        fill(&store, sandbox(1), n + 10, 1).await;
     }
     let changed = || {
         let sql = "SELECT total_changes()";
@@ -305,7 +240,7 @@ async fn a_page_has_a_maximum_and_all_pages_delete_what_was_counted() {
 
 #[tokio::test]
 async fn a_reset_goes_on_after_a_restart() {
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
     fill(&store, sandbox(1), 0, 300).await;
     begin_reset(&store, sandbox(1)).await;
@@ -321,7 +256,7 @@ async fn a_reset_goes_on_after_a_restart() {
 
 #[tokio::test]
 async fn a_reset_goes_on_when_nobody_waits_for_it() {
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
     fill(&store, sandbox(1), 0, 300).await;
     let mut reset = Box::pin(store.reset(sandbox(1)));
@@ -334,7 +269,7 @@ async fn a_reset_goes_on_when_nobody_waits_for_it() {
 
 #[tokio::test]
 async fn a_reset_that_is_asked_for_again_joins_the_one_under_way() {
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
     fill(&store, sandbox(1), 0, 500).await;
     let deleted = join_all((0..3).map(|_| store.reset(sandbox(1)))).await;
@@ -345,11 +280,11 @@ async fn a_reset_that_is_asked_for_again_joins_the_one_under_way() {
 
 #[tokio::test]
 async fn resets_are_answered_while_nothing_is_erased_yet() {
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
     fill(&store, sandbox(1), 0, 2_100).await;
     fill(&store, sandbox(2), 2_100, 10).await;
-    let turn = store.sqlite().unwrap().0.mass_writes.lock().await;
+    let turn = store.sqlite().unwrap().0.state.mass_writes.lock().await;
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 2_100);
     assert_eq!(store.reset(sandbox(2)).await.unwrap().parcels, 10);
     assert_eq!(row_count(&store, "parcels"), 2_110);
@@ -360,7 +295,7 @@ async fn resets_are_answered_while_nothing_is_erased_yet() {
 
 #[tokio::test]
 async fn counted_rows_are_erased_while_another_reset_still_counts() {
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
     // As a request that counts for ever.
     let counting = store.active_resets().request(sandbox(1));
@@ -382,11 +317,11 @@ async fn counted_rows_are_erased_while_another_reset_still_counts() {
 
 #[tokio::test]
 async fn the_log_is_truncated_once_no_reader_uses_it() {
-    let folder = TestFolder::new();
+    let folder = TestFile::new();
     let store = folder.open();
-    let log = connection::wal_path(&folder.file());
+    let log = connection::wal_path(&folder.file);
     fill(&store, sandbox(1), 0, 100).await;
-    let reader = Connection::open(folder.file()).unwrap();
+    let reader = Connection::open(&folder.file).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM parcels;").unwrap();
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 100);
     until_erased(&store).await;
@@ -398,7 +333,7 @@ async fn the_log_is_truncated_once_no_reader_uses_it() {
         std::fs::metadata(&log).unwrap().len() == 0
     })
     .await;
-    assert!(!has(&folder.file(), "Ana P"));
+    assert!(!has(&folder.file, "Ana P"));
     assert_eq!(store.commit(create(sandbox(1), ONE, 1)).await, CommitOutcome::Committed);
 }
 
@@ -458,8 +393,8 @@ fn half_reset(file: &Path) {
 
 #[tokio::test]
 async fn a_reset_that_schema_23_has_left_half_done_goes_on() {
-    let folder = TestFolder::new();
-    half_reset(&folder.file());
+    let folder = TestFile::new();
+    half_reset(&folder.file);
     let store = folder.open();
     assert_eq!(row(&store, "SB-HALF-000001").await, None);
     let there = async || {

@@ -1,24 +1,17 @@
 //! The search index: parcels from before it existed, its runs, and entries that are deleted with their parcel.
 
-use parcelo::rules::check_list;
-
-use super::conformance::{NOW, SECRET, create, sandbox};
+use super::conformance::{
+    NOW, SECRET, commit, create, file, sandbox,
+    search::{maintain_index, search_text as search},
+};
 use crate::{
     clock::Millis,
-    domain::search::Search,
-    store::{CommitOutcome, SearchPage, Store, term_runs::RUNS_PER_MERGE},
+    store::{Store, term_runs::RUNS_PER_MERGE},
 };
-
-async fn search(store: &Store, text: &str) -> SearchPage {
-    let query = check_list([("search".into(), text.into())]).unwrap();
-    let search = Search::new(&query).unwrap();
-    store.search(sandbox(1), query, search).await.unwrap()
-}
 
 async fn parcels(store: &Store, many: u32) {
     for number in 0..many {
-        let changes = create(sandbox(1), &format!("SB-OLD-{number:06}"), number);
-        assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+        commit(store, create(sandbox(1), &format!("SB-OLD-{number:06}"), number)).await;
     }
 }
 
@@ -31,14 +24,9 @@ fn pieces(store: &Store) -> i64 {
     store.read(|db| db.query_row(count, [], |row| row.get(0))).unwrap()
 }
 
-async fn maintain_index(store: &Store) {
-    while store.maintain_search_index().await.unwrap() {}
-}
-
 #[tokio::test]
 async fn older_parcels_are_added_and_a_damaged_one_hides_no_other() {
-    let folder = tempfile::TempDir::new().unwrap();
-    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    let (store, _folder) = file();
     parcels(&store, 50).await;
     run(&store, "UPDATE parcels SET order_json = '?' WHERE number = 'SB-OLD-000007'").await;
     assert_eq!(pieces(&store), 0, "an order writes none");

@@ -2,7 +2,7 @@
 
 use parcelo::Environment;
 
-use super::{NOW, made, nothing, row, sandbox};
+use super::{NOW, apply, credential, made, nothing, row, sandbox};
 use crate::{
     domain::{
         AcceptedCarrierEvent, CarrierException, CarrierKeyRecord, CarrierReport, CarrierRowId,
@@ -29,7 +29,7 @@ fn event(parcel: &ParcelRow, after: i64) -> Event {
     }
 }
 
-fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> StoreOp {
+pub(in crate::store) fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -> StoreOp {
     StoreOp::RecordCarrierEvent(AcceptedCarrierEvent {
         carrier: CarrierRowId(carrier),
         event_id: event_id.to_owned(),
@@ -43,8 +43,8 @@ async fn an_added_event_changes_the_history_and_maybe_the_newest_time(store: Sto
     let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     for (after, updated) in [(-5, 0), (7, 7), (3, 7)] {
         let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
-        let ops = vec![StoreOp::AddEvent { parcel: parcel.key, event: event(&parcel, after) }];
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
+        apply(&store, vec![StoreOp::AddEvent { parcel: parcel.key, event: event(&parcel, after) }])
+            .await;
         let expected = ParcelRow {
             version: Version(parcel.version.0 + 1),
             last_sequence: parcel.last_sequence + 1,
@@ -89,11 +89,8 @@ async fn a_carrier_s_event_is_taken_once_and_repeats_change_nothing(store: Store
     assert_eq!(stale, CommitOutcome::VersionConflict, "the first reason counts");
     assert_eq!(store.commit(taken(&after, 2, "evt-1")).await, CommitOutcome::Committed);
     let after = row(&store, "SB-SUCCESS-0001").await.unwrap();
-    assert_eq!(
-        store.commit(taken(&after, 1, "EVT-1")).await,
-        CommitOutcome::Committed,
-        "case counts"
-    );
+    let other_case = store.commit(taken(&after, 1, "EVT-1")).await;
+    assert_eq!(other_case, CommitOutcome::Committed, "case counts");
 }
 
 async fn refused_events_are_kept_once_for_the_tenant_newest_first(store: Store) {
@@ -123,8 +120,7 @@ async fn refused_events_are_kept_once_for_the_tenant_newest_first(store: Store) 
         exception("evt-1", State::LabelGenerated),
     ];
     for exception in all {
-        let ops = vec![StoreOp::LogCarrierException(Box::new(exception))];
-        assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::Committed);
+        apply(&store, vec![StoreOp::LogCarrierException(Box::new(exception))]).await;
     }
     let kept = store.carrier_exceptions(sandbox(1), 9).await.unwrap();
     let exceptions: Vec<_> = kept.iter().map(|kept| kept.exception.clone()).collect();
@@ -138,14 +134,7 @@ async fn refused_events_are_kept_once_for_the_tenant_newest_first(store: Store) 
 }
 
 fn key(number: u8, environment: Environment, name: &str) -> NewCredential<Environment> {
-    NewCredential {
-        id: format!("car_{number}"),
-        name: name.to_owned(),
-        hash: [number; 32],
-        last4: "wXyZ".to_owned(),
-        created_at: NOW,
-        scope: environment,
-    }
+    NewCredential { name: name.to_owned(), ..credential("car", number, environment) }
 }
 
 async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone(store: Store) {
@@ -158,28 +147,20 @@ async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone(store: Stor
     let other = insert(4, Environment::Sandbox, "Other").await.unwrap();
     assert_eq!(one.scope, two.scope);
     assert!(one.scope.carrier != live.scope.carrier && one.scope.carrier != other.scope.carrier);
-    assert_eq!(
-        (one.id.as_str(), one.name.as_str(), one.last4.as_str()),
-        ("car_1", "Andes Cargo", "wXyZ")
-    );
-    assert_eq!(
-        (live.scope.environment, live.created_at, live.revoked_at),
-        (Environment::Production, NOW, None)
-    );
-    assert_eq!(
-        store.credential_by_hash::<CarrierScope>(&[2; 32]).await.unwrap(),
-        Some(two.clone())
-    );
-    assert_eq!(store.credential_by_hash::<CarrierScope>(&[9; 32]).await.unwrap(), None);
-    let gone =
-        store.revoke_credential::<CarrierScope>("car_1", NOW.plus(5), &BY).await.unwrap().unwrap();
+    let shown = (one.id.as_str(), one.name.as_str(), one.last4.as_str());
+    assert_eq!(shown, ("car_1", "Andes Cargo", "wXyZ"));
+    let shown = (live.scope.environment, live.created_at, live.revoked_at);
+    assert_eq!(shown, (Environment::Production, NOW, None));
+    let found = store.credential_by_hash::<CarrierScope>(&[2; 32]).await.unwrap();
+    assert_eq!(found, Some(two.clone()));
+    let revoke = async |id, after| {
+        store.revoke_credential::<CarrierScope>(id, NOW.plus(after), &BY).await.unwrap()
+    };
+    let gone = revoke("car_1", 5).await.unwrap();
     assert_eq!(gone.revoked_at, Some(NOW.plus(5)));
-    assert_eq!(
-        store.revoke_credential::<CarrierScope>("car_1", NOW.plus(9), &BY).await.unwrap(),
-        Some(gone.clone())
-    );
+    assert_eq!(revoke("car_1", 9).await, Some(gone.clone()));
     assert_eq!(store.credentials::<CarrierScope>().await.unwrap(), [gone, two, live, other]);
-    assert_eq!(store.revoke_credential::<CarrierScope>("car_9", NOW, &BY).await.unwrap(), None);
+    assert_eq!(revoke("car_9", 0).await, None);
     let again = insert(1, Environment::Sandbox, "Andes Cargo").await;
     assert!(matches!(again, Err(StoreError::Engine { .. })), "{again:?}");
 }

@@ -4,11 +4,13 @@ use futures_util::future::join_all;
 use parcelo::{Awb, TrackingNumber, model::Deleted, rules::check_list};
 use ulid::Ulid;
 
-use super::{NOW, create, event, made, moved, nothing, on, production, row, sandbox};
+use super::{
+    NOW, apply, commit, create, event, made, manifest, moved, nothing, on, production, row, sandbox,
+};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, NewManifest, ParcelRowId, State, StoreOp, Tenant,
+        Changes, State, StoreOp, Tenant,
         activity::{ParcelCount, epoch_day},
     },
     store::{CommitOutcome, Store},
@@ -18,7 +20,6 @@ conformance_tests!(
     a_list_has_the_tenant_s_parcels_newest_first_and_their_total,
     activity_counts_by_day_state_and_country,
     every_creation_is_listed_with_its_key,
-    due_steps_of_one_tenant_are_its_own,
     a_tenant_has_one_manifest_under_an_air_waybill,
     a_manifest_is_decided_on_what_is_there,
     a_decision_on_a_deleted_parcel_never_meets_another_one,
@@ -29,25 +30,10 @@ conformance_tests!(
     the_store_says_that_it_is_well,
 );
 
-async fn commit(store: &Store, changes: Changes) {
-    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
-}
-
 async fn numbers(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> (Vec<String>, u64) {
     let pairs = query.iter().map(|(name, value)| ((*name).into(), (*value).into()));
     let (listed, total) = store.list(tenant, check_list(pairs).unwrap()).await.unwrap();
     (listed.iter().map(|one| one.parcel.tracking_number.to_string()).collect(), total)
-}
-
-fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>, id: u128) -> StoreOp {
-    StoreOp::InsertManifest(Box::new(NewManifest {
-        id: Ulid::from_parts(1, id),
-        tenant,
-        awb: Awb::parse("176-12345675").unwrap(),
-        submitted_at: NOW,
-        document: b"{}".to_vec(),
-        parcels,
-    }))
 }
 
 async fn a_list_has_the_tenant_s_parcels_newest_first_and_their_total(store: Store) {
@@ -102,27 +88,13 @@ async fn every_creation_is_listed_with_its_key(store: Store) {
     assert_eq!(all[0].idempotency_key, "key-1-of-an-order");
 }
 
-async fn due_steps_of_one_tenant_are_its_own(store: Store) {
-    let step = crate::domain::Step { index: 0, due: NOW.plus(5) };
-    for (tenant, number) in [(sandbox(1), "SB-ONE-00001"), (sandbox(2), "SB-TWO-00001")] {
-        let parcel = made(&store, tenant, number).await;
-        commit(&store, on(&parcel, vec![StoreOp::Schedule { parcel: parcel.key, step }])).await;
-    }
-    let due = async |tenant, after| store.due_for_tenant(tenant, NOW.plus(after), 9).await.unwrap();
-    assert_eq!(due(sandbox(1), 4).await, []);
-    let found = due(sandbox(1), 5).await;
-    assert_eq!(found.len(), 1);
-    assert_eq!(found[0].tracking_number.as_str(), "SB-ONE-00001");
-    assert_eq!(due(production(1), 5).await, []);
-}
-
 async fn a_tenant_has_one_manifest_under_an_air_waybill(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
-    commit(&store, Changes { ops: vec![manifest(sandbox(1), vec![], 1)], ..nothing() }).await;
+    apply(&store, vec![manifest(sandbox(1), vec![], 1)]).await;
     let ops = vec![moved(&parcel, State::InTransit, 0), manifest(sandbox(1), vec![parcel.key], 2)];
     assert_eq!(store.commit(Changes { ops, ..nothing() }).await, CommitOutcome::DuplicateAwb);
     assert_eq!(row(&store, "SB-FIRST-0001").await, Some(parcel), "nothing of it is kept");
-    commit(&store, Changes { ops: vec![manifest(sandbox(2), vec![], 2)], ..nothing() }).await;
+    apply(&store, vec![manifest(sandbox(2), vec![], 2)]).await;
 }
 
 async fn a_manifest_is_decided_on_what_is_there(store: Store) {
@@ -136,8 +108,7 @@ async fn a_manifest_is_decided_on_what_is_there(store: Store) {
     assert!(found[0].is_none() && found[2].is_none(), "none of another tenant's");
     let candidate = found[1].as_ref().unwrap();
     assert_eq!((&candidate.parcel, candidate.manifest), (&parcel, None));
-    commit(&store, Changes { ops: vec![manifest(sandbox(1), vec![parcel.key], 7)], ..nothing() })
-        .await;
+    apply(&store, vec![manifest(sandbox(1), vec![parcel.key], 7)]).await;
     let number = [TrackingNumber::parse("SB-FIRST-0001").unwrap().to_string()];
     // The document of this test is no manifest, so the known one cannot be read.
     assert!(store.manifest_inputs(sandbox(1), &awb, &number).await.is_err());
@@ -169,8 +140,11 @@ async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production(store: Sto
         join_all(page.iter().map(|changes| commit(&store, changes.clone()))).await;
     }
     let parcel = row(&store, "SB-TWO-001500").await.unwrap();
-    let ops = vec![manifest(sandbox(2), vec![parcel.key], 1), moved(&parcel, State::InTransit, 0)];
-    commit(&store, Changes { ops, ..nothing() }).await;
+    apply(
+        &store,
+        vec![manifest(sandbox(2), vec![parcel.key], 1), moved(&parcel, State::InTransit, 0)],
+    )
+    .await;
     assert_eq!(store.purge(NOW.plus(-1)).await.unwrap(), Deleted::default());
     let expected = Deleted::default()
         .with_parcels(2_100)

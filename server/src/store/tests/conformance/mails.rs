@@ -1,6 +1,6 @@
 //! E-mails: written with their change, sent once, and deleted with their parcel.
 
-use super::{NOW, made, moved, nothing, on, row, sandbox};
+use super::{NOW, commit, made, moved, nothing, on, row, sandbox};
 use crate::{
     clock::Millis,
     domain::{
@@ -32,10 +32,6 @@ conformance_tests!(
 );
 
 const DUE: Millis = Millis(NOW.0 + BURST_DELAY_MILLIS);
-
-async fn commit(store: &Store, changes: Changes) {
-    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
-}
 
 /// Moves a parcel through these states, a second each.
 async fn move_through(store: &Store, number: &str, states: &[State]) -> ParcelRow {
@@ -101,18 +97,11 @@ async fn an_e_mail_is_there_if_and_only_if_its_change_is(store: Store) {
     let refused = on(&stale, vec![moved(&parcel, State::InTransit, 9)]);
     assert_eq!(store.commit(refused).await, CommitOutcome::VersionConflict);
     // The second operation is refused, and undoes the first and its e-mail.
-    let twice = vec![
-        moved(&parcel, State::ReturnToSender, 9),
-        moved(
-            &ParcelRow { key: crate::domain::ParcelRowId(77_777), ..parcel.clone() },
-            State::Delivered,
-            9,
-        ),
-    ];
-    assert_eq!(
-        store.commit(Changes { ops: twice, ..nothing() }).await,
-        CommitOutcome::VersionConflict
-    );
+    let unknown = ParcelRow { key: crate::domain::ParcelRowId(77_777), ..parcel.clone() };
+    let ops = [(&parcel, State::ReturnToSender), (&unknown, State::Delivered)];
+    let ops = ops.map(|(parcel, state)| moved(parcel, state, 9)).to_vec();
+    let refused = store.commit(Changes { ops, ..nothing() }).await;
+    assert_eq!(refused, CommitOutcome::VersionConflict);
     assert_eq!(store.mails_of_parcel(parcel.key).await.unwrap().len(), 3);
 }
 

@@ -19,7 +19,6 @@ conformance_tests!(
     a_taken_generated_number_is_redrawn_in_the_same_write,
     orders_of_one_group_that_draw_one_number_get_two,
     a_source_that_repeats_itself_makes_no_conflict,
-    a_number_that_was_given_is_not_drawn_again,
     an_id_is_given_once_also_when_its_parcel_is_gone,
 );
 
@@ -133,12 +132,6 @@ async fn a_source_that_repeats_itself_makes_no_conflict(store: Store) {
     assert_eq!(store.commit(stuck).await, CommitOutcome::Broken);
     assert_eq!(store.record(&record(sandbox(1), 1).key).await.unwrap(), None);
     assert_drawn(&store, 1, &[2], 2).await;
-}
-
-async fn a_number_that_was_given_is_not_drawn_again(store: Store) {
-    made(&store, sandbox(2), "SB-GIVEN-0001").await;
-    let given = create(sandbox(1), "sb-given-0001", 1);
-    assert_eq!(store.commit(given).await, CommitOutcome::DuplicateTracking);
 }
 
 async fn an_id_is_given_once_also_when_its_parcel_is_gone(store: Store) {

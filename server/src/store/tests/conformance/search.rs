@@ -3,18 +3,16 @@
 use std::collections::BTreeSet;
 
 use fastrand::Rng;
-use parcelo::{Awb, rules::check_list};
-use ulid::Ulid;
+use parcelo::rules::check_list;
 
 use super::{
-    super::first_seed, NOW, create, made, moved, nothing, on, order, production, row, sandbox,
+    super::first_seed, NOW, apply, commit, create, made, manifest, moved, on, order, production,
+    row, sandbox,
 };
 use crate::{
     clock::Millis,
-    domain::{
-        Changes, NewManifest, ParcelRowId, State, StoreOp, StoredOrder, Tenant, search::Search,
-    },
-    store::{CommitOutcome, SearchPage, Store},
+    domain::{Changes, State, StoreOp, StoredOrder, Tenant, search::Search},
+    store::{SearchPage, Store},
 };
 
 conformance_tests!(
@@ -36,8 +34,13 @@ async fn search(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> Search
     store.search(tenant, query, search).await.unwrap()
 }
 
+/// Searches the parcels of the first sandbox.
+pub(in crate::store) async fn search_text(store: &Store, text: &str) -> SearchPage {
+    search(store, sandbox(1), &[("search", text)]).await
+}
+
 /// Brings the index up to date.
-async fn maintain_index(store: &Store) {
+pub(in crate::store) async fn maintain_index(store: &Store) {
     while store.maintain_search_index().await.unwrap() {}
 }
 
@@ -68,10 +71,6 @@ fn named(tenant: Tenant, number: &str, texts: [&str; 3]) -> Changes {
         parcel.external_order_id = order.external_order_id;
     }
     changes
-}
-
-async fn commit(store: &Store, changes: Changes) {
-    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
 }
 
 async fn a_parcel_is_found_by_beginnings_and_endings(store: Store) {
@@ -129,8 +128,7 @@ async fn an_air_waybill_leads_to_its_parcels(store: Store) {
     let one = made(&store, tenant, "SB-ONE-00001").await;
     let two = made(&store, tenant, "SB-TWO-00001").await;
     made(&store, tenant, "SB-NONE-0001").await;
-    commit(&store, Changes { ops: vec![manifest(tenant, vec![one.key, two.key])], ..nothing() })
-        .await;
+    apply(&store, vec![manifest(tenant, vec![one.key, two.key], 1)]).await;
     let both = "SB-TWO-00001 SB-ONE-00001";
     for (text, expected) in [
         ("176-12345675", both),
@@ -148,17 +146,6 @@ async fn an_air_waybill_leads_to_its_parcels(store: Store) {
     assert_eq!(found(&store, sandbox(2), &[("search", "176")]).await, "", "another tenant's");
     store.reset(tenant).await.unwrap();
     assert_eq!(found(&store, tenant, &[("search", "5675")]).await, "");
-}
-
-fn manifest(tenant: Tenant, parcels: Vec<ParcelRowId>) -> StoreOp {
-    StoreOp::InsertManifest(Box::new(NewManifest {
-        id: Ulid::from_parts(1, 1),
-        tenant,
-        awb: Awb::parse("176-12345675").unwrap(),
-        submitted_at: NOW,
-        document: b"{}".to_vec(),
-        parcels,
-    }))
 }
 
 async fn a_search_is_of_one_tenant_and_goes_with_the_filters(store: Store) {
@@ -352,7 +339,7 @@ async fn erased_parcels_leave_an_index_that_began_late(store: Store) {
         for number in range {
             let number = format!("SB-LATE-{number:06}");
             let changes = named(tenant, &number, ["nandu", &number, "Ana"]);
-            assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+            commit(&store, changes).await;
         }
     };
     // The ids of parcels are far ahead of those of runs.

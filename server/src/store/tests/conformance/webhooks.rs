@@ -4,7 +4,7 @@ use parcelo::webhook::Secret;
 use tokio::time::timeout;
 use ulid::Ulid;
 
-use super::{NOW, create, made, moved, nothing, on, row, sandbox};
+use super::{NOW, commit, create, made, moved, nothing, on, row, sandbox};
 use crate::{
     clock::Millis,
     domain::{
@@ -177,8 +177,7 @@ async fn leases_of_a_server_that_has_ended_are_due_at_once(store: Store) {
 async fn a_parcel_s_events_go_out_in_order(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
-    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
-    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
     let all = store.deliveries(tenant, 9).await.unwrap();
     let mut sequences = Vec::new();
     for _ in 0..all.len() {
@@ -194,8 +193,7 @@ async fn a_parcel_s_events_go_out_in_order(store: Store) {
 async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
-    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
-    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
     assert_eq!(store.release_stranded(NOW).await.unwrap(), 0);
     let first = lease(&store, tenant, 9, NOW.plus(9)).await;
     assert_eq!(first.len(), 1);
@@ -206,8 +204,7 @@ async fn a_leased_event_tells_of_its_moment(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
     let leased = lease(&store, tenant, 1, NOW).await.remove(0);
-    let change = on(&parcel, vec![moved(&parcel, State::InTransit, 5)]);
-    assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
     let payload = store.payload(&leased).await.unwrap().unwrap();
     assert_eq!((payload.event, payload.kind), (leased.attempt.event, leased.kind));
     #[cfg(feature = "server")]
@@ -337,8 +334,7 @@ async fn turning_an_endpoint_on_amid_holding_strands_no_event(store: Store) {
         parcels.push(made(&store, tenant, &format!("SB-HOLDING-{number:04}")).await);
     }
     for parcel in &parcels {
-        let change = on(parcel, vec![moved(parcel, State::InTransit, 5)]);
-        assert_eq!(store.commit(change).await, CommitOutcome::Committed);
+        commit(&store, on(parcel, vec![moved(parcel, State::InTransit, 5)])).await;
     }
     let off =
         async move |db: Sql<'_>| disable_by_server(db, tenant, DisabledBy::Operator, NOW).await;
@@ -381,8 +377,7 @@ async fn old_events_are_purged(store: Store) {
 
 async fn who_waits_for_an_event_is_woken(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
-    let changes = create(tenant, "SB-SUCCESS-0001", 1);
-    assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
+    commit(&store, create(tenant, "SB-SUCCESS-0001", 1)).await;
     assert!(row(&store, "SB-SUCCESS-0001").await.is_some());
     timeout(crate::waiting::LONG, store.outbox_changed()).await.unwrap();
     assert_eq!(store.commit(nothing()).await, CommitOutcome::Committed);
