@@ -29,18 +29,18 @@ async fn without_a_valid_key_the_answer_is_401() {
     let server = crate::embedded::start().await;
     let key = server.key().issue();
     let missing = Api::new(server.url()).get(HEALTH).await;
-    assert_eq!(missing.refusal(), (401, "AUTH_MISSING_API_KEY".to_owned()));
+    assert_eq!(missing.refusal(), (401, "AUTH_MISSING_API_KEY"));
     let typo = key.secret().replace("pk_test_", "pk_test_0");
     for wrong in ["", "garbage", "pk_live_", &typo, &"x".repeat(10_000)] {
         let answer = Api::new(server.url()).key(wrong).get(HEALTH).await;
-        assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()), "{wrong}");
+        assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY"), "{wrong}");
     }
     let revoked = server.key().revoked().issue();
     let answer = Api::with_key(server.url(), &revoked).get(HEALTH).await;
-    assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()));
+    assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY"));
     let elsewhere = crate::embedded::builder().seed(7).start().await;
     let answer = Api::with_key(elsewhere.url(), &key).get(HEALTH).await;
-    assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY".to_owned()));
+    assert_eq!(answer.refusal(), (401, "AUTH_INVALID_API_KEY"));
 }
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn an_ip_address_outside_the_list_is_refused_and_named() {
     let outside = server.key().ip_list(["192.0.2.0/24"]).rate_limit(5).issue();
     for _ in 0..6 {
         let answer = Api::with_key(server.url(), &outside).get(HEALTH).await;
-        assert_eq!(answer.refusal(), (403, "AUTH_IP_NOT_ALLOWED".to_owned()));
+        assert_eq!(answer.refusal(), (403, "AUTH_IP_NOT_ALLOWED"));
         assert_eq!(answer.json()["error"]["details"]["clientIp"], "127.0.0.1");
         assert_eq!(answer.header("x-ratelimit-remaining"), "5", "a refusal consumes nothing");
     }
@@ -67,19 +67,18 @@ async fn an_unknown_api_path_is_401_without_a_key_others_are_404() {
         (Api::new(server.url()), Api::with_key(server.url(), &server.key().issue()));
     for path in ["/api", "/api/v1/nothing", "/api/v2/health", "/api/v1/health/"] {
         assert_eq!(stranger.get(path).await.refusal().0, 401, "{path}");
-        assert_eq!(api.get(path).await.refusal(), (404, "NOT_FOUND".to_owned()), "{path}");
+        assert_eq!(api.get(path).await.refusal(), (404, "NOT_FOUND"), "{path}");
     }
     for path in
         ["/", "/favicon.ico", "/apiv1", "/%ff", "/files/x", "/files/SB-SUCCESS-0001.pdf?sig=x"]
     {
-        assert_eq!(stranger.get(path).await.refusal(), (404, "NOT_FOUND".to_owned()), "{path}");
+        assert_eq!(stranger.get(path).await.refusal(), (404, "NOT_FOUND"), "{path}");
     }
 }
 
 #[tokio::test]
 async fn an_unsupported_method_is_405_with_the_allowed_ones() {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (server, api) = crate::embedded::start_with_key().await;
     let table = [
         ("GET", "/api/v1/orders/create", "POST"),
         ("DELETE", "/api/v1/orders/create", "POST"),
@@ -89,7 +88,7 @@ async fn an_unsupported_method_is_405_with_the_allowed_ones() {
     ];
     for (method, path, allow) in table {
         let answer = send(api.request(method, path)).await;
-        assert_eq!(answer.refusal(), (405, "METHOD_NOT_ALLOWED".to_owned()), "{method} {path}");
+        assert_eq!(answer.refusal(), (405, "METHOD_NOT_ALLOWED"), "{method} {path}");
         assert_eq!(answer.header("allow"), allow, "{method} {path}");
     }
     let keyless = send(Api::new(server.url()).request("DELETE", HEALTH)).await;

@@ -1,6 +1,6 @@
 //! Calls to the API as any HTTP client makes them, without an SDK.
 
-use parcelo::{ApiKey, Operation};
+use parcelo::{ApiKey, ErrorCode, Operation};
 use reqwest::{Method, StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ impl Answer {
     }
 
     /// Returns status and code of an error response, after checking that its envelope is complete.
-    pub(crate) fn refusal(&self) -> (u16, String) {
+    pub(crate) fn refusal(&self) -> (u16, &'static str) {
         let body = self.json();
         let error = &body["error"];
         assert_eq!(body["success"], false, "{body}");
@@ -42,12 +42,12 @@ impl Answer {
         assert_ne!(error["message"], error["message_es"], "{body}");
         assert!(error["message"].as_str().is_some_and(|text| !text.contains('{')), "{body}");
         assert_eq!(self.header("content-type"), "application/json");
-        (self.status, error["code"].as_str().unwrap().to_owned())
+        (self.status, ErrorCode::known(error["code"].as_str().unwrap()).unwrap().code())
     }
 
     /// Returns the violations in an error response, each as `field CODE`.
     pub(crate) fn faults(&self) -> Vec<String> {
-        assert_eq!(self.refusal(), (400, "VALIDATION_FAILED".to_owned()));
+        assert_eq!(self.refusal(), (400, "VALIDATION_FAILED"));
         let body = self.json();
         let faults = body["error"]["details"]["errors"].as_array().unwrap().clone();
         let text = |fault: &Value, name: &str| fault[name].as_str().unwrap().to_owned();
@@ -90,8 +90,13 @@ impl Api {
         send(self.request("GET", path)).await
     }
 
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Answer {
+        let request = self.request("POST", path).header("content-type", "application/json");
+        send(request.body(body.to_string())).await
+    }
+
     pub(crate) async fn create(&self, order: &Value) -> Answer {
-        self.create_text(&order.to_string()).await
+        self.post(Operation::CreateOrder.path(), order).await
     }
 
     pub(crate) async fn create_text(&self, body: &str) -> Answer {
@@ -108,6 +113,28 @@ impl Api {
 
     pub(crate) async fn track(&self, number: &str) -> Answer {
         self.get(&Operation::GetTracking.path_of(number)).await
+    }
+
+    /// Returns the record of a parcel with its history.
+    pub(crate) async fn record(&self, number: &str) -> Value {
+        let path = Operation::GetTracking.path_of(number) + "?includeHistory=true";
+        self.get(&path).await.json()
+    }
+
+    /// Voids an order, which must succeed.
+    pub(crate) async fn void(&self, number: &str) {
+        let body = json!({ "idempotencyKey": "void-0001", "trackingNumbers": [number] });
+        let answer = self.post(Operation::VoidOrders.path(), &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+
+    /// Pushes events as the carrier with this key, and returns the results.
+    pub(crate) async fn push_events(&self, key: &str, events: Value) -> Value {
+        let request = self.request("POST", Operation::PushCarrierEvents.path());
+        let request = request.header("X-Carrier-Key", key);
+        let request = request.header("content-type", "application/json");
+        let answer = send(request.body(json!({ "events": events }).to_string())).await;
+        answer.json()["data"]["results"].clone()
     }
 }
 

@@ -5,8 +5,6 @@ use std::{fs, io::Write, net::TcpStream};
 
 use crate::running::{RunningServer, TestSetup};
 
-const CREATE: &str = "POST /api/v1/orders/create HTTP/1.1\r\nHost: parcelo.test\r\n\
-                      Content-Type: application/json\r\n";
 const CONNECTIONS: usize = 64;
 /// Maximum growth of the server's resident memory.
 const MAX_GROWTH_BYTES: u64 = 32 << 20;
@@ -67,38 +65,27 @@ fn measure_growth(
     resident_bytes(server).saturating_sub(before)
 }
 
-fn assert_small_growth(length: usize) {
-    let setup = TestSetup::new();
-    let (_, key) = setup.new_key("sandbox");
-    let server = setup.start(&[]);
-    let head = format!("{CREATE}X-API-Key: {}\r\n", key.secret());
+fn assert_small_growth(listener: &str, head: &str, length: usize) {
+    let (setup, server) = TestSetup::new_and_start();
+    let head = head.replace("KEY", setup.new_key("sandbox").1.secret());
     for packet in [Packet::Bare, Packet::Chunk] {
-        let grown = measure_growth(&server, server.sandbox(), &head, (packet, length));
+        let grown = measure_growth(&server, server.url(listener), &head, (packet, length));
         assert!(grown < MAX_GROWTH_BYTES, "{} MB", grown >> 20);
     }
-}
-
-#[test]
-#[ignore = "long: `.ci/prove proofs` runs it"]
-fn an_order_in_tiny_packets_uses_memory_of_its_length() {
-    assert_small_growth(4 << 10);
 }
 
 #[test]
 #[ignore = "long: `.ci/prove proofs` runs it"]
 fn orders_of_64_kb_in_tiny_packets_use_less_than_32_mb() {
-    assert_small_growth(64 << 10);
+    let head = "POST /api/v1/orders/create HTTP/1.1\r\nHost: parcelo.test\r\n\
+                Content-Type: application/json\r\nX-API-Key: KEY\r\n";
+    assert_small_growth("sandbox", head, 64 << 10);
 }
 
 #[test]
 #[ignore = "long: `.ci/prove proofs` runs it"]
 fn a_sign_in_form_in_tiny_packets_uses_memory_of_its_length() {
-    let setup = TestSetup::new();
-    let server = setup.start(&[]);
     let head = "POST /dashboard/sign-in HTTP/1.1\r\nHost: parcelo.test\r\n\
                 Content-Type: application/x-www-form-urlencoded\r\n";
-    for packet in [Packet::Bare, Packet::Chunk] {
-        let grown = measure_growth(&server, server.url("admin"), head, (packet, 4 << 10));
-        assert!(grown < MAX_GROWTH_BYTES, "{} MB", grown >> 20);
-    }
+    assert_small_growth("admin", head, 4 << 10);
 }

@@ -78,7 +78,7 @@ async fn a_contradictory_or_ineffective_fault_is_refused() {
     ];
     for (plan, field, hint) in table {
         let answer = post(&api, "faults", &plan).await;
-        assert_eq!(answer.refusal(), (400, "VALIDATION_FAILED".to_owned()), "{plan}");
+        assert_eq!(answer.refusal(), (400, "VALIDATION_FAILED"), "{plan}");
         let fault = &answer.json()["error"]["details"]["errors"][0];
         assert_eq!(fault["field"], field, "{plan}");
         let (english, spanish) = (fault["message"].as_str().unwrap(), &fault["message_es"]);
@@ -181,7 +181,7 @@ async fn every_refusal_is_an_error_envelope_with_a_request_id() {
     ] {
         let body = if path.ends_with("status") { r#"{"status": "DELIVERED"}"# } else { "" };
         let answer = send(api.request(method, path).body(body)).await;
-        assert_eq!(answer.refusal(), (expected.0, expected.1.to_owned()), "{method} {path}");
+        assert_eq!(answer.refusal(), expected, "{method} {path}");
         let id = answer.header("x-request-id").to_owned();
         assert!(id.starts_with("req_") && id.len() == 30, "{id}");
         assert!(ids.insert(id), "two refusals with one id");
@@ -205,10 +205,7 @@ async fn refused_controls_use_up_no_seeded_ids() {
 #[tokio::test]
 async fn a_refused_duration_explains_the_valid_form() {
     let api = start_frozen().await;
-    let moved = |advance: Value| {
-        let (api, body) = (&api, json!({ "advance": advance }));
-        async move { post(api, "clock", &body).await }
-    };
+    let moved = async |by: Value| post(&api, "clock", &json!({ "advance": by })).await;
     let now = moved(json!("PT1.5S")).await.json()["now"].clone();
     assert_eq!(now, "2026-01-05T08:00:01.500Z");
     assert_eq!(moved(json!("P1W")).await.json()["now"], "2026-01-12T08:00:01.500Z");

@@ -1,8 +1,6 @@
 //! Webhooks of the real server process: the commands that manage them, and events that survive `kill -9`.
 
 use std::{
-    collections::BTreeSet,
-    process::Command,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -21,7 +19,7 @@ use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
     api::{Api, order, order_with_number},
-    running::{BINARY, TestSetup},
+    running::TestSetup,
     waiting::{LONG, until, wait_for_value},
 };
 
@@ -86,7 +84,7 @@ async fn serve_routes(socket: TcpListener, routes: Router) {
 }
 
 fn run_webhooks_command(setup: &TestSetup, command: &str, more: &[&str]) -> Value {
-    setup.webhooks(&[&[command], &ENVIRONMENT[..], more].concat())
+    setup.admin("webhooks", &[&[command], &ENVIRONMENT[..], more].concat())
 }
 
 fn event_id(headers: &HeaderMap) -> String {
@@ -182,13 +180,11 @@ async fn webhooks_are_managed_on_a_running_server() {
 #[test]
 fn the_webhooks_command_explains_wrong_arguments() {
     let setup = TestSetup::new();
-    setup.accounts(&["create", "default"]);
+    setup.admin("accounts", &["create", "default"]);
     let run = |arguments: &[&str]| {
-        let mut process = Command::new(BINARY);
-        process.env_clear().arg("webhooks").args(arguments);
-        let output = process.args(["--database", &setup.database()]).output().unwrap();
-        assert!(!output.status.success(), "{arguments:?}");
-        String::from_utf8(output.stderr).unwrap()
+        let (is_done, error) = setup.try_admin(&[&["webhooks"][..], arguments].concat());
+        assert!(!is_done, "{arguments:?}");
+        error
     };
     let set = |environment, url| run(&["set", "--environment", environment, "--url", url]);
     let typo = ["--environment", "sandbox", "--account", "defualt"];
@@ -210,7 +206,7 @@ fn the_webhooks_command_explains_wrong_arguments() {
     for (message, word) in table {
         assert!(message.contains(word), "{message}");
     }
-    let accounts = setup.accounts(&["list"]);
+    let accounts = setup.admin("accounts", &["list"]);
     assert_eq!(accounts.as_array().unwrap().len(), 1, "what is refused makes no account");
     run_webhooks_command(&setup, "set", &["--url", "http://127.0.0.1:9/hook"]);
     let unknown = "evt_01JH8Z0000000000000000000A";
@@ -269,62 +265,6 @@ async fn a_webhook_turned_off_by_the_server_is_reported() {
     }
 }
 
-/// Returns the number of kills under load; `PARCELO_KILLS` overrides it.
-fn kill_count() -> u32 {
-    std::env::var("PARCELO_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(50)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "long: `.ci/prove proofs` runs it"]
-async fn no_event_of_an_acknowledged_order_is_lost_by_kills() {
-    let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
-    let unlimited = ["--sandbox-rate-limit", "1000000"];
-    let mut running = setup.start(&unlimited);
-    let key = setup.new_key("sandbox").1;
-    run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
-    let mut random = fastrand::Rng::with_seed(1);
-    let mut created = BTreeSet::new();
-    for cycle in 0..kill_count() {
-        let api = running.api(&key);
-        let load = tokio::spawn(async move {
-            let mut acknowledged = Vec::new();
-            for count in 0.. {
-                let order = order(&format!("kill-{cycle}-{count}"));
-                let path = parcelo::Operation::CreateOrder.path();
-                let request = api.request("POST", path).header("content-type", "application/json");
-                match crate::api::try_send(request.body(order.to_string())).await {
-                    Ok(answer) => acknowledged.push(answer.json()),
-                    Err(_) => break,
-                }
-            }
-            acknowledged
-        });
-        tokio::time::sleep(Duration::from_millis(random.u64(20..200))).await;
-        running.kill();
-        let number =
-            |answer: &Value| answer["parcel"]["trackingNumber"].as_str().unwrap().to_owned();
-        created.extend(load.await.unwrap().iter().map(number));
-        running = setup.start(&unlimited);
-    }
-    let numbers = |requests: &[(HeaderMap, Bytes)]| -> BTreeSet<String> {
-        let number = |body: &Bytes| {
-            let event: Value = serde_json::from_slice(body).unwrap();
-            event["data"]["trackingNumber"].as_str().unwrap().to_owned()
-        };
-        requests.iter().map(|(_, body)| number(body)).collect()
-    };
-    receiver.wait_for(|requests| numbers(requests).is_superset(&created)).await;
-    let requests = receiver.requests.borrow();
-    let ids: BTreeSet<_> = requests.iter().map(|(headers, _)| event_id(headers)).collect();
-    assert_eq!(ids.len(), numbers(&requests).len(), "each parcel's event has one id");
-    println!(
-        "{} events over {} kills: 0 lost, {} sent again",
-        ids.len(),
-        kill_count(),
-        requests.len() - ids.len()
-    );
-}
-
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove proofs` runs it"]
 async fn an_endpoint_that_hangs_times_out_after_15_s_and_is_retried() {
@@ -342,7 +282,7 @@ async fn an_endpoint_that_hangs_times_out_after_15_s_and_is_retried() {
 async fn sandbox_webhooks_reach_loopback_with_a_flag_only() {
     let (setup, receiver) = (TestSetup::new(), Receiver::start().await);
     let without = ("PARCELO_SANDBOX_WEBHOOKS_ALLOW_LOOPBACK", "false");
-    setup.accounts(&["create", "default"]);
+    setup.admin("accounts", &["create", "default"]);
     run_webhooks_command(&setup, "set", &["--url", &receiver.url]);
     let running = setup.start_with(&[without], &[]);
     run_webhooks_command(&setup, "test", &[]);

@@ -9,12 +9,11 @@ use std::{
 
 use parcelo::Operation;
 use rusqlite::Connection;
-use tokio::task::JoinSet;
 
 use crate::{
     api::{Api, order, try_send},
-    running::{BINARY, RunningServer, TestSetup},
-    waiting::{LONG, pause, until},
+    running::{BINARY, TestSetup},
+    waiting::until,
 };
 
 /// The signal to a process whose file exceeds its size limit.
@@ -37,9 +36,7 @@ fn a_killed_backup_leaves_no_file_under_its_final_name() {
     large_database(&setup);
     // The system kills the process when one of its files exceeds this many blocks.
     for blocks in [100, 1_000, 10_000] {
-        let folder = setup.path(&format!("copies-{blocks}"));
-        fs::create_dir(&folder).unwrap();
-        let copy = folder.join("copy.db");
+        let (copy, folder) = copy_in_new_folder(&setup, &format!("copies-{blocks}"));
         let killed = format!(r#"ulimit -c 0; ulimit -f {blocks}; exec "$@""#);
         let mut backup = Command::new("sh");
         backup.args(["-c", &killed, "sh", BINARY, "backup", "--database", &setup.database()]);
@@ -50,13 +47,18 @@ fn a_killed_backup_leaves_no_file_under_its_final_name() {
     }
 }
 
+/// Returns the path of a copy in a new, empty folder, and the folder.
+fn copy_in_new_folder(setup: &TestSetup, name: &str) -> (PathBuf, PathBuf) {
+    let folder = setup.path(name);
+    fs::create_dir(&folder).unwrap();
+    (folder.join("copy.db"), folder)
+}
+
 #[test]
 fn a_backup_leaves_nothing_but_itself() {
     let setup = TestSetup::on_file("only a file has a backup command");
     setup.new_key("sandbox");
-    let folder = setup.path("copies");
-    fs::create_dir(&folder).unwrap();
-    let copy = folder.join("copy.db");
+    let (copy, folder) = copy_in_new_folder(&setup, "copies");
     setup.backup(&copy);
     assert_eq!(list_files(&folder), std::slice::from_ref(&copy));
     assert!(setup.backup_error(&copy).contains("exists already"));
@@ -67,9 +69,7 @@ fn a_backup_leaves_nothing_but_itself() {
 fn a_backup_on_a_full_disk_names_the_copy_and_removes_it() {
     let setup = TestSetup::on_file("only a file has a backup command");
     large_database(&setup);
-    let folder = setup.path("copies");
-    fs::create_dir(&folder).unwrap();
-    let copy = folder.join("copy.db");
+    let (copy, folder) = copy_in_new_folder(&setup, "copies");
     // A file of this process may have at most 4 MB, and the database has 24.
     let mut small = Command::new("sh");
     small
@@ -88,16 +88,15 @@ fn run_refused(setup: &TestSetup, arguments: &[&str]) -> String {
     if arguments == ["serve"] {
         return setup.start_error();
     }
-    let mut command = Command::new(BINARY);
-    command.args(arguments).args(["--database", &setup.database()]).env_clear();
-    let output = command.output().unwrap();
-    assert!(!output.status.success(), "{arguments:?}");
-    String::from_utf8_lossy(&output.stderr).into_owned()
+    let (is_done, error) = setup.try_admin(arguments);
+    assert!(!is_done, "{arguments:?}");
+    error
 }
 
-const COMMANDS: [&[&str]; 3] = [
+const COMMANDS: [&[&str]; 4] = [
     &["serve"],
     &["keys", "list"],
+    &["vacuum"],
     &["keys", "create", "--environment", "sandbox", "--name", "n", "--countries", "*"],
 ];
 
@@ -142,7 +141,7 @@ async fn only_the_server_turns_an_empty_file_into_a_database() {
     }
     let running = setup.start(&[]);
     assert_eq!(Api::new(running.sandbox()).get("/readyz").await.status, 200);
-    assert_eq!(setup.keys(&["list"]).as_array().unwrap().len(), 1);
+    assert_eq!(setup.admin("keys", &["list"]).as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -155,7 +154,7 @@ async fn an_empty_file_beside_the_log_of_another_is_a_new_database() {
     fs::write(setup.path("parcelo.db"), "").unwrap();
     let running = setup.start(&[]);
     assert_eq!(Api::new(running.sandbox()).get("/readyz").await.status, 200);
-    assert_eq!(setup.keys(&["list"]).as_array().unwrap().len(), 1);
+    assert_eq!(setup.admin("keys", &["list"]).as_array().unwrap().len(), 1);
 }
 
 #[test]
@@ -166,48 +165,16 @@ fn a_hard_link_or_deleted_lock_admits_no_second_server() {
     fs::hard_link(setup.path("parcelo.db"), elsewhere.path("parcelo.db")).unwrap();
     let linked = elsewhere.start_error();
     assert!(linked.contains("another server"), "a hard link: {linked}");
+    assert!(linked.contains("parcelo.db"), "{linked}");
     fs::remove_file(setup.path("parcelo.db.lock")).unwrap();
     let second = setup.start_error();
     assert!(second.contains("another server"), "no lock file: {second}");
 }
 
-/// Creates orders with several clients until the server is gone. Returns the number of orders that it acknowledged
-/// after `since`.
-async fn create_until_refused(
-    running: &RunningServer,
-    key: &parcelo::ApiKey,
-    harm: impl FnOnce(),
-) -> usize {
-    let (sender, harmed) = tokio::sync::watch::channel(false);
-    let mut clients = JoinSet::new();
-    for client in 0..4 {
-        let (api, harmed) = (running.api(key), harmed.clone());
-        clients.spawn(async move {
-            let mut late = 0;
-            for count in 0.. {
-                let after = *harmed.borrow();
-                let body = order(&format!("order-{client}-{count:05}")).to_string();
-                let request = api.request("POST", Operation::CreateOrder.path()).body(body);
-                match try_send(request.header("content-type", "application/json")).await {
-                    Ok(answer) if answer.status == 201 => late += usize::from(after),
-                    Ok(_) => pause().await,
-                    Err(_gone) => break,
-                }
-            }
-            late
-        });
-    }
-    running.api(key).create_parcel(&order("order-before")).await;
-    harm();
-    sender.send_replace(true);
-    let late = tokio::time::timeout(LONG, clients.join_all()).await;
-    late.expect("the server ends").into_iter().sum()
-}
-
 /// A way to damage the database file.
 type Damage = fn(&TestSetup, &str);
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn no_order_is_acknowledged_after_its_file_is_gone() {
     let delete: Damage = |setup, name| fs::remove_file(setup.path(name)).unwrap();
     let replace: Damage = |setup, name| {
@@ -217,10 +184,14 @@ async fn no_order_is_acknowledged_after_its_file_is_gone() {
     let table = [("parcelo.db", delete), ("parcelo.db", replace), ("parcelo.db-wal", delete)];
     for (name, harm) in table {
         let setup = TestSetup::on_file("the test damages or moves the file");
-        let mut running = setup.start(&["--sandbox-rate-limit", "1000000"]);
-        let key = setup.new_key("sandbox").1;
-        let late = create_until_refused(&running, &key, || harm(&setup, name)).await;
-        assert_eq!(late, 0, "{name}");
+        let mut running = setup.start(&[]);
+        let api = running.api(&setup.new_key("sandbox").1);
+        api.create_parcel(&order("order-0001")).await;
+        harm(&setup, name);
+        let request = api.request("POST", Operation::CreateOrder.path());
+        let request = request.header("content-type", "application/json");
+        let late = try_send(request.body(order("order-0002").to_string())).await;
+        assert!(!late.is_ok_and(|answer| answer.status == 201), "{name}");
         assert_eq!(running.wait(), Some(1), "{name}: {}", setup.output());
         let output = setup.output();
         assert!(output.contains("deleted or replaced"), "{name}: {output}");

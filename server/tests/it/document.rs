@@ -150,5 +150,5 @@ async fn the_api_reference_page_loads_only_its_own_files() {
     let start = api.get("/docs/swagger-initializer.js").await.text();
     assert!(start.contains("\"../openapi.json\""), "{start}");
     assert!(start.contains("\"validatorUrl\": \"none\""), "{start}");
-    assert_eq!(api.get("/docs/no.js").await.refusal(), (404, "NOT_FOUND".to_owned()));
+    assert_eq!(api.get("/docs/no.js").await.refusal(), (404, "NOT_FOUND"));
 }

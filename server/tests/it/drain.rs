@@ -24,29 +24,19 @@ async fn wait_until_not_ready(url: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn after_sigterm_the_server_is_not_ready_but_accepts() {
-    let setup = TestSetup::new();
-    let mut running = setup.start(&LONGEST);
-    let key = setup.new_key("sandbox").1;
-    running.signal("-TERM");
-    for listener in ["production", "sandbox", "admin"] {
-        let answer = wait_until_not_ready(running.url(listener)).await;
-        assert_eq!(answer.header("connection"), "close", "{listener}");
-    }
-    let created = running.api(&key).create(&crate::api::order("order-0001")).await;
-    assert_eq!((created.status, created.header("connection")), (201, "close"));
-    running.signal("-TERM");
-    assert_eq!(running.wait(), Some(0), "{}", setup.output());
-}
-
-#[tokio::test]
-async fn a_second_signal_ends_the_drain() {
+async fn a_draining_server_accepts_until_a_second_signal() {
     for second in ["-TERM", "-INT"] {
         let setup = TestSetup::new();
         let mut running = setup.start(&LONGEST);
+        let key = setup.new_key("sandbox").1;
         let began = Instant::now();
         running.signal("-TERM");
-        wait_until_not_ready(running.sandbox()).await;
+        for listener in ["production", "sandbox", "admin"] {
+            let answer = wait_until_not_ready(running.url(listener)).await;
+            assert_eq!(answer.header("connection"), "close", "{listener}");
+        }
+        let created = running.api(&key).create(&crate::api::order("order-0001")).await;
+        assert_eq!((created.status, created.header("connection")), (201, "close"));
         running.signal(second);
         assert_eq!(running.wait(), Some(0), "{second}: {}", setup.output());
         assert!(began.elapsed() < DRAIN, "{second} did not end the drain");

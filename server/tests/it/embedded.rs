@@ -5,11 +5,18 @@ use parcelo_server::{
     mock::{Builder, MockServer},
 };
 
-use crate::cluster;
+use crate::{api::Api, cluster};
 
 /// Starts a mock server with the defaults.
 pub(crate) async fn start() -> MockServer {
     builder().start().await
+}
+
+/// Starts a mock server with the defaults, and creates a key.
+pub(crate) async fn start_with_key() -> (MockServer, Api) {
+    let server = start().await;
+    let api = Api::with_key(server.url(), &server.key().issue());
+    (server, api)
 }
 
 /// Returns the builder of a mock server in memory, whichever engine the tests run on, for the given reason.

@@ -12,16 +12,11 @@ use tokio::{
 
 use crate::{
     api::{Api, order, order_with_number},
+    embedded::start_with_key,
     waiting::{LONG, until},
 };
 
 const CREATE: Operation = Operation::CreateOrder;
-
-async fn start() -> (MockServer, Api) {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
-    (server, api)
-}
 
 async fn parcels(api: &Api) -> usize {
     let list = api.get(Operation::ListParcels.path()).await.json();
@@ -31,12 +26,12 @@ async fn parcels(api: &Api) -> usize {
 #[tokio::test]
 async fn each_error_comes_before_or_after_the_commit() {
     for code in ErrorCode::ALL {
-        let (server, api) = start().await;
+        let (server, api) = start_with_key().await;
         server.faults().on(CREATE).nth(1).error(*code);
         server.faults().on(CREATE).nth(2).after_commit().error(*code);
         for made in [0, 1] {
             let answer = api.create(&order("order-0001")).await;
-            assert_eq!(answer.refusal(), (code.status(), code.code().to_owned()));
+            assert_eq!(answer.refusal(), (code.status(), code.code()));
             let wait = answer.json()["error"].get("retryAfter").map(Value::to_string);
             assert_eq!(answer.header("retry-after"), wait.as_deref().unwrap_or_default());
             assert!(
@@ -51,10 +46,10 @@ async fn each_error_comes_before_or_after_the_commit() {
 
 #[tokio::test]
 async fn a_planned_429_says_the_same_in_body_and_headers() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     server.faults().on(CREATE).rate_limited(Duration::from_millis(2_001));
     let answer = api.create(&order("order-0001")).await;
-    assert_eq!(answer.refusal(), (429, "RATE_LIMIT_EXCEEDED".to_owned()));
+    assert_eq!(answer.refusal(), (429, "RATE_LIMIT_EXCEEDED"));
     assert_eq!(answer.json()["error"]["retryAfter"], 3);
     assert_eq!(answer.header("retry-after"), "3");
     assert_eq!(answer.header(header::RATE_LIMIT), "100");
@@ -64,7 +59,7 @@ async fn a_planned_429_says_the_same_in_body_and_headers() {
 
 #[tokio::test]
 async fn a_missing_key_is_401_despite_a_planned_fault() {
-    let (server, _) = start().await;
+    let (server, _) = start_with_key().await;
     server.faults().on(CREATE).error(ErrorCode::InternalError);
     let stranger = Api::new(server.url()).create(&order("order-0001")).await;
     assert_eq!(stranger.refusal().0, 401);
@@ -102,7 +97,7 @@ async fn a_connection_is_closed_or_reset_without_a_byte() {
         (|fault| fault.reset_connection(), Some(ErrorKind::ConnectionReset)),
     ];
     for (plan, end) in table {
-        let (server, api) = start().await;
+        let (server, api) = start_with_key().await;
         let key = server.key().issue();
         plan(server.faults().on(CREATE).key(&key).nth(1));
         plan(server.faults().on(CREATE).key(&key).nth(2).after_commit());
@@ -116,7 +111,7 @@ async fn a_connection_is_closed_or_reset_without_a_byte() {
 
 #[tokio::test]
 async fn a_truncated_body_ends_in_its_middle() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     server.faults().on(CREATE).truncated_body();
     let key = server.key().issue();
     let (answer, _) = exchange(&server, key.secret(), &order("order-0001")).await;
@@ -128,7 +123,7 @@ async fn a_truncated_body_ends_in_its_middle() {
 
 #[tokio::test]
 async fn a_malformed_body_has_the_right_length_but_is_not_json() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     server.faults().on(CREATE).malformed_json();
     let answer = api.create(&order("order-0001")).await;
     assert_eq!(answer.status, 201);
@@ -138,7 +133,7 @@ async fn a_malformed_body_has_the_right_length_but_is_not_json() {
 
 #[tokio::test]
 async fn latencies_and_slow_bodies_delay_complete_answers() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let moment = Duration::from_millis(20);
     server.faults().on(CREATE).latency(moment);
     server.faults().on(CREATE).after_commit().latency(moment);
@@ -167,7 +162,7 @@ async fn a_planned_reply_replaces_the_whole_response() {
         || Reply::status(502).header("content-type", "text/html").header("set-cookie", "a=1");
     let page = || page().header("set-cookie", "b=2").body("<h1>Bad Gateway</h1>");
     for made in [0, 1] {
-        let (server, api) = start().await;
+        let (server, api) = start_with_key().await;
         let fault = server.faults().on(CREATE).nth(1);
         let fault = if made == 1 { fault.after_commit() } else { fault };
         fault.reply(page());
@@ -195,7 +190,7 @@ async fn a_planned_reply_replaces_the_whole_response() {
 
 #[tokio::test]
 async fn a_reply_may_be_shorter_than_its_length_or_never_arrive() {
-    let (server, _) = start().await;
+    let (server, _) = start_with_key().await;
     let key = server.key().issue();
     server
         .faults()
@@ -219,7 +214,7 @@ async fn a_fault_hits_its_order_under_any_name_and_no_other() {
     let mut named = order_with_number("order-0001", "SB-SUCCESS-0001");
     named["externalOrderId"] = json!("A-17");
     for name in ["sb-success-0001", "order-0001", "A-17"] {
-        let (server, api) = start().await;
+        let (server, api) = start_with_key().await;
         server.faults().on(CREATE).for_order(name).nth(1).reply(503);
         api.create_parcel(&order_with_number("order-0002", "SB-SUCCESS-0002")).await;
         assert_eq!(api.create(&named).await.status, 503, "{name}");
@@ -234,7 +229,7 @@ async fn a_fault_hits_its_order_under_any_name_and_no_other() {
 
 #[tokio::test]
 async fn a_body_searched_for_the_order_arrives_complete() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     server.faults().on_any().for_order("A-17").reply(503);
     let mut long = order("order-0001");
     long["receiver"]["address"]["line3"] = json!("x".repeat(100 * 1024));

@@ -26,26 +26,6 @@ struct Stranger {
     taken: (u16, &'static str),
 }
 
-async fn post(api: &Api, path: &str, body: &Value) -> Answer {
-    let request = api.request("POST", path).header("content-type", "application/json");
-    send(request.body(body.to_string())).await
-}
-
-fn key_of(setup: &TestSetup, environment: &str, account: &str) -> ApiKey {
-    let made = setup.keys(&[
-        "create",
-        "--environment",
-        environment,
-        "--name",
-        account,
-        "--account",
-        account,
-        "--countries",
-        "*",
-    ]);
-    ApiKey::parse(made["key"].as_str().unwrap()).unwrap()
-}
-
 impl Owner {
     async fn with_data(api: Api, [number, manifested]: [&str; 2]) -> Self {
         for number in [number, manifested] {
@@ -53,7 +33,7 @@ impl Owner {
             api.create_parcel(&order).await;
         }
         let body = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [manifested] });
-        let manifest = post(&api, Operation::SubmitManifest.path(), &body).await.json();
+        let manifest = api.post(Operation::SubmitManifest.path(), &body).await.json();
         let manifest = manifest["data"]["manifestId"].as_str().unwrap().to_owned();
         Self { api, number: number.to_owned(), manifested: manifested.to_owned(), manifest }
     }
@@ -106,16 +86,16 @@ async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner
             api.create(&with(keyed(order("")), "/trackingNumber", json!(number))).await
         }
         Operation::VoidOrders => {
-            post(api, path, &keyed(json!({ "trackingNumbers": [number] }))).await
+            api.post(path, &keyed(json!({ "trackingNumbers": [number] }))).await
         }
         Operation::SubmitManifest => {
             let body = json!({ "awbNumber": "176-12345675", "trackingNumbers": [number] });
-            post(api, path, &keyed(body)).await
+            api.post(path, &keyed(body)).await
         }
         Operation::BatchTracking | Operation::BatchLabels => {
-            post(api, path, &json!({ "trackingNumbers": [number] })).await
+            api.post(path, &json!({ "trackingNumbers": [number] })).await
         }
-        Operation::ReprintLabel => post(api, &of(number), &keyed(json!({}))).await,
+        Operation::ReprintLabel => api.post(&of(number), &keyed(json!({}))).await,
         Operation::GetManifest => api.get(&of(&owner.manifest)).await,
         Operation::GetTracking
         | Operation::GetLabel
@@ -125,12 +105,8 @@ async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner
             let event = json!({ "eventId": "e-1", "trackingNumber": number, "status": "IN_TRANSIT",
                 "occurredAt": "2026-01-05T08:00:00Z", "location": "Quito, EC" });
             let request = api.request("POST", path).header("x-carrier-key", &stranger.carrier);
-            send(
-                request
-                    .header("content-type", "application/json")
-                    .body(json!({ "events": [event] }).to_string()),
-            )
-            .await
+            let request = request.header("content-type", "application/json");
+            send(request.body(json!({ "events": [event] }).to_string())).await
         }
         Operation::LegacyCreateOrder => {
             let body = json!({ "tracking_number": number, "reference": "PO-1", "sender_name": "Ana Ruiz",
@@ -139,7 +115,7 @@ async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner
                 "receiver_document": "1714307103", "receiver_address": "Av. Amazonas", "receiver_city": "Quito",
                 "receiver_province": "Pichincha", "receiver_zip": "170515", "receiver_country": "EC",
                 "weight_kg": 1, "value": 5 });
-            post(api, path, &body).await
+            api.post(path, &body).await
         }
         Operation::LegacyCancelOrder => send(api.request("POST", &of(number))).await,
         Operation::LegacyTracking => api.get(&format!("{path}?number={number}")).await,
@@ -184,7 +160,7 @@ async fn try_every_operation(stranger: &Stranger, owner: &Owner) {
     // For a stranger, the owner's keys and air waybills have no meaning.
     let own = stranger.api.create_parcel(&order(&format!("order-{}", owner.number))).await;
     let body = json!({ "idempotencyKey": "man-0001", "awbNumber": "176-12345675", "trackingNumbers": [own] });
-    assert_eq!(post(&stranger.api, Operation::SubmitManifest.path(), &body).await.status, 201);
+    assert_eq!(stranger.api.post(Operation::SubmitManifest.path(), &body).await.status, 201);
     let listed = stranger.api.get(Operation::ListParcels.path()).await.json();
     assert_eq!(
         (&listed["meta"]["total"], &listed["data"][0]["trackingNumber"]),
@@ -214,13 +190,18 @@ impl TestServers {
     }
 
     fn api(&self, environment: &str, account: &str) -> Api {
-        let key = key_of(&self.setup, environment, account);
+        let key = self.new_key(environment, account);
         Api::with_key(self.running.url(environment), &key)
     }
 
+    fn new_key(&self, environment: &str, account: &str) -> ApiKey {
+        self.setup.new_key_with(environment, &["--account", account]).1
+    }
+
     fn create_carrier_key(&self, environment: &str) -> String {
-        let made =
-            self.setup.carriers(&["create", "--environment", environment, "--name", "Andes"]);
+        let made = self
+            .setup
+            .admin("carriers", &["create", "--environment", environment, "--name", "Andes"]);
         made["key"].as_str().unwrap().to_owned()
     }
 }
@@ -241,7 +222,7 @@ async fn another_account_sees_and_changes_nothing() {
         };
         try_every_operation(&stranger, &owner).await;
         let before = owner.read_all().await;
-        let reset = post(&stranger.api, Operation::ResetSandbox.path(), &json!({})).await;
+        let reset = stranger.api.post(Operation::ResetSandbox.path(), &json!({})).await;
         let status = if environment == "sandbox" { 200 } else { 403 };
         assert_eq!(reset.status, status, "{}", reset.text());
         assert_eq!(owner.read_all().await, before, "a reset is of one account's sandbox");
@@ -266,9 +247,9 @@ async fn the_other_environment_sees_and_changes_nothing() {
         };
         try_every_operation(&stranger, &owner).await;
         let seen = stranger.api.get(&Operation::PublicTracking.path_of(&owner.number)).await;
-        assert_eq!(seen.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
+        assert_eq!(seen.refusal(), (404, "PARCEL_NOT_FOUND"));
         // A key is invalid at the address of the other environment.
-        let key = key_of(&servers.setup, environment, &account);
+        let key = servers.new_key(environment, &account);
         let misled = Api::with_key(servers.running.url(other), &key);
         for operation in
             Operation::ALL.iter().filter(|one| one.auth() == parcelo::model::Auth::ApiKey)

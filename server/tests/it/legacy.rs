@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use parcelo_server::mock::MockServer;
+use parcelo::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, send, with},
+    embedded::start_with_key,
     running::TestSetup,
 };
 
@@ -25,12 +26,6 @@ fn legacy_order() -> Value {
     })
 }
 
-async fn start() -> (MockServer, Api) {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
-    (server, api)
-}
-
 async fn post(api: &Api, path: &str, body: &Value, key: Option<&str>) -> Answer {
     let mut request = api.request("POST", path).header("content-type", "application/json");
     if let Some(key) = key {
@@ -40,17 +35,17 @@ async fn post(api: &Api, path: &str, body: &Value, key: Option<&str>) -> Answer 
 }
 
 async fn create(api: &Api, body: &Value) -> Answer {
-    post(api, "/api/orders", body, None).await
+    api.post("/api/orders", body).await
 }
 
 /// Returns status and code of an error in the legacy format, after checking that it is complete.
-fn refusal(answer: &Answer) -> (u16, String) {
+fn refusal(answer: &Answer) -> (u16, &'static str) {
     assert_headers(answer);
     let body = answer.json();
     assert_eq!(body["ok"], false, "{body}");
     assert!(body["message"].is_string() && body["message"] != body["message_es"], "{body}");
     assert!(body.get("success").is_none(), "{body}");
-    (answer.status, body["error"].as_str().unwrap().to_owned())
+    (answer.status, ErrorCode::known(body["error"].as_str().unwrap()).unwrap().code())
 }
 
 /// Checks the headers that every response of the legacy API has.
@@ -65,7 +60,7 @@ fn assert_headers(answer: &Answer) {
 
 #[tokio::test]
 async fn an_order_is_created_once_for_its_reference() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let first = create(&api, &legacy_order()).await;
     assert_headers(&first);
     let body = first.json();
@@ -80,7 +75,7 @@ async fn an_order_is_created_once_for_its_reference() {
     assert_eq!((again.status, again.header("idempotent-replayed")), (200, "true"));
     assert_eq!(again.bytes, first.bytes);
     let other = create(&api, &with(legacy_order(), "/value", json!(46))).await;
-    assert_eq!(refusal(&other), (409, "IDEMPOTENCY_CONFLICT".to_owned()));
+    assert_eq!(refusal(&other), (409, "IDEMPOTENCY_CONFLICT"));
     let list = api.get("/api/v1/parcels").await.json();
     assert_eq!(
         (&list["meta"]["total"], &list["data"][0]["externalOrderId"]),
@@ -90,7 +85,7 @@ async fn an_order_is_created_once_for_its_reference() {
 
 #[tokio::test]
 async fn calls_without_an_idempotency_header_are_never_repeats() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let bare =
         with(with(legacy_order(), "/reference", json!(null)), "/tracking_number", json!(null));
     for (key, status) in
@@ -100,20 +95,20 @@ async fn calls_without_an_idempotency_header_are_never_repeats() {
         assert_eq!(answer.status, status, "{key:?}: {}", answer.text());
     }
     let bad = post(&api, "/api/orders", &bare, Some("no!")).await;
-    assert_eq!(refusal(&bad), (400, "VALIDATION_FAILED".to_owned()));
+    assert_eq!(refusal(&bad), (400, "VALIDATION_FAILED"));
     assert!(bad.json()["fields"]["X-Idempotency-Key"].is_string(), "{}", bad.text());
 }
 
 #[tokio::test]
 async fn every_fault_is_reported_under_its_legacy_name() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let broken = with(
         with(with(legacy_order(), "/receiver_city", json!(7)), "/receiver_document", json!("12")),
         "/weight_kg",
         json!(-1),
     );
     let answer = create(&api, &broken).await;
-    assert_eq!(refusal(&answer), (400, "VALIDATION_FAILED".to_owned()));
+    assert_eq!(refusal(&answer), (400, "VALIDATION_FAILED"));
     let body = answer.json();
     let mut names: Vec<_> = body["fields"].as_object().unwrap().keys().cloned().collect();
     names.sort();
@@ -124,14 +119,14 @@ async fn every_fault_is_reported_under_its_legacy_name() {
     {
         let request = api.request("POST", "/api/orders").header("content-type", "application/json");
         let answer = send(request.body(body)).await;
-        assert_eq!(refusal(&answer), (400, "VALIDATION_FAILED".to_owned()), "{body}");
+        assert_eq!(refusal(&answer), (400, "VALIDATION_FAILED"), "{body}");
         assert!(answer.json()["fields"][field].is_string(), "{body}: {}", answer.text());
     }
 }
 
 #[tokio::test]
 async fn a_cancelled_order_stays_cancelled() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     create(&api, &legacy_order()).await;
     let path = format!("/api/orders/{NUMBER}/cancel");
     let expected = json!({ "ok": true, "tracking_number": NUMBER, "status": "VOIDED" });
@@ -142,10 +137,10 @@ async fn a_cancelled_order_stays_cancelled() {
     }
     assert_eq!(api.track(NUMBER).await.json()["status"], "VOIDED");
     let label = api.get(&format!("/api/labels/{NUMBER}.pdf")).await;
-    assert_eq!(refusal(&label), (409, "LABEL_VOIDED".to_owned()));
+    assert_eq!(refusal(&label), (409, "LABEL_VOIDED"));
     for number in ["SB-ABSENT-0001", "no", "%00%ff"] {
         let answer = send(api.request("POST", &format!("/api/orders/{number}/cancel"))).await;
-        assert_eq!(refusal(&answer), (404, "PARCEL_NOT_FOUND".to_owned()), "{number}");
+        assert_eq!(refusal(&answer), (404, "PARCEL_NOT_FOUND"), "{number}");
     }
     let moving = with(
         with(legacy_order(), "/tracking_number", json!("SB-SUCCESS-0002")),
@@ -155,12 +150,12 @@ async fn a_cancelled_order_stays_cancelled() {
     create(&api, &moving).await;
     server.clock().advance(Duration::from_secs(600)).await;
     let late = send(api.request("POST", "/api/orders/SB-SUCCESS-0002/cancel")).await;
-    assert_eq!(refusal(&late), (409, "PARCEL_NOT_VOIDABLE".to_owned()));
+    assert_eq!(refusal(&late), (409, "PARCEL_NOT_VOIDABLE"));
 }
 
 #[tokio::test]
 async fn up_to_twenty_parcels_are_tracked_in_their_order() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     create(&api, &legacy_order()).await;
     server.clock().advance(Duration::from_secs(300)).await;
     let spanish = api
@@ -184,14 +179,14 @@ async fn up_to_twenty_parcels_are_tracked_in_their_order() {
     assert_eq!(api.get(&format!("/api/tracking?number={twenty}")).await.status, 200);
     for query in ["", "?number=", "?number=,,", &format!("?number={twenty},X")] {
         let refused = api.get(&format!("/api/tracking{query}")).await;
-        assert_eq!(refusal(&refused), (400, "VALIDATION_FAILED".to_owned()), "{query}");
+        assert_eq!(refusal(&refused), (400, "VALIDATION_FAILED"), "{query}");
         assert!(refused.json()["fields"]["number"].is_string());
     }
 }
 
 #[tokio::test]
 async fn a_label_is_the_same_file_as_under_v1() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     create(&api, &legacy_order()).await;
     for format in ["pdf", "zpl", "png"] {
         let legacy = api.get(&format!("/api/labels/{NUMBER}.{format}")).await;
@@ -206,94 +201,75 @@ async fn a_label_is_the_same_file_as_under_v1() {
         ("SB-ABSENT-0001.pdf", "PARCEL_NOT_FOUND"),
     ] {
         let refused = api.get(&format!("/api/labels/{file}")).await;
-        assert_eq!(refusal(&refused), (404, code.to_owned()), "{file}");
+        assert_eq!(refusal(&refused), (404, code), "{file}");
     }
 }
 
 #[tokio::test]
 async fn keys_countries_limits_and_tenants_are_those_of_v1() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     create(&api, &legacy_order()).await;
     let stranger = Api::new(server.url());
-    assert_eq!(
-        refusal(&create(&stranger, &legacy_order()).await),
-        (401, "AUTH_MISSING_API_KEY".to_owned())
-    );
+    assert_eq!(refusal(&create(&stranger, &legacy_order()).await), (401, "AUTH_MISSING_API_KEY"));
     let wrong = stranger.clone().key("pk_test_wrong");
-    assert_eq!(
-        refusal(&create(&wrong, &legacy_order()).await),
-        (401, "AUTH_INVALID_API_KEY".to_owned())
-    );
+    assert_eq!(refusal(&create(&wrong, &legacy_order()).await), (401, "AUTH_INVALID_API_KEY"));
     let mexican = Api::with_key(server.url(), &server.key().countries(["MX"]).issue());
     assert_eq!(
         refusal(&create(&mexican, &legacy_order()).await),
-        (403, "AUTH_COUNTRY_NOT_ALLOWED".to_owned())
+        (403, "AUTH_COUNTRY_NOT_ALLOWED")
     );
     let elsewhere = Api::with_key(server.url(), &server.key().ip_list(["10.0.0.1"]).issue());
-    assert_eq!(
-        refusal(&create(&elsewhere, &legacy_order()).await),
-        (403, "AUTH_IP_NOT_ALLOWED".to_owned())
-    );
+    assert_eq!(refusal(&create(&elsewhere, &legacy_order()).await), (403, "AUTH_IP_NOT_ALLOWED"));
     let slow = Api::with_key(server.url(), &server.key().rate_limit(1).issue());
     slow.get("/api/v1/health").await;
     let limited = create(&slow, &legacy_order()).await;
     assert_eq!(
         (refusal(&limited), limited.header("retry-after")),
-        ((429, "RATE_LIMIT_EXCEEDED".to_owned()), "1")
+        ((429, "RATE_LIMIT_EXCEEDED"), "1")
     );
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     let found = other.get(&format!("/api/tracking?number={NUMBER}")).await.json();
     assert_eq!(found["tracking"][0]["error"], "PARCEL_NOT_FOUND");
     let cancel = send(other.request("POST", &format!("/api/orders/{NUMBER}/cancel"))).await;
-    assert_eq!(refusal(&cancel), (404, "PARCEL_NOT_FOUND".to_owned()));
+    assert_eq!(refusal(&cancel), (404, "PARCEL_NOT_FOUND"));
     let taken = create(&other, &legacy_order()).await;
-    assert_eq!(refusal(&taken), (409, "PARCEL_DUPLICATE_TRACKING".to_owned()));
+    assert_eq!(refusal(&taken), (409, "PARCEL_DUPLICATE_TRACKING"));
 }
 
 #[tokio::test]
 async fn unknown_paths_and_methods_get_legacy_errors() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     for path in ["/api/orders/x", "/api/orders/x/y/z", "/api/labels"] {
-        assert_eq!(refusal(&api.get(path).await), (404, "NOT_FOUND".to_owned()), "{path}");
+        assert_eq!(refusal(&api.get(path).await), (404, "NOT_FOUND"), "{path}");
     }
     let method = send(api.request("DELETE", "/api/orders")).await;
     assert_eq!((refusal(&method).0, method.header("allow")), (405, "POST"));
     let text = send(api.request("POST", "/api/orders").body("{}")).await;
-    assert_eq!(refusal(&text), (415, "UNSUPPORTED_MEDIA_TYPE".to_owned()));
+    assert_eq!(refusal(&text), (415, "UNSUPPORTED_MEDIA_TYPE"));
     let huge = with(legacy_order(), "/description", json!("x".repeat(300_000)));
-    assert_eq!(refusal(&create(&api, &huge).await), (413, "PAYLOAD_TOO_LARGE".to_owned()));
+    assert_eq!(refusal(&create(&api, &huge).await), (413, "PAYLOAD_TOO_LARGE"));
 }
 
 #[tokio::test]
 async fn the_sunset_is_announced_then_enforced_and_users_listed() {
     let setup = TestSetup::new();
     let (id, key) = setup.new_key("sandbox");
-    let announced = setup.start(&[
-        "--legacy-sunset",
-        "2099-06-30",
-        "--legacy-deprecated",
-        "2026-02-01",
-        "--drain",
-        "0",
-    ]);
+    let dates = ["--legacy-sunset", "2099-06-30", "--legacy-deprecated", "2026-02-01"];
+    let announced = setup.start(&dates);
     for _ in 0..3 {
         let answer = announced.api(&key).get("/api/tracking?number=SB-ABSENT-0001").await;
         assert_eq!((answer.status, answer.header("deprecation")), (200, "@1769904000"));
         assert_eq!(answer.header("sunset"), "Tue, 30 Jun 2099 00:00:00 GMT");
     }
-    announced.signal("-TERM");
-    let mut announced = announced;
-    assert_eq!(announced.wait(), Some(0));
-    let ended = setup.start(&["--legacy-sunset", "2026-01-01", "--drain", "0"]);
+    announced.stop();
+    let ended = setup.start(&["--legacy-sunset", "2026-01-01"]);
     let api = ended.api(&key);
     let gone = create(&api, &legacy_order()).await;
     assert_eq!((gone.status, &gone.json()["error"]), (410, &json!("LEGACY_SUNSET")));
     assert_eq!(api.get("/api/v1/health").await.status, 200);
     assert_eq!(Api::new(ended.sandbox()).get("/api/orders").await.status, 401);
-    ended.signal("-TERM");
-    let mut ended = ended;
-    assert_eq!(ended.wait(), Some(0));
-    let uses = setup.legacy();
+    ended.stop();
+    let uses = setup.admin("legacy", &[]);
     let requests: u64 =
         uses.as_array().unwrap().iter().map(|day| day["requests"].as_u64().unwrap()).sum();
     assert_eq!((requests, &uses[0]["keyId"]), (4, &json!(id)), "{uses}");
@@ -301,7 +277,7 @@ async fn the_sunset_is_announced_then_enforced_and_users_listed() {
 
 #[tokio::test]
 async fn the_migration_page_maps_every_field() {
-    let (server, _api) = start().await;
+    let (server, _api) = start_with_key().await;
     let page = Api::new(server.url()).get("/docs/migration").await;
     assert_eq!((page.status, page.header("content-type")), (200, "text/html; charset=utf-8"));
     let html = page.text();

@@ -19,7 +19,7 @@ async fn the_51st_request_of_a_window_is_refused() {
         assert_eq!(answer.header("x-ratelimit-limit"), "50");
     }
     let refused = api.get(HEALTH).await;
-    assert_eq!(refused.refusal(), (429, "RATE_LIMIT_EXCEEDED".to_owned()));
+    assert_eq!(refused.refusal(), (429, "RATE_LIMIT_EXCEEDED"));
     assert_eq!(refused.json()["error"]["retryAfter"].to_string(), "1");
     assert_eq!(refused.header("retry-after"), "1");
     assert_eq!(refused.header("x-ratelimit-remaining"), "0");
@@ -56,14 +56,4 @@ async fn each_key_has_its_own_window() {
     let two = Api::with_key(server.url(), &server.key().rate_limit(1).issue());
     assert_eq!((one.get(HEALTH).await.status, one.get(HEALTH).await.status), (200, 429));
     assert_eq!(two.get(HEALTH).await.status, 200);
-}
-
-#[tokio::test]
-async fn on_a_frozen_clock_only_the_rate_limit_of_a_key_applies() {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
-    for _ in 0..150 {
-        let answer = api.get(HEALTH).await;
-        assert_eq!((answer.status, answer.header("x-ratelimit-remaining")), (200, "100"));
-    }
 }

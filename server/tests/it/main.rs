@@ -28,7 +28,6 @@ mod drain;
 mod embedded;
 mod faults;
 mod isolation;
-mod kill;
 mod label_batches;
 mod labels;
 mod legacy;

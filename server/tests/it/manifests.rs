@@ -3,23 +3,17 @@
 use std::time::Duration;
 
 use parcelo::Operation;
-use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, order, order_with_number, send, with},
+    embedded::start_with_key,
     running::{RunningServer, TestSetup},
 };
 
 const SUBMIT: &str = Operation::SubmitManifest.path();
 const AWB: &str = "176-12345675";
 const OTHER_AWB: &str = "020-81140743";
-
-async fn start() -> (MockServer, Api) {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
-    (server, api)
-}
 
 /// Starts a server on a file, where requests are decided while earlier ones are being committed.
 fn start_on_file() -> (TestSetup, RunningServer, Api) {
@@ -29,14 +23,9 @@ fn start_on_file() -> (TestSetup, RunningServer, Api) {
     (setup, running, api)
 }
 
-async fn post(api: &Api, body: &Value) -> Answer {
-    let request = api.request("POST", SUBMIT).header("content-type", "application/json");
-    send(request.body(body.to_string())).await
-}
-
 async fn submit<N: AsRef<str>>(api: &Api, awb: &str, numbers: &[N]) -> Answer {
     let numbers: Vec<_> = numbers.iter().map(AsRef::as_ref).collect();
-    post(api, &json!({ "awbNumber": awb, "trackingNumbers": numbers })).await
+    api.post(SUBMIT, &json!({ "awbNumber": awb, "trackingNumbers": numbers })).await
 }
 
 /// Returns a different valid air waybill for each number below a million.
@@ -56,8 +45,7 @@ async fn parcels(api: &Api, keys: std::ops::Range<usize>) -> Vec<String> {
 }
 
 async fn statuses(api: &Api, number: &str) -> Vec<String> {
-    let path = format!("{}?includeHistory=true", Operation::GetTracking.path_of(number));
-    let body = api.get(&path).await.json();
+    let body = api.record(number).await;
     let events = body["history"].as_array().unwrap();
     assert_eq!(events.last().unwrap()["status"], body["status"]);
     events.iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect()
@@ -65,7 +53,7 @@ async fn statuses(api: &Api, number: &str) -> Vec<String> {
 
 /// Returns the rejected parcels, each as `field trackingNumber status code`.
 fn rejections(answer: &Answer) -> Vec<String> {
-    assert_eq!(answer.refusal(), (409, "MANIFEST_PARCELS_REJECTED".to_owned()));
+    assert_eq!(answer.refusal(), (409, "MANIFEST_PARCELS_REJECTED"));
     let body = answer.json();
     let items = body["error"]["details"]["errors"].as_array().unwrap();
     let text = |item: &Value, name: &str| item[name].as_str().unwrap_or("-").to_owned();
@@ -79,7 +67,7 @@ fn rejections(answer: &Answer) -> Vec<String> {
 
 #[tokio::test]
 async fn a_manifest_lists_the_parcels_of_its_air_waybill() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let pounds = json!({ "weightLbs": 3, "declaredValue": 19.99, "currency": "EUR" });
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     api.create_parcel(&with(
@@ -95,7 +83,7 @@ async fn a_manifest_lists_the_parcels_of_its_air_waybill() {
         "flightNumber": "EK213", "departureDate": "2026-01-11", "originAirport": "MIA",
         "destinationAirport": "UIO", "reference": "PO-77", "unknown": true
     });
-    let answer = post(&api, &body).await;
+    let answer = api.post(SUBMIT, &body).await;
     assert_eq!(answer.status, 201, "{}", answer.text());
     let data = answer.json()["data"].clone();
     let id = data["manifestId"].as_str().unwrap();
@@ -121,13 +109,13 @@ async fn a_manifest_lists_the_parcels_of_its_air_waybill() {
         (&listed["data"][0]["manifestId"], &listed["data"][0]["awbNumber"]),
         (&json!(id), &json!(AWB))
     );
-    let event = api.get("/api/v1/tracking/SB-THIRD-0003?includeHistory=true").await.json();
+    let event = api.record("SB-THIRD-0003").await;
     assert_eq!(event["history"][2]["location"], "Miami, US");
 }
 
 #[tokio::test]
 async fn all_faults_of_a_request_are_reported_at_once() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let body = json!({
         "idempotencyKey": "short", "awbNumber": "176-12345676", "trackingNumbers": ["a", "A"],
         "flightNumber": "x", "departureDate": "tomorrow", "originAirport": "M1A",
@@ -142,14 +130,12 @@ async fn all_faults_of_a_request_are_reported_at_once() {
         "originAirport INVALID_FORMAT",
         "reference TOO_LONG",
     ];
-    assert_eq!(post(&api, &body).await.faults(), expected);
-    let empty = post(&api, &json!({})).await.faults();
-    assert_eq!(empty, ["awbNumber REQUIRED", "trackingNumbers REQUIRED"]);
+    assert_eq!(api.post(SUBMIT, &body).await.faults(), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_manifest_has_at_most_five_hundred_parcels() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let mut numbers = parcels(&api, 0..501).await;
     let last = numbers.pop().unwrap();
     let mut too_many = numbers.clone();
@@ -170,7 +156,7 @@ async fn a_manifest_has_at_most_five_hundred_parcels() {
 
 #[tokio::test]
 async fn every_rejected_parcel_is_named_with_its_reason() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     stranger.create_parcel(&order_with_number("order-0001", "SB-STRANGER-1")).await;
     for (key, number) in [
@@ -181,10 +167,7 @@ async fn every_rejected_parcel_is_named_with_its_reason() {
     ] {
         api.create_parcel(&order_with_number(key, number)).await;
     }
-    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-VOIDED-0001"] });
-    let request = api.request("POST", Operation::VoidOrders.path());
-    let void = request.header("content-type", "application/json").body(void.to_string());
-    assert_eq!(send(void).await.status, 200);
+    api.void("SB-VOIDED-0001").await;
     let first = submit(&api, OTHER_AWB, &["SB-TAKEN-00001"]).await.json();
     server.clock().advance(Duration::from_secs(300)).await;
     let numbers = [
@@ -211,13 +194,13 @@ async fn every_rejected_parcel_is_named_with_its_reason() {
 
 #[tokio::test]
 async fn the_same_parcels_again_return_the_same_manifest() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let numbers = parcels(&api, 0..3).await;
     let keyed =
         json!({ "idempotencyKey": "manifest-0001", "awbNumber": AWB, "trackingNumbers": numbers });
-    let first = post(&api, &keyed).await;
+    let first = api.post(SUBMIT, &keyed).await;
     assert_eq!(first.status, 201, "{}", first.text());
-    let again = post(&api, &keyed).await;
+    let again = api.post(SUBMIT, &keyed).await;
     assert_eq!((again.status, &again.bytes), (200, &first.bytes));
     assert_eq!(again.header("idempotent-replayed"), "true");
     let other_order: Vec<_> = numbers.iter().rev().map(|number| number.to_lowercase()).collect();
@@ -227,20 +210,20 @@ async fn the_same_parcels_again_return_the_same_manifest() {
         assert_eq!((same.status, &same.json()["data"]), (200, &first.json()["data"]), "{hours}");
         assert_eq!(same.header("idempotent-replayed"), "");
         assert_eq!(same.json()["meta"]["requestId"], same.header("x-request-id"));
-        assert_eq!(post(&api, &keyed).await.json()["data"], first.json()["data"], "{hours}");
+        assert_eq!(api.post(SUBMIT, &keyed).await.json()["data"], first.json()["data"], "{hours}");
     }
     assert_eq!(statuses(&api, &numbers[0]).await.len(), 3, "it is submitted once");
 }
 
 #[tokio::test]
 async fn other_parcels_under_the_same_air_waybill_are_refused() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let numbers = parcels(&api, 0..3).await;
     let first = submit(&api, AWB, &numbers[..2]).await.json();
     let free = [numbers[2].as_str()];
     for set in [&numbers[..1], &numbers[..], &numbers[2..], &["SB-ABSENT-0001".to_owned()]] {
         let answer = submit(&api, AWB, set).await;
-        assert_eq!(answer.refusal(), (409, "MANIFEST_ALREADY_SUBMITTED".to_owned()), "{set:?}");
+        assert_eq!(answer.refusal(), (409, "MANIFEST_ALREADY_SUBMITTED"), "{set:?}");
         let details = &answer.json()["error"]["details"];
         assert_eq!(details["manifestId"], first["data"]["manifestId"]);
     }
@@ -252,22 +235,22 @@ async fn other_parcels_under_the_same_air_waybill_are_refused() {
 
 #[tokio::test]
 async fn a_manifest_key_repeats_conflicts_and_outlives_resubmission() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let numbers = parcels(&api, 0..2).await;
     let body = |key: &str, set: &[String]| json!({ "idempotencyKey": key, "awbNumber": AWB, "trackingNumbers": set });
-    assert_eq!(post(&api, &body("manifest-0001", &numbers[1..])).await.status, 201);
-    let changed = post(&api, &body("manifest-0001", &numbers)).await;
-    assert_eq!(changed.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()));
-    let resubmitted = post(&api, &body("manifest-0002", &numbers[1..])).await;
+    assert_eq!(api.post(SUBMIT, &body("manifest-0001", &numbers[1..])).await.status, 201);
+    let changed = api.post(SUBMIT, &body("manifest-0001", &numbers)).await;
+    assert_eq!(changed.refusal(), (409, "IDEMPOTENCY_CONFLICT"));
+    let resubmitted = api.post(SUBMIT, &body("manifest-0002", &numbers[1..])).await;
     assert_eq!((resubmitted.status, resubmitted.header("idempotent-replayed")), (200, ""));
-    let again = post(&api, &body("manifest-0002", &numbers[1..])).await;
+    let again = api.post(SUBMIT, &body("manifest-0002", &numbers[1..])).await;
     assert_eq!((again.status, &again.bytes), (200, &resubmitted.bytes));
-    let changed = post(&api, &body("manifest-0002", &numbers)).await;
-    assert_eq!(changed.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()));
-    let refused = post(&api, &body("manifest-0003", &numbers)).await;
+    let changed = api.post(SUBMIT, &body("manifest-0002", &numbers)).await;
+    assert_eq!(changed.refusal(), (409, "IDEMPOTENCY_CONFLICT"));
+    let refused = api.post(SUBMIT, &body("manifest-0003", &numbers)).await;
     assert_eq!(refused.refusal().1, "MANIFEST_ALREADY_SUBMITTED");
     let free = json!({ "idempotencyKey": "manifest-0003", "awbNumber": OTHER_AWB, "trackingNumbers": numbers[..1] });
-    assert_eq!(post(&api, &free).await.status, 201, "a refusal leaves its key free");
+    assert_eq!(api.post(SUBMIT, &free).await.status, 201, "a refusal leaves its key free");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -330,7 +313,7 @@ async fn one_of_two_manifests_for_an_air_waybill_succeeds() {
 
 #[tokio::test]
 async fn several_destinations_are_a_warning() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let japan = json!({ "line1": "1-1", "city": "Tokyo", "zipCode": "100-0001", "country": "JP" });
     let to_japan = with(order("order-0002"), "/receiver/address", japan);
     let numbers =
@@ -347,7 +330,7 @@ async fn several_destinations_are_a_warning() {
 
 #[tokio::test]
 async fn a_simulated_journey_continues_after_the_manifest() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     api.create_parcel(&order_with_number("order-0002", "SB-FAIL-00001")).await;
     server.clock().advance(Duration::from_secs(60)).await;
@@ -363,15 +346,15 @@ async fn a_simulated_journey_continues_after_the_manifest() {
 
 #[tokio::test]
 async fn a_manifest_is_visible_to_its_tenant_only() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let numbers = parcels(&api, 0..1).await;
     let id = submit(&api, AWB, &numbers).await.json()["data"]["manifestId"].clone();
     let path = Operation::GetManifest.path_of(id.as_str().unwrap());
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
-    assert_eq!(stranger.get(&path).await.refusal(), (404, "MANIFEST_NOT_FOUND".to_owned()));
+    assert_eq!(stranger.get(&path).await.refusal(), (404, "MANIFEST_NOT_FOUND"));
     for id in ["man_01JH8Z0000000000000000000A", "01JH8Z0000000000000000000A", "man_", "x", "%00"] {
         let answer = api.get(&format!("/api/v1/manifests/{id}")).await;
-        assert_eq!(answer.refusal(), (404, "MANIFEST_NOT_FOUND".to_owned()), "{id}");
+        assert_eq!(answer.refusal(), (404, "MANIFEST_NOT_FOUND"), "{id}");
     }
     let sibling = Api::with_key(server.url(), &server.key().issue());
     assert_eq!(sibling.get(&path).await.status, 200);
@@ -379,7 +362,7 @@ async fn a_manifest_is_visible_to_its_tenant_only() {
 
 #[tokio::test]
 async fn a_reset_and_the_30_day_purge_delete_manifests() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let numbers = parcels(&api, 0..2).await;
     let id = submit(&api, AWB, &numbers).await.json()["data"]["manifestId"].clone();
     let path = Operation::GetManifest.path_of(id.as_str().unwrap());

@@ -74,8 +74,7 @@ async fn operators_see_requests_refusals_and_commits() {
 /// Metrics with labels appear only after they have counted something.
 #[tokio::test]
 async fn every_metric_is_in_the_manual() {
-    let setup = TestSetup::new();
-    let running = setup.start(&[]);
+    let (setup, running) = TestSetup::new_and_start();
     let api = running.api(&setup.new_key("sandbox").1);
     api.create_parcel(&order_with_number("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;
     let text = Api::new(running.url("admin")).get("/metrics").await.text();
@@ -91,8 +90,7 @@ async fn every_metric_is_in_the_manual() {
 
 #[tokio::test]
 async fn only_the_admin_listener_serves_metrics() {
-    let setup = TestSetup::new();
-    let running = setup.start(&[]);
+    let (_setup, running) = TestSetup::new_and_start();
     for listener in ["production", "sandbox"] {
         let answer = Api::new(running.url(listener)).get("/metrics").await;
         assert_eq!(answer.refusal().0, 404, "{listener}");
@@ -102,8 +100,7 @@ async fn only_the_admin_listener_serves_metrics() {
 #[tokio::test]
 #[ignore = "needs promtool: `.ci/prove browser` installs it and runs this"]
 async fn promtool_finds_nothing_to_mend() {
-    let setup = TestSetup::new();
-    let running = setup.start(&[]);
+    let (setup, running) = TestSetup::new_and_start();
     let api = running.api(&setup.new_key("sandbox").1);
     api.create_parcel(&order_with_number("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;
     api.get("/api/v1/tracking/SBEC0000000000000").await;

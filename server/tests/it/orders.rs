@@ -3,22 +3,18 @@
 use std::time::Duration;
 
 use parcelo::Operation;
-use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, order, order_with_number, send, with};
+use crate::{
+    api::{Answer, Api, order, order_with_number, send, with},
+    embedded::start_with_key,
+};
 
 const CREATE: &str = Operation::CreateOrder.path();
 
-async fn start() -> (MockServer, Api) {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
-    (server, api)
-}
-
 #[tokio::test]
 async fn an_order_becomes_a_labelled_parcel() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let answer = api.create(&order("order-0001")).await;
     let body = answer.json();
     assert_eq!(answer.status, 201, "{body}");
@@ -36,7 +32,7 @@ async fn an_order_becomes_a_labelled_parcel() {
 
 #[tokio::test]
 async fn a_given_number_is_kept_and_warnings_are_returned() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let order = with(order_with_number("order-0001", "sb-Mixed-Case-1"), "/reciever", json!({}));
     let body = api.create(&order).await.json();
     assert_eq!(body["parcel"]["trackingNumber"], "sb-Mixed-Case-1");
@@ -47,7 +43,7 @@ async fn a_given_number_is_kept_and_warnings_are_returned() {
 
 #[tokio::test]
 async fn a_repeat_under_a_key_returns_the_first_answer() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let first = api.create(&order("order-0001")).await;
     let again = api.create(&order("order-0001")).await;
     assert_eq!((first.status, again.status), (201, 200));
@@ -61,7 +57,7 @@ async fn a_repeat_under_a_key_returns_the_first_answer() {
 
 #[tokio::test]
 async fn a_changed_value_conflicts_but_a_changed_spelling_does_not() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let first = api.create(&order("order-0001")).await;
     for same in [
         serde_json::to_string_pretty(&order("order-0001")).unwrap(),
@@ -83,7 +79,7 @@ async fn a_changed_value_conflicts_but_a_changed_spelling_does_not() {
         ("/parcelDetails/weightKg", json!("1.25")),
     ] {
         let answer = api.create(&with(order("order-0001"), path, value)).await;
-        assert_eq!(answer.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()), "{path}");
+        assert_eq!(answer.refusal(), (409, "IDEMPOTENCY_CONFLICT"), "{path}");
         let details = &answer.json()["error"]["details"];
         assert_eq!(details["firstSeenAt"], "2026-01-05T08:00:00.000Z");
         assert_eq!(details["expiresAt"], "2026-01-06T08:00:00.000Z");
@@ -105,7 +101,7 @@ fn reversed(value: &Value) -> String {
 
 #[tokio::test]
 async fn the_key_may_be_in_the_header_or_in_the_body() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let mut keyless = order("order-0001");
     keyless.as_object_mut().unwrap().remove("idempotencyKey");
     let post = |body: &Value, key: &'static str| {
@@ -126,7 +122,7 @@ async fn the_key_may_be_in_the_header_or_in_the_body() {
 
 #[tokio::test]
 async fn an_unreadable_or_repeated_key_header_is_refused() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let mut keyless = order("");
     keyless.as_object_mut().unwrap().remove("idempotencyKey");
     let post = |body: &Value, keys: &[&[u8]]| {
@@ -148,7 +144,7 @@ async fn an_unreadable_or_repeated_key_header_is_refused() {
 
 #[tokio::test]
 async fn a_key_expires_after_24_hours() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let first = api.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::from_secs(24 * 3600 - 1)).await;
     assert_eq!(api.create(&order("order-0001")).await.status, 200);
@@ -158,7 +154,7 @@ async fn a_key_expires_after_24_hours() {
 
 #[tokio::test]
 async fn each_api_key_has_its_own_idempotency_keys() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let other = Api::with_key(server.url(), &server.key().issue());
     let (one, two) = (
         api.create_parcel(&order("order-0001")).await,
@@ -169,7 +165,7 @@ async fn each_api_key_has_its_own_idempotency_keys() {
 
 #[tokio::test]
 async fn a_refused_request_leaves_its_key_free() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let wrong = with(order("order-0001"), "/receiver/address/zipCode", json!("090101"));
     assert_eq!(api.create(&wrong).await.faults(), ["receiver.address.zipCode MISMATCH"]);
     assert_eq!(api.create(&order("order-0001")).await.status, 201);
@@ -177,7 +173,7 @@ async fn a_refused_request_leaves_its_key_free() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_64_concurrent_identical_orders_is_created() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..64 {
         let api = api.clone();
@@ -191,23 +187,23 @@ async fn one_of_64_concurrent_identical_orders_is_created() {
 
 #[tokio::test]
 async fn a_tracking_number_is_unique_among_accounts_in_any_case() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     for api in [api, stranger] {
         let answer = api.create(&order_with_number("order-0002", "sb-success-0001")).await;
-        assert_eq!(answer.refusal(), (409, "PARCEL_DUPLICATE_TRACKING".to_owned()));
+        assert_eq!(answer.refusal(), (409, "PARCEL_DUPLICATE_TRACKING"));
     }
 }
 
 #[tokio::test]
 async fn a_forbidden_country_is_refused_before_other_faults() {
-    let (server, _) = start().await;
+    let (server, _) = start_with_key().await;
     let api = Api::with_key(server.url(), &server.key().countries(["MX", "CO"]).issue());
     let hopeless = json!({ "receiver": { "address": { "country": "EC" } } });
     for body in [order("order-0001"), hopeless] {
         let answer = api.create(&body).await;
-        assert_eq!(answer.refusal(), (403, "AUTH_COUNTRY_NOT_ALLOWED".to_owned()));
+        assert_eq!(answer.refusal(), (403, "AUTH_COUNTRY_NOT_ALLOWED"));
         let details = answer.json()["error"]["details"].clone();
         assert_eq!(details, json!({ "country": "EC", "allowedCountries": ["MX", "CO"] }));
     }
@@ -217,7 +213,7 @@ async fn a_forbidden_country_is_refused_before_other_faults() {
 
 #[tokio::test]
 async fn all_faults_of_a_request_are_reported_at_once_in_order() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let mut wrong = order_with_number("order-0001", "EC7K2M9QX4T8WD0");
     wrong["sender"]["phone"] = json!("305 555 0100");
     wrong["receiver"].as_object_mut().unwrap().remove("nationalId");
@@ -242,7 +238,7 @@ async fn all_faults_of_a_request_are_reported_at_once_in_order() {
 
 #[tokio::test]
 async fn a_body_that_is_not_a_json_object_is_refused() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     for body in
         ["", "{", "[]", "null", "\"text\"", "{\"a\":1,\"a\":2}", "{\"a\":NaN}", "\u{0}", "{}{}"]
     {
@@ -256,76 +252,17 @@ async fn a_body_that_is_not_a_json_object_is_refused() {
 
 #[tokio::test]
 async fn a_body_must_be_json_and_at_most_256_kib() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     let post = |kind: &'static str, body: String| {
         send(api.request("POST", CREATE).header("content-type", kind).body(body))
     };
     let text = order("order-0001").to_string();
-    assert_eq!(
-        post("text/plain", text.clone()).await.refusal(),
-        (415, "UNSUPPORTED_MEDIA_TYPE".into())
-    );
+    assert_eq!(post("text/plain", text.clone()).await.refusal(), (415, "UNSUPPORTED_MEDIA_TYPE"));
     assert_eq!(post("application/json; charset=utf-8", text).await.status, 201);
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(256 * 1024));
-    assert_eq!(
-        post("text/plain", large.clone()).await.refusal(),
-        (413, "PAYLOAD_TOO_LARGE".into())
-    );
+    assert_eq!(post("text/plain", large.clone()).await.refusal(), (413, "PAYLOAD_TOO_LARGE"));
     let chunks = futures_util::stream::iter([Ok::<_, std::io::Error>(large.clone()), Ok(large)]);
     let request = api.request("POST", CREATE).header("content-type", "application/json");
     let chunked = send(request.body(reqwest::Body::wrap_stream(chunks))).await;
-    assert_eq!(chunked.refusal(), (413, "PAYLOAD_TOO_LARGE".into()));
-}
-
-#[tokio::test]
-async fn hostile_values_are_faults_and_never_a_5xx() {
-    let (_server, api) = start().await;
-    let values = [
-        json!(null),
-        json!(true),
-        json!(1e308),
-        json!(-1),
-        json!(u64::MAX),
-        json!(""),
-        json!(" "),
-        json!([]),
-        json!({}),
-        json!("\u{202e}\u{0}x"),
-        json!("💥".repeat(5000)),
-        json!([[[[]]]]),
-        json!("' OR 1=1 --"),
-        json!("^XA^FS~JA"),
-    ];
-    let paths = [
-        "/idempotencyKey",
-        "/trackingNumber",
-        "/externalOrderId",
-        "/sender",
-        "/sender/fullName",
-        "/sender/phone",
-        "/sender/address",
-        "/sender/address/country",
-        "/receiver",
-        "/receiver/idType",
-        "/receiver/nationalId",
-        "/receiver/address/city",
-        "/receiver/address/province",
-        "/receiver/address/zipCode",
-        "/parcelDetails",
-        "/parcelDetails/weightKg",
-        "/parcelDetails/declaredValue",
-        "/parcelDetails/currency",
-        "/customsInfo",
-        "/products",
-    ];
-    let mut tried = 0;
-    for path in paths {
-        for value in &values {
-            let answer =
-                api.create(&with(order(&format!("hostile-{tried:06}")), path, value.clone())).await;
-            tried += 1;
-            assert!(matches!(answer.status, 200 | 201 | 400), "{path} {value}: {}", answer.text());
-        }
-    }
-    assert_eq!(tried, paths.len() * values.len());
+    assert_eq!(chunked.refusal(), (413, "PAYLOAD_TOO_LARGE"));
 }

@@ -41,42 +41,6 @@ fn due_steps(journey: usize, within: i64) -> Vec<i64> {
     steps.filter(|minutes| *minutes <= within).collect()
 }
 
-#[tokio::test]
-#[ignore = "long: `.ci/prove proofs` runs it"]
-async fn two_hundred_servers_share_neither_data_nor_time() {
-    let http = Api::new("");
-    let mut servers = Vec::new();
-    for place in 0..SERVERS {
-        let server = server(place).await;
-        let api = http.at(server.url(), &server.key().issue());
-        servers.push((server, api));
-    }
-    for (_, api) in &servers {
-        assert_eq!(
-            api.create(&order_with_number("order-0001", "SB-SUCCESS-0001")).await.status,
-            201
-        );
-    }
-    for (place, (server, _)) in servers.iter().enumerate() {
-        let within = minutes(place) % 25;
-        let fired = server.clock().advance(Duration::from_secs(within.unsigned_abs() * 60)).await;
-        let after: Vec<_> = fired
-            .iter()
-            .map(|fired| (fired.at.to_utc() - start_time(place)).num_minutes())
-            .collect();
-        assert_eq!(after, due_steps(0, within), "server {place}");
-    }
-    for (place, (server, api)) in servers.iter().enumerate() {
-        let now = start_time(place) + chrono::Duration::minutes(minutes(place) % 25);
-        assert_eq!(server.clock().now(), now, "server {place}");
-        let path = "/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true";
-        let history = api.get(path).await.json()["history"].as_array().unwrap().len();
-        assert_eq!(history, 2 + due_steps(0, minutes(place) % 25).len(), "server {place}");
-        let total = api.get(Operation::ListParcels.path()).await.json()["meta"]["total"].clone();
-        assert_eq!(total, 1, "server {place}");
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "long: `.ci/prove proofs` runs it"]
 async fn two_hundred_parallel_tests_do_not_affect_each_other() {

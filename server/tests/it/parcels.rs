@@ -5,15 +5,12 @@ use std::time::Duration;
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, order, order_with_number, send, with};
+use crate::{
+    api::{Answer, Api, order, order_with_number, send, with},
+    embedded::start_with_key,
+};
 
 const LIST: &str = "/api/v1/parcels";
-
-async fn start() -> (MockServer, Api) {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
-    (server, api)
-}
 
 async fn advance_a_minute(server: &MockServer) {
     server.clock().advance(Duration::from_secs(60)).await;
@@ -42,7 +39,7 @@ async fn numbers(api: &Api, query: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn an_item_has_everything_but_personal_data() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let order = with(
         order_with_number("order-0001", "SB-SUCCESS-0001"),
         "/externalOrderId",
@@ -69,7 +66,7 @@ async fn an_item_has_everything_but_personal_data() {
 
 #[tokio::test]
 async fn pages_are_newest_first_and_have_each_parcel_once() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     assert_eq!(page(&api, "").await, ("1/20/0/0".to_owned(), vec![]));
     let mut made = Vec::new();
     for place in 0..45 {
@@ -93,37 +90,23 @@ async fn pages_are_newest_first_and_have_each_parcel_once() {
 
 #[tokio::test]
 async fn an_invalid_page_is_refused_and_never_clamped() {
-    let (_server, api) = start().await;
-    let table: [(&str, &[&str]); 9] = [
-        ("?page=0", &["page OUT_OF_RANGE"]),
-        ("?page=-1", &["page OUT_OF_RANGE"]),
-        ("?page=x", &["page INVALID_FORMAT"]),
-        ("?limit=0", &["limit OUT_OF_RANGE"]),
-        ("?limit=101", &["limit OUT_OF_RANGE"]),
-        ("?limit=", &["limit INVALID_FORMAT"]),
-        ("?status=LOST", &["status UNKNOWN_VALUE"]),
-        ("?country=ec", &["country UNKNOWN_VALUE"]),
-        (
-            "?createdFrom=x&page=0&limit=101&status=x&country=x&createdTo=%00&externalOrderId=",
-            &[
-                "page OUT_OF_RANGE",
-                "limit OUT_OF_RANGE",
-                "status UNKNOWN_VALUE",
-                "country UNKNOWN_VALUE",
-                "externalOrderId TOO_SHORT",
-                "createdFrom INVALID_FORMAT",
-                "createdTo INVALID_FORMAT",
-            ],
-        ),
+    let (_server, api) = start_with_key().await;
+    let query = "?createdFrom=x&page=0&limit=101&status=x&country=x&createdTo=%00&externalOrderId=";
+    let faults = [
+        "page OUT_OF_RANGE",
+        "limit OUT_OF_RANGE",
+        "status UNKNOWN_VALUE",
+        "country UNKNOWN_VALUE",
+        "externalOrderId TOO_SHORT",
+        "createdFrom INVALID_FORMAT",
+        "createdTo INVALID_FORMAT",
     ];
-    for (query, faults) in table {
-        assert_eq!(list(&api, query).await.faults(), faults, "{query}");
-    }
+    assert_eq!(list(&api, query).await.faults(), faults);
 }
 
 #[tokio::test]
 async fn filters_narrow_the_list_and_its_total() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let to_japan = |key| {
         let mut order = order(key);
         order["receiver"]["address"] =
@@ -169,7 +152,7 @@ async fn filters_narrow_the_list_and_its_total() {
 
 #[tokio::test]
 async fn a_search_finds_parts_of_numbers_references_and_names() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let named = |key, number, [reference, name]: [&str; 2]| {
         let order = with(order_with_number(key, number), "/customerReference", json!(reference));
         with(order, "/receiver/fullName", json!(name))
@@ -205,20 +188,11 @@ async fn a_search_finds_parts_of_numbers_references_and_names() {
 }
 
 #[tokio::test]
-async fn an_empty_or_oversized_search_is_refused_with_a_reason() {
-    let (_server, api) = start().await;
-    let long = "x".repeat(101);
-    for (text, code) in [
-        ("", "TOO_SHORT"),
-        ("%20%20", "TOO_SHORT"),
-        ("%25_%5C", "TOO_SHORT"),
-        ("a%00b", "INVALID_FORMAT"),
-        (&long, "TOO_LONG"),
-    ] {
-        for name in ["search", "reference"] {
-            let answer = list(&api, &format!("?{name}={text}")).await;
-            assert_eq!(answer.faults(), [format!("{name} {code}")], "{text}");
-        }
+async fn marks_alone_are_refused_and_hostile_text_finds_nothing() {
+    let (_server, api) = start_with_key().await;
+    for name in ["search", "reference"] {
+        let answer = list(&api, &format!("?{name}=%25_%5C")).await;
+        assert_eq!(answer.faults(), [format!("{name} TOO_SHORT")]);
     }
     for hostile in ["'%3B+DROP+TABLE+parcels--", "%25a", "%F4%8F%BF%BFa", "%FF%FEa", "%E0%A4%BEa"] {
         assert_eq!(numbers(&api, &format!("?search={hostile}")).await, [""; 0], "{hostile}");
@@ -227,7 +201,7 @@ async fn an_empty_or_oversized_search_is_refused_with_a_reason() {
 
 #[tokio::test]
 async fn a_list_has_the_parcels_of_one_tenant_only() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     let mine = api.create_parcel(&order("order-0001")).await;
     let theirs = other.create_parcel(&order("order-0001")).await;

@@ -5,26 +5,18 @@ use parcelo::Operation;
 use serde_json::{Value, json};
 
 use crate::{
-    api::{Answer, Api, order_with_number, send},
+    api::{Api, order_with_number},
     running::TestSetup,
 };
 
 const ROUNDS: usize = 40;
 
-async fn post(api: &Api, path: &str, body: Value) -> Answer {
-    let request = api.request("POST", path).header("content-type", "application/json");
-    send(request.body(body.to_string())).await
-}
-
-async fn scan(url: &str, carrier: &str, number: &str) -> Answer {
+async fn scan(api: &Api, carrier: &str, number: &str) -> Value {
     // The carrier's clock is slightly ahead, so that its scan never counts as late.
     let at = chrono::Utc::now() + chrono::Duration::minutes(1);
     let event = json!({ "eventId": format!("scan-{number}"), "trackingNumber": number, "status": "PICKED_UP",
         "occurredAt": at.to_rfc3339(), "location": "Miami, US" });
-    let request = Api::new(url).request("POST", Operation::PushCarrierEvents.path());
-    let request =
-        request.header("x-carrier-key", carrier).header("content-type", "application/json");
-    send(request.body(json!({ "events": [event] }).to_string())).await
+    api.push_events(carrier, json!([event])).await[0]["outcome"].clone()
 }
 
 /// Returns an air waybill number with its check digit.
@@ -38,7 +30,8 @@ async fn concurrent_void_manifest_and_scan_leave_a_legal_history() {
     let setup = TestSetup::new();
     let running = setup.start(&["--sandbox-rate-limit", "100000"]);
     let api = running.api(&setup.new_key("sandbox").1);
-    let carrier = setup.carriers(&["create", "--environment", "sandbox", "--name", "Andes"]);
+    let carrier =
+        setup.admin("carriers", &["create", "--environment", "sandbox", "--name", "Andes"]);
     let carrier = carrier["key"].as_str().unwrap();
     let mut ends = std::collections::BTreeMap::new();
     for round in 0..ROUNDS {
@@ -48,23 +41,15 @@ async fn concurrent_void_manifest_and_scan_leave_a_legal_history() {
             json!({ "idempotencyKey": format!("void-{round:04}"), "trackingNumbers": [number] });
         let manifest = json!({ "awbNumber": awb(round), "trackingNumbers": [number] });
         let (voided, flown, seen) = tokio::join!(
-            post(&api, Operation::VoidOrders.path(), void),
-            post(&api, Operation::SubmitManifest.path(), manifest),
-            scan(running.sandbox(), carrier, number),
+            api.post(Operation::VoidOrders.path(), &void),
+            api.post(Operation::SubmitManifest.path(), &manifest),
+            scan(&api, carrier, number),
         );
-        let seen = seen.json()["data"]["results"][0]["outcome"].as_str().unwrap().to_owned();
-        let body = api
-            .get(&format!("{}?includeHistory=true", Operation::GetTracking.path_of(number)))
-            .await
-            .json();
-        let history: Vec<_> = body["history"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|event| event["status"].as_str().unwrap())
-            .collect();
+        let record = api.record(number).await;
+        let events = record["history"].as_array().unwrap();
+        let history: Vec<_> = events.iter().map(|it| it["status"].as_str().unwrap()).collect();
         let end = history[2..].join(" ");
-        let statuses = (voided.status, flown.status, seen.as_str());
+        let statuses = (voided.status, flown.status, seen.as_str().unwrap());
         let expected = match end.as_str() {
             "VOIDED" => (200, 409, "REJECTED"),
             "PICKED_UP" => (409, 409, "APPLIED"),
@@ -72,12 +57,7 @@ async fn concurrent_void_manifest_and_scan_leave_a_legal_history() {
             other => panic!("{number} went LABEL_GENERATED {other}"),
         };
         assert_eq!(statuses, expected, "{number}: {end}");
-        let sequences: Vec<_> = body["history"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|event| event["sequence"].as_u64().unwrap())
-            .collect();
+        let sequences: Vec<_> = events.iter().map(|it| it["sequence"].as_u64().unwrap()).collect();
         assert_eq!(sequences, (1..=sequences.len() as u64).collect::<Vec<_>>());
         *ends.entry(end).or_insert(0) += 1;
     }

@@ -6,24 +6,29 @@ use parcelo::Operation;
 use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, Api, order_with_number, send};
+use crate::api::{Answer, Api, order_with_number};
 
 async fn start() -> (MockServer, Api) {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (server, api) = crate::embedded::start_with_key().await;
     for number in ["SB-NORMAL-0001", "SB-SUCCESS-0001"] {
         api.create_parcel(&order_with_number(&format!("order-{number}"), number)).await;
     }
     (server, api)
 }
 
-async fn post(api: &Api, path: &str, body: &Value) -> Answer {
-    let request = api.request("POST", path).header("content-type", "application/json");
-    send(request.body(body.to_string())).await
+async fn reprint(api: &Api, number: &str, key: &str) -> Answer {
+    api.post(&Operation::ReprintLabel.path_of(number), &json!({ "idempotencyKey": key })).await
 }
 
-async fn reprint(api: &Api, number: &str, key: &str) -> Answer {
-    post(api, &Operation::ReprintLabel.path_of(number), &json!({ "idempotencyKey": key })).await
+/// Returns the label of the first parcel as ZPL.
+async fn zpl(api: &Api) -> String {
+    api.get("/api/v1/labels/SB-NORMAL-0001/download?format=zpl").await.text()
+}
+
+/// Submits a manifest with the first parcel.
+async fn submit_manifest(api: &Api) {
+    let body = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-NORMAL-0001"] });
+    assert_eq!(api.post(Operation::SubmitManifest.path(), &body).await.status, 201);
 }
 
 #[tokio::test]
@@ -56,9 +61,7 @@ async fn metadata_describes_the_label() {
 #[tokio::test]
 async fn a_reprint_is_the_same_label_with_a_reprint_mark() {
     let (server, api) = start().await;
-    let zpl =
-        || async { api.get("/api/v1/labels/SB-NORMAL-0001/download?format=zpl").await.text() };
-    assert!(!zpl().await.contains("R1"));
+    assert!(!zpl(&api).await.contains("R1"));
     let before = api.get("/api/v1/labels/SB-NORMAL-0001").await.json()["data"].clone();
     server.clock().advance(Duration::from_secs(60)).await;
     let first = reprint(&api, "SB-NORMAL-0001", "reprint-0001").await;
@@ -69,42 +72,36 @@ async fn a_reprint_is_the_same_label_with_a_reprint_mark() {
     );
     assert_eq!(data["lastReprintedAt"], "2026-01-05T08:01:00.000Z");
     assert_eq!((&data["labelUrl"], &data["barcode"]), (&before["labelUrl"], &before["barcode"]));
-    assert!(zpl().await.contains("R1"));
+    assert!(zpl(&api).await.contains("R1"));
     let again = reprint(&api, "sb-normal-0001", "reprint-0001").await;
     assert_eq!(again.bytes, first.bytes, "a replay does not bump the version");
     assert_eq!(api.get("/api/v1/labels/SB-NORMAL-0001").await.json()["data"], data);
     let other = reprint(&api, "SB-SUCCESS-0001", "reprint-0001").await;
-    assert_eq!(other.refusal(), (409, "IDEMPOTENCY_CONFLICT".to_owned()));
+    assert_eq!(other.refusal(), (409, "IDEMPOTENCY_CONFLICT"));
 }
 
 #[tokio::test]
 async fn a_reprint_after_a_manifest_names_the_air_waybill() {
     let (_server, api) = start().await;
-    let zpl =
-        || async { api.get("/api/v1/labels/SB-NORMAL-0001/download?format=zpl").await.text() };
-    let before = zpl().await;
-    let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-NORMAL-0001"] });
-    assert_eq!(post(&api, Operation::SubmitManifest.path(), &manifest).await.status, 201);
-    assert_eq!(zpl().await, before);
+    let before = zpl(&api).await;
+    submit_manifest(&api).await;
+    assert_eq!(zpl(&api).await, before);
     // The clock stands still, so all of these happen at the same moment.
     reprint(&api, "SB-NORMAL-0001", "reprint-0001").await;
-    assert!(!before.contains("176-12345675") && zpl().await.contains("176-12345675"));
+    assert!(!before.contains("176-12345675") && zpl(&api).await.contains("176-12345675"));
 }
 
 #[tokio::test]
 async fn a_reprint_is_not_changed_by_a_later_manifest() {
     let (server, api) = start().await;
-    let zpl =
-        || async { api.get("/api/v1/labels/SB-NORMAL-0001/download?format=zpl").await.text() };
     reprint(&api, "SB-NORMAL-0001", "reprint-0001").await;
-    let first = zpl().await;
-    let manifest = json!({ "awbNumber": "176-12345675", "trackingNumbers": ["SB-NORMAL-0001"] });
-    assert_eq!(post(&api, Operation::SubmitManifest.path(), &manifest).await.status, 201);
-    assert_eq!(zpl().await, first);
+    let first = zpl(&api).await;
+    submit_manifest(&api).await;
+    assert_eq!(zpl(&api).await, first);
     server.clock().advance(Duration::from_secs(60)).await;
-    assert_eq!(zpl().await, first);
+    assert_eq!(zpl(&api).await, first);
     reprint(&api, "SB-NORMAL-0001", "reprint-0002").await;
-    assert!(!first.contains("176-12345675") && zpl().await.contains("176-12345675"));
+    assert!(!first.contains("176-12345675") && zpl(&api).await.contains("176-12345675"));
 }
 
 #[tokio::test]
@@ -113,16 +110,15 @@ async fn a_label_that_cannot_be_reprinted_is_refused() {
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     for (api, number) in [(&api, "SB-ABSENT-0001"), (&stranger, "SB-NORMAL-0001")] {
         let answer = reprint(api, number, "reprint-0001").await;
-        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
+        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND"));
         let metadata = api.get(&Operation::GetLabel.path_of(number)).await;
-        assert_eq!(metadata.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
+        assert_eq!(metadata.refusal(), (404, "PARCEL_NOT_FOUND"));
     }
-    let keyless = post(&api, "/api/v1/labels/SB-NORMAL-0001/reprint", &json!({})).await;
+    let keyless = api.post("/api/v1/labels/SB-NORMAL-0001/reprint", &json!({})).await;
     assert_eq!(keyless.faults(), ["idempotencyKey REQUIRED"]);
-    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-NORMAL-0001"] });
-    assert_eq!(post(&api, Operation::VoidOrders.path(), &void).await.status, 200);
+    api.void("SB-NORMAL-0001").await;
     let dead = reprint(&api, "SB-NORMAL-0001", "reprint-0001").await;
-    assert_eq!(dead.refusal(), (409, "LABEL_VOIDED".to_owned()));
+    assert_eq!(dead.refusal(), (409, "LABEL_VOIDED"));
     let metadata = api.get("/api/v1/labels/SB-NORMAL-0001").await.json()["data"].clone();
     assert_eq!((&metadata["status"], metadata.get("labelUrl")), (&json!("VOIDED"), None));
     assert_eq!(
@@ -131,17 +127,14 @@ async fn a_label_that_cannot_be_reprinted_is_refused() {
     );
     server.clock().advance(Duration::from_secs(3600)).await;
     let delivered = reprint(&api, "SB-SUCCESS-0001", "reprint-0002").await;
-    assert_eq!(delivered.refusal(), (409, "LABEL_NOT_REPRINTABLE".to_owned()));
+    assert_eq!(delivered.refusal(), (409, "LABEL_NOT_REPRINTABLE"));
 }
 
 #[tokio::test]
 async fn a_batch_answers_every_number_in_order() {
     let (server, api) = start().await;
     server.clock().advance(Duration::from_secs(300)).await;
-    let batch = |body: Value| {
-        let api = api.clone();
-        async move { post(&api, Operation::BatchTracking.path(), &body).await }
-    };
+    let batch = async |body: Value| api.post(Operation::BatchTracking.path(), &body).await;
     let numbers =
         json!(["SB-SUCCESS-0001", "odd", "SB-ABSENT-0001", "sb-normal-0001", "SB-SUCCESS-0001"]);
     let answer = batch(json!({ "trackingNumbers": numbers, "includeHistory": true })).await;
@@ -155,15 +148,6 @@ async fn a_batch_answers_every_number_in_order() {
     assert_eq!(results[0]["tracking"]["history"].as_array().unwrap().len(), 3);
     assert_eq!(results[1]["error"]["code"], "PARCEL_NOT_FOUND");
     assert_eq!(results[1].get("tracking"), None);
-    let many: Vec<_> = (0..101).map(|i| format!("SB-NORMAL-{i:04}")).collect();
-    assert_eq!(
-        batch(json!({ "trackingNumbers": many })).await.faults(),
-        ["trackingNumbers TOO_LONG"]
-    );
-    assert_eq!(
-        batch(json!({ "trackingNumbers": [] })).await.faults(),
-        ["trackingNumbers TOO_SHORT"]
-    );
     let odd = batch(json!({ "trackingNumbers": [7], "includeHistory": "yes" })).await;
     assert_eq!(
         odd.faults(),
@@ -171,6 +155,6 @@ async fn a_batch_answers_every_number_in_order() {
     );
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
     let body = json!({ "trackingNumbers": ["SB-NORMAL-0001"] });
-    let unseen = post(&stranger, Operation::BatchTracking.path(), &body).await.json();
+    let unseen = stranger.post(Operation::BatchTracking.path(), &body).await.json();
     assert_eq!(unseen["data"]["summary"]["found"], 0);
 }

@@ -44,8 +44,7 @@ async fn a_request_names_one_host() {
 
 #[tokio::test]
 async fn several_accept_language_headers_are_combined() {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (_server, api) = crate::embedded::start_with_key().await;
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     for (lines, word) in [
         (["en;q=0.3", "es;q=0.9"], "Etiqueta generada"),
@@ -60,8 +59,7 @@ async fn several_accept_language_headers_are_combined() {
 
 #[tokio::test]
 async fn the_idempotency_key_header_of_the_draft_is_accepted() {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (_server, api) = crate::embedded::start_with_key().await;
     let mut body = order("order-0001");
     body.as_object_mut().unwrap().remove("idempotencyKey");
     let create = |headers: &[(&'static str, &'static str)]| {
@@ -96,8 +94,7 @@ async fn the_idempotency_key_header_of_the_draft_is_accepted() {
 
 #[tokio::test]
 async fn an_unreadable_head_is_counted() {
-    let setup = TestSetup::new();
-    let server = setup.start(&[]);
+    let (_setup, server) = TestSetup::new_and_start();
     let long =
         format!("GET /healthz HTTP/1.1\r\nHost: a.test\r\nX: {}\r\n\r\n", "x".repeat(300_000));
     assert_eq!(send_head(server.sandbox(), "NOT HTTP\r\n\r\n").await.status, 400);
@@ -147,8 +144,7 @@ async fn http_2_is_closed_without_an_answer() {
 
 #[tokio::test]
 async fn every_answer_forbids_content_type_sniffing() {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (_server, api) = crate::embedded::start_with_key().await;
     let number = api.create_parcel(&order("order-0001")).await;
     for path in [
         "/api/v1/health".to_owned(),

@@ -44,8 +44,7 @@ async fn a_record_has_the_request_and_its_answer() {
 
 #[tokio::test]
 async fn a_record_reads_json_in_any_layout() {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (server, api) = crate::embedded::start_with_key().await;
     let sent = order_with_number("order-0001", "SB-SUCCESS-0001");
     let laid_out = format!("\n\t {}\r\n", serde_json::to_string_pretty(&sent).unwrap());
     let request = create_request(&api).body(laid_out);
@@ -73,8 +72,7 @@ async fn requests_are_chosen_by_operation_and_key() {
 
 #[tokio::test]
 async fn requests_about_an_order_are_found_by_each_of_its_names() {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (server, api) = crate::embedded::start_with_key().await;
     let mut named = order("order-0001");
     named["externalOrderId"] = serde_json::json!("A-17");
     let number = api.create_parcel(&named).await;
@@ -104,8 +102,7 @@ async fn a_wrong_count_fails_and_lists_the_requests() {
 
 #[tokio::test]
 async fn waiting_ends_with_the_expected_request() {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (server, api) = crate::embedded::start_with_key().await;
     let (waited, ()) = tokio::join!(server.requests().of(CREATE).wait_for(2, LONG), async {
         api.create_parcel(&order("order-0001")).await;
         api.get(Operation::Health.path()).await;
@@ -127,8 +124,7 @@ fn create_request(api: &Api) -> reqwest::RequestBuilder {
 
 #[tokio::test]
 async fn a_record_names_its_faults_and_an_answer_that_was_lost() {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (server, api) = crate::embedded::start_with_key().await;
     let create = || server.faults().on(CREATE);
     create().nth(1).error(ErrorCode::InternalError);
     create().nth(2).close();

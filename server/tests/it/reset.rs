@@ -15,8 +15,7 @@ const RESET: &str = Operation::ResetSandbox.path();
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 async fn start() -> (MockServer, Api, Api) {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
+    let (server, api) = crate::embedded::start_with_key().await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     (server, api, other)
 }
@@ -64,8 +63,7 @@ async fn a_reset_frees_numbers_and_idempotency_keys() {
     assert_ne!(first.json()["parcel"]["id"], again.json()["parcel"]["id"]);
     assert_eq!(api.track("SB-SUCCESS-0001").await.refusal().0, 404);
     server.clock().advance(Duration::from_secs(3600)).await;
-    let path = "/api/v1/tracking/SB-SUCCESS-0002?includeHistory=true";
-    assert_eq!(api.get(path).await.json()["history"].as_array().unwrap().len(), 6);
+    assert_eq!(api.record("SB-SUCCESS-0002").await["history"].as_array().unwrap().len(), 6);
 }
 
 #[tokio::test]
@@ -103,7 +101,7 @@ async fn production_is_never_reset() {
     live.create_parcel(&order("order-0001")).await;
     let sandbox = server.api(&test);
     sandbox.create_parcel(&order("order-0001")).await;
-    assert_eq!(reset(&live).await.refusal(), (403, "SANDBOX_ONLY".to_owned()));
+    assert_eq!(reset(&live).await.refusal(), (403, "SANDBOX_ONLY"));
     let deleted = reset(&sandbox).await.json()["data"]["deleted"]["parcels"].clone();
     assert_eq!(
         (deleted, total(&live).await, total(&sandbox).await),
@@ -135,11 +133,7 @@ async fn a_reset_deletes_carrier_events() {
     let push = async |status: &str| {
         let event = json!({ "eventId": format!("scan-{status}"), "trackingNumber": "SB-PARCEL-0001",
             "status": status, "occurredAt": "2026-01-05T08:00:00Z", "location": "Hub" });
-        let request = api.request("POST", Operation::PushCarrierEvents.path());
-        let request = request.header("X-Carrier-Key", carrier.secret());
-        let request = request.header("content-type", "application/json");
-        let answer = send(request.body(json!({ "events": [event] }).to_string())).await;
-        answer.json()["data"]["results"][0]["outcome"].clone()
+        api.push_events(carrier.secret(), json!([event])).await[0]["outcome"].clone()
     };
     for _ in 0..2 {
         api.create_parcel(&order_with_number("order-0001", "SB-PARCEL-0001")).await;

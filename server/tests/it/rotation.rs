@@ -1,14 +1,14 @@
 //! Rotation of an API key's secret: the key stays the same, so orders that were sent with the old secret are not
 //! created again.
 
-use std::{process::Command, time::Duration};
+use std::time::Duration;
 
 use parcelo::ApiKey;
 use serde_json::{Value, json};
 
 use crate::{
     api::{Answer, Api, order, send, with},
-    running::{BINARY, TestSetup},
+    running::TestSetup,
     waiting::until,
 };
 
@@ -63,7 +63,7 @@ async fn the_old_secret_works_exactly_for_the_overlap() {
     server.clock().advance(Duration::from_millis(1)).await;
     assert_eq!((status(&old).await, status(&new).await), (401, 200));
     let refused = Api::with_key(server.url(), &old).get(HEALTH).await.refusal();
-    assert_eq!(refused, (401, "AUTH_INVALID_API_KEY".to_owned()));
+    assert_eq!(refused, (401, "AUTH_INVALID_API_KEY"));
     // An overlap of 0 ends all earlier secrets at once.
     let next = server.rotate_key(&new, HOUR);
     let last = server.rotate_key(&next, Duration::ZERO);
@@ -127,11 +127,10 @@ async fn orders_sent_during_a_rotation_are_created_once() {
 
 #[tokio::test]
 async fn a_rotation_by_command_outlasts_a_restart_of_the_server() {
-    let setup = TestSetup::new();
-    let running = setup.start(&[]);
+    let (setup, running) = TestSetup::new_and_start();
     let (id, old) = setup.new_key("sandbox");
     let first = running.api(&old).create(&order("order-0001")).await;
-    let made = setup.keys(&["rotate", &id]);
+    let made = setup.admin("keys", &["rotate", &id]);
     let new = ApiKey::parse(made["key"].as_str().unwrap()).unwrap();
     assert_eq!(made["keyId"], id.as_str());
     let end = made["oldSecretUntil"].as_str().unwrap();
@@ -148,22 +147,18 @@ async fn a_rotation_by_command_outlasts_a_restart_of_the_server() {
         assert_eq!((again.status, &again.bytes), (200, &first.bytes), "{}", again.text());
     }
     assert_eq!(parcels(&running.api(&new)).await, 1);
-    let listed = setup.keys(&["list"]);
+    let listed = setup.admin("keys", &["list"]);
     let listed = listed.as_array().unwrap().iter().find(|key| key["keyId"] == id.as_str()).unwrap();
     assert_eq!(listed["oldSecretUntil"], made["oldSecretUntil"]);
     assert!(new.secret().ends_with(listed["last4"].as_str().unwrap()));
 
-    setup.keys(&["revoke", &id]);
+    setup.admin("keys", &["revoke", &id]);
     for key in [&old, &new] {
         let api = running.api(key);
         until("both are refused", async || api.get(HEALTH).await.status == 401).await;
     }
-    let rotate = |id: &str, more: &[&str]| {
-        let mut command = Command::new(BINARY);
-        command.env_clear().args(["keys", "rotate", id, "--database", &setup.database()]);
-        let output = command.args(more).output().unwrap();
-        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
-    };
+    let rotate =
+        |id: &str, more: &[&str]| setup.try_admin(&[&["keys", "rotate", id][..], more].concat());
     let (done, words) = rotate(&id, &[]);
     assert!(!done && words.contains("is revoked and cannot get a new secret"), "{words}");
     let (done, words) = rotate("key_x", &[]);

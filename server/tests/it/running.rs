@@ -53,6 +53,13 @@ impl TestSetup {
         }
     }
 
+    /// Creates a new database and starts a server on it.
+    pub(crate) fn new_and_start() -> (Self, RunningServer) {
+        let setup = Self::new();
+        let running = setup.start(&[]);
+        (setup, running)
+    }
+
     /// Creates a new database file, whichever engine the tests run on: for tests of the file itself. The reason says
     /// why PostgreSQL has no equivalent.
     pub(crate) fn on_file(_reason: &str) -> Self {
@@ -81,7 +88,7 @@ impl TestSetup {
     }
 
     /// Opens the database in this process, to read it while servers run or after they have ended.
-    pub(crate) async fn store(&self) -> Store {
+    async fn store(&self) -> Store {
         match &self.database {
             SetupDatabase::File(file) => Store::open_for_admin(file, [0; 32]).unwrap(),
             SetupDatabase::Postgres(database) => {
@@ -140,62 +147,29 @@ impl TestSetup {
         fs::read_to_string(self.path("out.txt")).unwrap_or_default()
     }
 
-    /// Runs `keys` with these arguments on the database, and returns its JSON output.
-    pub(crate) fn keys(&self, arguments: &[&str]) -> Value {
-        self.keys_with(&[], arguments)
+    /// Runs an admin command with these arguments on the database, and returns its JSON output.
+    pub(crate) fn admin(&self, command: &str, arguments: &[&str]) -> Value {
+        self.admin_with(&[], command, arguments)
     }
 
-    /// Runs `keys` with these environment variables and arguments, and returns its JSON output.
-    pub(crate) fn keys_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Value {
-        self.admin(variables, "keys", arguments)
-    }
-
-    /// Runs `carriers` with these arguments, and returns its JSON output.
-    pub(crate) fn carriers(&self, arguments: &[&str]) -> Value {
-        self.admin(&[], "carriers", arguments)
-    }
-
-    /// Runs `webhooks` with these arguments, and returns its JSON output.
-    pub(crate) fn webhooks(&self, arguments: &[&str]) -> Value {
-        self.admin(&[], "webhooks", arguments)
-    }
-
-    /// Runs `tokens` with these arguments, and returns its JSON output.
-    pub(crate) fn tokens(&self, arguments: &[&str]) -> Value {
-        self.admin(&[], "tokens", arguments)
-    }
-
-    /// Runs `accounts` with these arguments, and returns its JSON output.
-    pub(crate) fn accounts(&self, arguments: &[&str]) -> Value {
-        self.admin(&[], "accounts", arguments)
+    /// Runs an admin command that may fail. Returns whether it succeeded, and its error output.
+    pub(crate) fn try_admin(&self, arguments: &[&str]) -> (bool, String) {
+        let mut command = Command::new(BINARY);
+        command.env_clear().args(arguments).args(["--database", &self.database()]);
+        let output = command.output().unwrap();
+        (output.status.success(), String::from_utf8(output.stderr).unwrap())
     }
 
     /// Backs the database up to a file, and returns the JSON output.
     pub(crate) fn backup(&self, file: &Path) -> Value {
-        self.admin(&[], "backup", &[file.to_str().unwrap()])
+        self.admin("backup", &[file.to_str().unwrap()])
     }
 
     /// Backs the database up to a file, which must fail. Returns the error message.
     pub(crate) fn backup_error(&self, file: &Path) -> String {
-        let mut process = Command::new(BINARY);
-        let output = process
-            .arg("backup")
-            .arg(file)
-            .args(["--database", &self.database()])
-            .output()
-            .unwrap();
-        assert!(!output.status.success());
-        String::from_utf8(output.stderr).unwrap()
-    }
-
-    /// Runs `legacy`, which lists the users of the legacy API, and returns its JSON output.
-    pub(crate) fn legacy(&self) -> Value {
-        self.admin(&[], "legacy", &[])
-    }
-
-    /// Runs `audit` with these arguments, and returns its JSON output: entries of the audit log.
-    pub(crate) fn audit(&self, arguments: &[&str]) -> Value {
-        self.admin(&[], "audit", arguments)
+        let (is_done, error) = self.try_admin(&["backup", file.to_str().unwrap()]);
+        assert!(!is_done, "{error}");
+        error
     }
 
     /// Creates the database as a server would, for tests that need keys before they start one.
@@ -206,7 +180,13 @@ impl TestSetup {
         });
     }
 
-    fn admin(&self, variables: &[(&str, &str)], command: &str, arguments: &[&str]) -> Value {
+    /// Runs an admin command with these environment variables too.
+    pub(crate) fn admin_with(
+        &self,
+        variables: &[(&str, &str)],
+        command: &str,
+        arguments: &[&str],
+    ) -> Value {
         if !matches!(&self.database, SetupDatabase::File(file) if file.exists()) {
             self.create_database();
         }
@@ -219,15 +199,13 @@ impl TestSetup {
     }
 
     pub(crate) fn new_key(&self, environment: &str) -> (String, ApiKey) {
-        let made = self.keys(&[
-            "create",
-            "--environment",
-            environment,
-            "--name",
-            "Test",
-            "--countries",
-            "*",
-        ]);
+        self.new_key_with(environment, &[])
+    }
+
+    /// Creates a key with further options.
+    pub(crate) fn new_key_with(&self, environment: &str, options: &[&str]) -> (String, ApiKey) {
+        let wanted = ["create", "--environment", environment, "--name", "Test", "--countries", "*"];
+        let made = self.admin("keys", &[&wanted[..], options].concat());
         let text = |name: &str| made[name].as_str().unwrap().to_owned();
         (text("keyId"), ApiKey::parse(&text("key")).unwrap())
     }

@@ -2,16 +2,12 @@
 
 use std::time::Duration;
 
-use parcelo_server::mock::MockServer;
 use serde_json::{Value, json};
 
-use crate::api::{Api, order, order_with_number, send};
-
-async fn start() -> (MockServer, Api) {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
-    (server, api)
-}
+use crate::{
+    api::{Api, order, order_with_number, send},
+    embedded::start_with_key,
+};
 
 fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(minutes * 60)
@@ -19,7 +15,7 @@ fn minutes(minutes: u64) -> Duration {
 
 /// Returns each event as `STATUS minutes`, counted from the creation of the parcel.
 async fn history(api: &Api, number: &str) -> Vec<String> {
-    let body = api.get(&format!("/api/v1/tracking/{number}?includeHistory=true")).await.json();
+    let body = api.record(number).await;
     let events = body["history"].as_array().unwrap();
     let minutes = |event: &Value| {
         let time = event["timestamp"].as_str().unwrap();
@@ -38,7 +34,7 @@ async fn history(api: &Api, number: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn a_record_contains_its_history() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     let record = api.track("sb-success-0001").await;
     assert_eq!(record.status, 200);
@@ -50,7 +46,7 @@ async fn a_record_contains_its_history() {
             "arrival": { "kind": "EXPECTED", "date": "2026-01-13" }
         })
     );
-    let with_history = api.get("/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true").await.json();
+    let with_history = api.record("SB-SUCCESS-0001").await;
     let first = json!({
         "status": "ORDERED", "statusName": "Order created", "timestamp": "2026-01-05T08:00:00.000Z",
         "location": "Miami, US", "sequence": 1
@@ -61,7 +57,7 @@ async fn a_record_contains_its_history() {
 
 #[tokio::test]
 async fn texts_are_in_the_language_of_the_caller() {
-    let (_server, api) = start().await;
+    let (_server, api) = start_with_key().await;
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     let path = "/api/v1/tracking/SB-SUCCESS-0001?includeHistory=true";
     let spanish =
@@ -72,7 +68,7 @@ async fn texts_are_in_the_language_of_the_caller() {
 
 #[tokio::test]
 async fn an_unknown_or_invalid_number_is_refused() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let number = api.create_parcel(&order("order-0001")).await;
     for path in ["short", &"X".repeat(31)] {
         assert_eq!(api.track(path).await.faults(), ["trackingNumber INVALID_FORMAT"], "{path}");
@@ -81,10 +77,10 @@ async fn an_unknown_or_invalid_number_is_refused() {
         ["SB-ABSENT-0001", "not%20a%20number", "ÑÑÑÑÑÑÑÑÑÑ", "%00%00%00%00%00%00%00%00%00%00"]
     {
         let answer = api.get(&format!("/api/v1/tracking/{path}")).await;
-        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()), "{path}");
+        assert_eq!(answer.refusal(), (404, "PARCEL_NOT_FOUND"), "{path}");
     }
     let stranger = Api::with_key(server.url(), &server.key().account("other").issue());
-    assert_eq!(stranger.track(&number).await.refusal(), (404, "PARCEL_NOT_FOUND".to_owned()));
+    assert_eq!(stranger.track(&number).await.refusal(), (404, "PARCEL_NOT_FOUND"));
     let sibling = Api::with_key(server.url(), &server.key().issue());
     assert_eq!(sibling.track(&number).await.status, 200, "keys of one account share their parcels");
     let maybe = api.get(&format!("/api/v1/tracking/{number}?includeHistory=maybe")).await;
@@ -96,7 +92,6 @@ async fn an_unknown_or_invalid_number_is_refused() {
 
 #[tokio::test]
 async fn each_scenario_takes_its_steps_on_time() {
-    let (server, api) = start().await;
     let table: [(&str, &[&str]); 5] = [
         (
             "SB-SUCCESS-0001",
@@ -110,35 +105,23 @@ async fn each_scenario_takes_its_steps_on_time() {
         ("sb-rts-00001", &["IN_TRANSIT 5", "DELIVERY_ATTEMPTED 10", "RETURN_TO_SENDER 15"]),
         ("SB-NOTHING-0001", &[]),
     ];
-    for (number, _) in table {
-        api.create_parcel(&order_with_number(&format!("order-{number}"), number)).await;
+    // One long move of the clock equals many short ones.
+    for (moves, length) in [(80, 1), (1, 60 * 24 * 29)] {
+        let (server, api) = start_with_key().await;
+        for (number, _) in table {
+            api.create_parcel(&order_with_number(&format!("order-{number}"), number)).await;
+        }
+        let mut fired = Vec::new();
+        for _ in 0..moves {
+            fired.extend(server.clock().advance(minutes(length)).await);
+        }
+        for (number, steps) in table {
+            let all = [&["ORDERED 0", "LABEL_GENERATED 0"][..], steps].concat();
+            assert_eq!(history(&api, number).await, all, "{number}");
+        }
+        assert_eq!(fired.len(), 14);
+        assert!(fired.is_sorted_by_key(|step| step.at));
+        let record = api.record("SB-CUSTOMS-0001").await;
+        assert_eq!(record["history"][2]["location"], "Quito, EC");
     }
-    let mut fired = Vec::new();
-    for _ in 0..80 {
-        fired.extend(server.clock().advance(minutes(1)).await);
-    }
-    for (number, steps) in table {
-        let all: Vec<_> = ["ORDERED 0", "LABEL_GENERATED 0"].iter().chain(steps).copied().collect();
-        assert_eq!(history(&api, number).await, all, "{number}");
-    }
-    assert_eq!(fired.len(), 14);
-    assert!(fired.is_sorted_by_key(|step| step.at));
-}
-
-#[tokio::test]
-async fn one_long_move_of_the_clock_equals_many_short_ones() {
-    let (server, api) = start().await;
-    api.create_parcel(&order_with_number("order-0001", "SB-CUSTOMS-0001")).await;
-    server.clock().advance(minutes(60 * 24 * 29)).await;
-    let expected = [
-        "ORDERED 0",
-        "LABEL_GENERATED 0",
-        "CUSTOMS_CLEARANCE 5",
-        "CUSTOMS_HOLD 10",
-        "CUSTOMS_CLEARANCE 70",
-        "IN_TRANSIT 75",
-    ];
-    assert_eq!(history(&api, "SB-CUSTOMS-0001").await, expected);
-    let body = api.get("/api/v1/tracking/SB-CUSTOMS-0001?includeHistory=true").await.json();
-    assert_eq!(body["history"][2]["location"], "Quito, EC");
 }

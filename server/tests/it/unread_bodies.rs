@@ -62,11 +62,10 @@ async fn refusals_before_the_body_keep_or_close_the_connection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn address_and_forged_form_refusals_keep_the_connection() {
     let setup = TestSetup::new();
-    let wanted = ["create", "--environment", "sandbox", "--name", "Test", "--countries", "*"];
-    let key = setup.keys(&[&wanted[..], &["--ip", "203.0.113.7"]].concat());
+    let key = setup.new_key_with("sandbox", &["--ip", "203.0.113.7"]).1;
     let server = setup.start(&[]);
     let body = order("order-0001").to_string();
-    let header = format!("X-API-Key: {}\r\n", key["key"].as_str().unwrap());
+    let header = format!("X-API-Key: {}\r\n", key.secret());
     let head_of = head("POST", CREATE, &header, body.len());
     assert_eq!(count_answered(server.sandbox(), &head_of, &body, (100, 403)).await, 100);
     let head_of = head("POST", "/dashboard/sign-in", "", body.len());

@@ -77,12 +77,3 @@ async fn vacuum_refuses_a_file_in_use_and_creates_none() {
     assert!(!is_done && error.contains("parcelo.db: stop it"), "{error}");
     assert_eq!(output, "", "nothing was begun");
 }
-
-#[test]
-fn vacuum_refuses_a_file_of_another_program() {
-    let setup = TestSetup::on_file("only a file is vacuumed by a command");
-    fs::write(setup.path("parcelo.db"), "a shopping list").unwrap();
-    let (is_done, output, error) = vacuum(&setup, &[]);
-    assert!(!is_done && error.contains("is not a Parcelo database"), "{error}");
-    assert_eq!(output, "", "nothing was begun");
-}

@@ -6,16 +6,13 @@ use parcelo::{
     Environment, Operation, ParcelStatus,
     model::{EventData, EventKind},
 };
-use parcelo_server::mock::{Inbox, MockServer, Received, Reply};
+use parcelo_server::mock::{Inbox, Received, Reply};
 use serde_json::{Value, json};
 
-use crate::api::{Api, order, order_with_number, send, with};
-
-async fn start() -> (MockServer, Api) {
-    let server = crate::embedded::start().await;
-    let api = Api::with_key(server.url(), &server.key().issue());
-    (server, api)
-}
+use crate::{
+    api::{Api, order, order_with_number, send, with},
+    embedded::start_with_key,
+};
 
 async fn post(api: &Api, operation: Operation, body: Value) {
     let request = api.request("POST", operation.path()).header("content-type", "application/json");
@@ -44,7 +41,7 @@ fn pauses(deliveries: &[Received]) -> Vec<i64> {
 
 #[tokio::test]
 async fn each_step_of_a_journey_sends_an_event_when_it_happens() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let inbox = server.webhook_inbox().start().await;
     let order =
         with(order_with_number("order-0001", "SB-SUCCESS-0001"), "/externalOrderId", json!("A-17"));
@@ -84,7 +81,7 @@ async fn each_step_of_a_journey_sends_an_event_when_it_happens() {
 #[tokio::test]
 async fn the_same_seed_sends_the_same_bytes() {
     let run = async || {
-        let (server, api) = start().await;
+        let (server, api) = start_with_key().await;
         let inbox = server.webhook_inbox().reply([503]).start().await;
         for number in ["SB-SUCCESS-0001", "SB-CUSTOMS-0001"] {
             api.create_parcel(&order_with_number(&format!("order-{number}"), number)).await;
@@ -100,7 +97,7 @@ async fn the_same_seed_sends_the_same_bytes() {
 
 #[tokio::test]
 async fn the_sandbox_tries_three_times_and_then_holds_events() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let inbox = server.webhook_inbox().reply([500, 404, 301]).start().await;
     api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
     server.clock().advance(Duration::from_secs(3_600)).await;
@@ -122,7 +119,7 @@ async fn the_sandbox_tries_three_times_and_then_holds_events() {
 
 #[tokio::test]
 async fn a_410_disables_at_once_and_a_retry_after_is_honoured() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let later = Reply::status(503).header("retry-after", "600");
     let inbox = server.webhook_inbox().reply([later, Reply::status(410)]).start().await;
     api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
@@ -136,33 +133,8 @@ async fn a_410_disables_at_once_and_a_retry_after_is_honoured() {
 }
 
 #[tokio::test]
-async fn events_of_a_parcel_keep_their_order_until_the_third_failure() {
-    let (server, api) = start().await;
-    let inbox = server.webhook_inbox().reply([500, 500]).start().await;
-    api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
-    let void = json!({ "idempotencyKey": "void-0001", "trackingNumbers": ["SB-NORMAL-0001"] });
-    post(&api, Operation::VoidOrders, void).await;
-    api.create_parcel(&order_with_number("order-0002", "SB-NORMAL-0002")).await;
-    server.clock().advance(Duration::from_secs(120)).await;
-    let expected = [
-        "LABEL_GENERATED 2", // the first parcel's, refused
-        "LABEL_GENERATED 2", // the second parcel's goes first, refused too
-        "LABEL_GENERATED 2",
-        "VOIDED 3",
-        "LABEL_GENERATED 2",
-    ];
-    let events = summaries(&inbox.deliveries());
-    assert_eq!(events.len(), expected.len(), "{events:?}");
-    let voided = events.iter().position(|event| event == "VOIDED 3").unwrap();
-    let ids: Vec<_> = inbox.deliveries().into_iter().map(|delivery| delivery.id).collect();
-    let taken = ids.iter().rposition(|id| *id == ids[0]).unwrap();
-    assert!(taken < voided, "a parcel's later event waits for the one before: {events:?}");
-    assert_eq!(inbox.events().len(), 3);
-}
-
-#[tokio::test]
 async fn an_event_that_is_given_up_delays_no_other_parcel() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let inbox = server.webhook_inbox().reply([200, 500, 500, 500]).start().await;
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     inbox.wait_for(|_| true).await.unwrap();
@@ -176,7 +148,7 @@ async fn an_event_that_is_given_up_delays_no_other_parcel() {
 
 #[tokio::test]
 async fn other_kinds_of_events_are_sent_on_request() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let kinds = ["parcel.created", "parcel.voided", "manifest.submitted"];
     let inbox = server.webhook_inbox().events(kinds).start().await;
     api.create_parcel(&order_with_number("order-0001", "SB-NORMAL-0001")).await;
@@ -220,7 +192,7 @@ async fn other_kinds_of_events_are_sent_on_request() {
 
 #[tokio::test]
 async fn accounts_get_events_of_their_own_parcels_only() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let other = Api::with_key(server.url(), &server.key().account("other").issue());
     let inbox = server.webhook_inbox().account("other").start().await;
     api.create_parcel(&order("order-0001")).await;
@@ -239,7 +211,7 @@ fn number_of(event: parcelo::model::WebhookEvent) -> String {
 
 #[tokio::test]
 async fn a_redirect_is_a_failure_and_is_not_followed() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let elsewhere = server.webhook_inbox().account("other").start().await;
     let redirect = Reply::status(307).header("location", elsewhere.url());
     let inbox = server.webhook_inbox().reply([redirect]).start().await;
@@ -251,7 +223,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
 
 #[tokio::test]
 async fn an_endless_answer_is_cut_off_and_its_status_counts() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let huge = Reply::status(200).body(vec![b'x'; 8 << 20]);
     let inbox = server.webhook_inbox().reply([huge]).start().await;
     api.create_parcel(&order("order-0001")).await;
@@ -284,7 +256,7 @@ fn an_impossible_reply_fails_the_test() {
 
 #[tokio::test]
 async fn a_reset_discards_unsent_events() {
-    let (server, api) = start().await;
+    let (server, api) = start_with_key().await;
     let inbox = server.webhook_inbox().reply([500]).start().await;
     api.create_parcel(&order("order-0001")).await;
     server.clock().advance(Duration::ZERO).await;

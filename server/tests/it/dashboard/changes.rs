@@ -10,8 +10,7 @@ const SETTINGS: &str = "/dashboard/settings";
 
 #[tokio::test]
 async fn settings_show_changes_of_the_account_without_secrets() {
-    let test = TestService::new().await;
-    let mut member = test.member("default").await;
+    let (test, mut member) = TestService::with_member().await;
     assert!(member.page(SETTINGS).await.contains("Password set"), "the account has one");
     let key = [("name", "Canary name"), ("environment", "sandbox")];
     member.post("/dashboard/keys", &key).await;
@@ -42,8 +41,7 @@ async fn settings_show_changes_of_the_account_without_secrets() {
 
 #[tokio::test]
 async fn saving_the_same_values_is_not_a_change() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
+    let (_test, member) = TestService::with_member().await;
     for _ in 0..2 {
         member.post(SETTINGS, &[("name", "Shop"), ("contact", "")]).await;
         member.post("/dashboard/settings/mails", &[("kind", "held")]).await;

@@ -65,8 +65,7 @@ async fn a_form_without_the_token_of_its_session_changes_nothing() {
 
 #[tokio::test]
 async fn a_cross_site_form_changes_nothing_even_with_a_token() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
+    let (test, member) = TestService::with_member().await;
     let token = member.token().await;
     let own = test.url.as_str();
     let foreign: [&[(&str, &str)]; 6] = [
@@ -132,8 +131,7 @@ async fn shop_settings_are_saved_and_can_be_corrected() {
 
 #[tokio::test]
 async fn an_oversized_form_is_refused_with_a_page() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
+    let (_test, member) = TestService::with_member().await;
     let long = "a".repeat(256 * 1024);
     let answer = member.post("/dashboard/keys", &[("name", &long)]).await;
     assert_eq!((answer.status, answer.header("content-type")), (413, "text/html; charset=utf-8"));
@@ -143,8 +141,7 @@ async fn an_oversized_form_is_refused_with_a_page() {
 
 #[tokio::test]
 async fn a_new_key_is_shown_once_and_works() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
+    let (test, member) = TestService::with_member().await;
     let fields = [
         ("name", "Shop & <b>Sons</b>"),
         ("environment", "sandbox"),
@@ -191,8 +188,7 @@ async fn send_twice(
 
 #[tokio::test]
 async fn reloading_the_answer_creates_no_second_secret() {
-    let test = TestService::new().await;
-    let mut member = test.member("default").await;
+    let (test, mut member) = TestService::with_member().await;
     let made = ["has already created its key, whose secret was shown once", "ya creó su clave"];
     let replaced = ["a new secret was already created", "ya se creó un secreto nuevo"];
     let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
@@ -218,9 +214,7 @@ async fn reloading_the_answer_creates_no_second_secret() {
 
 #[tokio::test]
 async fn a_form_without_a_valid_one_time_id_creates_nothing() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
-    let caller = test.key("default", Environment::Sandbox).await;
+    let (test, member, caller) = TestService::with_member_and_key().await;
     set_webhook(&member, "sandbox", HOOK).await;
     let before = stored_state(&test).await;
     let token = member.token().await;
@@ -245,8 +239,7 @@ async fn a_form_without_a_valid_one_time_id_creates_nothing() {
 
 #[tokio::test]
 async fn an_invalid_key_form_is_shown_again_with_its_values() {
-    let test = TestService::new().await;
-    let mut member = test.member("default").await;
+    let (test, mut member) = TestService::with_member().await;
     let wrong = [("name", ""), ("countries", "some"), ("codes", "Ecuador"), ("addresses", "here")];
     for (language, words) in [
         ("en", ["a name of 1 to 100", "“Ecuador” is not the code", "“here” is not an IP address"]),
@@ -267,8 +260,7 @@ async fn an_invalid_key_form_is_shown_again_with_its_values() {
 
 #[tokio::test]
 async fn a_key_form_without_its_permissions_creates_no_key() {
-    let test = TestService::new().await;
-    let mut member = test.member("default").await;
+    let (test, mut member) = TestService::with_member().await;
     let table = [
         ("sandbox", "all", "EC", "leave the codes empty", "deje vacíos los códigos"),
         ("production", "some", "EC, *", "leave the codes empty", "deje vacíos los códigos"),
@@ -298,9 +290,7 @@ async fn a_key_form_without_its_permissions_creates_no_key() {
 
 #[tokio::test]
 async fn a_key_is_revoked_after_confirmation_and_then_refused() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
-    let caller = test.key("default", Environment::Sandbox).await;
+    let (test, member, caller) = TestService::with_member_and_key().await;
     let path = format!("/dashboard/keys/{}/revoke", caller.key.id);
     let question = member.page(&path).await;
     assert!(question.contains("Revoke this key?") && question.contains(&caller.key.last4));
@@ -317,8 +307,7 @@ async fn a_key_is_revoked_after_confirmation_and_then_refused() {
 
 #[tokio::test]
 async fn a_rotation_is_confirmed_and_shows_its_secret_once() {
-    let test = TestService::new().await;
-    let mut member = test.member("default").await;
+    let (test, mut member) = TestService::with_member().await;
     let fields = [("name", "Shop"), ("environment", "sandbox"), ("countries", "all")];
     let made = member.post("/dashboard/keys", &fields).await;
     let old = ApiKey::parse(secret_in(&made.text()).unwrap()).unwrap();
@@ -384,8 +373,7 @@ async fn set_webhook(member: &Visitor, environment: &str, url: &str) -> Answer {
 
 #[tokio::test]
 async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
+    let (test, member) = TestService::with_member().await;
     let tenant = test.key("default", Environment::Sandbox).await.tenant();
     let page = "/dashboard/webhooks/sandbox";
     let act = async |action: &str| {
@@ -430,9 +418,7 @@ async fn a_webhook_is_set_up_tested_rotated_turned_off_and_on() {
 
 #[tokio::test]
 async fn events_are_paginated_and_the_oldest_can_be_replayed() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
-    let caller = test.key("default", Environment::Sandbox).await;
+    let (test, member, caller) = TestService::with_member_and_key().await;
     set_webhook(&member, "sandbox", HOOK).await;
     let page = "/dashboard/webhooks/sandbox";
     test.order(&caller, "SB-NORMAL-0001").await;
@@ -456,9 +442,7 @@ async fn events_are_paginated_and_the_oldest_can_be_replayed() {
 
 #[tokio::test]
 async fn a_single_event_is_replayed_by_its_id() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
-    let caller = test.key("default", Environment::Sandbox).await;
+    let (test, member, caller) = TestService::with_member_and_key().await;
     set_webhook(&member, "sandbox", HOOK).await;
     test.order(&caller, "SB-NORMAL-0001").await;
     let page = "/dashboard/webhooks/sandbox";
@@ -479,21 +463,16 @@ async fn a_single_event_is_replayed_by_its_id() {
 
 #[tokio::test]
 async fn a_forbidden_webhook_url_is_refused_with_a_reason() {
-    let test = TestService::new().await;
-    let mut member = test.member("default").await;
+    let (_test, mut member) = TestService::with_member().await;
     let long = format!("https://shop.example/{}", "a".repeat(500));
     let table = [
         ("production", "http://shop.example/hook", "begins with https", "empieza con https"),
         ("production", "https://10.0.0.7/hook", "not a public one", "no es pública"),
         ("sandbox", "http://169.254.169.254/", "not a public one", "no es pública"),
         ("sandbox", "shop", "a full URL", "una URL completa"),
-        (
-            "sandbox",
-            "https://me:secret@shop.example/",
-            "Leave user and password",
-            "No ponga usuario",
-        ),
+        ("sandbox", "https://me:secret@shop.example/", "Leave user and", "No ponga usuario"),
         ("sandbox", &long, "at most 500", "como máximo 500"),
+        ("production", "https://shop.example/\thook", "cannot be seen", "no se ve"),
     ];
     for (environment, url, english, spanish) in table {
         for (language, word) in [("en", english), ("es", spanish)] {
@@ -511,9 +490,7 @@ async fn a_forbidden_webhook_url_is_refused_with_a_reason() {
 
 #[tokio::test]
 async fn a_search_redirects_to_a_url_without_the_typed_text() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
-    let caller = test.key("default", Environment::Sandbox).await;
+    let (test, member, caller) = TestService::with_member_and_key().await;
     test.order(&caller, "SB-SUCCESS-0001").await;
     let search = async |fields: &[(&str, &str)]| {
         let answer = member.post("/dashboard/parcels", fields).await;
@@ -546,9 +523,7 @@ async fn a_search_redirects_to_a_url_without_the_typed_text() {
 
 #[tokio::test]
 async fn the_search_field_finds_numbers_references_and_names() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
-    let caller = test.key("default", Environment::Sandbox).await;
+    let (test, member, caller) = TestService::with_member_and_key().await;
     test.order(&caller, "SB-SUCCESS-0001").await;
     let search = async |text: &str| {
         let fields = [("environment", "sandbox"), ("number", text)];

@@ -158,8 +158,7 @@ async fn an_interrupted_form_is_shown_again_and_not_sent() {
 
 #[tokio::test]
 async fn a_cross_site_form_is_refused_and_not_restored() {
-    let service = TestService::new().await;
-    let member = service.member("default").await;
+    let (service, member) = TestService::with_member().await;
     service.advance_clock(SESSION_LIFETIME_MILLIS);
     let fields = [("name", "Planted"), ("contact", "https://evil.example")];
     let request =
@@ -171,8 +170,7 @@ async fn a_cross_site_form_is_refused_and_not_restored() {
 
 #[tokio::test]
 async fn a_button_pressed_after_the_session_has_no_effect() {
-    let service = TestService::new().await;
-    let mut member = service.member("default").await;
+    let (service, mut member) = TestService::with_member().await;
     let token = member.token().await;
     service.advance_clock(SESSION_LIFETIME_MILLIS);
     let answer = member.post_raw("/dashboard/webhooks/sandbox/test", &[("form", &token)]).await;

@@ -12,8 +12,7 @@ const NUMBER: &str = "SB-SUCCESS-0001";
 const PAGE: &str = "/dashboard/parcels/sandbox/SB-SUCCESS-0001";
 
 async fn with_parcel() -> TestService {
-    let service = TestService::new().await;
-    let caller = service.key("default", Environment::Sandbox).await;
+    let (service, caller) = TestService::with_key().await;
     let mut order = order_with_number("order-0001", NUMBER);
     order["externalOrderId"] = json!("=1+1");
     service.create(&caller, &order).await;
@@ -189,8 +188,7 @@ async fn a_password_change_needs_the_old_one_and_ends_sessions() {
 
 #[tokio::test]
 async fn guesses_of_the_current_password_are_throttled() {
-    let service = TestService::new().await;
-    let member = service.member("default").await;
+    let (_service, member) = TestService::with_member().await;
     let new = "a new and long password";
     let mut statuses = Vec::new();
     for _ in 0..30 {
@@ -202,8 +200,7 @@ async fn guesses_of_the_current_password_are_throttled() {
 
 #[tokio::test]
 async fn the_last_viewed_environment_is_shown_next() {
-    let service = TestService::new().await;
-    let member = service.member("default").await;
+    let (_service, member) = TestService::with_member().await;
     let seen = member.get("/dashboard/webhooks/sandbox").await;
     let kept = cookie(&seen, "__Host-parcelo_environment");
     assert_eq!(kept.as_deref(), Some("sandbox"));

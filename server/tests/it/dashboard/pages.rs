@@ -24,8 +24,7 @@ const PAGES: [(&str, &str, &str); 9] = [
 ];
 
 async fn service_with_data() -> (TestService, Visitor) {
-    let service = TestService::new().await;
-    let caller = service.key("default", Environment::Sandbox).await;
+    let (service, caller) = TestService::with_key().await;
     service.order(&caller, "SB-SUCCESS-0001").await;
     let member = service.member("default").await;
     (service, member)
@@ -140,8 +139,7 @@ async fn errors_are_pages_that_say_what_to_do() {
 
 #[tokio::test]
 async fn the_overview_counts_parcels_by_status_and_day() {
-    let service = TestService::new().await;
-    let caller = service.key("default", Environment::Sandbox).await;
+    let (service, caller) = TestService::with_key().await;
     service.advance_clock(-40 * Millis::DAY);
     service.order(&caller, "SB-NORMAL-0000").await;
     service.advance_clock(15 * Millis::DAY);
@@ -212,9 +210,7 @@ async fn a_key_shows_the_day_of_its_last_use() {
 
 #[tokio::test]
 async fn an_event_page_shows_the_request_without_signature() {
-    let service = TestService::new().await;
-    let caller = service.key("default", Environment::Sandbox).await;
-    let member = service.member("default").await;
+    let (service, member, caller) = TestService::with_member_and_key().await;
     let page = "/dashboard/webhooks/sandbox";
     member.post(page, &[("url", "http://127.0.0.1:9/hook")]).await;
     service.order(&caller, "SB-NORMAL-0001").await;
@@ -242,8 +238,7 @@ async fn an_event_page_shows_the_request_without_signature() {
 
 #[tokio::test]
 async fn the_overview_says_that_a_webhook_was_turned_off() {
-    let service = TestService::new().await;
-    let caller = service.key("default", Environment::Sandbox).await;
+    let (service, caller) = TestService::with_key().await;
     let tenant = caller.tenant();
     let member = service.member("default").await;
     let (en, es) = ("the webhook is off", "el webhook está desactivado");
@@ -264,8 +259,7 @@ async fn the_overview_says_that_a_webhook_was_turned_off() {
 
 #[tokio::test]
 async fn a_parcel_page_shows_history_order_and_label() {
-    let service = TestService::new().await;
-    let caller = service.key("default", Environment::Sandbox).await;
+    let (service, caller) = TestService::with_key().await;
     let (order, _) = marked_order("SB-SUCCESS-0001");
     service.create(&caller, &order).await;
     service.advance_clock(12 * Millis::MINUTE);
@@ -313,8 +307,7 @@ async fn a_parcel_page_shows_history_order_and_label() {
 
 #[tokio::test]
 async fn a_parcel_is_late_once_its_promised_day_has_passed() {
-    let service = TestService::new().await;
-    let caller = service.key("default", Environment::Sandbox).await;
+    let (service, caller) = TestService::with_key().await;
     service.order(&caller, "SB-NORMAL-0001").await;
     let member = service.member("default").await;
     let pages =
@@ -337,8 +330,7 @@ async fn a_parcel_is_late_once_its_promised_day_has_passed() {
 
 #[tokio::test]
 async fn a_long_list_is_paginated() {
-    let service = TestService::new().await;
-    let caller = service.key("default", Environment::Sandbox).await;
+    let (service, caller) = TestService::with_key().await;
     for count in 0..30 {
         service.advance_clock(1_000);
         service.order(&caller, &format!("SB-NORMAL-00{count:02}")).await;

@@ -197,14 +197,8 @@ async fn every_page_fits_at_every_width_language_and_theme() {
         browser.open(&format!("{}/dashboard/sign-in?lang={language}", test.url)).await;
         for window in [PHONE, DESKTOP] {
             browser.resize(window).await;
-            browser.assert_fits("sign-in").await;
-            assert_accessible_names(&browser, "sign-in").await;
-            save_screenshot(
-                folder.as_ref(),
-                &format!("sign-in-{language}-{}", window.width),
-                &browser,
-            )
-            .await;
+            let what = format!("sign-in-{language}-{}", window.width);
+            check_page(&browser, folder.as_ref(), &what).await;
         }
     }
     sign_in(&browser, &test).await;
@@ -218,14 +212,9 @@ async fn every_page_fits_at_every_width_language_and_theme() {
             {
                 browser.resize(window).await;
                 browser.open(&format!("{}{path}{join}lang={language}", test.url)).await;
-                let what = format!(
-                    "{name}-{language}-{}{}",
-                    window.width,
-                    if window.dark { "-dark" } else { "" }
-                );
-                browser.assert_fits(&what).await;
-                assert_accessible_names(&browser, &what).await;
-                save_screenshot(folder.as_ref(), &what, &browser).await;
+                let dark = if window.dark { "-dark" } else { "" };
+                let what = format!("{name}-{language}-{}{dark}", window.width);
+                check_page(&browser, folder.as_ref(), &what).await;
             }
         }
     }
@@ -250,9 +239,7 @@ async fn every_page_fits_at_every_width_language_and_theme() {
             browser.open(&format!("{}/dashboard?lang={language}", test.url)).await;
             let dark = if window.dark { "-dark" } else { "" };
             let what = format!("overview-off-{language}-{}{dark}", window.width);
-            browser.assert_fits(&what).await;
-            assert_accessible_names(&browser, &what).await;
-            save_screenshot(folder.as_ref(), &what, &browser).await;
+            check_page(&browser, folder.as_ref(), &what).await;
         }
     }
 }
@@ -261,7 +248,10 @@ async fn tenant_of(test: &TestService) -> Tenant {
     test.service.store().credentials::<ApiKeyScope>().await.unwrap()[0].scope.tenant
 }
 
-async fn save_screenshot(folder: Option<&PathBuf>, name: &str, browser: &Browser) {
+/// Checks that the page fits the window and that its parts have names, and saves a screenshot if a folder is given.
+async fn check_page(browser: &Browser, folder: Option<&PathBuf>, name: &str) {
+    browser.assert_fits(name).await;
+    assert_accessible_names(browser, name).await;
     if let Some(folder) = folder {
         fs::write(folder.join(format!("{name}.png")), browser.screenshot().await).unwrap();
     }

@@ -39,6 +39,26 @@ impl TestService {
         Self::with(|_| {}).await
     }
 
+    /// Starts a service with a visitor who is signed in to its account.
+    pub(super) async fn with_member() -> (Self, Visitor) {
+        let test = Self::new().await;
+        let member = test.member("default").await;
+        (test, member)
+    }
+
+    /// Starts a service with a sandbox key of its account.
+    pub(super) async fn with_key() -> (Self, Caller) {
+        let test = Self::new().await;
+        let caller = test.key("default", Environment::Sandbox).await;
+        (test, caller)
+    }
+
+    pub(super) async fn with_member_and_key() -> (Self, Visitor, Caller) {
+        let (test, caller) = Self::with_key().await;
+        let member = test.member("default").await;
+        (test, member, caller)
+    }
+
     pub(super) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let site = |environment: Environment| Site {
             environment,

@@ -106,8 +106,7 @@ async fn signing_in_again_ends_the_previous_session() {
 
 #[tokio::test]
 async fn a_session_ends_after_exactly_twelve_hours() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
+    let (test, member) = TestService::with_member().await;
     test.advance_clock(SESSION_LIFETIME_MILLIS - 1);
     assert_eq!(member.get("/dashboard").await.status, 200);
     test.advance_clock(1);
@@ -121,8 +120,7 @@ async fn a_session_ends_after_exactly_twelve_hours() {
 
 #[tokio::test]
 async fn signing_out_ends_the_session_for_every_copy_of_its_cookie() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
+    let (_test, member) = TestService::with_member().await;
     let copy = member.clone();
     let answer = member.post("/dashboard/sign-out", &[]).await;
     assert_eq!(status_and_location(&answer), (303, "/dashboard/sign-in"));
@@ -277,8 +275,7 @@ async fn the_sign_in_form_must_come_from_its_own_page() {
 
 #[tokio::test]
 async fn the_sign_in_page_redirects_a_signed_in_user() {
-    let test = TestService::new().await;
-    let member = test.member("default").await;
+    let (_test, member) = TestService::with_member().await;
     assert_eq!(status_and_location(&member.get("/dashboard/sign-in").await), (303, "/dashboard"));
     for path in ["/", "/dashboard/"] {
         assert_eq!(status_and_location(&member.get(path).await), (303, "/dashboard"));
@@ -308,8 +305,7 @@ fn run_in_shell(command: &str, input: &str) -> (bool, String) {
 
 #[tokio::test]
 async fn the_command_to_change_the_password_works_as_shown() {
-    let setup = TestSetup::new();
-    let running = setup.start(&[]);
+    let (setup, running) = TestSetup::new_and_start();
     let visitor = Visitor::at(running.url("admin"), "en");
     let page = visitor.page("/dashboard/sign-in").await;
     let page = page.replace("&#39;", "'").replace("&#38;", "&");
