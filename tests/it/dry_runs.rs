@@ -131,11 +131,7 @@ async fn a_raw_call_fails_like_every_other_call() {
     ];
     for (line, exit, code) in table {
         let output = shop.run(&format!("{line} -o json"));
-        assert_eq!(
-            (output.code, &output.error()["code"]),
-            (exit, &json!(code)),
-            "{line}: {output:?}"
-        );
+        output.assert_error(exit, code);
     }
     for line in ["api DELETE /api/v1/health", "api GET /api/v1/nothing", "api GET health"] {
         let output = shop.run(line);

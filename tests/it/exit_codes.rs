@@ -39,7 +39,7 @@ async fn a_server_without_tls_exits_with_8_and_names_the_address() {
     let shop = Shop::open().await;
     let plain = shop.server.url().replace("http:", "https:");
     let output = shop.dir.run_with("health -o json", &[("PARCELO_BASE_URL", &plain)], "");
-    assert_eq!((output.code, &output.error()["code"]), (8, &json!("NETWORK")), "{output:?}");
+    output.assert_error(8, "NETWORK");
     let hint = output.error()["hint"].to_string();
     assert!(hint.contains("address"), "{hint}");
 }
@@ -52,7 +52,7 @@ async fn an_untrusted_certificate_exits_with_8_after_one_attempt() {
         shop.dir.run_with(line, &variables, "")
     };
     let output = run("health -o json", &[]);
-    assert_eq!((output.code, &output.error()["code"]), (8, &json!("NETWORK")), "{output:?}");
+    output.assert_error(8, "NETWORK");
     let message = output.error()["message"].to_string();
     assert!(
         message.contains("could not prove its identity (TLS); nothing was sent: invalid"),
@@ -66,7 +66,7 @@ async fn an_untrusted_certificate_exits_with_8_after_one_attempt() {
     fs::write(shop.dir.path("authority.pem"), &peer.authority).unwrap();
     let authority = shop.dir.path("authority.pem");
     let trusted = run("health -o json", &[("SSL_CERT_FILE", authority.to_str().unwrap())]);
-    assert_eq!((trusted.code, &trusted.error()["code"]), (4, &json!("AUTH_INVALID_API_KEY")));
+    trusted.assert_error(4, "AUTH_INVALID_API_KEY");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,7 +200,7 @@ async fn a_missing_mistyped_or_foreign_key_exits_with_4() {
         let warned = dir.run("health").stderr.contains("looks mistyped");
         assert_eq!(warned, key == typo, "{key}");
         let output = dir.run("health -o json");
-        assert_eq!((output.code, &output.error()["code"]), (4, &json!(code)), "{output:?}");
+        output.assert_error(4, code);
         assert!(output.error()["hint"].as_str().unwrap().contains("PARCELO_API_KEY"), "{output:?}");
     }
 }
@@ -210,7 +210,7 @@ async fn a_forbidden_country_exits_with_4() {
     let shop = Shop::open().await;
     let dir = shop.with_key(&shop.server.key().countries(["CO"]).issue());
     let output = dir.run("order create order.json -o json");
-    assert_eq!((output.code, &output.error()["code"]), (4, &json!("AUTH_COUNTRY_NOT_ALLOWED")));
+    output.assert_error(4, "AUTH_COUNTRY_NOT_ALLOWED");
     assert_eq!(output.error()["mayHaveExecuted"], false);
 }
 
@@ -265,11 +265,7 @@ async fn an_unreachable_server_exits_with_8_for_reads_and_writes() {
         "sandbox reset --yes",
     ] {
         let output = dir.run(&format!("{line} -o json"));
-        assert_eq!(
-            (output.code, &output.error()["code"]),
-            (8, &json!("NETWORK")),
-            "{line}: {output:?}"
-        );
+        output.assert_error(8, "NETWORK");
         assert_eq!(output.error()["mayHaveExecuted"], false, "{line}");
     }
 }
@@ -352,11 +348,7 @@ async fn an_interrupted_write_exits_with_130_and_shows_its_key() {
         tokio::time::timeout(LONG, taken.notified()).await.unwrap();
         crate::shop::interrupt(&child);
         let output = dir.read_output(child.wait_with_output().unwrap(), &line);
-        assert_eq!(
-            (output.code, &output.error()["code"]),
-            (130, &json!("INTERRUPTED")),
-            "{output:?}"
-        );
+        output.assert_error(130, "INTERRUPTED");
         assert_eq!(output.error()["idempotencyKey"], resumed);
         assert!(output.error()["hint"].as_str().unwrap().contains(resumed), "{output:?}");
         assert_eq!(output.error()["mayHaveExecuted"], true);
@@ -390,12 +382,7 @@ fn a_closed_pipe_is_not_an_error() {
 #[cfg(target_os = "linux")]
 #[test]
 fn results_that_cannot_be_written_exit_with_1() {
-    let dir = Workdir::new("", "");
-    let full = std::fs::File::create("/dev/full").unwrap();
-    let child = dir.start("order template", full.into());
-    let output = dir.read_output(child.wait_with_output().unwrap(), "order template");
-    assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("standard output"), "{output:?}");
+    Workdir::new("", "").assert_full_output_fails("order template", &[]);
 }
 
 /// The runtime needs more open files than the process may have.
@@ -415,10 +402,5 @@ fn a_failed_start_does_not_blame_standard_output() {
 async fn a_watch_that_cannot_be_written_exits_with_1() {
     let shop = Shop::open().await;
     shop.run("order create order.json");
-    let line = "track SB-SUCCESS-0001 --watch --every 3600";
-    let full = std::fs::File::create("/dev/full").unwrap();
-    let child = shop.dir.start(line, full.into());
-    let output = shop.dir.read_output(child.wait_with_output().unwrap(), line);
-    assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("standard output"), "{output:?}");
+    shop.dir.assert_full_output_fails("track SB-SUCCESS-0001 --watch --every 3600", &[]);
 }

@@ -36,6 +36,13 @@ fn rows(count: usize) -> Vec<String> {
 }
 
 impl Shop {
+    /// Opens a shop whose `orders.csv` has this many valid rows.
+    async fn with_rows(count: usize) -> Self {
+        let shop = Self::open().await;
+        shop.write_file("orders.csv", sheet(&rows(count)));
+        shop
+    }
+
     fn write_file(&self, name: &str, content: impl AsRef<[u8]>) {
         fs::write(self.dir.path(name), content).unwrap();
     }
@@ -80,10 +87,17 @@ fn outcomes(output: &RunOutput) -> Vec<String> {
     output.lines().iter().map(|line| line["outcome"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Checks the exit code and the outcome of each row.
+#[track_caller]
+fn assert_outcomes(output: &RunOutput, code: i32, expected: &[&str]) {
+    let found = outcomes(output);
+    let found: Vec<_> = found.iter().map(String::as_str).collect();
+    assert_eq!((output.code, &*found), (code, expected), "{output:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_becomes_parcels_with_labels_and_results() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(3)));
+    let shop = Shop::with_rows(3).await;
     let output = shop.import("");
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(output.text(), "Rows     3\nCreated  3\nResults  out/orders.csv.results.csv\n");
@@ -124,8 +138,7 @@ async fn a_formula_is_written_as_text_and_read_back_unchanged() {
     let written: Vec<_> = written.iter().map(|reference| row(reference)).collect();
     shop.write_file("orders.csv", sheet(&written));
     let again = shop.run("order import orders.csv --labels again -o ndjson");
-    assert_eq!(again.code, 0, "{again:?}");
-    assert_eq!(outcomes(&again), ["replayed"; 6]);
+    assert_outcomes(&again, 0, &["replayed"; 6]);
     assert_eq!(shop.run("parcel list -o ndjson").lines().len(), 6);
 }
 
@@ -191,8 +204,7 @@ async fn two_rows_with_a_reference_are_one_order_or_both_invalid() {
     let other = row("B-1").replace("45.5", "46");
     shop.write_file("orders.csv", sheet(&[row("A-1"), row("B-1"), row("A-1"), other.clone()]));
     let output = shop.import("-o ndjson");
-    assert_eq!(output.code, 10, "{output:?}");
-    assert_eq!(outcomes(&output), ["created", "invalid", "repeated", "invalid"]);
+    assert_outcomes(&output, 10, &["created", "invalid", "repeated", "invalid"]);
     let messages: Vec<_> = output
         .lines()
         .iter()
@@ -226,18 +238,14 @@ async fn every_format_has_the_same_rows_and_only_text_has_progress() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_label_that_failed_is_reported_and_fetched_on_resume() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(2)));
+    let shop = Shop::with_rows(2).await;
     let labels = shop.server.faults();
     labels.on(Operation::DownloadLabel).first(1).error(parcelo::ErrorCode::LabelNotFound);
     let output = shop.import("-f zpl --concurrency 1 -o ndjson");
-    assert_eq!(
-        (output.code, outcomes(&output)),
-        (10, vec!["label_missing".into(), "created".into()])
-    );
+    assert_outcomes(&output, 10, &["label_missing", "created"]);
     assert!(output.lines()[0]["trackingNumber"].is_string(), "{output:?}");
     let output = shop.import("-f zpl --resume -o ndjson");
-    assert_eq!((output.code, outcomes(&output)), (0, vec!["done_before".into(); 2]));
+    assert_outcomes(&output, 0, &["done_before"; 2]);
     assert_eq!(shop.creations(), 2);
     for line in output.lines() {
         assert!(shop.dir.read(line["labelFile"].as_str().unwrap()).starts_with(b"^XA"));

@@ -144,7 +144,7 @@ async fn a_parcel_is_shown_by_any_unique_search_text() {
     let quoted = format!("\"{}\"", "Q".repeat(100));
     assert_eq!(shop.run(&format!("parcel show {quoted}")).code, 5, "100 characters, and marks");
     let none = shop.run("parcel show SB-UNKNOWN-001 -o json");
-    assert_eq!((none.code, &none.error()["code"]), (5, &json!("PARCEL_NOT_FOUND")), "{none:?}");
+    none.assert_error(5, "PARCEL_NOT_FOUND");
 }
 
 #[tokio::test(flavor = "multi_thread")]

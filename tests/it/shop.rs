@@ -29,6 +29,9 @@ pub(crate) struct Workdir {
 /// The output and exit code of a run of the command.
 #[derive(Debug)]
 pub(crate) struct RunOutput {
+    /// The command line, which names the run in a failed test.
+    #[expect(dead_code, reason = "shown by Debug")]
+    line: String,
     pub(crate) code: i32,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
@@ -38,6 +41,13 @@ impl Shop {
     pub(crate) async fn open() -> Self {
         let clock = Clock::frozen("2026-01-05T08:00:00Z");
         Self::new(crate::embedded::builder().clock(clock).seed(42).start().await)
+    }
+
+    pub(crate) async fn with_two_parcels() -> Self {
+        let shop = Self::open().await;
+        shop.create("SB-SUCCESS-0001");
+        shop.create("SB-SUCCESS-0002");
+        shop
     }
 
     pub(crate) fn new(server: MockServer) -> Self {
@@ -93,14 +103,17 @@ impl Workdir {
         variables: &[(&str, &str)],
         input: &str,
     ) -> RunOutput {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_parcelo"));
-        command.args(line.split_whitespace()).current_dir(self.folder.path()).env_clear();
-        command
-            .env("HOME", self.folder.path())
-            .env("PARCELO_API_KEY", &self.key)
-            .env("PARCELO_BASE_URL", &self.url);
+        let mut command = Command::from_std(self.command(line));
         command.envs(variables.iter().copied()).write_stdin(input);
         self.read_output(command.output().unwrap(), line)
+    }
+
+    fn command(&self, line: &str) -> std::process::Command {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_parcelo"));
+        command.args(line.split_whitespace()).current_dir(self.folder.path()).env_clear();
+        command.env("HOME", self.folder.path());
+        command.env("PARCELO_API_KEY", &self.key).env("PARCELO_BASE_URL", &self.url);
+        command
     }
 
     /// Runs the command under resource limits, as set by the shell builtin `ulimit`.
@@ -124,19 +137,18 @@ impl Workdir {
         variables: &[(&str, &str)],
         stdout: Stdio,
     ) -> Child {
-        std::process::Command::new(env!("CARGO_BIN_EXE_parcelo"))
-            .args(line.split_whitespace())
-            .current_dir(self.folder.path())
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("PARCELO_API_KEY", &self.key)
-            .env("PARCELO_BASE_URL", &self.url)
-            .envs(variables.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        let mut command = self.command(line);
+        command.envs(variables.iter().copied()).stdin(Stdio::null());
+        command.stdout(stdout).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Runs the command with a standard output that cannot be written. It must fail and say so.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn assert_full_output_fails(&self, line: &str, variables: &[(&str, &str)]) {
+        let full = fs::File::create("/dev/full").unwrap();
+        let child = self.start_with(line, variables, full.into());
+        let output = self.read_output(child.wait_with_output().unwrap(), line);
+        assert!(output.code == 1 && output.stderr.contains("standard output"), "{output:?}");
     }
 
     /// Runs the command on a terminal, of which there is only one output.
@@ -167,13 +179,19 @@ impl Workdir {
         let stderr = String::from_utf8(output.stderr).unwrap();
         let printed = format!("{}{stderr}", String::from_utf8_lossy(&output.stdout));
         assert!(self.key.is_empty() || !printed.contains(&self.key), "{line} showed the key");
-        RunOutput { code: output.status.code().unwrap_or(-1), stdout: output.stdout, stderr }
+        let code = output.status.code().unwrap_or(-1);
+        RunOutput { line: line.to_owned(), code, stdout: output.stdout, stderr }
     }
 }
 
 impl RunOutput {
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).unwrap()
+    }
+
+    /// Returns `true` if this text was printed.
+    pub(crate) fn shows(&self, text: &str) -> bool {
+        String::from_utf8_lossy(&self.stdout).contains(text) || self.stderr.contains(text)
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -188,6 +206,21 @@ impl RunOutput {
     /// Returns the single JSON object on standard error.
     pub(crate) fn error(&self) -> Value {
         serde_json::from_str(&self.stderr).unwrap_or_else(|why| panic!("{why}: {self:?}"))
+    }
+
+    /// Checks the exit code and the code of the error, and returns the error.
+    #[track_caller]
+    pub(crate) fn assert_error(&self, exit: i32, code: &str) -> Value {
+        let error = self.error();
+        assert_eq!((self.code, &error["code"]), (exit, &json!(code)), "{self:?}");
+        error
+    }
+
+    /// Checks that the request was not sent because of this field.
+    #[track_caller]
+    pub(crate) fn assert_fault(&self, field: &str) {
+        let error = self.error();
+        assert_eq!((self.code, &error["fields"][0]["field"]), (3, &json!(field)), "{self:?}");
     }
 }
 

@@ -4,16 +4,9 @@ use serde_json::{Value, json};
 
 use crate::shop::Shop;
 
-async fn shop_with_two_parcels() -> Shop {
-    let shop = Shop::open().await;
-    shop.create("SB-SUCCESS-0001");
-    shop.create("SB-SUCCESS-0002");
-    shop
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn track_shows_the_status_in_every_format() {
-    let shop = shop_with_two_parcels().await;
+    let shop = Shop::with_two_parcels().await;
     let people = shop.run("track SB-SUCCESS-0001 SB-SUCCESS-0002 --history");
     assert_eq!((people.code, &*people.stderr), (0, ""));
     insta::assert_snapshot!("track", people.text());
@@ -47,7 +40,7 @@ async fn track_shows_the_status_in_every_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_numbers_come_from_standard_input_and_keep_their_order() {
-    let shop = shop_with_two_parcels().await;
+    let shop = Shop::with_two_parcels().await;
     let unknown: Vec<_> = (0..150).map(|i| format!("SB-UNKNOWN-{i:03}")).collect();
     let input = format!("SB-SUCCESS-0002\n{}\nSB-SUCCESS-0001\n", unknown.join("\n"));
     let output = shop.dir.run_with("track - --history -o json", &[], &input);
@@ -70,7 +63,7 @@ async fn many_numbers_come_from_standard_input_and_keep_their_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_instead_of_numbers_is_reported_once() {
-    let shop = shop_with_two_parcels().await;
+    let shop = Shop::with_two_parcels().await;
     let sent = shop.server.requests().count();
     for format in ["csv", "json", "ndjson"] {
         let table = shop.run(&format!("parcel list -o {format}"));
@@ -86,7 +79,7 @@ async fn a_table_instead_of_numbers_is_reported_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn status_names_are_in_the_requested_language() {
-    let shop = shop_with_two_parcels().await;
+    let shop = Shop::with_two_parcels().await;
     let output = shop.run("track SB-SUCCESS-0001 --lang es");
     assert!(output.text().contains("Etiqueta generada (LABEL_GENERATED)"), "{output:?}");
     assert!(output.text().contains("Número de rastreo"), "{output:?}");
@@ -96,7 +89,7 @@ async fn status_names_are_in_the_requested_language() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_number_is_not_found_and_an_invalid_one_not_sent() {
-    let shop = shop_with_two_parcels().await;
+    let shop = Shop::with_two_parcels().await;
     let unknown = shop.run("track SB-UNKNOWN-01 -o json");
     assert_eq!((unknown.code, &*unknown.stdout), (5, &b""[..]));
     assert_eq!(unknown.error()["code"], "PARCEL_NOT_FOUND");
@@ -110,7 +103,7 @@ async fn an_unknown_number_is_not_found_and_an_invalid_one_not_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn found_parcels_are_shown_and_unknown_ones_named() {
-    let shop = shop_with_two_parcels().await;
+    let shop = Shop::with_two_parcels().await;
     let output = shop.run("track SB-SUCCESS-0001 SB-UNKNOWN-01 SB-SUCCESS-0002 -o json");
     assert_eq!(output.code, 10);
     assert_eq!(output.json().as_array().unwrap().len(), 2);

@@ -114,7 +114,7 @@ async fn a_watch_can_be_interrupted() {
     assert!(next_line(&mut lines).contains("LABEL_GENERATED"));
     interrupt(&child);
     let output = shop.dir.read_output(child.wait_with_output().unwrap(), line);
-    assert_eq!((output.code, &output.error()["code"]), (130, &json!("INTERRUPTED")));
+    output.assert_error(130, "INTERRUPTED");
     assert_eq!(output.error()["mayHaveExecuted"], false);
 }
 

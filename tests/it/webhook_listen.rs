@@ -223,7 +223,7 @@ async fn a_taken_port_exits_with_2_and_shows_no_secret() {
     let output = dir.run(&format!("webhook listen --port {port} --secret {exposed} -v"));
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.contains(&port) && output.stderr.contains("--port"), "{output:?}");
-    assert!(!format!("{output:?}").contains(&exposed));
+    assert!(!output.shows(&exposed));
     let output = dir.run_with(&format!("webhook listen --port {port} --secret -"), &[], &exposed);
     assert!(output.stderr.contains("--port"), "the secret was read: {output:?}");
     for bad in ["nonsense", "whsec_", "whsec_%%%"] {
@@ -240,14 +240,9 @@ async fn a_taken_port_exits_with_2_and_shows_no_secret() {
 #[cfg(target_os = "linux")]
 #[test]
 fn events_that_cannot_be_written_exit_with_1() {
-    let dir = Workdir::new("", "");
-    let full = std::fs::File::create("/dev/full").unwrap();
-    let line = "webhook listen --port 0 -o csv";
-    let secret = secret().expose().clone();
-    let child = dir.start_with(line, &[("PARCELO_WEBHOOK_SECRET", &secret)], full.into());
-    let output = dir.read_output(child.wait_with_output().unwrap(), line);
-    assert_eq!(output.code, 1, "{output:?}");
-    assert!(output.stderr.contains("standard output"), "{output:?}");
+    let secret = secret().expose();
+    let variables = [("PARCELO_WEBHOOK_SECRET", secret.as_str())];
+    Workdir::new("", "").assert_full_output_fails("webhook listen --port 0 -o csv", &variables);
 }
 
 #[tokio::test(flavor = "multi_thread")]

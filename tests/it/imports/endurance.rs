@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    process::{Command, Stdio},
+    process::Stdio,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -125,18 +125,10 @@ async fn an_import_killed_twenty_times_creates_each_order_once() {
 async fn a_terminal_shows_a_progress_bar_and_clears_it() {
     let shop = start_shop().await;
     shop.write_file("orders.csv", sheet(&rows(60)));
-    let line = format!("{} order import orders.csv --labels out", env!("CARGO_BIN_EXE_parcelo"));
-    let output = Command::new("script")
-        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
-        .current_dir(shop.dir.path(""))
-        .env("PARCELO_API_KEY", shop.key.secret())
-        .env("PARCELO_BASE_URL", shop.server.url())
-        .env("TERM", "xterm")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let seen = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{seen}");
+    let line = "order import orders.csv --labels out";
+    let output = tokio::task::block_in_place(|| shop.dir.run_on_terminal(line, ""));
+    assert_eq!(output.code, 0, "{output:?}");
+    let seen = output.text();
     assert!(seen.contains('█') && seen.contains('%') && seen.contains(" left"), "{seen:?}");
     assert!(seen.contains("60 of 60 rows processed: 60 succeeded, 0 did not\r\n"), "{seen:?}");
     assert_eq!(shop.server.requests().of(Operation::CreateOrder).count(), 60);

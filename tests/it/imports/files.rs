@@ -4,8 +4,16 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{HEADINGS, outcomes, row, rows, sheet};
-use crate::shop::{Shop, Workdir, order};
+use super::{HEADINGS, assert_outcomes, outcomes, row, rows, sheet};
+use crate::shop::{RunOutput, Shop, Workdir, order};
+
+const CHECK: &str = "order import orders.csv --labels out --dry-run -o ndjson";
+
+/// Checks a file with this content, and sends nothing.
+fn check(dir: &Workdir, content: impl AsRef<[u8]>) -> RunOutput {
+    fs::write(dir.path("orders.csv"), content).unwrap();
+    dir.run(CHECK)
+}
 
 #[test]
 fn a_file_is_read_in_every_encoding_and_line_ending() {
@@ -67,7 +75,7 @@ fn a_file_from_excel_keeps_its_accents_and_names_its_encoding() {
     ] {
         fs::write(dir.path("orders.csv"), content).unwrap();
         let output = dir.run(&format!("{import}{option}"));
-        assert_eq!((output.code, outcomes(&output)), (0, vec!["valid".into()]), "{output:?}");
+        assert_outcomes(&output, 0, &["valid"]);
         // A program does not get the text for people.
         let output = dir.run(&format!("order import orders.csv --labels out --dry-run{option}"));
         assert_eq!(output.stderr.contains("is read as"), !note.is_empty(), "{output:?}");
@@ -84,8 +92,7 @@ fn numbers_changed_by_a_spreadsheet_are_repaired_or_refused() {
     let dir = Workdir::new("", "");
     let lost = row("A-1").replace("+593991234567", "593991234567");
     let short = row("A-2").replace("+593991234567", "\"5,93991E+11\"");
-    fs::write(dir.path("orders.csv"), sheet(&[lost, short])).unwrap();
-    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    let output = check(&dir, sheet(&[lost, short]));
     assert_eq!(outcomes(&output), ["valid", "invalid"], "{output:?}");
     let [repaired, named] = &output.lines()[..] else { panic!("{output:?}") };
     assert_eq!(repaired["warnings"][0]["code"], "PHONE_REPAIRED");
@@ -96,8 +103,7 @@ fn numbers_changed_by_a_spreadsheet_are_repaired_or_refused() {
     assert_eq!(errors[0]["column"], "receiver_phone");
     // As references, the shortened numbers would be one order.
     let short = ["1,00E+12", "1,00E+12"].map(|reference| row(&format!("\"{reference}\"")));
-    fs::write(dir.path("orders.csv"), sheet(&short)).unwrap();
-    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    let output = check(&dir, sheet(&short));
     assert_eq!(outcomes(&output), ["invalid", "invalid"], "{output:?}");
 }
 
@@ -107,8 +113,7 @@ fn text_marks_are_removed_and_currency_codes_suggested() {
     let marked = row("A-1").replace(",170515,", ",=\"170515\",").replace("A-1", "=\"A-1\"");
     let sign = |sign: &str| format!("{},{sign}", row("A-2"));
     let rows = format!("{HEADINGS},currency\n{marked},USD\n{}\n{}\n", sign("us$"), sign("$"));
-    fs::write(dir.path("orders.csv"), rows).unwrap();
-    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    let output = check(&dir, rows);
     assert_eq!(outcomes(&output), ["valid", "invalid", "invalid"], "{output:?}");
     let lines = output.lines();
     assert_eq!(lines[0]["reference"], "A-1");
@@ -121,8 +126,7 @@ fn damaged_text_is_refused_or_warned_about() {
     let dir = Workdir::new("", "");
     let lost = row("A-1").replace("Luis Paredes", "Luis Pe\u{FFFD}a");
     let misread = row("A-2").replace("Luis Paredes", "Luis PeÃ±a");
-    fs::write(dir.path("orders.csv"), sheet(&[lost, misread])).unwrap();
-    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    let output = check(&dir, sheet(&[lost, misread]));
     assert_eq!(outcomes(&output), ["invalid", "valid"], "{output:?}");
     let [lost, misread] = &output.lines()[..] else { panic!("{output:?}") };
     assert_eq!(lost["errors"][0]["code"], "LOST_CHARACTER");
@@ -158,9 +162,8 @@ fn a_sample_file_can_be_imported() {
     let dir = Workdir::new("", "");
     let sample = dir.run("order template --csv");
     assert_eq!(sample.code, 0);
-    fs::write(dir.path("orders.csv"), &sample.stdout).unwrap();
-    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-    assert_eq!((output.code, outcomes(&output)), (0, vec!["valid".into()]), "{output:?}");
+    let output = check(&dir, &sample.stdout);
+    assert_outcomes(&output, 0, &["valid"]);
     assert_eq!(output.lines()[0]["warnings"], json!([]));
 }
 
@@ -178,8 +181,7 @@ fn rows_are_numbered_as_in_a_spreadsheet() {
         // A spreadsheet hides this line.
         format!("sep=,\r\n{}", content.replace('\n', "\r\n")),
     ] {
-        fs::write(dir.path("orders.csv"), content).unwrap();
-        let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+        let output = check(&dir, content);
         let lines = output.lines();
         let numbers: Vec<_> = lines.iter().map(|line| line["row"].as_u64().unwrap()).collect();
         assert_eq!(numbers, [3, 5], "{output:?}");
@@ -192,8 +194,7 @@ fn products_and_their_faults_are_in_numbered_columns() {
     let headings =
         format!("{HEADINGS},product_quantity,product_value,product_3_quantity,product_3_value");
     let content = format!("{headings}\n{},2,10,1,five\n{},1,20,,\n", row("A-1"), row("A-2"));
-    fs::write(dir.path("orders.csv"), content).unwrap();
-    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    let output = check(&dir, content);
     assert_eq!(outcomes(&output), ["invalid", "valid"], "{output:?}");
     let fault = &output.lines()[0]["errors"][0];
     assert_eq!(fault["column"], "product_3_value");
@@ -252,11 +253,7 @@ fn a_broken_json_document_is_reported_once() {
     for (content, count) in [(&one, 1), (&marked, 1), (&two, 2), (&json!(orders).to_string(), 2)] {
         fs::write(dir.path("orders.json"), content).unwrap();
         let output = dir.run(import);
-        assert_eq!(
-            (output.code, outcomes(&output)),
-            (0, vec!["valid".to_owned(); count]),
-            "{content}"
-        );
+        assert_outcomes(&output, 0, &vec!["valid"; count]);
         assert_eq!(output.lines()[count - 1]["row"], count);
     }
     fs::write(dir.path("orders.json"), two.trim_end_matches(']')).unwrap();
@@ -276,8 +273,7 @@ fn an_unreadable_row_does_not_hide_the_others() {
     let many = format!("{},one,too many", row("A-3"));
     let start = format!("{HEADINGS}\n{}\n", row("A-1"));
     let end = format!("\n{many}\n{}\n", row("A-4").replace("Luis", "Jos\u{e9}"));
-    fs::write(dir.path("orders.csv"), [start.as_bytes(), &latin, end.as_bytes()].concat()).unwrap();
-    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    let output = check(&dir, [start.as_bytes(), &latin, end.as_bytes()].concat());
     assert_eq!(outcomes(&output), ["valid", "invalid", "invalid", "valid"], "{output:?}");
     let fault = |line: usize| output.lines()[line]["errors"][0].clone();
     assert_eq!(
@@ -302,8 +298,7 @@ fn an_unclosed_quote_is_reported_at_its_row() {
     for end in ["", "\n", "\n\n"] {
         for line_break in ["\n", "\r\n", "\r"] {
             let content = format!("{HEADINGS}\n{}\n{open}\n{}{end}", row("A-1"), row("A-3"));
-            fs::write(dir.path("orders.csv"), content.replace('\n', line_break)).unwrap();
-            let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+            let output = check(&dir, content.replace('\n', line_break));
             assert_eq!(outcomes(&output), ["valid", "invalid"], "{output:?}");
             let line = &output.lines()[1];
             assert_eq!(line["row"], 3, "{line_break:?}{end:?}: {line}");
@@ -319,8 +314,7 @@ fn a_quote_that_spans_rows_is_reported_with_its_rows() {
         (row("A-1").replace("Luis", "\"Luis"), row("A-3").replace("Luis", "Luis\""));
     let content = format!("{HEADINGS}\n{open}\n{}\n{close}\n{}\n", row("A-2"), row("A-4"));
     for content in [content.clone(), content.replace('\n', "\r\n")] {
-        fs::write(dir.path("orders.csv"), content).unwrap();
-        let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+        let output = check(&dir, content);
         assert_eq!(outcomes(&output), ["invalid", "valid"], "{output:?}");
         let errors = output.lines()[0]["errors"].as_array().unwrap().clone();
         let late = errors.iter().find(|error| error["code"] == "CELL_OF_SEVERAL_LINES").unwrap();
@@ -335,17 +329,11 @@ fn a_cell_of_several_lines_is_valid() {
     let noted =
         format!("{HEADINGS},#note\n{},\"ring twice,\nthen wait\"\n{},x\n", row("A-1"), row("A-2"));
     for content in [noted.clone(), noted.replace('\n', "\r\n")] {
-        fs::write(dir.path("orders.csv"), content).unwrap();
-        let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
-        assert_eq!(
-            (output.code, outcomes(&output)),
-            (0, vec!["valid".to_owned(); 2]),
-            "{output:?}"
-        );
+        let output = check(&dir, content);
+        assert_outcomes(&output, 0, &["valid"; 2]);
     }
     // Now the same row has another fault.
-    fs::write(dir.path("orders.csv"), noted.replace("1.25", "much")).unwrap();
-    let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+    let output = check(&dir, noted.replace("1.25", "much"));
     assert_eq!(output.lines()[0]["errors"].as_array().unwrap().len(), 1, "{output:?}");
 }
 
@@ -365,8 +353,7 @@ fn a_cell_that_is_not_a_number_is_reported_by_column() {
         ("0", "1", "weight_kg", "more than 0"),
     ] {
         let content = format!("{headings}\n{}\n", cells(weight, quantity));
-        fs::write(dir.path("orders.csv"), content).unwrap();
-        let output = dir.run("order import orders.csv --labels out --dry-run -o ndjson");
+        let output = check(&dir, content);
         let faults = output.lines()[0]["errors"].clone();
         let fault = &faults[0];
         assert_eq!(fault["column"], column, "{weight} {quantity}: {faults}");
@@ -378,8 +365,7 @@ fn a_cell_that_is_not_a_number_is_reported_by_column() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unwritable_target_exits_with_2_before_sending() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(1)));
+    let shop = Shop::with_rows(1).await;
     shop.write_file("file", "");
     for place in ["file", "file/out", "/proc/nowhere"] {
         let output = shop.run(&format!("order import orders.csv --labels {place}"));
@@ -402,10 +388,7 @@ async fn orders_in_ndjson_keep_their_idempotency_keys() {
     let lines = format!("{}\n{nameless}\n{named}\n", order("SB-A-000001"));
     shop.write_file("orders.ndjson", lines);
     let output = shop.run("order import orders.ndjson --labels out -o ndjson");
-    assert_eq!(
-        (output.code, outcomes(&output)),
-        (10, ["created", "invalid", "created"].map(str::to_owned).to_vec())
-    );
+    assert_outcomes(&output, 10, &["created", "invalid", "created"]);
     let lines = output.lines();
     assert_eq!(lines[0]["idempotencyKey"], "order-SB-A-000001");
     assert_eq!(lines[1]["errors"][0]["field"], "externalOrderId");

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     time::Duration,
 };
 
@@ -12,10 +12,10 @@ use parcelo_server::mock::Clock;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{outcomes, row, rows, sheet};
+use super::{assert_outcomes, outcomes, row, rows, sheet};
 use crate::{
     fake_servers,
-    shop::{RunOutput, Shop, Workdir},
+    shop::{RunOutput, Shop, Workdir, interrupt},
     waiting::{LONG, block_for_value},
 };
 
@@ -23,8 +23,7 @@ const JOURNAL: &str = "out/orders.csv.journal";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_is_resumed_only_on_request() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(2)));
+    let shop = Shop::with_rows(2).await;
     assert_eq!(shop.import("--resume").code, 0, "there need not be one");
     let sent = shop.server.requests().count();
     let again = shop.import("");
@@ -41,14 +40,13 @@ async fn a_journal_is_resumed_only_on_request() {
 /// Example: an import that was sent to a wrong address.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_without_orders_can_be_continued_anywhere() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(2)));
+    let shop = Shop::with_rows(2).await;
     let nowhere = [("PARCELO_BASE_URL", "http://127.0.0.1:1")];
     let import = "order import orders.csv --labels out";
     let output = shop.dir.run_with(import, &nowhere, "");
     assert_eq!(output.code, 8, "{output:?}");
     let output = shop.dir.run_with(&format!("{import} --resume -o ndjson"), &[], "");
-    assert_eq!((output.code, outcomes(&output)), (0, vec!["created".to_owned(); 2]), "{output:?}");
+    assert_outcomes(&output, 0, &["created"; 2]);
     // The created orders bind it to that service again.
     let output = shop.dir.run_with(&format!("{import} --resume"), &nowhere, "");
     assert!(output.code == 2 && output.stderr.contains("another service"), "{output:?}");
@@ -57,8 +55,7 @@ async fn a_journal_without_orders_can_be_continued_anywhere() {
 /// Example: the disk is full.
 #[tokio::test(flavor = "multi_thread")]
 async fn unwritable_results_name_the_orders_and_how_to_resume() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(2)));
+    let shop = Shop::with_rows(2).await;
     let results = shop.dir.path("out/orders.csv.results.csv");
     fs::create_dir_all(&results).unwrap();
     // An order whose label is missing exists too.
@@ -72,18 +69,13 @@ async fn unwritable_results_name_the_orders_and_how_to_resume() {
     }
     fs::remove_dir(&results).unwrap();
     let output = shop.import("--resume -o ndjson");
-    assert_eq!(
-        (output.code, outcomes(&output)),
-        (0, vec!["done_before".to_owned(); 2]),
-        "{output:?}"
-    );
+    assert_outcomes(&output, 0, &["done_before"; 2]);
     shop.server.assert_exactly_once();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_from_before_a_reset_is_refused_and_kept() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(2)));
+    let shop = Shop::with_rows(2).await;
     assert_eq!(shop.import("").code, 0);
     assert_eq!(shop.run("sandbox reset --yes").code, 0);
     let (journal, created) = (shop.dir.read(JOURNAL), shop.creations());
@@ -96,17 +88,15 @@ async fn a_journal_from_before_a_reset_is_refused_and_kept() {
     assert_eq!((shop.dir.read(JOURNAL), shop.creations()), (journal, created));
     fs::remove_file(shop.dir.path(JOURNAL)).unwrap();
     let output = shop.import("-o ndjson");
-    assert_eq!((output.code, outcomes(&output)), (0, vec!["created".into(), "created".into()]));
+    assert_outcomes(&output, 0, &["created", "created"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_outcome_exits_with_9_and_is_resolved_later() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(3)));
+    let shop = Shop::with_rows(3).await;
     shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
     let output = shop.import("--concurrency 1 -o ndjson");
-    assert_eq!(output.code, 9, "{output:?}");
-    assert_eq!(outcomes(&output), ["unknown", "created", "created"]);
+    assert_outcomes(&output, 9, &["unknown", "created", "created"]);
     assert_eq!(output.error()["mayHaveExecuted"], true);
     let journal = String::from_utf8(shop.dir.read(JOURNAL)).unwrap();
     let states = journal.lines().filter(|line| line.contains("\"A-1\""));
@@ -124,16 +114,12 @@ async fn an_unknown_outcome_exits_with_9_and_is_resolved_later() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(3)));
+    let shop = Shop::with_rows(3).await;
     assert_eq!(shop.import("").code, 0);
     let changed = row("A-2").replace("45.5", "46");
     shop.write_file("orders.csv", sheet(&[row("A-1"), changed, row("A-9")]));
     let output = shop.import("--resume -o ndjson");
-    assert_eq!(
-        (output.code, outcomes(&output)),
-        (10, ["done_before", "invalid", "created"].map(str::to_owned).to_vec())
-    );
+    assert_outcomes(&output, 10, &["done_before", "invalid", "created"]);
     assert_eq!(output.lines()[1]["errors"][0]["code"], "ROW_CHANGED");
     assert!(shop.import("--resume").stderr.contains("no longer in the file: 1"));
     assert_eq!(shop.creations(), 4);
@@ -141,8 +127,7 @@ async fn a_changed_row_is_not_sent_again_and_a_new_one_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_row_names_its_existing_order() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(2)));
+    let shop = Shop::with_rows(2).await;
     // The order is created, but its response is lost.
     shop.server.faults().on(Operation::CreateOrder).first(4).after_commit().close();
     assert_eq!(outcomes(&shop.import("--concurrency 1 -o ndjson")), ["unknown", "created"]);
@@ -159,11 +144,7 @@ async fn a_changed_row_names_its_existing_order() {
     ];
     for (line, of_the_other) in table {
         let output = shop.run(&format!("{line} -o ndjson"));
-        assert_eq!(
-            (output.code, outcomes(&output)),
-            (10, vec!["failed".into(), of_the_other.into()]),
-            "{output:?}"
-        );
+        assert_outcomes(&output, 10, &["failed", of_the_other]);
         let row = &output.lines()[0];
         assert_eq!(row["trackingNumber"], number, "{row}");
         assert_eq!(row["errors"][0]["code"], "ORDER_EXISTS");
@@ -201,8 +182,7 @@ async fn another_imports_broken_or_locked_journal_is_refused() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_is_resumed_only_with_its_first_api_key() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(2)));
+    let shop = Shop::with_rows(2).await;
     assert_eq!(shop.import("").code, 0);
     let journal = shop.dir.read(JOURNAL);
     let secret = shop.key.secret();
@@ -234,8 +214,7 @@ const OLD_JOURNAL: &str = include_str!("journal-0.1.ndjson");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_without_an_api_key_is_bound_to_the_first_one() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(2)));
+    let shop = Shop::with_rows(2).await;
     fs::create_dir_all(shop.dir.path("out")).unwrap();
     shop.write_file(
         JOURNAL,
@@ -272,14 +251,14 @@ async fn a_row_whose_key_has_expired_is_searched_for() {
     assert_eq!(before.code, 0, "{before:?}");
     write_unanswered_journal(&shop.dir);
     let found = shop.import("--resume -o ndjson");
-    assert_eq!((found.code, outcomes(&found)), (0, vec!["replayed".into()]), "{found:?}");
+    assert_outcomes(&found, 0, &["replayed"]);
     assert_eq!(found.lines()[0]["trackingNumber"], before.lines()[0]["trackingNumber"]);
     assert_eq!(shop.creations(), 1);
 
     shop.server.reset().await;
     write_unanswered_journal(&shop.dir);
     let none = shop.import("--resume -o ndjson");
-    assert_eq!((none.code, outcomes(&none)), (0, vec!["created".into()]), "{none:?}");
+    assert_outcomes(&none, 0, &["created"]);
 
     shop.dir.write("other.json", &{
         let mut other = crate::shop::order("SB-OTHER-0001");
@@ -289,7 +268,7 @@ async fn a_row_whose_key_has_expired_is_searched_for() {
     assert_eq!(shop.run("order create other.json").code, 0);
     write_unanswered_journal(&shop.dir);
     let unclear = shop.import("--resume -o ndjson");
-    assert_eq!((unclear.code, outcomes(&unclear)), (9, vec!["unknown".into()]), "{unclear:?}");
+    assert_outcomes(&unclear, 9, &["unknown"]);
     assert_eq!(shop.creations(), 3, "what is not clear is not sent");
 }
 
@@ -310,11 +289,7 @@ async fn an_import_that_cannot_start_fails_like_a_single_call() {
         let dir = Workdir::new(key, url);
         fs::write(dir.path("orders.csv"), sheet(&rows(30))).unwrap();
         let output = dir.run("order import orders.csv --labels out -o json");
-        assert_eq!(
-            (output.code, output.error()["code"].as_str()),
-            (code, Some(error)),
-            "{output:?}"
-        );
+        output.assert_error(code, error);
         assert_eq!(output.error()["mayHaveExecuted"], false, "{output:?}");
         assert!(output.error()["hint"].as_str().unwrap().contains("--resume"), "{output:?}");
     }
@@ -322,8 +297,7 @@ async fn an_import_that_cannot_start_fails_like_a_single_call() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_of_another_service_is_reported_once() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(25)));
+    let shop = Shop::with_rows(25).await;
     let other = fake_servers::start_answering("404 Not Found", "<html>nothing here</html>").await;
     let table = [
         (format!("{}/elsewhere", shop.server.url()), 5, "NOT_FOUND"),
@@ -332,11 +306,7 @@ async fn an_address_of_another_service_is_reported_once() {
     for (url, code, error) in table {
         let output = shop
             .run(&format!("order import orders.csv --labels {error} --base-url {url} -o ndjson"));
-        assert_eq!(
-            (output.code, output.error()["code"].as_str()),
-            (code, Some(error)),
-            "{output:?}"
-        );
+        output.assert_error(code, error);
         let hint = output.error()["hint"].as_str().unwrap().to_owned();
         assert!(hint.contains("Check the address") && hint.contains("--resume"), "{hint}");
         let expected = [vec!["failed".to_owned()], vec!["not_sent".to_owned(); 24]].concat();
@@ -347,8 +317,7 @@ async fn an_address_of_another_service_is_reported_once() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_at_the_start_leaves_no_journal() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(1)));
+    let shop = Shop::with_rows(1).await;
     // No file may grow by a byte, and a failed write does not end the process.
     let full =
         shop.dir.run_limited("trap '' XFSZ; ulimit -f 0", "order import orders.csv --labels out");
@@ -360,8 +329,7 @@ async fn a_full_disk_at_the_start_leaves_no_journal() {
 /// There was a response, so neither the address nor the network is to blame.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_service_is_not_blamed_on_the_network() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(12)));
+    let shop = Shop::with_rows(12).await;
     shop.server.faults().on(Operation::DownloadLabel).error(ErrorCode::ServiceUnavailable);
     let output = shop.import("-o ndjson");
     let error = output.error();
@@ -372,8 +340,7 @@ async fn a_failing_service_is_not_blamed_on_the_network() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_that_can_only_fail_stops_and_is_resumable() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(30)));
+    let shop = Shop::with_rows(30).await;
     let dead = fake_servers::unused_address();
     let output =
         shop.run(&format!("order import orders.csv --labels gone --base-url {dead} -o ndjson"));
@@ -401,15 +368,10 @@ async fn an_import_that_can_only_fail_stops_and_is_resumable() {
     let foreign = shop.with_key(&shop.server.key().countries(["CO"]).issue());
     fs::copy(shop.dir.path("orders.csv"), foreign.path("orders.csv")).unwrap();
     let refused = foreign.run("order import orders.csv --labels out -o ndjson");
-    assert_eq!((refused.code, outcomes(&refused)), (10, vec!["failed".into(); 30]), "{refused:?}");
+    assert_outcomes(&refused, 10, &["failed"; 30]);
     assert_eq!(shop.import("--resume").code, 0);
     assert_eq!(shop.labels(), 30);
     shop.server.assert_exactly_once();
-}
-
-fn interrupt(child: &Child) {
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
 }
 
 fn wait_for_output(dir: &Workdir, child: Child) -> RunOutput {
@@ -418,8 +380,7 @@ fn wait_for_output(dir: &Workdir, child: Child) -> RunOutput {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn ctrl_c_finishes_rows_in_progress_and_says_how_to_resume() {
-    let shop = Shop::open().await;
-    shop.write_file("orders.csv", sheet(&rows(40)));
+    let shop = Shop::with_rows(40).await;
     // All rows together take ten seconds, and those in flight half a second.
     shop.server
         .faults()
