@@ -19,23 +19,35 @@ impl Awb {
     ///
     /// Errors: [`InvalidValue::Awb`].
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        let (airline, serial) = text.split_at_checked(3).ok_or(InvalidValue::Awb)?;
-        let serial = serial.strip_prefix('-').unwrap_or(serial);
-        let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
-        if serial.len() != 8 || !digits(airline) || !digits(serial) {
-            return Err(InvalidValue::Awb);
-        }
-        let number: u32 = serial.parse().map_err(|_| InvalidValue::Awb)?;
-        if number / 10 % 7 != number % 10 {
+        let (airline, serial, number) = parts(text).ok_or(InvalidValue::Awb)?;
+        if check_digit(number) != number % 10 {
             return Err(InvalidValue::Awb);
         }
         Ok(Self(format!("{airline}-{serial}").into()))
+    }
+
+    /// Returns the check digit that a number should have; `None` if its form is wrong, too.
+    pub(crate) fn expected_check_digit(text: &str) -> Option<u32> {
+        parts(text).map(|(_, _, number)| check_digit(number))
     }
 
     /// Returns the number with its hyphen.
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Returns the airline's digits, the serial number's, and the latter as a number.
+fn parts(text: &str) -> Option<(&str, &str, u32)> {
+    let (airline, serial) = text.split_at_checked(3)?;
+    let serial = serial.strip_prefix('-').unwrap_or(serial);
+    let is_whole =
+        serial.len() == 8 && airline.bytes().chain(serial.bytes()).all(|b| b.is_ascii_digit());
+    Some((airline, serial, serial.parse().ok().filter(|_| is_whole)?))
+}
+
+fn check_digit(serial: u32) -> u32 {
+    serial / 10 % 7
 }
 
 checked_text!(Awb, r"^\d{3}-?\d{8}$", "176-12345675");

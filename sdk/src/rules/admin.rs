@@ -13,11 +13,12 @@ use super::{
     field_types::{Text, is_blank},
     fields::{Fields, Kind::Leaf},
     reader::{Object, validate},
+    receiver,
     texts::{FaultText, faults},
 };
 use crate::model::{
-    AccountRequest, AllowedCountries, CarrierKeyRequest, CountryCode, DEFAULT_ACCOUNT, Environment,
-    EventKind, FieldFault, KeyRequest, ReplayRequest, WebhookRequest, json::Json,
+    AccountRequest, AllowedCountries, CarrierKeyRequest, DEFAULT_ACCOUNT, Environment, EventKind,
+    FieldFault, KeyRequest, ReplayRequest, WebhookRequest, json::Json,
 };
 
 const COUNTRIES: &str = "allowedCountries";
@@ -51,7 +52,7 @@ pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest
         let name = key.text("name", Text::NAME).required();
         let environment = environment(key);
         let allowed = countries(key, destinations);
-        let addresses = addresses(key);
+        let addresses = words(key, (ADDRESSES, MAX_IP_ADDRESSES), network);
         let account = account(key);
         Some(KeyRequest {
             name: name?.to_owned(),
@@ -68,7 +69,7 @@ pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest
 pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
     let checked = validate(body, &WEBHOOK, |webhook| {
         let url = webhook.text("url", Text::DATA.with_max(usize::MAX)).required();
-        let events = codes(webhook, EVENTS, kind);
+        let events = words(webhook, (EVENTS, MAX_LIST_WORDS), kind);
         Some(WebhookRequest { url: url?.to_owned(), events: events? })
     });
     checked.map(|accepted| accepted.value)
@@ -98,12 +99,12 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
         let event = replay.text("eventId", Text::DATA).and_then(event_id).optional();
         let since = replay.text("since", Text::DATA).and_then(since);
         if event.is_some() && !since.is_absent() {
-            since.fault(faults::event_or_since());
+            since.fault(faults::EVENT_OR_SINCE);
         }
         // An empty object means every event, so a misspelt `eventId` must not have that effect.
         let names_neither = !REPLAY.0.iter().any(|(name, _)| replay.members().contains_key(*name));
         if names_neither && !replay.members().is_empty() {
-            replay.fault_at("eventId", faults::event_or_empty());
+            replay.fault_at("eventId", faults::EVENT_OR_EMPTY);
         }
         Some(ReplayRequest { event_id: event.map(str::to_owned), since: since.optional() })
     });
@@ -121,7 +122,7 @@ pub fn check_name(name: &str) -> Result<String, FieldFault> {
 }
 
 fn name_at(field: &str, name: &str) -> Result<String, FieldFault> {
-    let read = if is_blank(name) { Err(faults::required()) } else { Text::NAME.read(name) };
+    let read = if is_blank(name) { Err(faults::REQUIRED) } else { Text::NAME.read(name) };
     read.map(str::to_owned).map_err(|fault| fault.at(field))
 }
 
@@ -137,7 +138,7 @@ fn account(key: &Object<'_>) -> Option<String> {
 fn environment(request: &Object<'_>) -> Option<Environment> {
     let named = |word: &str| {
         let mut all = Environment::ALL.into_iter();
-        all.find(|environment| environment.code() == word).ok_or_else(faults::environment)
+        all.find(|environment| environment.code() == word).ok_or(faults::ENVIRONMENT)
     };
     request.text("environment", Text::DATA).and_then(named).required()
 }
@@ -151,7 +152,7 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
     }
     let country = |word| match word {
         "*" => Ok(None),
-        code => destination(code, destinations).map(Some),
+        code => receiver::supported(contact::country(code)?, destinations).map(Some),
     };
     let read: Vec<_> =
         list.texts(Text::DATA).map(|each| each.and_then(country).required()).collect();
@@ -161,7 +162,7 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
         return Some(AllowedCountries::All);
     }
     if named.len() < read.len() {
-        key.fault_at(COUNTRIES, faults::all_or_some_countries());
+        key.fault_at(COUNTRIES, faults::ALL_OR_SOME_COUNTRIES);
         return None;
     }
     named.sort_unstable();
@@ -169,44 +170,26 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
     Some(AllowedCountries::Only(named))
 }
 
-fn destination(code: &str, destinations: &Destinations) -> Result<CountryCode, FaultText> {
-    let country = contact::country(code)?;
-    if destinations.supports(country) {
-        Ok(country)
-    } else {
-        Err(faults::destination_unsupported())
-    }
-}
-
-fn addresses(key: &Object<'_>) -> Option<Vec<String>> {
-    let Some(list) = key.list(ADDRESSES, MAX_IP_ADDRESSES).into_result().ok()? else {
-        return Some(vec![]);
-    };
-    let read: Vec<_> =
-        list.texts(Text::DATA).map(|each| each.and_then(network).required()).collect();
-    read.into_iter().map(|each| each.map(str::to_owned)).collect()
-}
-
 /// Parses an address, or a network in CIDR notation.
-fn network(text: &str) -> Result<&str, FaultText> {
+fn network(text: &str) -> Result<String, FaultText> {
     let (address, prefix) = text.split_once('/').unwrap_or((text, "0"));
     let longest = match address.parse() {
         Ok(IpAddr::V4(_)) => 32,
         Ok(IpAddr::V6(_)) => 128,
-        Err(_) => return Err(faults::network()),
+        Err(_) => return Err(faults::NETWORK),
     };
     let is_plain = prefix.bytes().all(|b| b.is_ascii_digit()) && prefix.len() <= 3;
     let fits = is_plain && prefix.parse::<u8>().is_ok_and(|length| length <= longest);
-    if fits { Ok(text) } else { Err(faults::network()) }
+    if fits { Ok(text.to_owned()) } else { Err(faults::NETWORK) }
 }
 
-/// Returns the codes in a list; none if the list is absent.
-fn codes<T>(
+/// Returns the elements of a list with a maximum length; none if the list is absent.
+fn words<T>(
     request: &Object<'_>,
-    name: &str,
+    (name, max): (&str, usize),
     read: impl Fn(&str) -> Result<T, FaultText>,
 ) -> Option<Vec<T>> {
-    let Some(list) = request.list(name, MAX_LIST_WORDS).into_result().ok()? else {
+    let Some(list) = request.list(name, max).into_result().ok()? else {
         return Some(vec![]);
     };
     let read: Vec<_> = list.texts(Text::DATA).map(|each| each.and_then(&read).required()).collect();
@@ -216,7 +199,7 @@ fn codes<T>(
 /// Parses a kind of event that can be subscribed to: `webhook.test` is sent to every webhook on demand.
 fn kind(word: &str) -> Result<EventKind, FaultText> {
     match EventKind::from(word) {
-        EventKind::WebhookTest | EventKind::Unknown(_) => Err(faults::event_kind()),
+        EventKind::WebhookTest | EventKind::Unknown(_) => Err(faults::EVENT_KIND),
         kind => Ok(kind),
     }
 }
@@ -224,12 +207,12 @@ fn kind(word: &str) -> Result<EventKind, FaultText> {
 fn event_id(text: &str) -> Result<&str, FaultText> {
     let ulid = text.strip_prefix("evt_").unwrap_or_default();
     let fits = ulid.len() == 26 && ulid.bytes().all(|b| b.is_ascii_alphanumeric());
-    if fits { Ok(text) } else { Err(faults::event_id()) }
+    if fits { Ok(text) } else { Err(faults::EVENT_ID) }
 }
 
 fn since(text: &str) -> Result<DateTime<Utc>, FaultText> {
     let read = DateTime::parse_from_rfc3339(text);
-    read.map(|time| time.to_utc()).map_err(|_| faults::time_with_offset())
+    read.map(|time| time.to_utc()).map_err(|_| faults::TIME_WITH_OFFSET)
 }
 
 #[cfg(test)]
@@ -237,7 +220,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::FaultCode;
+    use crate::model::{CountryCode, FaultCode};
 
     fn faults_of<T>(checked: Result<T, Rejected>) -> Vec<String> {
         let faults = checked.err().map(|rejected| rejected.faults).unwrap_or_default();

@@ -44,7 +44,7 @@ pub fn parse_json(bytes: &[u8]) -> Result<Json<'_>, FieldFault> {
     let read = Reader { repeated: &repeated }.deserialize(&mut reader);
     let fault = match read.and_then(|value| reader.end().map(|()| value)) {
         Ok(json @ Json::Object(_)) => return Ok(json),
-        Ok(_) => faults::body_not_object(),
+        Ok(_) => faults::BODY_NOT_OBJECT,
         Err(error) => malformed(bytes, &error, repeated.into_inner()),
     };
     Err(fault.at("body"))

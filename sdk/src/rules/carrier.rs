@@ -13,10 +13,11 @@ use super::{
         Fields,
         Kind::{Leaf, Nested},
     },
+    list_query::status,
     reader::{Object, validate},
     texts::{FaultText, faults},
 };
-use crate::model::{CarrierEvent, CarrierEvents, ParcelStatus};
+use crate::model::{CarrierEvent, CarrierEvents};
 
 const EVENTS: &str = "events";
 /// Maximum number of scans in one request (docs/api.md, Carrier events).
@@ -86,19 +87,12 @@ fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
     })
 }
 
-fn status(code: &str) -> Result<ParcelStatus, FaultText> {
-    match ParcelStatus::from(code) {
-        ParcelStatus::Unknown(_) => Err(faults::parcel_status()),
-        known => Ok(known),
-    }
-}
-
 fn occurred_at(text: &str, now: DateTime<Utc>) -> Result<DateTime<FixedOffset>, FaultText> {
-    let time = DateTime::parse_from_rfc3339(text).map_err(|_| faults::time_with_offset())?;
+    let time = DateTime::parse_from_rfc3339(text).map_err(|_| faults::TIME_WITH_OFFSET)?;
     match time.to_utc() {
-        utc if utc - now > MAX_CLOCK_LEAD => Err(faults::too_far_ahead()),
+        utc if utc - now > MAX_CLOCK_LEAD => Err(faults::TOO_FAR_AHEAD),
         // The offset can move a time of the year 0 into the year -1 of UTC, which cannot be written in an answer.
-        utc if utc < DateTime::UNIX_EPOCH => Err(faults::too_long_ago()),
+        utc if utc < DateTime::UNIX_EPOCH => Err(faults::TOO_LONG_AGO),
         _ => Ok(time),
     }
 }
@@ -108,6 +102,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::ParcelStatus;
 
     fn now() -> DateTime<Utc> {
         "2026-01-10T15:00:00Z".parse().unwrap()

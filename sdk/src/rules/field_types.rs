@@ -84,14 +84,14 @@ impl Text {
             return Ok(given);
         }
         if self.form == Form::Name && given.chars().any(text::is_hidden) {
-            return Err(faults::hidden_character());
+            return Err(faults::HIDDEN_CHARACTER);
         }
         if self.form == Form::Person && text::has_suspicious_hidden_character(given) {
-            return Err(faults::hidden_character());
+            return Err(faults::HIDDEN_CHARACTER);
         }
         let is_layout = |c| self.form == Form::Note && matches!(c, '\n' | '\r' | '\t');
         if given.chars().any(|c| c.is_control() && !is_layout(c)) {
-            return Err(faults::control_character());
+            return Err(faults::CONTROL_CHARACTER);
         }
         Ok(given)
     }

@@ -83,7 +83,7 @@ pub(crate) fn details(details: &Object<'_>) -> Option<ParcelDetails> {
 
 fn check_weights(lbs: &FieldValue<'_, Decimal>, kg: &FieldValue<'_, Decimal>) {
     if lbs.is_absent() {
-        kg.require_or(faults::weight_required);
+        kg.require_or(faults::WEIGHT_REQUIRED);
     }
     let (Some(lbs_given), Some(kg_given)) = (lbs.value(), kg.value()) else { return };
     let agree = lbs_given
@@ -91,9 +91,9 @@ fn check_weights(lbs: &FieldValue<'_, Decimal>, kg: &FieldValue<'_, Decimal>) {
         .zip(kg_given.checked_mul(WEIGHT_TOLERANCE))
         .is_some_and(|(converted, slack)| (converted - kg_given).abs() <= slack);
     if agree {
-        lbs.warn(warnings::both_weights());
+        lbs.warn(warnings::BOTH_WEIGHTS);
     } else {
-        lbs.fault(faults::weights_disagree());
+        lbs.fault(faults::WEIGHTS_DISAGREE);
     }
 }
 
@@ -101,7 +101,7 @@ fn currency(code: &str) -> Result<CurrencyCode, FaultText> {
     let active = |code: &str| CurrencyCode::parse(code).ok().filter(|code| code.is_active());
     active(code).ok_or_else(|| {
         let meant = active(&code.trim().to_uppercase());
-        faults::currency().suggest(meant.map(|currency| currency.as_str()))
+        faults::CURRENCY.suggest(meant.map(|currency| currency.as_str()))
     })
 }
 
@@ -123,7 +123,7 @@ fn contents_category(word: &str) -> Result<ContentsCategory, FaultText> {
         ContentsCategory::Unknown(word) => {
             let word = word.trim().to_uppercase().replace([' ', '-'], "_");
             let meant = ContentsCategory::KNOWN.iter().find(|known| known.code() == word);
-            Err(faults::contents_category().suggest(meant.map(ContentsCategory::code)))
+            Err(faults::CONTENTS_CATEGORY.suggest(meant.map(ContentsCategory::code)))
         }
         known => Ok(known),
     }
@@ -138,7 +138,7 @@ fn incoterm(word: &str) -> Result<Incoterm, FaultText> {
             let word = word.trim().to_uppercase();
             let known = Incoterm::KNOWN.iter().map(Incoterm::code).find(|code| *code == word);
             let former = FORMER_INCOTERMS.iter().find(|(former, _)| *former == word);
-            Err(faults::incoterm().suggest(known.or(former.map(|(_, now)| *now))))
+            Err(faults::INCOTERM.suggest(known.or(former.map(|(_, now)| *now))))
         }
         known => Ok(known),
     }
@@ -172,12 +172,12 @@ fn product(product: &Object<'_>) -> Option<Product> {
 fn hs_code<'a>(goods: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     let digits = |code: &str| strip_separators(code, &['.']);
     let code = goods.text("hsCode", Text::DATA).and_then(|code| {
-        if is_digits(&digits(code)) { Ok(code) } else { Err(faults::hs_code_form()) }
+        if is_digits(&digits(code)) { Ok(code) } else { Err(faults::HS_CODE_FORM) }
     });
     // The Harmonized System has 6 digits, and countries add up to 4; the spec states no length, so another one only
     // warns.
     if code.value().is_some_and(|code| !(6..=10).contains(&digits(code).len())) {
-        code.warn(warnings::hs_code_length());
+        code.warn(warnings::HS_CODE_LENGTH);
     }
     code
 }
@@ -193,13 +193,13 @@ pub(crate) fn warn_missing(order: &Object<'_>, customs: &CustomsInfo, products: 
     if customs.description.is_none() {
         let missing = products.iter().position(|product| product.description.is_none());
         if let Some(path) = at(missing, "description") {
-            order.warn_at(&path, warnings::description_missing());
+            order.warn_at(&path, warnings::DESCRIPTION_MISSING);
         }
     }
     if customs.hs_code.is_none() {
         let missing = products.iter().position(|product| product.hs_code.is_none());
         if let Some(path) = at(missing, "hsCode") {
-            order.warn_at(&path, warnings::hs_code_missing());
+            order.warn_at(&path, warnings::HS_CODE_MISSING);
         }
     }
 }
@@ -216,7 +216,7 @@ pub(crate) fn check_sum(order: &Object<'_>, details: &ParcelDetails, products: &
             order.fault_at(path, faults::under_declared(sum, details.currency));
         }
         difference if difference > MONEY_TOLERANCE => {
-            order.warn_at(path, warnings::over_declared());
+            order.warn_at(path, warnings::OVER_DECLARED);
         }
         _ => {}
     }

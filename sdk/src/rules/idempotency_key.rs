@@ -57,7 +57,7 @@ pub(crate) fn optional(
     header: Option<&str>,
 ) -> Result<Option<IdempotencyKey>, AlreadyReported> {
     let agree = |key| match non_blank(header) {
-        Some(other) if other != key => Err(faults::key_mismatch()),
+        Some(other) if other != key => Err(faults::KEY_MISMATCH),
         Some(_) | None => parse(key),
     };
     let given = request.text(FIELD, Text::CODE).and_then(agree);
@@ -76,7 +76,7 @@ pub(crate) fn optional(
 pub(crate) fn required(request: &Object<'_>, header: Option<&str>) -> Option<IdempotencyKey> {
     let key = optional(request, header).ok()?;
     if key.is_none() {
-        request.fault_at(FIELD, faults::key_required());
+        request.fault_at(FIELD, faults::KEY_REQUIRED);
     }
     key
 }
@@ -87,13 +87,13 @@ fn non_blank(header: Option<&str>) -> Option<&str> {
 
 /// Returns the key in a header. Several headers arrive joined by commas, which no key contains.
 fn reject_several(header: &str) -> Result<&str, FaultText> {
-    if header.contains(',') { Err(faults::key_mismatch()) } else { Ok(header) }
+    if header.contains(',') { Err(faults::KEY_MISMATCH) } else { Ok(header) }
 }
 
 fn parse(key: &str) -> Result<IdempotencyKey, FaultText> {
     IdempotencyKey::parse(key).map_err(|_| match key.chars().count() {
         0..IdempotencyKey::MIN => faults::too_short(IdempotencyKey::MIN),
-        IdempotencyKey::MIN..=IdempotencyKey::MAX => faults::key_characters(),
+        IdempotencyKey::MIN..=IdempotencyKey::MAX => faults::KEY_CHARACTERS,
         _ => faults::too_long(IdempotencyKey::MAX),
     })
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::model::{CustomsInfo, Environment, OrderRequest, Product, TrackingNumber, json::Body};
 
-const FIELDS: Fields = Fields(&[
+pub(crate) const FIELDS: Fields = Fields(&[
     (idempotency_key::FIELD, Leaf),
     ("trackingNumber", Leaf),
     ("externalOrderId", Leaf),
@@ -133,12 +133,12 @@ fn tracking_number(
 ) -> Result<TrackingNumber, FaultText> {
     let number = TrackingNumber::parse(text).map_err(|_| match text.chars().count() {
         0..TrackingNumber::MIN => faults::too_short(TrackingNumber::MIN),
-        TrackingNumber::MIN..=TrackingNumber::MAX => faults::tracking_number(),
+        TrackingNumber::MIN..=TrackingNumber::MAX => faults::TRACKING_NUMBER,
         _ => faults::too_long(TrackingNumber::MAX),
     })?;
     match (environment, number.is_sandbox()) {
-        (Some(Environment::Production), true) => Err(faults::tracking_number_reserved()),
-        (Some(Environment::Sandbox), false) => Err(faults::tracking_number_not_sandbox()),
+        (Some(Environment::Production), true) => Err(faults::TRACKING_NUMBER_RESERVED),
+        (Some(Environment::Sandbox), false) => Err(faults::TRACKING_NUMBER_NOT_SANDBOX),
         (Some(Environment::Production), false) | (Some(Environment::Sandbox), true) | (None, _) => {
             Ok(number)
         }

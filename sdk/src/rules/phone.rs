@@ -24,7 +24,7 @@ pub(crate) fn check(phone: &str) -> Result<&str, FaultText> {
         && digits(phone).all(|c| c.is_ascii_digit())
         && E164_DIGITS.contains(&digits(phone).count())
         && digits(phone).next() != Some('0');
-    if fits { Ok(phone) } else { Err(faults::phone()) }
+    if fits { Ok(phone) } else { Err(faults::PHONE) }
 }
 
 /// Warns if the calling code belongs to another country; it is no fault, because people keep their number when they
@@ -42,32 +42,4 @@ pub(crate) fn check_country(phone: &FieldValue<'_, &str>, country: CountryCode) 
 /// Returns the digits after the `+`, without separators.
 fn digits(phone: &str) -> impl Iterator<Item = char> + '_ {
     phone.chars().skip(1).filter(|c| !matches!(c, ' ' | '(' | ')' | '.' | '-'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_has_plus_country_code_and_7_to_15_digits() {
-        for good in ["+13055550100", "+1 (305) 555-0100", "+593.99.123.4567", "+1234567"] {
-            assert!(check(good).is_ok(), "{good}");
-        }
-        let bad = [
-            "3055550100",
-            "+03055550100",
-            "+123456",
-            "+1234567890123456",
-            "+1305555010a",
-            "++13055550100",
-            "+",
-            "",
-            "+１３０５５５５０１００",
-            "+1/305/5550100",
-            "00593991234567",
-        ];
-        for bad in bad {
-            assert!(check(bad).is_err(), "{bad}");
-        }
-    }
 }

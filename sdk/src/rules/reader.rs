@@ -57,30 +57,19 @@ impl FieldRef<'_> {
     }
 }
 
-/// The content of a field.
-enum FieldState<T> {
-    Absent,
-    /// The fault is in the report.
-    Invalid,
-    Valid(T),
-}
-
 /// An error without a text: the field is invalid, and its fault is in the report already.
 pub(crate) struct AlreadyReported;
 
-/// A field that was read: its path and its state.
+/// A field that was read: its path and its value, `None` if it is absent.
 pub(crate) struct FieldValue<'a, T> {
     field: FieldRef<'a>,
-    state: FieldState<T>,
+    value: Result<Option<T>, AlreadyReported>,
 }
 
 impl<'a, T> FieldValue<'a, T> {
     /// Returns the value, if the field is present and valid.
     pub(crate) fn optional(self) -> Option<T> {
-        match self.state {
-            FieldState::Valid(value) => Some(value),
-            FieldState::Absent | FieldState::Invalid => None,
-        }
+        self.value.ok().flatten()
     }
 
     /// Returns the value; if the field is absent, reports a fault.
@@ -90,14 +79,14 @@ impl<'a, T> FieldValue<'a, T> {
 
     /// Reports a fault if the field is absent, and returns it unchanged for further rules.
     pub(crate) fn check_present(self) -> Self {
-        self.require_or(faults::required);
+        self.require_or(faults::REQUIRED);
         self
     }
 
     /// Reports this fault if the field is absent.
-    pub(crate) fn require_or(&self, fault: impl FnOnce() -> FaultText) {
+    pub(crate) fn require_or(&self, fault: FaultText) {
         if self.is_absent() {
-            self.field.fault(fault());
+            self.field.fault(fault);
         }
     }
 
@@ -106,38 +95,27 @@ impl<'a, T> FieldValue<'a, T> {
         self,
         read: impl FnOnce(T) -> Result<U, FaultText>,
     ) -> FieldValue<'a, U> {
-        let state = match self.state {
-            FieldState::Absent => FieldState::Absent,
-            FieldState::Invalid => FieldState::Invalid,
-            FieldState::Valid(value) => match read(value) {
-                Ok(value) => FieldState::Valid(value),
-                Err(fault) => {
-                    self.field.fault(fault);
-                    FieldState::Invalid
-                }
-            },
+        let Self { field, value } = self;
+        let read = |value: Option<T>| {
+            value.map(read).transpose().map_err(|fault| {
+                field.fault(fault);
+                AlreadyReported
+            })
         };
-        FieldValue { field: self.field, state }
+        FieldValue { field, value: value.and_then(read) }
     }
 
     /// Returns the value, `None` if the field is absent, or an error if it is invalid.
     pub(crate) fn into_result(self) -> Result<Option<T>, AlreadyReported> {
-        match self.state {
-            FieldState::Valid(value) => Ok(Some(value)),
-            FieldState::Absent => Ok(None),
-            FieldState::Invalid => Err(AlreadyReported),
-        }
+        self.value
     }
 
     pub(crate) fn value(&self) -> Option<&T> {
-        match &self.state {
-            FieldState::Valid(value) => Some(value),
-            FieldState::Absent | FieldState::Invalid => None,
-        }
+        self.value.as_ref().ok()?.as_ref()
     }
 
     pub(crate) fn is_absent(&self) -> bool {
-        matches!(self.state, FieldState::Absent)
+        matches!(self.value, Ok(None))
     }
 
     pub(crate) fn fault(&self, fault: FaultText) {
@@ -163,7 +141,7 @@ impl<'a> Object<'a> {
         if let Some(members) = body.as_object() {
             return Some(Self::from_members(members, report));
         }
-        report.borrow_mut().faults.push(faults::body_not_object().at(&Path::BODY));
+        report.borrow_mut().faults.push(faults::BODY_NOT_OBJECT.at(&Path::BODY));
         None
     }
 
@@ -209,22 +187,21 @@ impl<'a> Object<'a> {
         name: &'a str,
         text: Text,
     ) -> FieldValue<'a, &'a str> {
-        let field = self.field(name);
         match self.members.get(spelling) {
-            None | Some(Json::Null) => FieldValue { field, state: FieldState::Absent },
-            Some(value) => read_text(field, value, text),
+            None | Some(Json::Null) => self.absent(name),
+            Some(value) => read_text(self.field(name), value, text),
         }
     }
 
     /// Returns the value of a field that counts as absent, because it is not read here.
     pub(crate) fn absent<T>(&'a self, name: &'a str) -> FieldValue<'a, T> {
-        FieldValue { field: self.field(name), state: FieldState::Absent }
+        FieldValue { field: self.field(name), value: Ok(None) }
     }
 
     /// Reads a number inside its bounds.
     pub(crate) fn number(&'a self, name: &'a str, bounds: Bounds) -> FieldValue<'a, Decimal> {
         self.any(name).and_then(|value| {
-            let number = value.as_number().ok_or_else(faults::not_number)?;
+            let number = value.as_number().ok_or(faults::NOT_NUMBER)?;
             bounds.check(decimal::from_number(number).ok_or_else(|| bounds.out_of_range())?)
         })
     }
@@ -233,10 +210,10 @@ impl<'a> Object<'a> {
     pub(crate) fn whole_number(&'a self, name: &'a str, max: u32) -> FieldValue<'a, u32> {
         let bounds = Bounds::Between(Decimal::ONE, Decimal::from(max));
         self.any(name).and_then(|value| {
-            let number = value.as_number().ok_or_else(faults::not_number)?;
+            let number = value.as_number().ok_or(faults::NOT_NUMBER)?;
             let number = decimal::from_number(number).ok_or_else(|| bounds.out_of_range())?;
             if !number.is_integer() {
-                return Err(faults::not_whole());
+                return Err(faults::NOT_WHOLE);
             }
             bounds.check(number)?.to_u32().ok_or_else(|| bounds.out_of_range())
         })
@@ -244,14 +221,14 @@ impl<'a> Object<'a> {
 
     /// Reads `true` or `false`.
     pub(crate) fn boolean(&'a self, name: &'a str) -> FieldValue<'a, bool> {
-        self.any(name).and_then(|value| value.as_bool().ok_or_else(faults::not_boolean))
+        self.any(name).and_then(|value| value.as_bool().ok_or(faults::NOT_BOOLEAN))
     }
 
     /// Reads an object within this one.
     pub(crate) fn object(&'a self, name: &'a str) -> FieldValue<'a, Object<'a>> {
         let (path, report) = (self.path.member(name), self.report);
         self.any(name).and_then(|value| {
-            let members = value.as_object().ok_or_else(faults::not_object)?;
+            let members = value.as_object().ok_or(faults::NOT_OBJECT)?;
             Ok(Object { members, path, report })
         })
     }
@@ -260,7 +237,7 @@ impl<'a> Object<'a> {
     pub(crate) fn list(&'a self, name: &'a str, max: usize) -> FieldValue<'a, List<'a>> {
         let (path, report) = (self.path.member(name), self.report);
         self.any(name).and_then(|value| {
-            let items = value.as_list().ok_or_else(faults::not_list)?;
+            let items = value.as_list().ok_or(faults::NOT_LIST)?;
             if items.len() > max {
                 return Err(faults::too_many(max, name));
             }
@@ -269,11 +246,8 @@ impl<'a> Object<'a> {
     }
 
     fn any(&'a self, name: &'a str) -> FieldValue<'a, &'a Json<'a>> {
-        let state = match self.members.get(name) {
-            None | Some(Json::Null) => FieldState::Absent,
-            Some(value) => FieldState::Valid(value),
-        };
-        FieldValue { field: self.field(name), state }
+        let given = self.members.get(name).filter(|value| !matches!(value, Json::Null));
+        FieldValue { field: self.field(name), value: Ok(given) }
     }
 }
 
@@ -295,7 +269,7 @@ impl<'a> List<'a> {
         self.items.iter().enumerate().map(|(i, value)| {
             let path = self.path.item(i);
             let Some(members) = value.as_object() else {
-                FieldRef { path, report: self.report }.fault(faults::not_object());
+                FieldRef { path, report: self.report }.fault(faults::NOT_OBJECT);
                 return None;
             };
             Some(Object { members, path, report: self.report })
@@ -313,18 +287,12 @@ impl<'a> List<'a> {
 
 fn read_text<'a>(field: FieldRef<'a>, value: &'a Json<'_>, text: Text) -> FieldValue<'a, &'a str> {
     let Json::Text(given) = value else {
-        field.fault(if value.as_number().is_some() {
-            faults::number_for_text()
-        } else {
-            faults::not_text()
-        });
-        return FieldValue { field, state: FieldState::Invalid };
+        let is_number = value.as_number().is_some();
+        field.fault(if is_number { faults::NUMBER_FOR_TEXT } else { faults::NOT_TEXT });
+        return FieldValue { field, value: Err(AlreadyReported) };
     };
-    if field_types::is_blank(given) {
-        return FieldValue { field, state: FieldState::Absent };
-    }
-    let value =
-        FieldValue { field, state: FieldState::Valid(&**given) }.and_then(|given| text.read(given));
+    let given = Some(&**given).filter(|given| !field_types::is_blank(given));
+    let value = FieldValue { field, value: Ok(given) }.and_then(|given| text.read(given));
     if let Some(given) = value.value()
         && !text::is_plain(given)
     {
@@ -335,9 +303,9 @@ fn read_text<'a>(field: FieldRef<'a>, value: &'a Json<'_>, text: Text) -> FieldV
 
 fn warn_of_characters(value: &FieldValue<'_, &str>, given: &str, text: Text) {
     if text.is_on_label() && !text::is_all_printable(given) {
-        value.warn(warnings::not_printable());
+        value.warn(warnings::NOT_PRINTABLE);
     }
     if text.is_person() && given.contains(text::is_hidden) {
-        value.warn(warnings::hidden_character());
+        value.warn(warnings::HIDDEN_CHARACTER);
     }
 }

@@ -170,7 +170,7 @@ pub fn check_label_batch<'a>(body: impl Into<Body<'a>>) -> Result<LabelBatchRequ
 /// Parses the format of a file with many labels, which not every format can be.
 fn many_labels(name: &str) -> Result<LabelFormat, FaultText> {
     let format = LabelFormat::parse(name).ok().filter(|format| *format != LabelFormat::Png);
-    format.ok_or_else(faults::many_labels)
+    format.ok_or(faults::MANY_LABELS)
 }
 
 /// Returns the tracking numbers without repetition; tracking numbers are compared without case.
@@ -180,9 +180,9 @@ fn unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
     for (i, number) in numbers.iter().enumerate() {
         let path = format!("{NUMBERS}[{i}]");
         if number.is_empty() {
-            request.fault_at(&path, faults::required());
+            request.fault_at(&path, faults::REQUIRED);
         } else if !seen.insert(number.to_ascii_uppercase()) {
-            request.fault_at(&path, faults::duplicate());
+            request.fault_at(&path, faults::DUPLICATE);
         }
     }
     Some(numbers)
@@ -201,18 +201,8 @@ fn numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
 }
 
 fn awb(number: &str) -> Result<Awb, FaultText> {
-    Awb::parse(number)
-        .map_err(|_| expected_digit(number).map_or_else(faults::awb, faults::awb_check_digit))
-}
-
-/// Returns the check digit that a number should have, if it is invalid only because of its last digit.
-fn expected_digit(number: &str) -> Option<u32> {
-    let (airline, serial) = number.split_at_checked(3)?;
-    let serial = serial.strip_prefix('-').unwrap_or(serial);
-    let is_whole =
-        serial.len() == 8 && airline.bytes().chain(serial.bytes()).all(|b| b.is_ascii_digit());
-    let serial: u32 = serial.parse().ok().filter(|_| is_whole)?;
-    Some(serial / 10 % 7)
+    let expected = || Awb::expected_check_digit(number);
+    Awb::parse(number).map_err(|_| expected().map_or(faults::AWB, faults::awb_check_digit))
 }
 
 /// Parses an airline's two characters (IATA) and 1-4 digits.
@@ -222,18 +212,18 @@ fn flight_number(number: &str) -> Result<&str, FaultText> {
             && (1..=4).contains(&flight.len())
             && flight.bytes().all(|b| b.is_ascii_digit())
     });
-    if fits { Ok(number) } else { Err(faults::flight_number()) }
+    if fits { Ok(number) } else { Err(faults::FLIGHT_NUMBER) }
 }
 
 /// Parses a date. The length is checked, because chrono also accepts `2026-1-1`.
 fn date(day: &str) -> Result<NaiveDate, FaultText> {
     let read = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok();
-    read.filter(|_| day.len() == 10).ok_or_else(faults::date)
+    read.filter(|_| day.len() == 10).ok_or(faults::DATE)
 }
 
 fn airport(code: &str) -> Result<&str, FaultText> {
     let fits = code.len() == 3 && code.bytes().all(|b| b.is_ascii_alphabetic());
-    if fits { Ok(code) } else { Err(faults::airport()) }
+    if fits { Ok(code) } else { Err(faults::AIRPORT) }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use crate::{
 /// Checks Colombia's rules. The spec requires the cédula and a valid city; the department and the postal code are not
 /// in its rules, so a mismatch there only warns.
 pub(crate) fn check(to: &ReceiverFields<'_>) {
-    to.national_id.require_or(countries::colombia_id_required);
+    to.national_id.require_or(countries::COLOMBIA_ID_REQUIRED);
     check_id(to);
     let given = department(&to.province);
     let found = city(&to.city, given);
@@ -28,7 +28,7 @@ pub(crate) fn check(to: &ReceiverFields<'_>) {
 
 fn check_id(to: &ReceiverFields<'_>) {
     if to.id_type.value().is_some_and(|kind| *kind != IdType::Cedula) {
-        to.id_type.fault(countries::colombia_id_type());
+        to.id_type.fault(countries::COLOMBIA_ID_TYPE);
         return;
     }
     let Some(id) = to.national_id.value() else { return };
@@ -36,7 +36,7 @@ fn check_id(to: &ReceiverFields<'_>) {
     let digits = strip_separators(id, &['.', ',', '-']);
     let fits = (6..=10).contains(&digits.len()) && is_digits(&digits);
     if !fits || digits.bytes().all(|digit| digit == b'0') {
-        to.national_id.fault(countries::colombia_id_form());
+        to.national_id.fault(countries::COLOMBIA_ID_FORM);
     }
 }
 
@@ -44,7 +44,7 @@ fn department(province: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = province.value()?;
     let found = Regions::for_country(CountryCode::CO).find(name);
     if found.is_none() {
-        province.warn(warnings::department_unknown());
+        province.warn(warnings::DEPARTMENT_UNKNOWN);
     }
     found
 }
@@ -54,7 +54,7 @@ fn city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<City
     let found = Municipalities::all().find(name);
     if found.is_none() {
         let suggestion = Municipalities::all().suggest(name, department.map(|region| region.code));
-        city.fault(countries::colombia_city().suggest(suggestion));
+        city.fault(countries::COLOMBIA_CITY.suggest(suggestion));
     }
     found
 }
@@ -78,7 +78,7 @@ fn check_department(
 
 fn check_zip(zip: &FieldValue<'_, &str>, found: Option<&CityMatch>, department: Option<&Region>) {
     if zip.is_absent() {
-        zip.warn(warnings::postal_code_missing());
+        zip.warn(warnings::POSTAL_CODE_MISSING);
     }
     let Some(code) = zip.value() else { return };
     if code.len() != 6 || !is_digits(code) {

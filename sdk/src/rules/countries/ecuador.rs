@@ -15,8 +15,8 @@ use crate::{
 
 /// Checks Ecuador's rules (spec: nationalId and province required; postal code must match the province).
 pub(crate) fn check(to: &ReceiverFields<'_>) {
-    to.national_id.require_or(countries::ecuador_id_required);
-    to.province.require_or(countries::ecuador_province_required);
+    to.national_id.require_or(countries::ECUADOR_ID_REQUIRED);
+    to.province.require_or(countries::ECUADOR_PROVINCE_REQUIRED);
     check_id(to);
     let province = province(&to.province);
     check_zip(&to.zip, province);
@@ -27,7 +27,7 @@ fn province(given: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let provinces = Regions::for_country(CountryCode::EC);
     let province = provinces.find(name);
     if province.is_none() {
-        given.fault(countries::ecuador_province().suggest(provinces.suggest(name)));
+        given.fault(countries::ECUADOR_PROVINCE.suggest(provinces.suggest(name)));
     }
     province
 }
@@ -59,7 +59,7 @@ fn check_id(to: &ReceiverFields<'_>) {
         Some(IdType::Cedula) => Some(Kind::Cedula),
         Some(IdType::Ruc) => Some(Kind::Ruc),
         Some(IdType::Passport | IdType::Dni | IdType::Unknown(_)) => {
-            to.id_type.fault(countries::ecuador_id_type());
+            to.id_type.fault(countries::ECUADOR_ID_TYPE);
             None
         }
         None if to.id_type.is_absent() => id.as_deref().and_then(|id| guess_id_kind(to, id)),
@@ -79,28 +79,28 @@ fn guess_id_kind(to: &ReceiverFields<'_>, id: &str) -> Option<Kind> {
         10 if is_digits(id) => Kind::Cedula,
         13 if is_digits(id) => Kind::Ruc,
         _ => {
-            to.national_id.fault(countries::ecuador_id_form());
+            to.national_id.fault(countries::ECUADOR_ID_FORM);
             return None;
         }
     };
-    to.id_type.warn(warnings::id_type_guessed());
+    to.id_type.warn(warnings::ID_TYPE_GUESSED);
     Some(kind)
 }
 
 /// Checks a number: a fault is an error, and a warning is returned.
 fn check_number(id: &str, kind: Kind) -> Result<Option<WarningText>, FaultText> {
-    let (length, form): (_, fn() -> FaultText) = match kind {
-        Kind::Cedula => (10, countries::ecuador_cedula_form),
-        Kind::Ruc => (13, countries::ecuador_ruc_form),
+    let (length, form) = match kind {
+        Kind::Cedula => (10, countries::ECUADOR_CEDULA_FORM),
+        Kind::Ruc => (13, countries::ECUADOR_RUC_FORM),
     };
     if id.len() != length || !is_digits(id) {
-        return Err(form());
+        return Err(form);
     }
     let digits: Vec<u32> = id.bytes().map(|digit| u32::from(digit - b'0')).collect();
     // The province's code, 01-24, or one of the registers outside the provinces.
     let prefix = first_two(id).filter(|prefix| matches!(prefix, 1..=24 | 30 | 50));
     let (Some(prefix), Some(third)) = (prefix, digits.get(2).copied()) else {
-        return Err(countries::ecuador_id_province());
+        return Err(countries::ECUADOR_ID_PROVINCE);
     };
     match kind {
         Kind::Cedula => Ok(cedula_warning(&digits, prefix, third)),
@@ -116,14 +116,14 @@ fn check_ruc(
 ) -> Result<Option<WarningText>, FaultText> {
     // The last three digits number the establishments, from 001.
     if id.ends_with("000") {
-        return Err(countries::ecuador_ruc_establishment());
+        return Err(countries::ECUADOR_RUC_ESTABLISHMENT);
     }
     // The third digit is 0-5 for persons, whose RUC starts with their cédula, 6 for public bodies and 9 for companies,
     // whose numbers have no check digit to test; 7 and 8 do not exist. 30 is for persons registered abroad: their
     // number is a cédula whatever its third digit.
     match (prefix, third) {
         (30, _) | (_, 0..=5) => Ok(check_digit_warning(digits)),
-        (_, 7 | 8) => Err(countries::ecuador_ruc_third_digit()),
+        (_, 7 | 8) => Err(countries::ECUADOR_RUC_THIRD_DIGIT),
         _ => Ok(None),
     }
 }
@@ -131,7 +131,7 @@ fn check_ruc(
 fn cedula_warning(digits: &[u32], prefix: u8, third: u32) -> Option<WarningText> {
     // 6 is rare but real; a digit above that is unlikely.
     if third > 6 && prefix != 30 {
-        return Some(warnings::id_third_digit());
+        return Some(warnings::ID_THIRD_DIGIT);
     }
     check_digit_warning(digits)
 }
@@ -144,5 +144,5 @@ fn check_digit_warning(digits: &[u32]) -> Option<WarningText> {
         _ => *digit,
     };
     let sum: u32 = digits.iter().take(10).enumerate().map(weigh).sum();
-    (!sum.is_multiple_of(10)).then(warnings::id_check_digit)
+    (!sum.is_multiple_of(10)).then_some(warnings::ID_CHECK_DIGIT)
 }

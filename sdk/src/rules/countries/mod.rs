@@ -37,9 +37,9 @@ pub(crate) fn check(receiver: &ReceiverFields<'_>, country: CountryCode) {
 fn check_present(receiver: &ReceiverFields<'_>, country: CountryCode) {
     let format = AddressFormat::for_country(country);
     if format.requires_zip && receiver.zip.is_absent() {
-        receiver.zip.warn(warnings::postal_code_missing());
+        receiver.zip.warn(warnings::POSTAL_CODE_MISSING);
     }
     if format.requires_state && receiver.province.is_absent() {
-        receiver.province.warn(warnings::state_missing());
+        receiver.province.warn(warnings::STATE_MISSING);
     }
 }

@@ -9,8 +9,12 @@ mod promises;
 
 use serde_json::{Value, json};
 
-use super::{Accepted, Destinations, OrderContext, Rejected, check_order};
-use crate::model::{Environment, OrderRequest};
+use super::{
+    Accepted, Destinations, OrderContext, Rejected, check_order,
+    fields::{Fields, Kind},
+    order::FIELDS,
+};
+use crate::model::{Environment, FieldFault, OrderRequest};
 
 const OFFLINE: OrderContext<'_> =
     OrderContext { environment: None, destinations: &Destinations::All, header_key: None };
@@ -96,6 +100,28 @@ fn verdict_with(body: &Value, context: &OrderContext<'_>) -> (Vec<String>, Vec<S
 
 fn verdict(body: &Value) -> (Vec<String>, Vec<String>) {
     verdict_with(body, &OFFLINE)
+}
+
+/// Returns the first fault of an order with a value at a path, or with several at paths parted by `|`.
+fn fault(to: &str, at: &str, value: &Value) -> FieldFault {
+    check_order(&order_with(to, at, value), &OFFLINE).unwrap_err().faults.remove(0)
+}
+
+/// Returns the path of every field of an order, with `true` for a text or a number; an element stands for its list.
+fn all_fields() -> Vec<(String, bool)> {
+    fn add(all: &mut Vec<(String, bool)>, fields: &Fields, before: &str) {
+        for (name, kind) in fields.0 {
+            let element = if *name == "products" { ".0" } else { "" };
+            let path = format!("{before}{name}{element}");
+            all.push((path.clone(), matches!(kind, Kind::Leaf)));
+            if let Kind::Nested(inner) = kind {
+                add(all, inner, &format!("{path}."));
+            }
+        }
+    }
+    let mut all = Vec::new();
+    add(&mut all, &FIELDS, "");
+    all
 }
 
 fn accepted(body: &Value) -> OrderRequest {

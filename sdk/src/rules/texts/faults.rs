@@ -7,13 +7,11 @@ use crate::model::{CurrencyCode, FaultCode};
 
 // The body as a whole.
 
-pub(crate) fn body_not_object() -> FaultText {
-    FaultText::new(
-        FaultCode::MalformedJson,
-        "The body must be one JSON object: write it between { and }.",
-        "El cuerpo debe ser un objeto JSON: escríbalo entre { y }.",
-    )
-}
+pub(crate) const BODY_NOT_OBJECT: FaultText = FaultText::constant(
+    FaultCode::MalformedJson,
+    "The body must be one JSON object: write it between { and }.",
+    "El cuerpo debe ser un objeto JSON: escríbalo entre { y }.",
+);
 
 pub(crate) fn body_malformed((line, column): (usize, usize)) -> FaultText {
     FaultText::new(
@@ -33,58 +31,36 @@ pub(crate) fn body_duplicate(name: &str) -> FaultText {
 
 // Any field.
 
-pub(crate) fn required() -> FaultText {
-    FaultText::missing("This field is required.", "Este campo es obligatorio.")
-}
-
-pub(crate) fn not_text() -> FaultText {
-    FaultText::invalid(
-        "This must be a string: write it in quotes.",
-        "Debe ser una cadena de texto: escríbala entre comillas.",
-    )
-}
-
-pub(crate) fn number_for_text() -> FaultText {
-    FaultText::invalid(
-        "This must be a string, not a number: write it in quotes, so that leading zeros are kept.",
-        "Debe ser una cadena de texto, no un número: escríbala entre comillas para conservar los ceros iniciales.",
-    )
-}
-
-pub(crate) fn not_number() -> FaultText {
-    FaultText::invalid(
-        "This must be a JSON number, without quotes and with a decimal point, for example 1.25.",
-        "Debe ser un número JSON, sin comillas y con punto decimal, por ejemplo 1.25.",
-    )
-}
-
-pub(crate) fn not_whole() -> FaultText {
-    FaultText::invalid(
-        "This must be a whole number: leave out the decimals.",
-        "Debe ser un número entero: quite los decimales.",
-    )
-}
-
-pub(crate) fn not_boolean() -> FaultText {
-    FaultText::invalid(
-        "This must be true or false, without quotes.",
-        "Debe ser true o false, sin comillas.",
-    )
-}
-
-pub(crate) fn not_object() -> FaultText {
-    FaultText::invalid(
-        "This must be a JSON object: write it between { and }.",
-        "Debe ser un objeto JSON: escríbalo entre { y }.",
-    )
-}
-
-pub(crate) fn not_list() -> FaultText {
-    FaultText::invalid(
-        "This must be a JSON array: write it between [ and ].",
-        "Debe ser un arreglo JSON: escríbalo entre [ y ].",
-    )
-}
+pub(crate) const REQUIRED: FaultText =
+    FaultText::missing("This field is required.", "Este campo es obligatorio.");
+pub(crate) const NOT_TEXT: FaultText = FaultText::invalid(
+    "This must be a string: write it in quotes.",
+    "Debe ser una cadena de texto: escríbala entre comillas.",
+);
+pub(crate) const NUMBER_FOR_TEXT: FaultText = FaultText::invalid(
+    "This must be a string, not a number: write it in quotes, so that leading zeros are kept.",
+    "Debe ser una cadena de texto, no un número: escríbala entre comillas para conservar los ceros iniciales.",
+);
+pub(crate) const NOT_NUMBER: FaultText = FaultText::invalid(
+    "This must be a JSON number, without quotes and with a decimal point, for example 1.25.",
+    "Debe ser un número JSON, sin comillas y con punto decimal, por ejemplo 1.25.",
+);
+pub(crate) const NOT_WHOLE: FaultText = FaultText::invalid(
+    "This must be a whole number: leave out the decimals.",
+    "Debe ser un número entero: quite los decimales.",
+);
+pub(crate) const NOT_BOOLEAN: FaultText = FaultText::invalid(
+    "This must be true or false, without quotes.",
+    "Debe ser true o false, sin comillas.",
+);
+pub(crate) const NOT_OBJECT: FaultText = FaultText::invalid(
+    "This must be a JSON object: write it between { and }.",
+    "Debe ser un objeto JSON: escríbalo entre { y }.",
+);
+pub(crate) const NOT_LIST: FaultText = FaultText::invalid(
+    "This must be a JSON array: write it between [ and ].",
+    "Debe ser un arreglo JSON: escríbalo entre [ y ].",
+);
 
 pub(crate) fn too_long(max: usize) -> FaultText {
     FaultText::new(
@@ -102,13 +78,11 @@ pub(crate) fn too_short(min: usize) -> FaultText {
     )
 }
 
-pub(crate) fn nothing_to_search() -> FaultText {
-    FaultText::new(
-        FaultCode::TooShort,
-        "There is nothing to search for: type at least one letter or digit.",
-        "No hay nada que buscar: escriba al menos una letra o un dígito.",
-    )
-}
+pub(crate) const NOTHING_TO_SEARCH: FaultText = FaultText::constant(
+    FaultCode::TooShort,
+    "There is nothing to search for: type at least one letter or digit.",
+    "No hay nada que buscar: escriba al menos una letra o un dígito.",
+);
 
 /// The list fields, with the singular and plural of their elements in English and Spanish.
 const LISTS: [(&str, [&str; 2], [&str; 2]); 5] = [
@@ -150,27 +124,19 @@ pub(crate) fn too_few(list: &str) -> FaultText {
     )
 }
 
-pub(crate) fn duplicate() -> FaultText {
-    FaultText::new(
-        FaultCode::Duplicate,
-        "This appears twice in the list: list it once.",
-        "Aparece dos veces en la lista: inclúyalo una sola vez.",
-    )
-}
-
-pub(crate) fn control_character() -> FaultText {
-    FaultText::invalid(
-        "This contains a control character, such as a line break: remove it.",
-        "Contiene un carácter de control, como un salto de línea: elimínelo.",
-    )
-}
-
-pub(crate) fn hidden_character() -> FaultText {
-    FaultText::invalid(
-        "This contains an invisible character: type the text again without it.",
-        "Contiene un carácter invisible: escriba el texto de nuevo sin él.",
-    )
-}
+pub(crate) const DUPLICATE: FaultText = FaultText::constant(
+    FaultCode::Duplicate,
+    "This appears twice in the list: list it once.",
+    "Aparece dos veces en la lista: inclúyalo una sola vez.",
+);
+pub(crate) const CONTROL_CHARACTER: FaultText = FaultText::invalid(
+    "This contains a control character, such as a line break: remove it.",
+    "Contiene un carácter de control, como un salto de línea: elimínelo.",
+);
+pub(crate) const HIDDEN_CHARACTER: FaultText = FaultText::invalid(
+    "This contains an invisible character: type the text again without it.",
+    "Contiene un carácter invisible: escriba el texto de nuevo sin él.",
+);
 
 pub(crate) fn above_zero(max: Decimal, unit: &str) -> FaultText {
     let (en, es) = grouped(max);
@@ -210,125 +176,78 @@ fn grouped(number: Decimal) -> (String, String) {
 
 // The order itself.
 
-pub(crate) fn key_required() -> FaultText {
-    FaultText::missing(
-        "An idempotency key is required: send it here or in the header X-Idempotency-Key.",
-        "La clave de idempotencia es obligatoria: envíela aquí o en el encabezado X-Idempotency-Key.",
-    )
-}
-
-pub(crate) fn key_characters() -> FaultText {
-    FaultText::invalid(
-        "Use letters (A-Z, a-z), digits, hyphens and underscores only.",
-        "Use solo letras (A-Z, a-z), dígitos, guiones y guiones bajos.",
-    )
-}
-
-pub(crate) fn key_mismatch() -> FaultText {
-    FaultText::mismatch(
-        "The idempotency keys in the body and in the headers X-Idempotency-Key and Idempotency-Key differ, or one header is sent twice: send a single key, and each header once.",
-        "Las claves de idempotencia del cuerpo y de los encabezados X-Idempotency-Key e Idempotency-Key son distintas, o un encabezado está repetido: envíe una sola clave, y cada encabezado una vez.",
-    )
-}
-
-pub(crate) fn tracking_number() -> FaultText {
-    FaultText::invalid(
-        "Use letters (A-Z, a-z), digits and hyphens only, with no hyphen at either end.",
-        "Use solo letras (A-Z, a-z), dígitos y guiones, sin guion al inicio ni al final.",
-    )
-}
-
-pub(crate) fn tracking_number_reserved() -> FaultText {
-    FaultText::unsupported(
-        "Tracking numbers that start with SB are reserved for the sandbox: choose another one or leave it out.",
-        "Los números de rastreo que empiezan con SB están reservados para el entorno de pruebas: elija otro u omítalo.",
-    )
-}
-
-pub(crate) fn tracking_number_not_sandbox() -> FaultText {
-    FaultText::unsupported(
-        "In the sandbox a tracking number must start with SB: put SB in front or leave the number out.",
-        "En el entorno de pruebas el número de rastreo debe empezar con SB: antepóngale SB u omítalo.",
-    )
-}
+pub(crate) const KEY_REQUIRED: FaultText = FaultText::missing(
+    "An idempotency key is required: send it here or in the header X-Idempotency-Key.",
+    "La clave de idempotencia es obligatoria: envíela aquí o en el encabezado X-Idempotency-Key.",
+);
+pub(crate) const KEY_CHARACTERS: FaultText = FaultText::invalid(
+    "Use letters (A-Z, a-z), digits, hyphens and underscores only.",
+    "Use solo letras (A-Z, a-z), dígitos, guiones y guiones bajos.",
+);
+pub(crate) const KEY_MISMATCH: FaultText = FaultText::mismatch(
+    "The idempotency keys in the body and in the headers X-Idempotency-Key and Idempotency-Key differ, or one header is sent twice: send a single key, and each header once.",
+    "Las claves de idempotencia del cuerpo y de los encabezados X-Idempotency-Key e Idempotency-Key son distintas, o un encabezado está repetido: envíe una sola clave, y cada encabezado una vez.",
+);
+pub(crate) const TRACKING_NUMBER: FaultText = FaultText::invalid(
+    "Use letters (A-Z, a-z), digits and hyphens only, with no hyphen at either end.",
+    "Use solo letras (A-Z, a-z), dígitos y guiones, sin guion al inicio ni al final.",
+);
+pub(crate) const TRACKING_NUMBER_RESERVED: FaultText = FaultText::unsupported(
+    "Tracking numbers that start with SB are reserved for the sandbox: choose another one or leave it out.",
+    "Los números de rastreo que empiezan con SB están reservados para el entorno de pruebas: elija otro u omítalo.",
+);
+pub(crate) const TRACKING_NUMBER_NOT_SANDBOX: FaultText = FaultText::unsupported(
+    "In the sandbox a tracking number must start with SB: put SB in front or leave the number out.",
+    "En el entorno de pruebas el número de rastreo debe empezar con SB: antepóngale SB u omítalo.",
+);
 
 // People and places.
 
-pub(crate) fn phone() -> FaultText {
-    FaultText::invalid(
-        "Write the telephone number with + and include the country code, such as +593 99 123 4567.",
-        "Escriba el teléfono con + e incluya el código de país, por ejemplo +593 99 123 4567.",
-    )
-}
-
-pub(crate) fn email() -> FaultText {
-    FaultText::invalid(
-        "This is not an e-mail address: write it as name@example.com, without a display name.",
-        "No es un correo electrónico: escríbalo como nombre@ejemplo.com, sin un nombre delante.",
-    )
-}
-
-pub(crate) fn country() -> FaultText {
-    FaultText::unknown(
-        "This is not an assigned ISO 3166-1 country code: use one such as EC, in upper case.",
-        "No es un código de país asignado en ISO 3166-1: use uno como EC, en mayúsculas.",
-    )
-}
-
-pub(crate) fn destination_unsupported() -> FaultText {
-    FaultText::unsupported(
-        "Parcels are not shipped to this country: choose another destination or ask your account manager.",
-        "No se envían paquetes a este país: elija otro destino o consulte a su ejecutivo de cuenta.",
-    )
-}
-
-pub(crate) fn id_type() -> FaultText {
-    FaultText::unknown("Use cedula, ruc, passport or dni.", "Use cedula, ruc, passport o dni.")
-}
+pub(crate) const PHONE: FaultText = FaultText::invalid(
+    "Write the telephone number with + and include the country code, such as +593 99 123 4567.",
+    "Escriba el teléfono con + e incluya el código de país, por ejemplo +593 99 123 4567.",
+);
+pub(crate) const EMAIL: FaultText = FaultText::invalid(
+    "This is not an e-mail address: write it as name@example.com, without a display name.",
+    "No es un correo electrónico: escríbalo como nombre@ejemplo.com, sin un nombre delante.",
+);
+pub(crate) const COUNTRY: FaultText = FaultText::unknown(
+    "This is not an assigned ISO 3166-1 country code: use one such as EC, in upper case.",
+    "No es un código de país asignado en ISO 3166-1: use uno como EC, en mayúsculas.",
+);
+pub(crate) const DESTINATION_UNSUPPORTED: FaultText = FaultText::unsupported(
+    "Parcels are not shipped to this country: choose another destination or ask your account manager.",
+    "No se envían paquetes a este país: elija otro destino o consulte a su ejecutivo de cuenta.",
+);
+pub(crate) const ID_TYPE: FaultText =
+    FaultText::unknown("Use cedula, ruc, passport or dni.", "Use cedula, ruc, passport o dni.");
 
 // Weight, value and goods.
 
-pub(crate) fn weight_required() -> FaultText {
-    FaultText::missing(
-        "The weight is required: set weightKg or weightLbs.",
-        "El peso es obligatorio: indique weightKg o weightLbs.",
-    )
-}
-
-pub(crate) fn weights_disagree() -> FaultText {
-    FaultText::mismatch(
-        "weightLbs and weightKg differ by more than 1 %: correct one or leave it out.",
-        "weightLbs y weightKg difieren en más del 1 %: corrija uno u omítalo.",
-    )
-}
-
-pub(crate) fn currency() -> FaultText {
-    FaultText::unknown(
-        "This is not the code of an active ISO 4217 currency: use one such as USD, in upper case.",
-        "No es el código de una moneda ISO 4217 vigente: use uno como USD, en mayúsculas.",
-    )
-}
-
-pub(crate) fn many_labels() -> FaultText {
-    FaultText::unknown(
-        "Use PDF or ZPL: a PNG file has one label.",
-        "Use PDF o ZPL: un archivo PNG tiene una sola etiqueta.",
-    )
-}
-
-pub(crate) fn contents_category() -> FaultText {
-    FaultText::unknown(
-        "Use SALE_OF_GOODS, GIFT, DOCUMENTS, COMMERCIAL_SAMPLE, RETURNED_GOODS or OTHER.",
-        "Use SALE_OF_GOODS, GIFT, DOCUMENTS, COMMERCIAL_SAMPLE, RETURNED_GOODS u OTHER.",
-    )
-}
-
-pub(crate) fn incoterm() -> FaultText {
-    FaultText::unknown(
-        "This is not a rule of Incoterms 2020: use one such as DAP or DDP, in upper case.",
-        "No es una regla de Incoterms 2020: use una como DAP o DDP, en mayúsculas.",
-    )
-}
+pub(crate) const WEIGHT_REQUIRED: FaultText = FaultText::missing(
+    "The weight is required: set weightKg or weightLbs.",
+    "El peso es obligatorio: indique weightKg o weightLbs.",
+);
+pub(crate) const WEIGHTS_DISAGREE: FaultText = FaultText::mismatch(
+    "weightLbs and weightKg differ by more than 1 %: correct one or leave it out.",
+    "weightLbs y weightKg difieren en más del 1 %: corrija uno u omítalo.",
+);
+pub(crate) const CURRENCY: FaultText = FaultText::unknown(
+    "This is not the code of an active ISO 4217 currency: use one such as USD, in upper case.",
+    "No es el código de una moneda ISO 4217 vigente: use uno como USD, en mayúsculas.",
+);
+pub(crate) const MANY_LABELS: FaultText = FaultText::unknown(
+    "Use PDF or ZPL: a PNG file has one label.",
+    "Use PDF o ZPL: un archivo PNG tiene una sola etiqueta.",
+);
+pub(crate) const CONTENTS_CATEGORY: FaultText = FaultText::unknown(
+    "Use SALE_OF_GOODS, GIFT, DOCUMENTS, COMMERCIAL_SAMPLE, RETURNED_GOODS or OTHER.",
+    "Use SALE_OF_GOODS, GIFT, DOCUMENTS, COMMERCIAL_SAMPLE, RETURNED_GOODS u OTHER.",
+);
+pub(crate) const INCOTERM: FaultText = FaultText::unknown(
+    "This is not a rule of Incoterms 2020: use one such as DAP or DDP, in upper case.",
+    "No es una regla de Incoterms 2020: use una como DAP o DDP, en mayúsculas.",
+);
 
 pub(crate) fn under_declared(sum: Decimal, currency: CurrencyCode) -> FaultText {
     // An amount of money: 45.5 is 45.50.
@@ -345,21 +264,17 @@ pub(crate) fn under_declared(sum: Decimal, currency: CurrencyCode) -> FaultText 
     )
 }
 
-pub(crate) fn hs_code_form() -> FaultText {
-    FaultText::invalid(
-        "An HS code consists of digits, optionally with dots, such as 6109.10.",
-        "Un código arancelario (HS) consta de dígitos, con puntos opcionales, como 6109.10.",
-    )
-}
+pub(crate) const HS_CODE_FORM: FaultText = FaultText::invalid(
+    "An HS code consists of digits, optionally with dots, such as 6109.10.",
+    "Un código arancelario (HS) consta de dígitos, con puntos opcionales, como 6109.10.",
+);
 
 // Manifests.
 
-pub(crate) fn awb() -> FaultText {
-    FaultText::invalid(
-        "An air waybill has 3 digits, a hyphen and 8 digits, the last of which is a check digit: check the number.",
-        "Una guía aérea tiene 3 dígitos, un guion y 8 dígitos, el último de ellos verificador: revise el número.",
-    )
-}
+pub(crate) const AWB: FaultText = FaultText::invalid(
+    "An air waybill has 3 digits, a hyphen and 8 digits, the last of which is a check digit: check the number.",
+    "Una guía aérea tiene 3 dígitos, un guion y 8 dígitos, el último de ellos verificador: revise el número.",
+);
 
 pub(crate) fn awb_check_digit(expected: u32) -> FaultText {
     FaultText::new(
@@ -371,127 +286,85 @@ pub(crate) fn awb_check_digit(expected: u32) -> FaultText {
     )
 }
 
-pub(crate) fn flight_number() -> FaultText {
-    FaultText::invalid(
-        "Write the flight as airline and number, such as EK213.",
-        "Escriba el vuelo como aerolínea y número, por ejemplo EK213.",
-    )
-}
-
-pub(crate) fn date() -> FaultText {
-    FaultText::invalid(
-        "Write the date as YYYY-MM-DD, such as 2026-01-11.",
-        "Escriba la fecha como AAAA-MM-DD, por ejemplo 2026-01-11.",
-    )
-}
-
-pub(crate) fn airport() -> FaultText {
-    FaultText::invalid(
-        "An airport is an IATA code of 3 letters, such as MIA.",
-        "Un aeropuerto es un código IATA de 3 letras, como MIA.",
-    )
-}
+pub(crate) const FLIGHT_NUMBER: FaultText = FaultText::invalid(
+    "Write the flight as airline and number, such as EK213.",
+    "Escriba el vuelo como aerolínea y número, por ejemplo EK213.",
+);
+pub(crate) const DATE: FaultText = FaultText::invalid(
+    "Write the date as YYYY-MM-DD, such as 2026-01-11.",
+    "Escriba la fecha como AAAA-MM-DD, por ejemplo 2026-01-11.",
+);
+pub(crate) const AIRPORT: FaultText = FaultText::invalid(
+    "An airport is an IATA code of 3 letters, such as MIA.",
+    "Un aeropuerto es un código IATA de 3 letras, como MIA.",
+);
 
 // Carrier events and lists.
 
-pub(crate) fn parcel_status() -> FaultText {
-    FaultText::unknown(
-        "This is not a parcel status: use one of the documented codes, such as IN_TRANSIT.",
-        "No es un estado de paquete: use uno de los códigos documentados, como IN_TRANSIT.",
-    )
-}
-
+pub(crate) const PARCEL_STATUS: FaultText = FaultText::unknown(
+    "This is not a parcel status: use one of the documented codes, such as IN_TRANSIT.",
+    "No es un estado de paquete: use uno de los códigos documentados, como IN_TRANSIT.",
+);
 #[cfg(feature = "server")]
-pub(crate) fn time_with_offset() -> FaultText {
-    FaultText::invalid(
-        "Write the date, the time and the offset from UTC, such as 2026-01-10T10:05:00-05:00.",
-        "Escriba la fecha, la hora y la diferencia con UTC, por ejemplo 2026-01-10T10:05:00-05:00.",
-    )
-}
-
+pub(crate) const TIME_WITH_OFFSET: FaultText = FaultText::invalid(
+    "Write the date, the time and the offset from UTC, such as 2026-01-10T10:05:00-05:00.",
+    "Escriba la fecha, la hora y la diferencia con UTC, por ejemplo 2026-01-10T10:05:00-05:00.",
+);
 #[cfg(feature = "server")]
-pub(crate) fn too_far_ahead() -> FaultText {
-    FaultText::new(
-        FaultCode::OutOfRange,
-        "This is more than 5 minutes in the future: check the clock and the offset from UTC.",
-        "Está más de 5 minutos en el futuro: revise el reloj y la diferencia con UTC.",
-    )
-}
-
+pub(crate) const TOO_FAR_AHEAD: FaultText = FaultText::constant(
+    FaultCode::OutOfRange,
+    "This is more than 5 minutes in the future: check the clock and the offset from UTC.",
+    "Está más de 5 minutos en el futuro: revise el reloj y la diferencia con UTC.",
+);
 #[cfg(feature = "server")]
-pub(crate) fn too_long_ago() -> FaultText {
-    FaultText::new(
-        FaultCode::OutOfRange,
-        "This is before 1970: check the clock.",
-        "Es anterior a 1970: revise el reloj.",
-    )
-}
+pub(crate) const TOO_LONG_AGO: FaultText = FaultText::constant(
+    FaultCode::OutOfRange,
+    "This is before 1970: check the clock.",
+    "Es anterior a 1970: revise el reloj.",
+);
 
 // The admin API.
 
 #[cfg(feature = "server")]
-pub(crate) fn environment() -> FaultText {
-    FaultText::unknown("Use production or sandbox.", "Use production o sandbox.")
-}
-
+pub(crate) const ENVIRONMENT: FaultText =
+    FaultText::unknown("Use production or sandbox.", "Use production o sandbox.");
 #[cfg(feature = "server")]
-pub(crate) fn all_or_some_countries() -> FaultText {
-    FaultText::mismatch(
-        "Use * alone for every country, or list countries without it.",
-        "Use únicamente * para todos los países, o indique los países sin él.",
-    )
-}
-
+pub(crate) const ALL_OR_SOME_COUNTRIES: FaultText = FaultText::mismatch(
+    "Use * alone for every country, or list countries without it.",
+    "Use únicamente * para todos los países, o indique los países sin él.",
+);
 #[cfg(feature = "server")]
-pub(crate) fn network() -> FaultText {
-    FaultText::invalid(
-        "Write an IP address or a network, such as 203.0.113.7 or 10.0.0.0/8.",
-        "Escriba una dirección IP o una red, por ejemplo 203.0.113.7 o 10.0.0.0/8.",
-    )
-}
-
+pub(crate) const NETWORK: FaultText = FaultText::invalid(
+    "Write an IP address or a network, such as 203.0.113.7 or 10.0.0.0/8.",
+    "Escriba una dirección IP o una red, por ejemplo 203.0.113.7 o 10.0.0.0/8.",
+);
 #[cfg(feature = "server")]
-pub(crate) fn event_kind() -> FaultText {
-    FaultText::unknown(
-        "Use parcel.status_changed, parcel.created, parcel.voided or manifest.submitted.",
-        "Use parcel.status_changed, parcel.created, parcel.voided o manifest.submitted.",
-    )
-}
-
+pub(crate) const EVENT_KIND: FaultText = FaultText::unknown(
+    "Use parcel.status_changed, parcel.created, parcel.voided or manifest.submitted.",
+    "Use parcel.status_changed, parcel.created, parcel.voided o manifest.submitted.",
+);
 #[cfg(feature = "server")]
-pub(crate) fn event_or_since() -> FaultText {
-    FaultText::mismatch("Send eventId or since, not both.", "Indique eventId o since, no ambos.")
-}
-
+pub(crate) const EVENT_OR_SINCE: FaultText =
+    FaultText::mismatch("Send eventId or since, not both.", "Indique eventId o since, no ambos.");
 #[cfg(feature = "server")]
-pub(crate) fn event_or_empty() -> FaultText {
-    FaultText::new(
-        FaultCode::Required,
-        "Send eventId or since; an empty object {} resends every failed or held event.",
-        "Indique eventId o since; un objeto vacío {} reenvía todos los eventos fallidos o retenidos.",
-    )
-}
-
+pub(crate) const EVENT_OR_EMPTY: FaultText = FaultText::constant(
+    FaultCode::Required,
+    "Send eventId or since; an empty object {} resends every failed or held event.",
+    "Indique eventId o since; un objeto vacío {} reenvía todos los eventos fallidos o retenidos.",
+);
 #[cfg(feature = "server")]
-pub(crate) fn event_id() -> FaultText {
-    FaultText::invalid(
-        "An event ID is evt_ followed by 26 letters and digits.",
-        "El identificador de un evento es evt_ seguido de 26 letras y dígitos.",
-    )
-}
+pub(crate) const EVENT_ID: FaultText = FaultText::invalid(
+    "An event ID is evt_ followed by 26 letters and digits.",
+    "El identificador de un evento es evt_ seguido de 26 letras y dígitos.",
+);
 
 // Lists.
 
-pub(crate) fn date_or_time() -> FaultText {
-    FaultText::invalid(
-        "Write a date such as 2026-01-10 or a time such as 2026-01-10T15:05:00Z; encode + as %2B.",
-        "Escriba una fecha como 2026-01-10 o una hora como 2026-01-10T15:05:00Z; codifique + como %2B.",
-    )
-}
-
-pub(crate) fn ends_before_start() -> FaultText {
-    FaultText::mismatch(
-        "createdTo is before createdFrom: swap them.",
-        "createdTo es anterior a createdFrom: intercámbielos.",
-    )
-}
+pub(crate) const DATE_OR_TIME: FaultText = FaultText::invalid(
+    "Write a date such as 2026-01-10 or a time such as 2026-01-10T15:05:00Z; encode + as %2B.",
+    "Escriba una fecha como 2026-01-10 o una hora como 2026-01-10T15:05:00Z; codifique + como %2B.",
+);
+pub(crate) const ENDS_BEFORE_START: FaultText = FaultText::mismatch(
+    "createdTo is before createdFrom: swap them.",
+    "createdTo es anterior a createdFrom: intercámbielos.",
+);

@@ -1,4 +1,5 @@
-//! The messages of faults and warnings: one function for each, in English and Spanish, each saying what to do.
+//! The messages of faults and warnings: a constant for each, or a function if it has a value in it, in English and
+//! Spanish, each saying what to do.
 //!
 //! The messages never repeat a value of the request, since callers log them and values are personal data.
 //! Postal codes and the names of unknown fields are the exceptions: the message is useless without them.
@@ -24,28 +25,32 @@ pub(crate) struct FaultText {
 }
 
 impl FaultText {
-    fn new(code: FaultCode, en: impl Into<Message>, es: impl Into<Message>) -> Self {
-        Self { code, en: en.into(), es: es.into(), suggestion: None }
+    fn new(code: FaultCode, en: String, es: String) -> Self {
+        Self { code, en: Cow::Owned(en), es: Cow::Owned(es), suggestion: None }
     }
 
-    fn missing(en: &'static str, es: &'static str) -> Self {
-        Self::new(FaultCode::Required, en, es)
+    const fn constant(code: FaultCode, en: &'static str, es: &'static str) -> Self {
+        Self { code, en: Cow::Borrowed(en), es: Cow::Borrowed(es), suggestion: None }
     }
 
-    fn invalid(en: &'static str, es: &'static str) -> Self {
-        Self::new(FaultCode::InvalidFormat, en, es)
+    const fn missing(en: &'static str, es: &'static str) -> Self {
+        Self::constant(FaultCode::Required, en, es)
     }
 
-    fn unknown(en: &'static str, es: &'static str) -> Self {
-        Self::new(FaultCode::UnknownValue, en, es)
+    const fn invalid(en: &'static str, es: &'static str) -> Self {
+        Self::constant(FaultCode::InvalidFormat, en, es)
     }
 
-    fn mismatch(en: &'static str, es: &'static str) -> Self {
-        Self::new(FaultCode::Mismatch, en, es)
+    const fn unknown(en: &'static str, es: &'static str) -> Self {
+        Self::constant(FaultCode::UnknownValue, en, es)
     }
 
-    fn unsupported(en: &'static str, es: &'static str) -> Self {
-        Self::new(FaultCode::NotSupported, en, es)
+    const fn mismatch(en: &'static str, es: &'static str) -> Self {
+        Self::constant(FaultCode::Mismatch, en, es)
+    }
+
+    const fn unsupported(en: &'static str, es: &'static str) -> Self {
+        Self::constant(FaultCode::NotSupported, en, es)
     }
 
     /// Adds the value that the caller probably meant.
@@ -75,8 +80,12 @@ pub(crate) struct WarningText {
 }
 
 impl WarningText {
-    fn new(code: WarningCode, en: impl Into<Message>, es: impl Into<Message>) -> Self {
-        Self { code, en: en.into(), es: es.into() }
+    fn new(code: WarningCode, en: String, es: String) -> Self {
+        Self { code, en: Cow::Owned(en), es: Cow::Owned(es) }
+    }
+
+    const fn constant(code: WarningCode, en: &'static str, es: &'static str) -> Self {
+        Self { code, en: Cow::Borrowed(en), es: Cow::Borrowed(es) }
     }
 
     /// Returns the warning about the field at `path`.

@@ -29,21 +29,16 @@ pub(crate) fn more_unknown_fields(count: usize) -> WarningText {
     )
 }
 
-pub(crate) fn not_printable() -> WarningText {
-    WarningText::new(
-        WarningCode::TextNotPrintable,
-        "Some characters cannot be printed on the label: write them in Latin, Greek or Cyrillic letters.",
-        "Algunos caracteres no se pueden imprimir en la etiqueta: escríbalos en letras latinas, griegas o cirílicas.",
-    )
-}
-
-pub(crate) fn hidden_character() -> WarningText {
-    WarningText::new(
-        WarningCode::TextHiddenCharacter,
-        "The name contains an invisible character, which its script may need: check that it belongs there.",
-        "El nombre contiene un carácter invisible, que su escritura puede requerir: revise que deba estar ahí.",
-    )
-}
+pub(crate) const NOT_PRINTABLE: WarningText = WarningText::constant(
+    WarningCode::TextNotPrintable,
+    "Some characters cannot be printed on the label: write them in Latin, Greek or Cyrillic letters.",
+    "Algunos caracteres no se pueden imprimir en la etiqueta: escríbalos en letras latinas, griegas o cirílicas.",
+);
+pub(crate) const HIDDEN_CHARACTER: WarningText = WarningText::constant(
+    WarningCode::TextHiddenCharacter,
+    "The name contains an invisible character, which its script may need: check that it belongs there.",
+    "El nombre contiene un carácter invisible, que su escritura puede requerir: revise que deba estar ahí.",
+);
 
 pub(crate) fn phone_country(country: CountryCode) -> WarningText {
     let (en, es) = (country.name(Language::En), country.name(Language::Es));
@@ -68,13 +63,11 @@ pub(crate) fn postal_code_format(country: CountryCode) -> WarningText {
     )
 }
 
-pub(crate) fn postal_code_missing() -> WarningText {
-    WarningText::new(
-        WarningCode::PostalCodeMissing,
-        "The postal code is missing: add it for faster delivery.",
-        "Falta el código postal: agréguelo para una entrega más rápida.",
-    )
-}
+pub(crate) const POSTAL_CODE_MISSING: WarningText = WarningText::constant(
+    WarningCode::PostalCodeMissing,
+    "The postal code is missing: add it for faster delivery.",
+    "Falta el código postal: agréguelo para una entrega más rápida.",
+);
 
 pub(crate) fn postal_state(owner: Option<&str>, given: &str) -> WarningText {
     let (en, es) = match owner {
@@ -99,37 +92,26 @@ pub(crate) fn state_unknown(country: CountryCode) -> WarningText {
     )
 }
 
-pub(crate) fn state_missing() -> WarningText {
-    WarningText::new(
-        WarningCode::StateMissing,
-        "The state or province is missing: add it for faster delivery.",
-        "Falta el estado o la provincia: agréguelo para una entrega más rápida.",
-    )
-}
-
-pub(crate) fn id_type_guessed() -> WarningText {
-    WarningText::new(
-        WarningCode::NationalIdTypeGuessed,
-        "The type of ID was inferred from its length: send idType cedula or ruc to be sure.",
-        "El tipo de identificación se dedujo de su longitud: envíe idType cedula o ruc para asegurarlo.",
-    )
-}
-
-pub(crate) fn id_third_digit() -> WarningText {
-    WarningText::new(
-        WarningCode::NationalIdCheckDigit,
-        "The third digit of a cédula is rarely above 6: check the number.",
-        "El tercer dígito de una cédula rara vez es mayor que 6: revise el número.",
-    )
-}
-
-pub(crate) fn id_check_digit() -> WarningText {
-    WarningText::new(
-        WarningCode::NationalIdCheckDigit,
-        "The check digit is wrong: check the number for typos.",
-        "El dígito verificador no coincide: revise si el número tiene un error.",
-    )
-}
+pub(crate) const STATE_MISSING: WarningText = WarningText::constant(
+    WarningCode::StateMissing,
+    "The state or province is missing: add it for faster delivery.",
+    "Falta el estado o la provincia: agréguelo para una entrega más rápida.",
+);
+pub(crate) const ID_TYPE_GUESSED: WarningText = WarningText::constant(
+    WarningCode::NationalIdTypeGuessed,
+    "The type of ID was inferred from its length: send idType cedula or ruc to be sure.",
+    "El tipo de identificación se dedujo de su longitud: envíe idType cedula o ruc para asegurarlo.",
+);
+pub(crate) const ID_THIRD_DIGIT: WarningText = WarningText::constant(
+    WarningCode::NationalIdCheckDigit,
+    "The third digit of a cédula is rarely above 6: check the number.",
+    "El tercer dígito de una cédula rara vez es mayor que 6: revise el número.",
+);
+pub(crate) const ID_CHECK_DIGIT: WarningText = WarningText::constant(
+    WarningCode::NationalIdCheckDigit,
+    "The check digit is wrong: check the number for typos.",
+    "El dígito verificador no coincide: revise si el número tiene un error.",
+);
 
 pub(crate) fn city_of_other_department(given: &str) -> WarningText {
     WarningText::new(
@@ -143,21 +125,16 @@ pub(crate) fn city_of_other_department(given: &str) -> WarningText {
     )
 }
 
-pub(crate) fn department_unknown() -> WarningText {
-    WarningText::new(
-        WarningCode::CityDepartmentMismatch,
-        "This is not a department of Colombia: check it.",
-        "No es un departamento de Colombia: revíselo.",
-    )
-}
-
-pub(crate) fn both_weights() -> WarningText {
-    WarningText::new(
-        WarningCode::BothWeightsGiven,
-        "Both weights are given, and weightKg is used: send only one.",
-        "Se indicaron ambos pesos y se usa weightKg: envíe solo uno.",
-    )
-}
+pub(crate) const DEPARTMENT_UNKNOWN: WarningText = WarningText::constant(
+    WarningCode::CityDepartmentMismatch,
+    "This is not a department of Colombia: check it.",
+    "No es un departamento de Colombia: revíselo.",
+);
+pub(crate) const BOTH_WEIGHTS: WarningText = WarningText::constant(
+    WarningCode::BothWeightsGiven,
+    "Both weights are given, and weightKg is used: send only one.",
+    "Se indicaron ambos pesos y se usa weightKg: envíe solo uno.",
+);
 
 pub(crate) fn net_weight_above(net: Decimal) -> WarningText {
     let net = net.normalize();
@@ -170,37 +147,26 @@ pub(crate) fn net_weight_above(net: Decimal) -> WarningText {
     )
 }
 
-pub(crate) fn over_declared() -> WarningText {
-    WarningText::new(
-        WarningCode::DeclaredValueAboveProducts,
-        "The declared value exceeds the sum of the products: check that freight or insurance explains it.",
-        "El valor declarado supera la suma de los productos: verifique que el flete o el seguro lo expliquen.",
-    )
-}
-
-pub(crate) fn hs_code_missing() -> WarningText {
-    WarningText::new(
-        WarningCode::HsCodeMissing,
-        "The HS code is missing: add it here or in customsInfo for faster customs clearance.",
-        "Falta el código arancelario (HS): agréguelo aquí o en customsInfo para un trámite aduanero más rápido.",
-    )
-}
-
-pub(crate) fn description_missing() -> WarningText {
-    WarningText::new(
-        WarningCode::CustomsDescriptionMissing,
-        "The description of the goods is missing: add it here or in customsInfo for customs.",
-        "Falta la descripción de la mercancía: agréguela aquí o en customsInfo para la aduana.",
-    )
-}
-
-pub(crate) fn hs_code_length() -> WarningText {
-    WarningText::new(
-        WarningCode::HsCodeFormat,
-        "An HS code usually has 6 to 10 digits: check it.",
-        "Un código arancelario (HS) suele tener de 6 a 10 dígitos: revíselo.",
-    )
-}
+pub(crate) const OVER_DECLARED: WarningText = WarningText::constant(
+    WarningCode::DeclaredValueAboveProducts,
+    "The declared value exceeds the sum of the products: check that freight or insurance explains it.",
+    "El valor declarado supera la suma de los productos: verifique que el flete o el seguro lo expliquen.",
+);
+pub(crate) const HS_CODE_MISSING: WarningText = WarningText::constant(
+    WarningCode::HsCodeMissing,
+    "The HS code is missing: add it here or in customsInfo for faster customs clearance.",
+    "Falta el código arancelario (HS): agréguelo aquí o en customsInfo para un trámite aduanero más rápido.",
+);
+pub(crate) const DESCRIPTION_MISSING: WarningText = WarningText::constant(
+    WarningCode::CustomsDescriptionMissing,
+    "The description of the goods is missing: add it here or in customsInfo for customs.",
+    "Falta la descripción de la mercancía: agréguela aquí o en customsInfo para la aduana.",
+);
+pub(crate) const HS_CODE_LENGTH: WarningText = WarningText::constant(
+    WarningCode::HsCodeFormat,
+    "An HS code usually has 6 to 10 digits: check it.",
+    "Un código arancelario (HS) suele tener de 6 a 10 dígitos: revíselo.",
+);
 
 #[cfg(test)]
 mod tests {
