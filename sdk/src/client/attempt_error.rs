@@ -12,7 +12,7 @@ use super::{
     response::{self, ResponseSummary},
     retry_after::retry_after,
 };
-use crate::model::{ErrorBody, ErrorCode, ErrorEnvelope, RequestId};
+use crate::model::{AttemptOutcome, ErrorBody, ErrorCode, ErrorEnvelope, RequestId};
 
 /// The reason why an attempt failed.
 #[derive(Debug)]
@@ -92,13 +92,13 @@ impl ErrorResponse {
     /// has checked the API key, the rate limit and the form of the body, and before everything else (docs/api.md, Order
     /// of checks). So the codes listed here say that no earlier request with the key was executed. Those with 403 and
     /// 404 are left out, because proxies in front of the service answer with these too.
-    fn write_outcome(&self) -> WriteOutcome {
+    fn write_outcome(&self) -> AttemptOutcome {
         let code = self.code().filter(|code| code.status() == self.status.as_u16());
         match code {
-            Some(ErrorCode::IdempotencyConflict) => WriteOutcome::KeyConflict,
-            Some(ErrorCode::IdempotencyInProgress) => WriteOutcome::Unknown,
+            Some(ErrorCode::IdempotencyConflict) => AttemptOutcome::KeyConflict,
+            Some(ErrorCode::IdempotencyInProgress) => AttemptOutcome::Unknown,
             Some(ErrorCode::ValidationFailed) if self.is_about_fields() => {
-                WriteOutcome::RejectedAfterLookup
+                AttemptOutcome::RejectedAfterLookup
             }
             Some(
                 ErrorCode::ParcelDuplicateTracking
@@ -110,11 +110,11 @@ impl ErrorResponse {
                 | ErrorCode::ManifestAlreadySubmitted
                 | ErrorCode::LabelVoided
                 | ErrorCode::LabelNotReprintable,
-            ) => WriteOutcome::RejectedAfterLookup,
+            ) => AttemptOutcome::RejectedAfterLookup,
             // The lost code may have said that an earlier request with the key is still in progress.
-            None if self.status == StatusCode::CONFLICT => WriteOutcome::Unknown,
-            _ if is_rejection(self.status) => WriteOutcome::Rejected,
-            _ => WriteOutcome::Unknown,
+            None if self.status == StatusCode::CONFLICT => AttemptOutcome::Unknown,
+            _ if is_rejection(self.status) => AttemptOutcome::Rejected,
+            _ => AttemptOutcome::Unknown,
         }
     }
 
@@ -137,21 +137,6 @@ fn is_rejection(status: StatusCode) -> bool {
         StatusCode::REQUEST_TIMEOUT => false,
         status => status.is_client_error() && status.canonical_reason().is_some(),
     }
-}
-
-/// The evidence of a failed attempt on the execution of its write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WriteOutcome {
-    /// Nothing was sent.
-    NotSent,
-    /// This request was not executed. Earlier ones with the same key may have been.
-    Rejected,
-    /// This request was not executed, and neither was an earlier one with the same key.
-    RejectedAfterLookup,
-    /// The key belongs to another request.
-    KeyConflict,
-    /// The request may have been executed.
-    Unknown,
 }
 
 const TOO_LARGE: Texts =
@@ -211,13 +196,13 @@ impl AttemptError {
         }
     }
 
-    pub(super) fn write_outcome(&self) -> WriteOutcome {
+    pub(super) fn write_outcome(&self) -> AttemptOutcome {
         match self {
-            Self::TooLarge(_) => WriteOutcome::Unknown,
+            Self::TooLarge(_) => AttemptOutcome::Unknown,
             Self::Transport(error) => match error.phase() {
-                Phase::NotSent | Phase::Refused | Phase::Untrusted => WriteOutcome::NotSent,
+                Phase::NotSent | Phase::Refused | Phase::Untrusted => AttemptOutcome::NotSent,
                 Phase::Stale | Phase::MaybeSent | Phase::Timeout | Phase::NotHttp => {
-                    WriteOutcome::Unknown
+                    AttemptOutcome::Unknown
                 }
             },
             Self::Response(response) => response.write_outcome(),
@@ -228,10 +213,7 @@ impl AttemptError {
         let retry_after = self.retry_after();
         let error = match self {
             Self::Transport(error) => transport_error(error, state),
-            Self::TooLarge(head) => state.error(ErrorKind::Decode, TOO_LARGE).with(|inner| {
-                inner.status = Some(head.status.as_u16());
-                inner.request_id = head.request_id();
-            }),
+            Self::TooLarge(head) => state.decode_error(&head, TOO_LARGE),
             Self::Response(response) => response_error(*response, state),
         };
         error.with(|inner| {
@@ -275,6 +257,13 @@ mod tests {
         ErrorResponse::read(status, &HeaderMap::new(), &Bytes::from_static(body.as_bytes()))
     }
 
+    fn refusal(status: u16, code: &str, field: &str) -> ErrorResponse {
+        let body = format!(
+            r#"{{"success":false,"error":{{"code":"{code}","message":"no","details":{{"errors":[{field}]}}}}}}"#
+        );
+        response(status, body.leak())
+    }
+
     #[test]
     fn every_status_has_its_kind() {
         use ErrorKind::{
@@ -293,29 +282,26 @@ mod tests {
         ];
         for (kind, statuses) in table {
             for status in statuses {
-                let own = r#"{"success":false,"error":{"code":"SOME_CODE","message":"no"}}"#;
-                assert_eq!(response(*status, own).kind(), kind, "{status}");
+                assert_eq!(refusal(*status, "SOME_CODE", "").kind(), kind, "{status}");
             }
         }
-        let country =
-            r#"{"success":false,"error":{"code":"AUTH_COUNTRY_NOT_ALLOWED","message":"no"}}"#;
-        assert_eq!(response(403, country).kind(), ErrorKind::CountryNotAllowed);
-        let reused = r#"{"success":false,"error":{"code":"IDEMPOTENCY_CONFLICT","message":"no"}}"#;
-        assert_eq!(response(409, reused).kind(), ErrorKind::KeyReused);
-        assert_eq!(response(500, reused).kind(), ErrorKind::Server);
+        let country = refusal(403, "AUTH_COUNTRY_NOT_ALLOWED", "");
+        assert_eq!(country.kind(), ErrorKind::CountryNotAllowed);
+        let reused = |status| refusal(status, "IDEMPOTENCY_CONFLICT", "").kind();
+        assert_eq!([reused(409), reused(500)], [ErrorKind::KeyReused, ErrorKind::Server]);
     }
 
     #[test]
     fn each_outcome_of_an_attempt_says_if_it_was_executed() {
         let failed = |status| AttemptError::Response(Box::new(response(status, "")));
         let lost = |phase| AttemptError::Transport(TransportError::new(phase, "lost"));
-        let table: [(WriteOutcome, &[u16]); 2] = [
+        let table: [(AttemptOutcome, &[u16]); 2] = [
             (
-                WriteOutcome::Rejected,
+                AttemptOutcome::Rejected,
                 &[301, 302, 307, 308, 400, 401, 403, 404, 405, 410, 413, 415, 418, 422, 429, 451],
             ),
             (
-                WriteOutcome::Unknown,
+                AttemptOutcome::Unknown,
                 &[
                     101, 300, 303, 304, 399, 408, 409, 419, 460, 499, 500, 501, 503, 520, 599, 600,
                     999,
@@ -328,18 +314,18 @@ mod tests {
             }
         }
         for (phase, outcome) in [
-            (Phase::NotSent, WriteOutcome::NotSent),
-            (Phase::Refused, WriteOutcome::NotSent),
-            (Phase::Untrusted, WriteOutcome::NotSent),
-            (Phase::Stale, WriteOutcome::Unknown),
-            (Phase::MaybeSent, WriteOutcome::Unknown),
-            (Phase::Timeout, WriteOutcome::Unknown),
-            (Phase::NotHttp, WriteOutcome::Unknown),
+            (Phase::NotSent, AttemptOutcome::NotSent),
+            (Phase::Refused, AttemptOutcome::NotSent),
+            (Phase::Untrusted, AttemptOutcome::NotSent),
+            (Phase::Stale, AttemptOutcome::Unknown),
+            (Phase::MaybeSent, AttemptOutcome::Unknown),
+            (Phase::Timeout, AttemptOutcome::Unknown),
+            (Phase::NotHttp, AttemptOutcome::Unknown),
         ] {
             assert_eq!(lost(phase).write_outcome(), outcome, "{phase:?}");
         }
         let head = ResponseSummary::new(StatusCode::OK, &HeaderMap::new());
-        assert_eq!(AttemptError::TooLarge(head).write_outcome(), WriteOutcome::Unknown);
+        assert_eq!(AttemptError::TooLarge(head).write_outcome(), AttemptOutcome::Unknown);
     }
 
     #[test]
@@ -360,31 +346,27 @@ mod tests {
             LabelVoided,
             LabelNotReprintable,
         ];
-        let outcome_of = |status, code: &str, field: &str| {
-            let body = format!(
-                r#"{{"success":false,"error":{{"code":"{code}","message":"no","details":{{"errors":[{field}]}}}}}}"#
-            );
-            response(status, body.leak()).write_outcome()
-        };
+        let outcome_of =
+            |status, code: &str, field: &str| refusal(status, code, field).write_outcome();
         for code in ErrorCode::ALL {
             let outcome = match code {
-                IdempotencyConflict => WriteOutcome::KeyConflict,
-                IdempotencyInProgress => WriteOutcome::Unknown,
-                code if settling.contains(code) => WriteOutcome::RejectedAfterLookup,
-                code if code.status() >= 500 || code.status() == 408 => WriteOutcome::Unknown,
-                _ => WriteOutcome::Rejected,
+                IdempotencyConflict => AttemptOutcome::KeyConflict,
+                IdempotencyInProgress => AttemptOutcome::Unknown,
+                code if settling.contains(code) => AttemptOutcome::RejectedAfterLookup,
+                code if code.status() >= 500 || code.status() == 408 => AttemptOutcome::Unknown,
+                _ => AttemptOutcome::Rejected,
             };
             assert_eq!(outcome_of(code.status(), code.code(), ""), outcome, "{code}");
             assert_ne!(
                 outcome_of(403, code.code(), ""),
-                WriteOutcome::RejectedAfterLookup,
+                AttemptOutcome::RejectedAfterLookup,
                 "{code} with another status"
             );
         }
         for (field, outcome) in [
-            ("receiver.phone", WriteOutcome::RejectedAfterLookup),
-            ("body", WriteOutcome::Rejected),
-            ("idempotencyKey", WriteOutcome::Rejected),
+            ("receiver.phone", AttemptOutcome::RejectedAfterLookup),
+            ("body", AttemptOutcome::Rejected),
+            ("idempotencyKey", AttemptOutcome::Rejected),
         ] {
             let field = format!(r#"{{"field":"{field}","message":"no"}}"#);
             assert_eq!(outcome_of(400, "VALIDATION_FAILED", &field), outcome, "{field}");

@@ -1,6 +1,6 @@
 //! The state of a call besides its last answer. Every error of the call carries it.
 
-use super::{Error, ErrorKind, error::Texts};
+use super::{Error, ErrorKind, StopReason, error::Texts, response::ResponseSummary};
 use crate::model::IdempotencyKey;
 
 /// The state of a call so far.
@@ -31,6 +31,15 @@ impl CallState {
             inner.attempts = self.attempts;
             inner.idempotency_key.clone_from(&self.idempotency_key);
             inner.may_have_executed = self.may_have_executed();
+        })
+    }
+
+    /// Returns an error of the call for an answer that cannot be used.
+    pub(super) fn decode_error(&self, head: &ResponseSummary, texts: Texts) -> Error {
+        self.error(ErrorKind::Decode, texts).with(|inner| {
+            inner.status = Some(head.status.as_u16());
+            inner.request_id = head.request_id();
+            inner.stop_reason = Some(StopReason::Permanent);
         })
     }
 }

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
-    Client, Error, ErrorKind, StopReason,
+    Client, Error, ErrorKind,
     attempt_error::AttemptError,
     body::BodyReader,
     call::Call,
@@ -330,11 +330,7 @@ fn checked_body<T>(response: ServiceResponse<T>, state: &CallState) -> Result<T,
     {
         return Ok(response.body);
     }
-    Err(state.error(ErrorKind::Decode, NOT_THE_FILE).with(|inner| {
-        inner.status = Some(response.status.as_u16());
-        inner.request_id = response.summary().request_id();
-        inner.stop_reason = Some(StopReason::Permanent);
-    }))
+    Err(state.decode_error(&response.summary(), NOT_THE_FILE))
 }
 
 /// Returns `true` if the body is compressed, which was not requested.

@@ -444,11 +444,6 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_one_pointer() {
-        assert_eq!(size_of::<Error>(), size_of::<usize>());
-    }
-
-    #[test]
     fn a_clone_is_the_same_error_with_its_own_outcome() {
         let error = refused(409, json!({"code": "C", "message": "m"})).with_source("cause");
         let clone = error.clone().with(|inner| inner.attempts = 9);

@@ -13,7 +13,7 @@ use tracing::{Instrument, Span, debug};
 
 use super::{
     Client, Error, ErrorKind, FailureClass, Phase, StopReason, TransportError,
-    attempt_error::{AttemptError, ErrorResponse, WriteOutcome},
+    attempt_error::{AttemptError, ErrorResponse},
     body::{BodyReader, ReadTimeout},
     call::{Call, MAX_JSON_BYTES, PreparedRequest},
     call_state::CallState,
@@ -77,9 +77,7 @@ pub(super) struct CallExecution {
 /// A call that is dropped between its request and the answer may have been executed.
 impl Drop for CallExecution {
     fn drop(&mut self) {
-        if self.is_outcome_open {
-            self.record_outcome(AttemptOutcome::Unknown(self.digest()));
-        }
+        self.record_outcome(AttemptOutcome::Unknown);
     }
 }
 
@@ -92,7 +90,7 @@ impl CallExecution {
             client: client.clone(),
             operation: call.operation,
             request,
-            deadline: clock::saturating_add(now, client.timeouts().total),
+            deadline: clock::saturating_add(now, client.settings.timeouts.total),
             state: call.initial_state(),
             was_stale: false,
             last_retry_cost: None,
@@ -150,7 +148,7 @@ impl CallExecution {
         self.attempt_started = clock::now();
         // From here on an interrupted attempt leaves its key in doubt.
         if let Some(key) = &self.state.idempotency_key {
-            let clocks = self.client.clocks();
+            let clocks = &self.client.shared.clocks;
             // All clocks are read for the first attempt only.
             key.begin_attempt(clocks.monotonic(), || clocks.moment());
             self.is_outcome_open = true;
@@ -164,13 +162,13 @@ impl CallExecution {
     where
         R: Future<Output = Result<T, AttemptError>>,
     {
-        let timeouts = self.client.timeouts();
+        let timeouts = &self.client.settings.timeouts;
         let deadline =
             clock::saturating_add(self.attempt_started, timeouts.attempt).min(self.deadline);
         let mut deadline = Deadline::at(deadline);
-        let request = self.request.to_http(self.client.headers());
+        let request = self.request.to_http(&self.client.shared.headers);
         let response = deadline
-            .wait(self.client.transport().send(request))
+            .wait(self.client.shared.transport.send(request))
             .await
             .map_err(|elapsed| TransportError::new(Phase::Timeout, elapsed))??;
         let (head, body) = response.into_parts();
@@ -199,7 +197,7 @@ impl CallExecution {
 
     /// Returns the date of an answer. The service's clock is learnt only from answers of the service.
     fn observe_date(&self, headers: &HeaderMap) -> Option<DateTime<Utc>> {
-        let (clocks, shown) = (self.client.clocks(), headers.get(DATE)?);
+        let (clocks, shown) = (&self.client.shared.clocks, headers.get(DATE)?);
         let date = clocks.parse_date(shown)?;
         if is_from_service(headers) {
             clocks.observe_date(shown, date);
@@ -221,7 +219,7 @@ impl CallExecution {
         }
         let window_seconds =
             rate_limit.and_then(|window| retry_after::seconds_until(window.reset, date?));
-        self.client.pacer().observe(&RateLimitFeedback {
+        self.client.shared.pacer.observe(&RateLimitFeedback {
             sent: self.attempt_started,
             received: clock::now(),
             rate_limit,
@@ -240,7 +238,7 @@ impl CallExecution {
         self.record_failure(&error);
         let failed = self.failed_attempt(&error);
         self.was_stale |= failed.class == FailureClass::Stale;
-        let decision = self.client.retry_policy().decide(self.client.retry(), &failed);
+        let decision = self.client.retry_policy().decide(&self.client.settings.retry, &failed);
         self.notify_failure(&error, failed.class, decision);
         let wait = match decision {
             Decision::Wait(wait) => wait,
@@ -284,18 +282,10 @@ impl CallExecution {
     /// Records, in the key or else in the call, whether a failed attempt may have been executed.
     fn record_failure(&mut self, error: &AttemptError) {
         let outcome = error.write_outcome();
-        self.state.was_sent |= outcome != WriteOutcome::NotSent;
+        self.state.was_sent |= outcome != AttemptOutcome::NotSent;
         if self.state.idempotency_key.is_none() {
-            self.state.outcome_unknown |= outcome == WriteOutcome::Unknown;
-            return;
+            self.state.outcome_unknown |= outcome == AttemptOutcome::Unknown;
         }
-        let outcome = match outcome {
-            WriteOutcome::NotSent => AttemptOutcome::NotSent,
-            WriteOutcome::Rejected => AttemptOutcome::Rejected,
-            WriteOutcome::RejectedAfterLookup => AttemptOutcome::RejectedAfterLookup(self.digest()),
-            WriteOutcome::KeyConflict => AttemptOutcome::KeyConflict(self.digest()),
-            WriteOutcome::Unknown => AttemptOutcome::Unknown(self.digest()),
-        };
         self.record_outcome(outcome);
     }
 
@@ -307,18 +297,14 @@ impl CallExecution {
     fn record_outcome(&mut self, outcome: AttemptOutcome) {
         if let Some(key) = self.state.idempotency_key.as_ref().filter(|_| self.is_outcome_open) {
             self.is_outcome_open = false;
-            key.end_attempt(outcome);
+            key.end_attempt(outcome, || self.request.digest(&self.client.shared.headers));
         }
-    }
-
-    fn digest(&self) -> String {
-        self.request.digest(self.client.headers())
     }
 
     /// Restarts the time limit of the call, because a download that makes progress may take longer. One that keeps
     /// breaking is ended by the number of attempts.
     pub(super) fn restart_deadline(&mut self) {
-        self.deadline = clock::from_now(self.client.timeouts().total);
+        self.deadline = clock::from_now(self.client.settings.timeouts.total);
     }
 
     /// Waits for a turn under the rate limit. Returns `true` if it had to wait.
@@ -331,10 +317,10 @@ impl CallExecution {
         }
         let limits = WaitLimits {
             deadline: self.deadline,
-            max_retry_after: self.client.retry().max_retry_after,
+            max_retry_after: self.client.settings.retry.max_retry_after,
         };
         let admitted = if self.request.is_rate_limited() {
-            self.client.pacer().acquire(self.client.rate_limit(), limits).await
+            self.client.shared.pacer.acquire(&self.client.settings.rate_limit, limits).await
         } else {
             Ok(false)
         };
@@ -350,7 +336,7 @@ impl CallExecution {
     /// Returns the time left in which the key may be sent.
     fn key_time_left(&self) -> Option<Duration> {
         let key = self.state.idempotency_key.as_ref()?;
-        Some(key.time_left(|| self.client.clocks().moment()))
+        Some(key.time_left(|| self.client.shared.clocks.moment()))
     }
 
     fn is_key_expired(&self) -> bool {
@@ -365,7 +351,7 @@ impl CallExecution {
         if !self.is_key_expired() {
             return Ok(());
         }
-        let now = self.client.clocks().moment();
+        let now = self.client.shared.clocks.moment();
         let key = self.state.idempotency_key.as_ref();
         let error = self.state.error(ErrorKind::KeyExpired, EXPIRED);
         Err(error.with(|inner| {

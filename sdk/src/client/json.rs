@@ -1,4 +1,4 @@
-//! Calls whose answer is JSON: with `success` beside the data, in an envelope, or without `success`.
+//! Calls whose answer is JSON: with or without `success` beside the data, or in an envelope.
 
 use serde::de::DeserializeOwned;
 
@@ -6,7 +6,7 @@ use super::{
     Client, Error, Reply,
     body::BodyReader,
     call::Call,
-    reply::{self, Enveloped, HasSuccess, WithoutSuccess},
+    reply::{self, Enveloped, HasSuccess},
 };
 
 impl Client {
@@ -22,15 +22,6 @@ impl Client {
         }
         execution.finish(reply.as_ref().err());
         reply
-    }
-
-    /// Makes a call whose answer is JSON without `success`.
-    pub(super) async fn json_without_success<T: DeserializeOwned>(
-        &self,
-        call: Call<'_>,
-    ) -> Result<Reply<T>, Error> {
-        let reply: Reply<WithoutSuccess<T>> = self.json(call).await?;
-        Ok(reply.map(|answer| answer.0))
     }
 
     /// Makes a call whose answer is JSON in an envelope.

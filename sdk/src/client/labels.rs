@@ -197,5 +197,5 @@ fn is_label_host(link: &Url, client: &Client) -> bool {
     let is_safe = link.scheme() == "https" || (link.scheme() == "http" && is_loopback(link));
     !has_credentials
         && (link.origin() == client.base_url().origin()
-            || (is_safe && client.label_hosts().iter().any(is_named)))
+            || (is_safe && client.shared.label_hosts.iter().any(is_named)))
 }

@@ -72,7 +72,7 @@ pub(super) struct RateLimitFeedback {
 }
 
 /// The turns of a client and its clones.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Limiter {
     requests_per_second: u32,
     /// The part of the limit that is this client's.
@@ -146,21 +146,7 @@ impl Repayment {
 
 impl Limiter {
     pub(super) fn new(requests_per_second: u32, share: f64, max_burst: u32) -> Self {
-        Self {
-            requests_per_second,
-            share,
-            max_burst,
-            last_slowdown: None,
-            last_turn: None,
-            paused_until: None,
-            banned_until: None,
-            window: None,
-            burst: None,
-            repayment: None,
-            last_issued: 0,
-            last_called: 0,
-            returned: BTreeSet::new(),
-        }
+        Self { requests_per_second, share, max_burst, ..Self::default() }
     }
 
     /// Decides whether a request without a ticket may be sent now. It must wait while others wait.
@@ -441,6 +427,10 @@ mod tests {
         }
     }
 
+    fn refusal(at: Instant, retry_after: Duration) -> RateLimitFeedback {
+        RateLimitFeedback { rate_limit: None, throttled: Some(retry_after), ..answer(at, 1, 1, 1) }
+    }
+
     #[test]
     fn turns_are_evenly_spaced_from_the_first_one() {
         for limit in [1, 50, 100, 5000] {
@@ -558,74 +548,60 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_read_from_the_answers() {
-        let (start, mut limiter) = (start(), evenly_paced(100));
-        limiter.admit(start);
-        limiter.observe(&answer(start, 10, 9, 1000));
-        let gap = take_turns(&mut limiter, start, 1)[0] - start;
-        assert!(gap > 100 * MS && gap < 102 * MS, "{gap:?}");
-    }
-
-    #[test]
-    fn a_full_window_pauses_until_it_ends() {
-        let (start, mut limiter) = (start(), evenly_paced(100));
-        limiter.admit(start);
-        limiter.observe(&answer(start, 100, 40, 1000));
-        limiter.observe(&answer(start + 300 * MS, 100, 0, 1000));
-        // The window was there at the start, so it is over a second later.
-        assert_eq!(take_turns(&mut limiter, start + 300 * MS, 1), [start + SECOND]);
-        limiter.observe(&answer(start + SECOND, 100, 99, 1001));
-        limiter.observe(&answer(start + 1500 * MS, 100, 0, 1001));
-        assert_eq!(take_turns(&mut limiter, start + 1500 * MS, 1), [start + 2 * SECOND]);
-    }
-
-    #[test]
-    fn the_end_of_a_window_is_learnt_from_the_next_one() {
-        let (start, mut limiter) = (start(), evenly_paced(100));
-        limiter.observe(&answer(start, 100, 40, 1000));
-        limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
-        limiter.observe(&answer(start + 700 * MS, 100, 0, 1001));
-        assert_eq!(take_turns(&mut limiter, start + 700 * MS, 1), [start + 1200 * MS]);
-    }
-
-    #[test]
-    fn a_window_that_outlasts_its_estimate_is_measured_again() {
-        let (start, mut limiter) = (start(), evenly_paced(100));
-        limiter.observe(&answer(start, 100, 40, 1000));
-        let late = start + 1500 * MS;
-        limiter.observe(&answer(late, 100, 0, 1000));
-        assert_eq!(take_turns(&mut limiter, late, 1), [late + SECOND]);
-    }
-
-    #[test]
-    fn an_outdated_answer_changes_nothing() {
-        let (start, mut limiter) = (start(), evenly_paced(100));
-        limiter.observe(&answer(start, 100, 40, 1000));
-        limiter.observe(&answer(start + 200 * MS, 100, 99, 1001));
-        limiter.observe(&RateLimitFeedback {
-            received: start + 300 * MS,
-            ..answer(start, 100, 0, 1000)
-        });
-        assert_eq!(limiter.admit(start + 300 * MS), Admission::Go);
-    }
-
-    #[test]
-    fn capacity_left_by_other_clients_is_spread_evenly() {
-        let (start, mut limiter) = (start(), evenly_paced(100));
-        limiter.admit(start);
-        limiter.observe(&answer(start, 100, 19, 1000));
-        let turns = take_turns(&mut limiter, start, 3);
-        assert_eq!(turns[0], start + 50 * MS);
+    fn the_next_turn_follows_from_the_windows_of_the_answers() {
+        // An answer: sent and received at these milliseconds; its limit, remaining and reset.
+        type Answers<'a> = &'a [(u64, u64, u32, u32, u64)];
+        let table: [(&str, Answers<'_>, u64, u64); 7] = [
+            ("the limit is that of the answers", &[(0, 0, 10, 9, 1000)], 0, 101),
+            ("what other clients leave is spread evenly", &[(0, 0, 100, 19, 1000)], 0, 50),
+            (
+                "a full window was there at the start, so it is over a second later",
+                &[(0, 0, 100, 40, 1000), (300, 300, 100, 0, 1000)],
+                300,
+                1000,
+            ),
+            (
+                "so is the next one",
+                &[(0, 0, 100, 40, 1000), (1000, 1000, 100, 99, 1001), (1500, 1500, 100, 0, 1001)],
+                1500,
+                2000,
+            ),
+            (
+                "the end of a window is learnt from the next one",
+                &[(0, 0, 100, 40, 1000), (200, 200, 100, 99, 1001), (700, 700, 100, 0, 1001)],
+                700,
+                1200,
+            ),
+            (
+                "a window that outlasts its estimate is measured again",
+                &[(0, 0, 100, 40, 1000), (1500, 1500, 100, 0, 1000)],
+                1500,
+                2500,
+            ),
+            (
+                "an outdated answer changes nothing",
+                &[(0, 0, 100, 40, 1000), (200, 200, 100, 99, 1001), (0, 300, 100, 0, 1000)],
+                300,
+                300,
+            ),
+        ];
+        for (case, answers, now, turn) in table {
+            let (start, mut limiter) = (start(), evenly_paced(100));
+            let at = |milliseconds| start + Duration::from_millis(milliseconds);
+            limiter.admit(start);
+            for (sent, received, limit, remaining, reset) in answers {
+                let answer = answer(at(*received), *limit, *remaining, *reset);
+                limiter.observe(&RateLimitFeedback { sent: at(*sent), ..answer });
+            }
+            let next = take_turns(&mut limiter, at(now), 1)[0] - start;
+            assert_eq!(next.as_millis(), turn.into(), "{case}");
+        }
     }
 
     #[test]
     fn a_refusal_lowers_the_rate_to_70_percent_for_a_while() {
         let (start, mut limiter) = (start(), evenly_paced(100));
-        let refused = RateLimitFeedback {
-            rate_limit: None,
-            throttled: Some(Duration::ZERO),
-            ..answer(start, 1, 1, 1)
-        };
+        let refused = refusal(start, Duration::ZERO);
         for _ in 0..16 {
             limiter.observe(&refused);
         }
@@ -640,12 +616,8 @@ mod tests {
     fn a_refusal_with_retry_after_pauses_for_that_time() {
         for (asked, paused) in [(3, 3), (45, 45), (3600, 3600), (u64::MAX, 3600)] {
             let (start, mut limiter) = (start(), evenly_paced(100));
-            let (paused, throttled) = (paused * SECOND, Some(Duration::from_secs(asked)));
-            limiter.observe(&RateLimitFeedback {
-                rate_limit: None,
-                throttled,
-                ..answer(start, 1, 1, 1)
-            });
+            let paused = paused * SECOND;
+            limiter.observe(&refusal(start, Duration::from_secs(asked)));
             assert_eq!(limiter.ban(start), paused);
             assert_eq!(take_turns(&mut limiter, start, 1), [start + paused]);
             assert_eq!(limiter.ban(start + paused), Duration::ZERO);
@@ -713,13 +685,8 @@ mod tests {
         limiter.observe(&answer(start + 6 * MS, 100, 5, 1000));
         assert_eq!(count_admitted_at(&mut limiter, start + 900 * MS), 5, "still");
         assert_eq!(count_admitted_at(&mut limiter, start + 5 * SECOND), 99, "it has ended");
-        let refused = RateLimitFeedback {
-            rate_limit: None,
-            throttled: Some(Duration::ZERO),
-            ..answer(start + 5 * SECOND, 1, 1, 1)
-        };
         limiter.admit(start + 5 * SECOND);
-        limiter.observe(&refused);
+        limiter.observe(&refusal(start + 5 * SECOND, Duration::ZERO));
         assert_eq!(count_admitted_at(&mut limiter, start + 5 * SECOND), 0);
         assert_eq!(count_admitted_at(&mut limiter, start + 7 * SECOND), 1);
         assert_eq!(count_admitted_at(&mut limiter, start + 20 * SECOND), 99, "it is forgotten");

@@ -256,45 +256,9 @@ impl Client {
         Self { shared: Arc::clone(&self.shared), settings }
     }
 
-    fn headers(&self) -> &Headers {
-        &self.shared.headers
-    }
-
-    fn timeouts(&self) -> &Timeouts {
-        &self.settings.timeouts
-    }
-
-    fn retry(&self) -> &Retry {
-        &self.settings.retry
-    }
-
-    fn rate_limit(&self) -> &RateLimit {
-        &self.settings.rate_limit
-    }
-
-    fn label_hosts(&self) -> &[String] {
-        &self.shared.label_hosts
-    }
-
-    fn transport(&self) -> &dyn Transport {
-        &*self.shared.transport
-    }
-
-    fn observer(&self) -> Option<&Observer> {
-        self.shared.observer.as_ref()
-    }
-
-    fn pacer(&self) -> &Pacer {
-        &self.shared.pacer
-    }
-
     fn retry_policy(&self) -> MutexGuard<'_, RetryPolicy> {
         // It is plain numbers, which stay valid after a panic elsewhere.
         self.shared.retry_policy.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn clocks(&self) -> &Clocks {
-        &self.shared.clocks
     }
 }
 

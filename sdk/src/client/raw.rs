@@ -6,7 +6,9 @@ use http::{Method, header::CONTENT_TYPE};
 use serde::de::DeserializeOwned;
 use url::Url;
 
-use super::{Client, Error, Reply, body::BodyReader, call::Call, error::Texts};
+use super::{
+    Client, Error, Reply, body::BodyReader, call::Call, error::Texts, reply::WithoutSuccess,
+};
 use crate::model::{IdempotencyKey, Operation};
 
 /// The answer to [`Client::raw`], unchanged.
@@ -59,9 +61,7 @@ impl Client {
         let value = RawResponse { status, content_type, body };
         Ok(Reply::new(value, &call, response, &execution.state))
     }
-}
 
-impl Client {
     /// Reads a path of the service that this version has no method for, as a type of your own: the whole
     /// body, with its envelope if it has one.
     ///
@@ -87,8 +87,9 @@ impl Client {
     /// ```
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Reply<T>, Error> {
         self.check_path(path)?;
-        self.json_without_success(Call::raw(&Method::GET, path, operation(&Method::GET, path)))
-            .await
+        let call = Call::raw(&Method::GET, path, operation(&Method::GET, path));
+        let reply: Reply<WithoutSuccess<T>> = self.json(call).await?;
+        Ok(reply.map(|answer| answer.0))
     }
 
     fn check_path(&self, path: &str) -> Result<(), Error> {

@@ -95,9 +95,7 @@ impl<T> Reply<T> {
     pub fn meta(&self) -> &ReplyMeta {
         &self.meta
     }
-}
 
-impl<T> Reply<T> {
     pub(super) fn new(
         value: T,
         call: &Call<'_>,
@@ -127,12 +125,6 @@ impl<T> Reply<T> {
             inner.attempts = self.meta.attempts;
             inner.stop_reason = Some(StopReason::Permanent);
         })
-    }
-
-    /// Splits the reply into its value and the rest.
-    pub(super) fn split(self) -> (T, Reply<()>) {
-        let Self { value, status, outcome, meta } = self;
-        (value, Reply { value: (), status, outcome, meta })
     }
 
     pub(super) fn map<U>(self, part: impl FnOnce(T) -> U) -> Reply<U> {
@@ -268,11 +260,7 @@ fn says_success(json: &serde_json::Value) -> bool {
 }
 
 fn decode_error(response: &ServiceResponse<Bytes>, state: &CallState, texts: Texts) -> Error {
-    state.error(ErrorKind::Decode, texts).with(|inner| {
-        inner.status = Some(response.status.as_u16());
-        inner.request_id = response.summary().request_id();
-        // Its status is a success.
-        inner.may_have_executed = state.is_write;
-        inner.stop_reason = Some(StopReason::Permanent);
-    })
+    // Its status is a success.
+    let error = state.decode_error(&response.summary(), texts);
+    error.with(|inner| inner.may_have_executed = state.is_write)
 }

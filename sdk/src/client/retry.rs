@@ -506,34 +506,17 @@ mod tests {
     #[test]
     fn retries_stop_before_the_deadline() {
         let server = failed(FailureClass::Server);
-        let retry_after = |secs| Some(Duration::from_secs(secs));
+        let asked = |wait| FailedAttempt { retry_after: Some(wait), ..server };
+        let (time_left, stale) = (Duration::from_secs(20), failed(FailureClass::Stale));
+        let key_time_left = Some(Duration::ZERO);
         let table = [
             (FailedAttempt { number: 4, ..server }, StopReason::Attempts),
-            (
-                FailedAttempt { retry_after: retry_after(31), ..server },
-                StopReason::RetryAfterTooLong,
-            ),
-            (
-                FailedAttempt { retry_after: Some(Duration::MAX), ..server },
-                StopReason::RetryAfterTooLong,
-            ),
-            (
-                FailedAttempt {
-                    retry_after: retry_after(20),
-                    time_left: retry_after(20).unwrap(),
-                    ..server
-                },
-                StopReason::Deadline,
-            ),
+            (asked(Duration::from_secs(31)), StopReason::RetryAfterTooLong),
+            (asked(Duration::MAX), StopReason::RetryAfterTooLong),
+            (FailedAttempt { time_left, ..asked(time_left) }, StopReason::Deadline),
             (FailedAttempt { time_left: Duration::ZERO, ..server }, StopReason::Deadline),
-            (
-                FailedAttempt { time_left: Duration::ZERO, ..failed(FailureClass::Stale) },
-                StopReason::Deadline,
-            ),
-            (
-                FailedAttempt { key_time_left: Some(Duration::ZERO), ..server },
-                StopReason::KeyExpired,
-            ),
+            (FailedAttempt { time_left: Duration::ZERO, ..stale }, StopReason::Deadline),
+            (FailedAttempt { key_time_left, ..server }, StopReason::KeyExpired),
         ];
         for (failed, reason) in table {
             assert_eq!(decide(&failed), Decision::GiveUp(reason), "{failed:?}");
@@ -557,10 +540,7 @@ mod tests {
         for (class, retries) in table {
             let mut policy = policy();
             let failed = failed(class);
-            let granted = (0..1000)
-                .take_while(|_| policy.decide(&Retry::standard(), &failed) != spent())
-                .count();
-            assert_eq!(granted, retries, "{class:?}");
+            assert_eq!(granted(&mut policy, &failed), retries, "{class:?}");
             let free = policy.decide(&Retry::standard().unbudgeted(), &failed);
             assert!(matches!(free, Decision::Wait(_)), "{class:?}");
         }
@@ -573,10 +553,6 @@ mod tests {
             policy.record_success(None);
         }
         policy.record_success(Some(stale.cost()));
-        let granted = |policy: &mut RetryPolicy, failed: &FailedAttempt| {
-            let decisions = (0..1000).map(|_| policy.decide(&Retry::standard(), failed));
-            decisions.take_while(|decision| *decision != spent()).count()
-        };
         let by_tokens = 500 / 14;
         assert_eq!(granted(&mut policy, &failed(FailureClass::MaybeSent)), by_tokens);
         let again = FailedAttempt { was_stale: true, number: 2, ..stale };
@@ -587,6 +563,12 @@ mod tests {
 
     fn spent() -> Decision {
         Decision::GiveUp(StopReason::Budget)
+    }
+
+    /// Returns the number of retries until the budget is spent.
+    fn granted(policy: &mut RetryPolicy, failed: &FailedAttempt) -> usize {
+        let decisions = (0..1000).map(|_| policy.decide(&Retry::standard(), failed));
+        decisions.take_while(|decision| *decision != spent()).count()
     }
 
     #[test]

@@ -74,13 +74,9 @@ mod tests {
     const LATER: &str = "Sat, 10 Jan 2026 15:05:07 GMT";
     const RESET: &str = "1768057503";
 
-    type Row<'a> = (&'a [(&'a str, &'a [u8])], Option<f64>, Option<f64>);
+    type Row<'a> = (u16, &'a [(&'a str, &'a [u8])], Option<f64>, Option<f64>);
 
-    fn retry_after_of(
-        status: StatusCode,
-        headers: &[(&str, &[u8])],
-        body: Option<f64>,
-    ) -> Option<f64> {
+    fn retry_after_of(status: u16, headers: &[(&str, &[u8])], body: Option<f64>) -> Option<f64> {
         let headers = headers
             .iter()
             .map(|(name, value)| {
@@ -88,60 +84,47 @@ mod tests {
             })
             .collect();
         let body = body.map(|retry_after| ErrorBody {
-            code: "RATE_LIMIT_EXCEEDED".into(),
-            message: String::new(),
-            message_es: String::new(),
-            details: None,
-            request_id: None,
             retry_after: serde_json::Number::from_f64(retry_after),
+            ..ErrorBody::new("RATE_LIMIT_EXCEEDED", ("", ""))
         });
+        let status = StatusCode::from_u16(status).unwrap();
         super::retry_after(status, &headers, body.as_ref()).map(|wait| wait.as_secs_f64())
     }
 
     #[test]
     fn the_first_readable_wait_counts() {
-        let status = StatusCode::TOO_MANY_REQUESTS;
         let after = |value: &'static str| ("retry-after", value.as_bytes());
         let (date, reset) = (("date", DATE.as_bytes()), ("x-ratelimit-reset", RESET.as_bytes()));
         let (ours, other) = (("x-request-id", &b"req_1"[..]), ("x-request-id", &b"9f1c2b1e"[..]));
-        let table: [Row<'_>; 11] = [
-            (&[after("3"), date, reset, ours], Some(9.0), Some(3.0)),
-            (&[after(" 1.5 ")], None, Some(1.5)),
-            (&[after("0")], Some(9.0), Some(0.0)),
-            (&[after(LATER), date, reset, ours], Some(9.0), Some(7.0)),
-            (&[after(LATER)], Some(9.0), Some(9.0)),
-            (&[after("soon"), date, reset, ours], Some(9.0), Some(9.0)),
-            (&[date, reset, ours], None, Some(3.0)),
-            (&[date, reset, other], None, None),
-            (&[date, reset], None, None),
-            (&[reset, ours], None, None),
-            (&[], None, None),
+        let table: [Row<'_>; 14] = [
+            (429, &[after("3"), date, reset, ours], Some(9.0), Some(3.0)),
+            (429, &[after(" 1.5 ")], None, Some(1.5)),
+            (429, &[after("0")], Some(9.0), Some(0.0)),
+            (429, &[after(LATER), date, reset, ours], Some(9.0), Some(7.0)),
+            (429, &[after(LATER)], Some(9.0), Some(9.0)),
+            (429, &[after("soon"), date, reset, ours], Some(9.0), Some(9.0)),
+            (429, &[date, reset, ours], None, Some(3.0)),
+            (429, &[date, reset, other], None, None),
+            (429, &[date, reset], None, None),
+            (429, &[reset, ours], None, None),
+            (429, &[], None, None),
+            // The window of the rate limit has nothing to do with another status.
+            (503, &[date, reset, ours], None, None),
+            // An absurd wait is capped.
+            (503, &[after("99999999999999999999999999")], None, Some(MAX_SECONDS)),
+            (503, &[], Some(1e300), Some(MAX_SECONDS)),
         ];
-        for (headers, body, expected) in table {
+        for (status, headers, body, expected) in table {
             assert_eq!(retry_after_of(status, headers, body), expected, "{headers:?} {body:?}");
         }
-    }
-
-    #[test]
-    fn the_rate_limit_window_counts_for_a_429_only() {
-        let headers: [(&str, &[u8]); 3] = [
-            ("date", DATE.as_bytes()),
-            ("x-ratelimit-reset", RESET.as_bytes()),
-            ("x-request-id", b"req_1"),
-        ];
-        assert_eq!(retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None), None);
     }
 
     #[test]
     fn unreadable_waits_are_ignored() {
         let garbage = ["-1", "+1", "NaN", "inf", "1e9", "", "..", "1.2.3", "\t", "1;2", "0x10"];
         for value in garbage {
-            let headers: [(&str, &[u8]); 1] = [("retry-after", value.as_bytes())];
-            assert_eq!(
-                retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None),
-                None,
-                "{value}"
-            );
+            let headers = [("retry-after", value.as_bytes())];
+            assert_eq!(retry_after_of(503, &headers, None), None, "{value}");
         }
         let headers: [(&str, &[u8]); 4] = [
             ("retry-after", b"\xff\xfe"),
@@ -150,25 +133,8 @@ mod tests {
             ("x-request-id", b"req_\xff"),
         ];
         for body in [None, Some(-1.0), Some(-1e300)] {
-            assert_eq!(
-                retry_after_of(StatusCode::TOO_MANY_REQUESTS, &headers, body),
-                None,
-                "{body:?}"
-            );
+            assert_eq!(retry_after_of(429, &headers, body), None, "{body:?}");
         }
-    }
-
-    #[test]
-    fn an_absurd_wait_is_capped() {
-        let headers: [(&str, &[u8]); 1] = [("retry-after", b"99999999999999999999999999")];
-        assert_eq!(
-            retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &headers, None),
-            Some(MAX_SECONDS)
-        );
-        assert_eq!(
-            retry_after_of(StatusCode::SERVICE_UNAVAILABLE, &[], Some(1e300)),
-            Some(MAX_SECONDS)
-        );
     }
 
     proptest! {
@@ -182,7 +148,7 @@ mod tests {
             let id = b"req_1".to_vec();
             let values = [&after, &date, &reset, &reset, &id].map(Vec::as_slice);
             let headers: Vec<_> = names.into_iter().zip(values).collect();
-            let wait = retry_after_of(StatusCode::from_u16(status).unwrap(), &headers, body);
+            let wait = retry_after_of(status, &headers, body);
             prop_assert!(wait.is_none_or(|seconds| (0.0..=MAX_SECONDS).contains(&seconds)), "{:?}", wait);
             let headers = headers.iter().map(|(name, value)| {
                 (name.parse::<HeaderName>().unwrap(), HeaderValue::from_bytes(value).unwrap())

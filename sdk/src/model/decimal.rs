@@ -36,13 +36,16 @@ pub(super) fn serialize<S: Serializer>(
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
-    let number = Number::deserialize(deserializer)?;
-    from_number(&number).ok_or_else(|| de::Error::custom("the number is out of range"))
+    in_range(&Number::deserialize(deserializer)?)
+}
+
+fn in_range<E: de::Error>(number: &Number) -> Result<Decimal, E> {
+    from_number(number).ok_or_else(|| E::custom("the number is out of range"))
 }
 
 /// Serialization of a field that may be absent.
 pub(super) mod option {
-    use super::{Decimal, Deserialize, Deserializer, Number, Serializer, de, from_number};
+    use super::{Decimal, Deserialize, Deserializer, Number, Serializer, in_range};
 
     #[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
     pub(in super::super) fn serialize<S: Serializer>(
@@ -58,10 +61,8 @@ pub(super) mod option {
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Decimal>, D::Error> {
-        let Some(number) = Option::<Number>::deserialize(deserializer)? else { return Ok(None) };
-        from_number(&number)
-            .map(Some)
-            .ok_or_else(|| de::Error::custom("the number is out of range"))
+        let number = Option::<Number>::deserialize(deserializer)?;
+        number.map(|number| in_range(&number)).transpose()
     }
 }
 

@@ -34,10 +34,10 @@ use super::time;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyState {
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "time::option")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     first_sent: Option<DateTime<Utc>>,
     /// The time on the service's clock then, as far as its answers show it.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "time::option")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
     service_time: Option<DateTime<Utc>>,
     /// Always present, so that a damaged state is not mistaken for that of a key without history.
     execution: Execution,
@@ -197,18 +197,18 @@ pub(crate) struct Moment {
 
 /// The outcome of an attempt to send a key.
 #[cfg(feature = "client")]
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttemptOutcome {
     /// Nothing was sent.
     NotSent,
     /// The request was not executed. This says nothing about earlier attempts.
     Rejected,
-    /// The service looked up the key, did not find it, and refused this request (its digest).
-    RejectedAfterLookup(String),
-    /// The key belongs to another request than this one (its digest).
-    KeyConflict(String),
-    /// The outcome of this request (its digest) is unknown.
-    Unknown(String),
+    /// The service looked up the key, did not find it, and refused this request.
+    RejectedAfterLookup,
+    /// The key belongs to another request than this one.
+    KeyConflict,
+    /// The outcome of this request is unknown.
+    Unknown,
     /// The request was executed.
     Executed,
 }
@@ -236,7 +236,7 @@ impl Memory {
         self.in_flight = self.in_flight.saturating_add(1);
     }
 
-    pub(super) fn end_attempt(&mut self, outcome: AttemptOutcome) {
+    pub(super) fn end_attempt(&mut self, outcome: AttemptOutcome, request: impl Fn() -> String) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.was_sent |= outcome != AttemptOutcome::NotSent;
         match outcome {
@@ -245,22 +245,20 @@ impl Memory {
             // An executed write stays so, whatever the outcome of a later attempt.
             _ if self.state.execution == Execution::Executed => {}
             AttemptOutcome::Executed => self.set_execution(Execution::Executed, None),
-            AttemptOutcome::RejectedAfterLookup(request)
-                if self.is_only_unknown_request(&request) =>
-            {
+            AttemptOutcome::RejectedAfterLookup if self.is_only_unknown_request(&request()) => {
                 self.set_execution(Execution::NotExecuted, None);
             }
-            AttemptOutcome::RejectedAfterLookup(_) => {}
+            AttemptOutcome::RejectedAfterLookup => {}
             // Another request has the key: the one in doubt, if that is not this one.
-            AttemptOutcome::KeyConflict(request) => {
-                let doubtful = self.state.execution == Execution::Unknown;
-                let other = doubtful && !self.is_only_unknown_request(&request);
-                self.set_execution(
-                    if other { Execution::Executed } else { Execution::NotExecuted },
-                    None,
-                );
+            AttemptOutcome::KeyConflict
+                if self.state.execution == Execution::Unknown
+                    && !self.is_only_unknown_request(&request()) =>
+            {
+                self.set_execution(Execution::Executed, None);
             }
-            AttemptOutcome::Unknown(request) => {
+            AttemptOutcome::KeyConflict => self.set_execution(Execution::NotExecuted, None),
+            AttemptOutcome::Unknown => {
+                let request = request();
                 let first = self.state.execution == Execution::NotExecuted
                     || self.is_only_unknown_request(&request);
                 self.set_execution(Execution::Unknown, first.then_some(request));
@@ -334,70 +332,54 @@ mod tests {
         Moment { wall: at(hours), monotonic: Some(TimeDelta::zero()), service: None }
     }
 
+    /// Returns a moment from minutes on each clock.
+    fn minutes(wall: i64, monotonic: i64, service: Option<i64>) -> Moment {
+        let at_minute = |minutes| at(0) + TimeDelta::minutes(minutes);
+        Moment {
+            wall: at_minute(wall),
+            monotonic: Some(TimeDelta::minutes(monotonic)),
+            service: service.map(at_minute),
+        }
+    }
+
     fn begin(memory: &mut Memory, now: Moment) {
         memory.begin_attempt(now.monotonic, || now);
     }
 
-    fn in_doubt(request: &str) -> AttemptOutcome {
-        AttemptOutcome::Unknown(request.to_owned())
-    }
-
-    fn rejected_after_lookup(request: &str) -> AttemptOutcome {
-        AttemptOutcome::RejectedAfterLookup(request.to_owned())
-    }
-
-    fn conflict(request: &str) -> AttemptOutcome {
-        AttemptOutcome::KeyConflict(request.to_owned())
+    fn end(memory: &mut Memory, outcome: AttemptOutcome, request: &str) {
+        memory.end_attempt(outcome, || request.to_owned());
     }
 
     #[test]
     fn a_saved_state_makes_no_key_younger_and_removes_no_doubt() {
-        let state = |hours: Option<i64>, execution, request: Option<&str>| KeyState {
+        let state = |(hours, execution, request): (Option<i64>, _, Option<&str>)| KeyState {
             first_sent: hours.map(at),
             service_time: hours.map(at),
             execution,
             request_digest: request.map(str::to_owned),
         };
+        let never = (None, NotExecuted, None);
+        let (a, b) = (Some("a"), Some("b"));
         let table = [
-            (
-                state(None, NotExecuted, None),
-                state(Some(5), Unknown, None),
-                state(Some(5), Unknown, None),
-            ),
-            (
-                state(Some(1), Unknown, Some("a")),
-                KeyState::default(),
-                state(Some(1), Unknown, Some("a")),
-            ),
-            (
-                state(Some(1), Executed, None),
-                state(Some(25), Unknown, None),
-                state(Some(1), Executed, None),
-            ),
-            (
-                state(Some(9), Unknown, Some("a")),
-                state(Some(2), Unknown, Some("a")),
-                state(Some(2), Unknown, Some("a")),
-            ),
-            (
-                state(Some(9), Unknown, Some("a")),
-                state(Some(2), Unknown, Some("b")),
-                state(Some(2), Unknown, None),
-            ),
+            [never, (Some(5), Unknown, None), (Some(5), Unknown, None)],
+            [(Some(1), Unknown, a), never, (Some(1), Unknown, a)],
+            [(Some(1), Executed, None), (Some(25), Unknown, None), (Some(1), Executed, None)],
+            [(Some(9), Unknown, a), (Some(2), Unknown, a), (Some(2), Unknown, a)],
+            [(Some(9), Unknown, a), (Some(2), Unknown, b), (Some(2), Unknown, None)],
         ];
-        for (one, other, both) in table {
+        for [one, other, both] in table.map(|row| row.map(state)) {
             assert_eq!(Memory::from_state(one.clone()).with(&other).state(), both);
             assert_eq!(Memory::from_state(other).with(&one).state(), both);
         }
     }
 
     /// Returns `true` if the outcome is in doubt after attempts that ended one after the other.
-    fn is_in_doubt_after(outcomes: &[AttemptOutcome]) -> bool {
+    fn is_in_doubt_after(outcomes: &[(AttemptOutcome, &str)]) -> bool {
         let mut memory = Memory::default();
-        for outcome in outcomes {
+        for (outcome, request) in outcomes {
             begin(&mut memory, moment(0));
             assert!(memory.state().may_have_executed(), "what is in flight may be executed");
-            memory.end_attempt(outcome.clone());
+            end(&mut memory, *outcome, request);
             memory = Memory::from_state(memory.state()); // in another process it is the same
         }
         memory.state().may_have_executed()
@@ -405,43 +387,28 @@ mod tests {
 
     #[test]
     fn a_doubt_remains_until_an_answer_settles_it() {
-        use AttemptOutcome::{Executed, NotSent, Rejected};
-        let table: [(&[AttemptOutcome], bool); 15] = [
-            (&[NotSent], false),
-            (&[Rejected], false),
-            (&[rejected_after_lookup("a")], false),
-            (&[conflict("a")], false),
-            (&[in_doubt("a")], true),
-            (&[in_doubt("a"), NotSent], true),
-            (&[in_doubt("a"), Rejected], true),
-            (&[in_doubt("a"), rejected_after_lookup("a")], false),
-            (&[in_doubt("a"), rejected_after_lookup("b")], true),
-            (
-                &[
-                    in_doubt("a"),
-                    in_doubt("b"),
-                    rejected_after_lookup("a"),
-                    rejected_after_lookup("b"),
-                ],
-                true,
-            ),
-            (&[in_doubt("a"), in_doubt("a"), rejected_after_lookup("a")], false),
-            (&[in_doubt("a"), conflict("a")], false),
+        use AttemptOutcome::{
+            Executed, KeyConflict as Conflict, NotSent, Rejected, RejectedAfterLookup as Refused,
+            Unknown,
+        };
+        let table: [(&[(AttemptOutcome, &str)], bool); 15] = [
+            (&[(NotSent, "a")], false),
+            (&[(Rejected, "a")], false),
+            (&[(Refused, "a")], false),
+            (&[(Conflict, "a")], false),
+            (&[(Unknown, "a")], true),
+            (&[(Unknown, "a"), (NotSent, "a")], true),
+            (&[(Unknown, "a"), (Rejected, "a")], true),
+            (&[(Unknown, "a"), (Refused, "a")], false),
+            (&[(Unknown, "a"), (Refused, "b")], true),
+            (&[(Unknown, "a"), (Unknown, "b"), (Refused, "a"), (Refused, "b")], true),
+            (&[(Unknown, "a"), (Unknown, "a"), (Refused, "a")], false),
+            (&[(Unknown, "a"), (Conflict, "a")], false),
             // The other request, which is in doubt, has the key.
-            (&[in_doubt("a"), conflict("b")], true),
+            (&[(Unknown, "a"), (Conflict, "b")], true),
             // It was executed, and stays so.
-            (
-                &[
-                    Executed,
-                    NotSent,
-                    Rejected,
-                    rejected_after_lookup("a"),
-                    conflict("a"),
-                    in_doubt("a"),
-                ],
-                true,
-            ),
-            (&[in_doubt("a"), rejected_after_lookup("a"), in_doubt("a")], true),
+            (&[Executed, NotSent, Rejected, Refused, Conflict, Unknown].map(|it| (it, "a")), true),
+            (&[(Unknown, "a"), (Refused, "a"), (Unknown, "a")], true),
         ];
         for (outcomes, expected) in table {
             assert_eq!(is_in_doubt_after(outcomes), expected, "{outcomes:?}");
@@ -453,8 +420,8 @@ mod tests {
         let mut memory = Memory::default();
         begin(&mut memory, moment(0));
         begin(&mut memory, moment(0));
-        memory.end_attempt(AttemptOutcome::Executed);
-        memory.end_attempt(in_doubt("a"));
+        end(&mut memory, AttemptOutcome::Executed, "a");
+        end(&mut memory, AttemptOutcome::Unknown, "a");
         assert_eq!(memory.state().execution, Execution::Executed);
     }
 
@@ -462,15 +429,15 @@ mod tests {
     fn a_key_that_was_not_sent_has_no_age() {
         let mut memory = Memory::default();
         begin(&mut memory, moment(1));
-        memory.end_attempt(AttemptOutcome::NotSent);
+        end(&mut memory, AttemptOutcome::NotSent, "a");
         assert_eq!((memory.first_sent(), memory.age(&moment(9))), (None, None));
         begin(&mut memory, moment(2));
         begin(&mut memory, moment(3));
-        memory.end_attempt(AttemptOutcome::NotSent);
+        end(&mut memory, AttemptOutcome::NotSent, "a");
         assert_eq!(memory.first_sent(), Some(at(2)), "another attempt is in flight");
-        memory.end_attempt(AttemptOutcome::Rejected);
+        end(&mut memory, AttemptOutcome::Rejected, "a");
         begin(&mut memory, moment(4));
-        memory.end_attempt(AttemptOutcome::NotSent);
+        end(&mut memory, AttemptOutcome::NotSent, "a");
         assert_eq!(memory.first_sent(), Some(at(2)));
     }
 
@@ -487,11 +454,7 @@ mod tests {
         for (wall, hours, service, expected) in table {
             let mut memory = Memory::default();
             begin(&mut memory, Moment { service: Some(at(100)), ..moment(100) });
-            let now = Moment {
-                wall: at(wall),
-                monotonic: Some(TimeDelta::hours(hours)),
-                service: service.map(at),
-            };
+            let now = minutes(wall * 60, hours * 60, service.map(|hours: i64| hours * 60));
             let age = memory.age(&now).unwrap();
             assert_eq!(age.num_minutes() / 60, expected, "{wall} {hours} {service:?}");
             let resumed = Memory::from_state(memory.state()).age(&now).unwrap();
@@ -515,11 +478,7 @@ mod tests {
         for (wall, monotonic, left) in table {
             let mut memory = Memory::default();
             begin(&mut memory, moment(0));
-            let now = Moment {
-                wall: at(0) + TimeDelta::minutes(wall),
-                monotonic: Some(TimeDelta::minutes(monotonic)),
-                service: None,
-            };
+            let now = minutes(wall, monotonic, None);
             assert_eq!(minutes_under_way(&mut memory, &now), left, "{wall} {monotonic}");
         }
     }
@@ -530,12 +489,7 @@ mod tests {
 
     #[test]
     fn the_attempt_of_another_process_ends_after_ten_minutes() {
-        let minutes = TimeDelta::minutes;
-        let by = |wall, service: Option<i64>, monotonic| Moment {
-            wall: at(0) + minutes(wall),
-            monotonic: Some(minutes(monotonic)),
-            service: service.map(|service| at(0) + minutes(service)),
-        };
+        let by = |wall, service, monotonic| minutes(wall, monotonic, service);
         let day = 24 * 60;
         let table = [
             // The moments of two looks; minutes left at each.
@@ -556,10 +510,8 @@ mod tests {
 
     #[test]
     fn a_clock_set_back_makes_a_restored_key_no_younger() {
-        let now = |wall, hours, service: Option<i64>| Moment {
-            wall: at(wall),
-            monotonic: Some(TimeDelta::hours(hours)),
-            service: service.map(at),
+        let now = |wall: i64, hours: i64, service: Option<i64>| {
+            minutes(wall * 60, hours * 60, service.map(|hours| hours * 60))
         };
         let age = |memory: &Memory, now: &Moment| memory.age(now).unwrap().num_hours();
         // The service's clock, while this process's is behind.
@@ -577,7 +529,7 @@ mod tests {
     fn a_state_survives_a_round_trip() {
         let mut memory = Memory::default();
         begin(&mut memory, Moment { service: Some(at(2)), ..moment(1) });
-        memory.end_attempt(in_doubt("ab"));
+        end(&mut memory, AttemptOutcome::Unknown, "ab");
         let written = serde_json::to_value(memory.state()).unwrap();
         let expected = serde_json::json!({"firstSent": "1970-01-01T01:00:00.000Z",
             "serviceTime": "1970-01-01T02:00:00.000Z", "execution": "unknown", "request": "ab"});

@@ -136,11 +136,8 @@ pub(crate) mod rows {
     pub(crate) fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<Row<T>>, D::Error> {
-        Value::deserialize(deserializer).map(read)
-    }
-
-    fn read<T: DeserializeOwned>(list: Value) -> Vec<Row<T>> {
-        super::rows_of(list).into_iter().map(super::row).collect()
+        let list = Value::deserialize(deserializer)?;
+        Ok(super::rows_of(list).into_iter().map(super::row).collect())
     }
 
     /// Serializes either variant of a row without a tag.
@@ -155,7 +152,7 @@ pub(crate) mod rows {
         }
     }
 
-    /// Serialization of a list that may be absent.
+    /// Serialization of a list that may be absent: it is skipped then.
     pub(crate) mod option {
         use super::{
             Deserialize, DeserializeOwned, Deserializer, Row, Serialize, Serializer, Value,
@@ -166,17 +163,14 @@ pub(crate) mod rows {
             rows: &Option<Vec<Row<T>>>,
             serializer: S,
         ) -> Result<S::Ok, S::Error> {
-            match rows {
-                Some(rows) => super::serialize(rows, serializer),
-                None => serializer.serialize_none(),
-            }
+            super::serialize(rows.as_deref().unwrap_or_default(), serializer)
         }
 
         pub(crate) fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(
             deserializer: D,
         ) -> Result<Option<Vec<Row<T>>>, D::Error> {
             let list = Option::<Value>::deserialize(deserializer)?;
-            Ok(list.map(super::read))
+            list.map(super::deserialize).transpose().map_err(serde::de::Error::custom)
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The operations of the API, with method, path, authentication and idempotency (spec: Endpoint list, Idempotency).
 
+use std::fmt::Write;
+
 /// An HTTP method that the API uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
@@ -184,14 +186,10 @@ fn percent_encode(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.extend(['%', hex_digit(byte >> 4), hex_digit(byte & 15)]);
+            let _ = write!(out, "%{byte:02X}"); // a `String` takes everything
         }
     }
     out
-}
-
-fn hex_digit(half: u8) -> char {
-    char::from_digit(half.into(), 16).unwrap_or('0').to_ascii_uppercase()
 }
 
 #[cfg(test)]

@@ -104,24 +104,4 @@ mod tests {
         let sorted: Vec<_> = sorted.iter().map(TrackingNumber::folded).collect();
         assert_eq!(sorted, ["SB-SUCCESS-0001", "SB-SUCCESS-0002"]);
     }
-
-    #[test]
-    fn a_number_has_10_to_30_letters_digits_and_hyphens() {
-        let good = ["EC7K2M9QX4T8WD0", "SB-SUCCESS-0001", "0123456789", &"A".repeat(30)];
-        let bad = [
-            "",
-            "EC7K2M9QX",
-            &"A".repeat(31),
-            "-C7K2M9QX4T",
-            "EC7K2M9QX4-",
-            "EC 7K2M9QX4T",
-            "ÑC7K2M9QX4T",
-        ];
-        for text in good {
-            assert_eq!(TrackingNumber::parse(text).map(|n| n.to_string()), Ok(text.to_owned()));
-        }
-        for text in bad {
-            assert_eq!(TrackingNumber::parse(text).ok(), None, "{text}");
-        }
-    }
 }

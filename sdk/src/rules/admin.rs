@@ -220,12 +220,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::{CountryCode, FaultCode};
-
-    fn faults_of<T>(checked: Result<T, Rejected>) -> Vec<String> {
-        let faults = checked.err().map(|rejected| rejected.faults).unwrap_or_default();
-        faults.into_iter().map(|fault| format!("{} {}", fault.field, fault.code)).collect()
-    }
+    use crate::{
+        model::{CountryCode, FaultCode},
+        rules::tests::faults_of,
+    };
 
     fn key() -> Value {
         json!({ "name": " Warehouse ", "environment": "sandbox", "allowedCountries": ["MX", "EC", "EC"],

@@ -194,18 +194,20 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_has_its_line_and_column() {
+    fn a_fault_has_its_line_and_column_or_its_member() {
         let table = [
             ("{\n\"a\": 1\n\"b\": 2}", "line 3, column 1."),
             ("{\n\"a\": 1,\n\"b\": tru\n}", "line 3, column 9."),
             ("{\"a\": \"x\ny\"}", "line 1, column 9."),
             ("{\"a\"\n", "line 1, column 5."),
             ("{", "line 1, column 1."),
+            ("{\n \"a\": x}", "line 2, column 7."),
         ];
         for (text, place) in table {
             let fault = parse_body(text.as_bytes()).unwrap_err();
             assert!(fault.message.ends_with(place), "{text:?}: {}", fault.message);
         }
+        assert!(parse_body(br#"{"ab":1,"ab":2}"#).unwrap_err().message.contains("`ab`"));
     }
 
     #[test]
@@ -241,11 +243,5 @@ mod tests {
             assert_eq!((fault.field.as_str(), fault.code), ("body", FaultCode::MalformedJson));
             assert_ne!(fault.message, fault.message_es, "{shown}");
         }
-    }
-
-    #[test]
-    fn a_fault_of_the_body_has_its_position_or_member() {
-        assert!(parse_body(b"{\n \"a\": x}").unwrap_err().message.contains("line 2, column 7"));
-        assert!(parse_body(br#"{"ab":1,"ab":2}"#).unwrap_err().message.contains("`ab`"));
     }
 }

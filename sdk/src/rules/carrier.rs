@@ -114,14 +114,7 @@ mod tests {
     }
 
     fn faults_of(body: &Value) -> Vec<String> {
-        let faults = check_carrier_events(body, now()).err().map(|rejected| rejected.faults);
-        let faults = faults.unwrap_or_default().into_iter();
-        faults
-            .map(|fault| {
-                assert_ne!(fault.message, fault.message_es);
-                format!("{} {}", fault.field, fault.code)
-            })
-            .collect()
+        crate::rules::tests::faults_of(check_carrier_events(body, now()))
     }
 
     #[test]

@@ -186,12 +186,10 @@ fn date_or_time(text: &str) -> Result<DateTime<Utc>, FaultText> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::tests::faults_of;
 
-    fn check(query: &[(&str, &str)]) -> Result<ListQuery, Vec<String>> {
-        let pairs = query.iter().map(|(name, value)| (Cow::from(name.to_owned()), (*value).into()));
-        check_list(pairs).map_err(|rejected| {
-            rejected.faults.iter().map(|fault| format!("{} {}", fault.field, fault.code)).collect()
-        })
+    fn check(query: &[(&str, &str)]) -> Result<ListQuery, Rejected> {
+        check_list(query.iter().map(|(name, value)| ((*name).into(), (*value).into())))
     }
 
     #[test]
@@ -262,7 +260,8 @@ mod tests {
             ("createdTo", "2026-1-1", "INVALID_FORMAT"),
         ];
         for (name, value, code) in table {
-            assert_eq!(check(&[(name, value)]), Err(vec![format!("{name} {code}")]), "{value}");
+            let found = faults_of(check(&[(name, value)]));
+            assert_eq!(found, [format!("{name} {code}")], "{value}");
         }
     }
 
@@ -275,6 +274,6 @@ mod tests {
             ("page", "0"),
         ];
         let expected = ["page OUT_OF_RANGE", "limit OUT_OF_RANGE", "createdTo MISMATCH"];
-        assert_eq!(check(&query), Err(expected.map(str::to_owned).to_vec()));
+        assert_eq!(faults_of(check(&query)), expected);
     }
 }

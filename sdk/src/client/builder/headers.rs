@@ -272,7 +272,7 @@ mod tests {
         let given = builder().header("x-token", "CANARY").unwrap();
         let shown = format!("{given:?}");
         let client = given.base_url("http://h").unwrap().build().unwrap();
-        let shown = format!("{shown} {client:?} {:?}", client.headers().to_service());
+        let shown = format!("{shown} {client:?} {:?}", client.shared.headers.to_service());
         assert!(!shown.contains("CANARY") && shown.contains("x-token"), "{shown}");
     }
 
@@ -284,7 +284,7 @@ mod tests {
         let fixed = computed.clone().header("x-a", "4").unwrap();
         for (builder, value) in [(both, "2"), (computed, "3"), (fixed, "4")] {
             let client = builder.base_url("http://h").unwrap().build().unwrap();
-            let headers = client.headers().to_service();
+            let headers = client.shared.headers.to_service();
             assert_eq!(headers.get_all("x-a").iter().collect::<Vec<_>>(), [value]);
         }
     }

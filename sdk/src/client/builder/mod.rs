@@ -339,8 +339,12 @@ mod tests {
     use super::*;
     use crate::client::ErrorKind;
 
+    fn builder(environment: Environment, address: &str) -> Result<ClientBuilder, Error> {
+        ClientBuilder::new(ApiKey::from_random(environment, &[7; 32])).base_url(address)
+    }
+
     fn build(environment: Environment, address: &str) -> Result<Client, Error> {
-        ClientBuilder::new(ApiKey::from_random(environment, &[7; 32])).base_url(address)?.build()
+        builder(environment, address)?.build()
     }
 
     #[test]
@@ -395,9 +399,7 @@ mod tests {
     #[test]
     fn a_live_key_never_goes_unencrypted_through_a_proxy() {
         let build = |environment, address, proxy| {
-            let key = ApiKey::from_random(environment, &[7; 32]);
-            let builder = ClientBuilder::new(key).base_url(address).unwrap();
-            builder.proxy(proxy).unwrap().build().is_ok()
+            builder(environment, address).unwrap().proxy(proxy).unwrap().build().is_ok()
         };
         let table = [
             ("http://127.0.0.1:8080", "http://proxy.example:3128", false),
@@ -445,8 +447,7 @@ mod tests {
             ("", false),
         ];
         for (host, fine) in table {
-            let key = ApiKey::from_random(Environment::Sandbox, &[7; 32]);
-            let builder = ClientBuilder::new(key).base_url("http://h").unwrap();
+            let builder = builder(Environment::Sandbox, "http://h").unwrap();
             assert_eq!(builder.label_hosts([host]).build().is_ok(), fine, "{host:?}");
         }
     }
@@ -484,7 +485,7 @@ mod tests {
         let builder = ClientBuilder::new(key.clone()).base_url("http://h:1/x").unwrap();
         let shown = format!("{builder:?}");
         let client = builder.build().unwrap();
-        let shown = format!("{shown} {client:?} {:?}", client.headers().to_service());
+        let shown = format!("{shown} {client:?} {:?}", client.shared.headers.to_service());
         assert!(!shown.contains(key.secret()), "{shown}");
         assert_eq!(
             format!("{client:?}"),

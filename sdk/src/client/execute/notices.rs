@@ -72,7 +72,8 @@ impl CallExecution {
     }
 
     fn notify_observer(&self, complete: impl FnOnce(Attempt) -> Attempt) {
-        let (Some(observer), Some(operation)) = (self.client.observer(), self.operation) else {
+        let (Some(observer), Some(operation)) = (&self.client.shared.observer, self.operation)
+        else {
             return;
         };
         (observer.0)(&complete(Attempt {

@@ -43,15 +43,16 @@ impl Walk {
     /// Makes the next request. Returns its rows, and the walk after it, unless the list has ended or the request
     /// failed.
     pub(super) async fn step(self) -> (Vec<Result<ParcelSummary, Error>>, Option<Self>) {
-        let (Page { parcels, meta }, head) = match self.list.clone().page(self.page).await {
-            Ok(reply) => reply.split(),
+        let reply = match self.list.clone().page(self.page).await {
+            Ok(reply) => reply,
             Err(error) => return (vec![Err(error)], None),
         };
+        let Page { parcels, meta } = &*reply;
         let is_last = parcels.is_empty() || u64::from(self.page) >= meta.total_pages;
         // Rows that left the list since the last page have shifted others onto that page.
         let has_moved = self.page > 1 && self.oldest.is_some() && meta.total != self.total;
         let new = parcels.iter().filter(|row| !self.seen.contains(&id(row)));
-        let rows = new.cloned().map(|row| row.map_err(|row| head.unreadable_row(row)));
+        let rows = new.cloned().map(|row| row.map_err(|row| reply.unreadable_row(row)));
         let mut rows: Vec<_> = rows.collect();
         let restarts = if rows.is_empty() { self.restarts } else { 0 };
         let walk = Self { total: meta.total, restarts, ..self };
@@ -60,9 +61,9 @@ impl Walk {
                 rows.push(Err(Error::new(ErrorKind::Conflict, CHANGING)));
                 None
             }
-            (true, _) => Some(walk.restart(&parcels)),
+            (true, _) => Some(walk.restart(parcels)),
             (false, true) => None,
-            (false, false) => Some(walk.advance(&parcels)),
+            (false, false) => Some(walk.advance(parcels)),
         };
         (rows, next)
     }

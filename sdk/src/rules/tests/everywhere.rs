@@ -86,8 +86,8 @@ fn maximum_lengths_count_characters_and_not_bytes() {
     let key = |n| "k".repeat(n);
     assert_refused(rules(
         r#"
-        PE idempotencyKey INVALID_FORMAT ["a-b_c123"] ["a b c 123", "order.0001", "ñandú-0001", " order-0001"]
-        PE trackingNumber INVALID_FORMAT ["EC-0000-01"] ["EC_0000_01", "-EC0000001", "EC 00000 1"]
+        PE idempotencyKey INVALID_FORMAT ["a-b_c123", "12345678"] ["a b c 123", "order.0001", "ñandú-0001", " order-0001"]
+        PE trackingNumber INVALID_FORMAT ["EC-0000-01"] ["EC_0000_01", "-EC0000001", "EC0000001-", "EC 00000 1", "ÑC00000001"]
         "#,
     ));
     let email = |n| format!("a@{}.com", vec!["b".repeat(n); 4].join("."));
@@ -118,7 +118,7 @@ fn names_phones_and_addresses_have_their_formats() {
              "ana@example.com."]
         PE receiver.email INVALID_FORMAT
             ["ana@example.com", null, " "] ["ana@example", "Ana <ana@example.com>", "ana", "ana@[10.0.0.1]"]
-        PE sender.address.country UNKNOWN_VALUE ["US"] ["us", "USA", "XX", " US", "AC"]
+        PE sender.address.country UNKNOWN_VALUE ["US"] ["us", "USA", "XX", " US", "AC", "EU"]
         PE receiver.address.country UNKNOWN_VALUE ["PE"] ["pe", "PER", "Peru", "ZZ"]
         PE receiver.idType UNKNOWN_VALUE ["cedula", "ruc", "passport", "dni", null, ""] ["Cedula", "rfc", "DNI"]
         PE products.0.countryOfOrigin UNKNOWN_VALUE ["CO", "CN", null, ""] ["co", "COL", "China", "ZZ", " CO"]

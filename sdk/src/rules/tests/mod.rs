@@ -77,6 +77,17 @@ fn order_with(to: &str, at: &str, value: &Value) -> Value {
     body
 }
 
+/// Returns the faults of a request as `path CODE`.
+pub(super) fn faults_of<T>(checked: Result<T, Rejected>) -> Vec<String> {
+    let faults = checked.err().map(|rejected| rejected.faults).unwrap_or_default().into_iter();
+    faults
+        .map(|fault| {
+            assert_ne!(fault.message, fault.message_es);
+            format!("{} {}", fault.field, fault.code)
+        })
+        .collect()
+}
+
 /// Faults and warnings as `path CODE`; both languages must have something to say.
 fn verdict_with(body: &Value, context: &OrderContext<'_>) -> (Vec<String>, Vec<String>) {
     let (faults, warnings) = match check_order(body, context) {
