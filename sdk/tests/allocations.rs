@@ -7,23 +7,16 @@
     reason = "a test that cannot go on fails"
 )]
 
-use std::{
-    io::{BufRead, BufReader, Read, Write},
-    net::{TcpListener, TcpStream},
-};
+mod constant_server;
+
+use std::net::TcpListener;
 
 use parcelo::{ApiKey, Client, Environment, OrderRequest, RateLimit, model::CreatedOrder};
 use reqwest_middleware::{ClientBuilder, ClientWithMiddleware};
 use reqwest_retry::{RetryTransientMiddleware, policies::ExponentialBackoff};
 use tokio::runtime::Runtime;
 
-const ORDER: &str = r#"{"idempotencyKey":"order-0001",
-    "sender":{"fullName":"Ana Ruiz","phone":"+13055550100",
-        "address":{"line1":"8400 NW 25th St","city":"Miami","country":"US"}},
-    "receiver":{"fullName":"Luis Paredes","phone":"+593991234567","nationalId":"1714307103",
-        "address":{"line1":"Av. Amazonas N34-451","city":"Quito","province":"Pichincha","country":"EC"}},
-    "parcelDetails":{"weightKg":1.5,"declaredValue":19.99}}"#;
-const CREATED: &str = r#"{"success":true,"parcel":{"id":"par_1","trackingNumber":"SB-SUCCESS-0001","status":"LABEL_GENERATED","labelUrl":"http://localhost/l","createdAt":"2026-01-10T15:05:00.000Z"}}"#;
+use constant_server::{ORDER, serve};
 
 /// Maximum number of allocations of a successful call beyond those of reqwest alone.
 const MAX_ADDITIONAL: u64 = 4;
@@ -83,37 +76,6 @@ fn min_allocations<F: Future<Output = ()>>(runtime: &Runtime, call: impl Fn() ->
 fn serve_constant() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for connection in listener.incoming() {
-            std::thread::spawn(move || answer_requests(connection.unwrap()));
-        }
-    });
+    std::thread::spawn(move || serve(&listener));
     address
-}
-
-fn answer_requests(connection: TcpStream) -> Option<()> {
-    let mut writer = connection.try_clone().ok()?;
-    let mut reader = BufReader::new(connection);
-    let head = "HTTP/1.1 201 Created\r\ncontent-type: application/json\r\nx-request-id: req_1\r\n\
-        date: Sat, 10 Jan 2026 15:05:00 GMT\r\n\
-        x-ratelimit-limit: 50\r\nx-ratelimit-remaining: 40\r\nx-ratelimit-reset: 1768057501\r\n";
-    let answer = format!("{head}content-length: {}\r\n\r\n{CREATED}", CREATED.len());
-    loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if reader.read_line(&mut line).ok()? == 0 {
-                return None;
-            }
-            let line = line.trim().to_ascii_lowercase();
-            if let Some(text) = line.strip_prefix("content-length:") {
-                length = text.trim().parse().ok()?;
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        reader.read_exact(&mut vec![0; length]).ok()?;
-        writer.write_all(answer.as_bytes()).ok()?;
-    }
 }

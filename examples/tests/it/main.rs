@@ -41,11 +41,11 @@ struct Shop {
 
 impl Shop {
     async fn open() -> Self {
-        let clock = Clock::frozen("2026-01-05T08:00:00Z");
-        Self::with_server(MockServer::builder().clock(clock).start().await)
+        Self::with_clock(Clock::frozen("2026-01-05T08:00:00Z")).await
     }
 
-    fn with_server(server: MockServer) -> Self {
+    async fn with_clock(clock: Clock) -> Self {
+        let server = MockServer::builder().clock(clock).start().await;
         let key = server.key().countries(["EC"]).issue().secret().to_owned();
         Self { server, key, folder: tempfile::tempdir().unwrap() }
     }
@@ -293,8 +293,7 @@ async fn track_until_delivered_prints_each_event_once_and_ends() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn webhook_receiver_handles_each_signed_event_once() {
-    let clock = Clock::system();
-    let shop = Shop::with_server(MockServer::builder().clock(clock).start().await);
+    let shop = Shop::with_clock(Clock::system()).await;
     let secret = shop.server.webhook_inbox().send_to("http://127.0.0.1:9/").expose();
     let old = Secret::from_random(&[7; 32]).expose();
     let mut receiver = shop.example("webhook_receiver", &["127.0.0.1:0"]);
@@ -396,8 +395,7 @@ fn journal(orders: std::ops::Range<usize>, at: DateTime<Utc>) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_ships_an_order_saved_days_ago_only_once() {
-    let clock = Clock::system();
-    let shop = Shop::with_server(MockServer::builder().clock(clock).start().await);
+    let shop = Shop::with_clock(Clock::system()).await;
     let path = |name: &str| shop.folder.path().join(name);
     let old = shop.server.clock().now() - TimeDelta::hours(25);
     // The first was shipped but not noted, the second never sent, and the third is new.
@@ -418,8 +416,7 @@ async fn a_worker_ships_an_order_saved_days_ago_only_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_killed_ten_times_ships_each_order_once() {
     const ORDERS: usize = 120;
-    let clock = Clock::system();
-    let mut shop = Shop::with_server(MockServer::builder().clock(clock).start().await);
+    let mut shop = Shop::with_clock(Clock::system()).await;
     shop.key = shop.server.key().countries(["EC"]).rate_limit(10_000).issue().secret().to_owned();
     let path = |name: &str| shop.folder.path().join(name);
     let written = journal(0..ORDERS, shop.server.clock().now());

@@ -15,7 +15,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    Client, ErrorKind, IdempotencyKey, LabelFormat, OrderRequest, RateLimit, Timeouts,
+    Client, ErrorKind, LabelFormat, RateLimit, Timeouts,
     calls::StopReason,
     transport::{BodyStream, Transport, TransportError},
 };
@@ -24,7 +24,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::scripted_transport::{CREATED, RECORD, key, number, order};
+use crate::scripted_transport::{CREATED, RECORD, key, number, order, orders};
 
 /// A service with a latency, so that calls overlap. Answers arrive without being polled, as on a connection.
 #[derive(Debug, Clone, Default)]
@@ -74,11 +74,6 @@ impl Transport for FakeService {
         });
         async move { Ok(arrived.await.unwrap()) }.boxed()
     }
-}
-
-fn orders(shop: &'static str, count: usize) -> impl Iterator<Item = OrderRequest> + Send {
-    let key = |number: usize| IdempotencyKey::derive(shop, &number.to_string());
-    (0..count).map(move |number| order().with_idempotency_key(key(number)))
 }
 
 /// Polls a future once, and leaves it pending.

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use parcelo::{
-    Client, CountryCode, Error, ErrorKind, Parcel, ParcelStatus, RateLimit, Timeouts,
+    CountryCode, Error, ErrorKind, Parcel, ParcelStatus, RateLimit, Timeouts,
     calls::StopReason,
     model::{Downloads, LabelMetadata, ParcelId, ParcelSummary, RequestId},
     transport::Phase,
 };
 use serde_json::json;
 
-use crate::scripted_transport::{
-    RECORD, ScriptedTransport, Step, answer, key, number, order, refusal,
+use crate::{
+    scripted_transport::{Piece, RECORD, ScriptedTransport, Step, answer, number, order, refusal},
+    unknown_values::parcel,
 };
 
 #[tokio::test(start_paused = true)]
@@ -30,9 +31,9 @@ async fn a_call_without_time_left_is_a_timeout_not_a_rate_limit() {
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_longer_than_the_timeout_is_a_rate_limit_error() {
-    let client =
-        Client::builder(key()).transport(ScriptedTransport::client([answer(200, RECORD)]).1);
-    let client = client.rate_limit(RateLimit::adaptive().burst(1)).build().unwrap();
+    let (client, _) = ScriptedTransport::client_with([answer(200, RECORD)], |builder| {
+        builder.rate_limit(RateLimit::adaptive().burst(1))
+    });
     let hasty = client.with_timeouts(Timeouts::default().total(Duration::from_millis(1)));
     hasty.tracking().get(&number()).await.unwrap();
     let error = hasty.tracking().get(&number()).await.unwrap_err();
@@ -91,10 +92,13 @@ async fn a_refusal_of_another_service_is_unexpected() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_too_large_keeps_its_status_and_request_id() {
     let announced = answer(201, "").with("content-length", (9_u64 << 20).to_string());
-    let endless = answer(201, "x".repeat(9 << 20));
+    let piece = Piece::Bytes(vec![b' '; 1 << 20].into());
+    let endless = Step::Answer(201, vec![], vec![piece; 9]);
     for step in [announced, endless] {
         let error = refused(step.with("x-request-id", "req_1")).await;
         assert_eq!((error.kind(), error.status()), (ErrorKind::Decode, Some(201)));
+        assert_eq!(error.attempts(), 1);
+        assert!(error.to_string().contains("larger than allowed"), "{error}");
         assert_eq!(error.request_id().map(RequestId::as_str), Some("req_1"), "{error}");
         assert!(error.may_have_executed());
     }
@@ -108,22 +112,13 @@ async fn an_unrequested_compressed_answer_is_a_named_error() {
     assert!(cause.contains("content-encoding: gzip"), "{cause}");
 }
 
-fn parcel(number: &str) -> serde_json::Value {
-    const TIME: &str = "2026-01-10T15:05:00.000Z";
-    json!({"id": "par_1", "trackingNumber": number, "status": "VOIDED", "statusName": "?",
-        "destinationCountry": "EC", "createdAt": TIME, "updatedAt": TIME})
-}
-
-fn page(rows: &[serde_json::Value]) -> Step {
-    let body = json!({"success": true, "data": rows,
-        "meta": {"page": 1, "limit": 100, "total": rows.len(), "totalPages": 1}});
-    answer(200, body.to_string()).with("x-request-id", "req_1")
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_row_does_not_lose_the_found_parcels() {
     let rows = [parcel("SB-SUCCESS-0001"), json!({"new": 1}), parcel("SB-SUCCESS-0002")];
-    let (client, _) = ScriptedTransport::client([answer(503, ""), page(&rows)]);
+    let meta = json!({"page": 1, "limit": 100, "total": 3, "totalPages": 1});
+    let page = json!({"success": true, "data": rows, "meta": meta}).to_string();
+    let page = answer(200, page).with("x-request-id", "req_1");
+    let (client, _) = ScriptedTransport::client([answer(503, ""), page]);
     let error = client.orders().find("1001").await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 2));
     assert_eq!(error.request_id().map(RequestId::as_str), Some("req_1"));

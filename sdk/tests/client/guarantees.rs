@@ -11,7 +11,10 @@ use parcelo::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-use crate::scripted_transport::{ScriptedTransport, Step, answer, key, refusal};
+use crate::{
+    scripted_transport::{ScriptedTransport, Step, answer, key, refusal},
+    unknown_values::parcel,
+};
 
 #[derive(Debug, Deserialize)]
 struct Rate {
@@ -38,20 +41,6 @@ async fn an_unknown_path_fails_like_any_other() {
         let error = client.get::<Rate>("/api/v2/rates").await.unwrap_err();
         assert_eq!((error.kind(), error.may_have_executed()), (kind, false));
         assert!(!format!("{error:?}{error}").contains("CANARY"), "{error:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_unknown_path_sends_the_key_to_no_other_origin() {
-    for path in ["", "rates", "//evil.example/", "https://evil.example/", "@evil.example/", "/../x"]
-    {
-        let (client, script) = ScriptedTransport::client([answer(200, "{}")]);
-        let error = client.get::<serde_json::Value>(path).await.unwrap_err();
-        assert_eq!(
-            (error.kind(), script.sent_requests().len()),
-            (ErrorKind::Config, 0),
-            "{path:?}"
-        );
     }
 }
 
@@ -89,11 +78,9 @@ async fn a_list_outlives_its_client_in_another_task() {
 async fn a_list_that_keeps_changing_ends_with_an_error() {
     // One millisecond has more rows than fit on a page, and rows enter and leave the filter all the time.
     let page = |total: u64| {
-        let row = json!({"id": "par_1", "trackingNumber": "SB-SUCCESS-0001", "status": "VOIDED",
-            "statusName": "Voided", "destinationCountry": "EC",
-            "createdAt": "2026-01-10T15:05:00.000Z", "updatedAt": "2026-01-10T15:05:00.000Z"});
         let meta = json!({"page": 1, "limit": 1, "total": total, "totalPages": 2});
-        answer(200, json!({"success": true, "data": [row], "meta": meta}).to_string())
+        let rows = [parcel("SB-SUCCESS-0001")];
+        answer(200, json!({"success": true, "data": rows, "meta": meta}).to_string())
     };
     let (client, script) = ScriptedTransport::client((2..1000).map(page));
     let mut parcels: Vec<_> = client.parcels().list().stream().collect().await;
@@ -110,7 +97,7 @@ async fn an_error_can_be_stored_and_sent_between_threads() {
     let error: Error = client.health().await.unwrap_err();
     assert_send(&error);
     assert_eq!(error.clone().to_string(), error.to_string());
-    assert_eq!(size_of::<Error>(), 8);
+    assert_eq!(size_of::<Error>(), size_of::<usize>(), "one pointer");
 }
 
 /// Checks the traits of a newtype that is not a secret.

@@ -1,7 +1,6 @@
 //! HTTP/2: the same error phases and the same check of a label's length as over HTTP/1.1.
 
 use std::{
-    error::Error,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -9,19 +8,17 @@ use std::{
 use bytes::Bytes;
 use h2::{Reason, server::SendResponse};
 use parcelo::{
-    Client, ClientBuilder, LabelFormat, Retry, Timeouts,
-    calls::FailureClass,
-    transport::{Phase, TransportError},
+    Client, ClientBuilder, LabelFormat, Retry, Timeouts, calls::FailureClass, transport::Phase,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
     task::JoinSet,
 };
 
 use crate::{
     scripted_transport::{CREATED, RECORD, key, number, order},
-    socket::peer,
+    socket::{causes, peer, phase, unused_address},
 };
 
 /// Longer than any test takes.
@@ -151,11 +148,6 @@ async fn respond_with(
     }
 }
 
-fn phase(error: &parcelo::Error) -> Option<Phase> {
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<TransportError>());
-    cause.map(TransportError::phase)
-}
-
 #[tokio::test]
 async fn an_answer_is_read_and_the_connection_reused() {
     let length = Some(RECORD.len());
@@ -206,14 +198,10 @@ async fn each_broken_peer_has_the_same_phase_as_over_http_1() {
         }
         assert_eq!(phase(&error), Some(expected), "{end:?}: {error:?}");
         assert!(error.may_have_executed() && order.idempotency_key.may_have_executed(), "{end:?}");
-        let causes = std::iter::successors(Some(&error as &dyn Error), |cause| (*cause).source());
-        let shown: Vec<_> = causes.map(|cause| format!("{cause} {cause:?}")).collect();
-        assert!(!format!("{shown:?}").contains("SB-SUCCESS"), "{shown:?}");
+        let shown: Vec<_> = causes(&error).map(|cause| format!("{cause} {cause:?}")).collect();
+        assert!(!shown.concat().contains("SB-SUCCESS"), "{shown:?}");
     }
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
-    let client = builder(&address).retry(Retry::none()).build().unwrap();
+    let client = builder(&unused_address().await).retry(Retry::none()).build().unwrap();
     let error = client.orders().create(&order()).await.unwrap_err();
     assert_eq!((phase(&error), error.may_have_executed()), (Some(Phase::NotSent), false));
 }

@@ -11,7 +11,7 @@ use parcelo::{
     transport::Phase,
 };
 
-use crate::scripted_transport::{ScriptedTransport, Step, answer, key, order};
+use crate::scripted_transport::{ScriptedTransport, Step, answer, order};
 
 const NOON: &str = "2026-01-10T12:00:00Z";
 
@@ -29,11 +29,11 @@ impl TestWallClock {
 fn client_on_machine(
     steps: impl IntoIterator<Item = Step>,
 ) -> (Client, TestWallClock, ScriptedTransport) {
-    let script = ScriptedTransport::client(steps).1;
     let wall = TestWallClock(Arc::new(Mutex::new(NOON.parse().unwrap())));
     let read = wall.clone();
-    let client = Client::builder(key()).transport(script.clone()).retry(Retry::none());
-    let client = client.wall_clock(move || *read.0.lock().unwrap()).build().unwrap();
+    let (client, script) = ScriptedTransport::client_with(steps, |builder| {
+        builder.retry(Retry::none()).wall_clock(move || *read.0.lock().unwrap())
+    });
     (client, wall, script)
 }
 

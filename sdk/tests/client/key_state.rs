@@ -1,20 +1,26 @@
 //! The state of an idempotency key: it follows the key into every request, and to disk with a saved request.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use parcelo::{
     Awb, Client, Error, ErrorKind, IdempotencyKey, ManifestRequest, OrderRequest, ReprintRequest,
-    Retry, VoidManyRequest, VoidRequest,
-    model::{KeyState, Saved},
-    transport::Phase,
+    Retry, VoidManyRequest, VoidRequest, model::Saved, transport::Phase,
 };
 use serde_json::json;
 
-use crate::scripted_transport::{ScriptedTransport, Step, key as api_key, number, order};
+use crate::scripted_transport::{
+    ScriptedTransport, Step, answer, key as api_key, number, order, refusal,
+};
 
 /// Returns a client that gets no answers and makes one attempt.
 fn client_without_answers() -> (Client, ScriptedTransport) {
-    let (client, script) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent)]);
+    let (client, script) = ScriptedTransport::client([lost()]);
     (client.with_retry(Retry::none()), script)
+}
+
+fn lost() -> Step {
+    Step::Fail(Phase::MaybeSent)
 }
 
 fn built_order(key: IdempotencyKey) -> OrderRequest {
@@ -51,33 +57,46 @@ async fn send(client: &Client, write_kind: usize, key: IdempotencyKey) -> Error 
 const WRITE_KINDS: std::ops::Range<usize> = 0..7;
 
 #[tokio::test(start_paused = true)]
-async fn a_request_shares_the_state_of_its_key() {
+async fn a_request_shares_the_state_of_its_key_for_24_hours() {
     for write_kind in WRITE_KINDS {
-        let (client, _) = client_without_answers();
+        let (client, script) = client_without_answers();
         let key = IdempotencyKey::random();
         send(&client, write_kind, key.clone()).await;
         assert!(key.may_have_executed() && key.first_sent().is_some(), "write {write_kind}");
+        tokio::time::advance(Duration::from_secs(24 * 3600)).await;
+        let error = send(&client, write_kind, key).await;
+        assert_eq!(
+            (error.kind(), script.sent_requests().len()),
+            (ErrorKind::KeyExpired, 1),
+            "write {write_kind}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_expired_key_is_sent_in_no_request() {
-    for write_kind in WRITE_KINDS {
-        let (client, script) = client_without_answers();
-        let state = KeyState::sent_at(DateTime::UNIX_EPOCH);
-        let error = send(&client, write_kind, IdempotencyKey::random().with_state(&state)).await;
-        assert_eq!(
-            (error.kind(), script.sent_requests().len()),
-            (ErrorKind::KeyExpired, 0),
-            "write {write_kind}"
-        );
+async fn every_write_returns_its_key_in_every_outcome() {
+    let steps = [
+        answer(400, refusal("VALIDATION_FAILED")),
+        answer(503, ""),
+        answer(200, "no json"),
+        Step::Fail(Phase::NotSent),
+        Step::Hang,
+    ];
+    for step in steps {
+        // A void of many has keys of its own.
+        for write_kind in WRITE_KINDS.filter(|write_kind| *write_kind != 3) {
+            let (client, _) = ScriptedTransport::client([step.clone()]);
+            let key = IdempotencyKey::parse("write-0001").unwrap();
+            let error = send(&client, write_kind, key.clone()).await;
+            assert_eq!(error.idempotency_key(), Some(&key), "write {write_kind}: {step:?}");
+        }
     }
 }
 
 #[cfg(feature = "blocking")]
 #[test]
 fn a_blocking_client_shares_the_state_of_a_key() {
-    let script = ScriptedTransport::client([Step::Fail(Phase::MaybeSent)]).1;
+    let script = ScriptedTransport::client([lost()]).1;
     let client = Client::builder(api_key()).transport(script).retry(Retry::none());
     let client = client.build_blocking().unwrap();
     let keys: [_; 3] = std::array::from_fn(|_| IdempotencyKey::random());
@@ -110,9 +129,9 @@ async fn a_key_is_updated_by_each_part_of_a_void_of_many() {
 #[tokio::test(start_paused = true)]
 async fn a_saved_request_is_restored_with_the_state_of_its_key() {
     let now: DateTime<Utc> = "2026-01-10T15:05:00Z".parse().unwrap();
-    let script = client_without_answers().1;
-    let client = Client::builder(api_key()).transport(script.clone()).retry(Retry::none());
-    let client = client.wall_clock(move || now).build().unwrap();
+    let (client, script) = ScriptedTransport::client_with([lost()], |builder| {
+        builder.retry(Retry::none()).wall_clock(move || now)
+    });
     let labels = client.labels();
     let key = IdempotencyKey::random;
     for (hours, expired) in [(1, false), (25, true)] {

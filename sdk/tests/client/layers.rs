@@ -52,15 +52,17 @@ impl Transport for RefusingLayer {
 
 #[tokio::test(start_paused = true)]
 async fn layers_see_each_attempt_and_the_first_layer_is_outermost() {
-    let script = ScriptedTransport::client([answer(503, ""), answer(201, CREATED)]).1;
     let seen = SeenRequests::default();
     let layer = |name| {
         let seen = Arc::clone(&seen);
         move |inner| RecordingLayer { inner, name, seen: Arc::clone(&seen) }
     };
-    let builder = Client::builder(key()).header("x-token", "CANARY").unwrap();
-    let client = builder.layer(layer("outer")).layer(layer("inner")).transport(script.clone());
-    client.build().unwrap().orders().create(&order()).await.unwrap();
+    let steps = [answer(503, ""), answer(201, CREATED)];
+    let (client, script) = ScriptedTransport::client_with(steps, |builder| {
+        let builder = builder.header("x-token", "CANARY").unwrap();
+        builder.layer(layer("outer")).layer(layer("inner"))
+    });
+    client.orders().create(&order()).await.unwrap();
 
     let seen = seen.lock().unwrap();
     let names: Vec<_> = seen.iter().map(|(name, _)| *name).collect();
@@ -84,18 +86,17 @@ async fn layers_see_each_attempt_and_the_first_layer_is_outermost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_refused_by_a_layer_was_not_sent() {
-    for (phase, attempts, class) in
-        [(Phase::Refused, 1, FailureClass::Permanent), (Phase::NotSent, 4, FailureClass::NotSent)]
+    let permanent = (FailureClass::Permanent, ErrorKind::Config, StopReason::Permanent);
+    let retried = (FailureClass::NotSent, ErrorKind::Network, StopReason::Attempts);
+    for (phase, attempts, (class, kind, reason)) in
+        [(Phase::Refused, 1, permanent), (Phase::NotSent, 4, retried)]
     {
-        let script = ScriptedTransport::client([answer(201, CREATED)]).1;
         let failures = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::clone(&failures);
-        let client = Client::builder(key())
-            .transport(script.clone())
-            .on_attempt(move |attempt| log.lock().unwrap().push(attempt.failure))
-            .layer(move |_| RefusingLayer(phase))
-            .build()
-            .unwrap();
+        let (client, script) = ScriptedTransport::client_with([answer(201, CREATED)], |builder| {
+            let builder = builder.layer(move |_| RefusingLayer(phase));
+            builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.failure))
+        });
         let order = order();
         let error = client.orders().create(&order).await.unwrap_err();
         assert_eq!((error.may_have_executed(), error.attempts()), (false, attempts));
@@ -105,14 +106,7 @@ async fn a_call_refused_by_a_layer_was_not_sent() {
         assert!(error.message(Language::Es).ends_with("; no se envió nada."), "{error}");
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "not on a Sunday");
         assert!(failures.lock().unwrap().iter().all(|failure| *failure == Some(class)));
-        let ends = [
-            (ErrorKind::Config, StopReason::Permanent),
-            (ErrorKind::Network, StopReason::Attempts),
-        ];
-        assert_eq!(
-            (error.kind(), error.stop_reason().unwrap()),
-            ends[usize::from(phase == Phase::NotSent)]
-        );
+        assert_eq!((error.kind(), error.stop_reason()), (kind, Some(reason)));
     }
 }
 
@@ -132,9 +126,10 @@ async fn a_refusal_of_a_layer_does_not_settle_an_earlier_doubt() {
             self.0.send(request)
         }
     }
-    let script = ScriptedTransport::client([Step::Fail(Phase::MaybeSent)]).1;
-    let client = Client::builder(key()).transport(script.clone());
-    let client = client.layer(|inner| FailOnce(inner, Mutex::default())).build().unwrap();
+    let steps = [Step::Fail(Phase::MaybeSent)];
+    let (client, script) = ScriptedTransport::client_with(steps, |builder| {
+        builder.layer(|inner| FailOnce(inner, Mutex::default()))
+    });
     let error = client.orders().create(&order()).await.unwrap_err();
     assert!(error.may_have_executed() && script.sent_requests().len() == 1, "{error:?}");
     assert!(error.to_string().contains("may have been executed"), "{error}");

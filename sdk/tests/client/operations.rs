@@ -7,33 +7,14 @@ use parcelo::{
 };
 use serde_json::{Value, json};
 
-use crate::scripted_transport::{RECORD, ScriptedTransport, Step, answer, number, refusal};
+use crate::{
+    scripted_transport::{RECORD, ScriptedTransport, Step, answer, number, refusal},
+    unknown_values::{data, label, manifest, voided},
+};
 
-fn data(data: &Value) -> String {
-    json!({"success": true, "data": data, "meta": {"requestId": "req_1"}}).to_string()
-}
-
-fn manifest() -> Value {
-    json!({"manifestId": "man_1", "awbNumber": "176-12345675", "status": "SUBMITTED",
-        "parcelCount": 1, "totalWeightKg": 1.361, "declaredValues": [{"currency": "USD", "amount": 45.5}],
-        "destinationCountries": ["EC"], "trackingNumbers": ["SB-SUCCESS-0001"],
-        "submittedAt": "2026-01-10T15:05:00.000Z"})
-}
-
-fn label() -> Value {
-    json!({"labelId": "lbl_1", "trackingNumber": "SB-SUCCESS-0001", "status": "ACTIVE", "version": 2,
-        "reprintCount": 1, "size": {"widthIn": 4, "heightIn": 6, "widthMm": 100, "heightMm": 150},
-        "dpi": 203, "barcode": {"symbology": "CODE_128", "value": "SB-SUCCESS-0001"},
-        "qrCode": {"content": "http://localhost/track/SB-SUCCESS-0001"}, "sandbox": true,
-        "formats": ["PDF", "ZPL", "PNG"], "createdAt": "2026-01-10T15:05:00.000Z"})
-}
-
-fn voided() -> Value {
-    json!({"summary": {"requested": 2, "voided": 1, "failed": 1}, "results": [
-        {"trackingNumber": "SB-SUCCESS-0001", "voided": true, "alreadyVoided": false,
-            "previousStatus": "LABEL_GENERATED", "status": "VOIDED", "voidedAt": "2026-01-10T15:05:00.000Z"},
-        {"trackingNumber": "SB-SUCCESS-0002", "voided": false,
-            "error": {"code": "PARCEL_NOT_FOUND", "message": "No.", "message_es": "No va."}}]})
+/// Returns an answer with this data.
+fn answered(status: u16, content: Value) -> Step {
+    answer(status, data(content).to_string())
 }
 
 fn numbers(count: usize) -> Vec<TrackingNumber> {
@@ -68,7 +49,7 @@ fn get(path: &str) -> (String, String, Value) {
 
 #[tokio::test(start_paused = true)]
 async fn a_void_sends_its_key_and_reads_a_result_for_each_number() {
-    let (client, script) = ScriptedTransport::client([answer(200, data(&voided()))]);
+    let (client, script) = ScriptedTransport::client([answered(200, voided())]);
     let key = IdempotencyKey::parse("void-0001").unwrap();
     let request = VoidRequest::new(key.clone(), &numbers(2)).with_reason("Sold out");
     let reply = client.orders().void(&request).await.unwrap();
@@ -100,7 +81,7 @@ fn all_voided(count: usize) -> Step {
     let row = |number: TrackingNumber| json!({"trackingNumber": number, "voided": true});
     let rows: Vec<_> = numbers(count).into_iter().map(row).collect();
     let summary = json!({"requested": count, "voided": count, "failed": 0});
-    answer(200, data(&json!({"summary": summary, "results": rows})))
+    answered(200, json!({"summary": summary, "results": rows}))
 }
 
 fn keys(request: &VoidManyRequest) -> Vec<&str> {
@@ -189,7 +170,7 @@ fn submission(key: &str) -> ManifestRequest {
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_keeps_its_key_through_retries() {
-    let created = answer(201, data(&manifest()));
+    let created = answered(201, manifest());
     let (client, script) = ScriptedTransport::client([Step::Fail(Phase::MaybeSent), created]);
     let reply = client.manifests().submit(&submission("man-00001")).await.unwrap();
     assert_eq!(reply.meta().idempotency_key.as_ref().unwrap().as_str(), "man-00001");
@@ -203,7 +184,7 @@ async fn a_manifest_keeps_its_key_through_retries() {
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_without_a_key_derives_one_from_its_content() {
-    let (client, script) = ScriptedTransport::client([answer(200, data(&manifest()))]);
+    let (client, script) = ScriptedTransport::client([answered(200, manifest())]);
     let read = |flight: &str| -> ManifestRequest {
         let read = json!({"awbNumber": "17612345675", "trackingNumbers": ["SB-NUMBER-0000"],
             "flightNumber": flight});
@@ -221,7 +202,7 @@ async fn a_manifest_without_a_key_derives_one_from_its_content() {
 
 #[tokio::test(start_paused = true)]
 async fn a_manifest_keeps_the_key_and_everything_that_is_given() {
-    let (client, script) = ScriptedTransport::client([answer(200, data(&manifest()))]);
+    let (client, script) = ScriptedTransport::client([answered(200, manifest())]);
     let request = submission("man-00001")
         .with_flight_number("EK213")
         .with_departure_date("2026-01-11".parse().unwrap())
@@ -256,7 +237,7 @@ async fn a_rejected_manifest_names_its_parcels() {
 #[tokio::test(start_paused = true)]
 async fn the_id_of_a_manifest_is_escaped_in_its_path() {
     for (id, path) in [("man_1", "man_1"), ("../health", "..%2Fhealth")] {
-        let (client, script) = ScriptedTransport::client([answer(200, data(&manifest()))]);
+        let (client, script) = ScriptedTransport::client([answered(200, manifest())]);
         assert_eq!(
             client.manifests().get(&ManifestId::unchecked(id)).await.unwrap().manifest_id,
             "man_1"
@@ -278,7 +259,7 @@ async fn a_batch_is_sent_by_hundreds_and_keeps_its_order() {
             results[0] =
                 json!({"trackingNumber": "SB-SUCCESS-0001", "found": true, "tracking": record});
             let summary = json!({"requested": size, "found": 1, "notFound": size - 1});
-            answer(200, data(&json!({"summary": summary, "results": results})))
+            answered(200, json!({"summary": summary, "results": results}))
         };
         let (client, script) = ScriptedTransport::client(sizes.iter().map(|size| batch(*size)));
         let requested = numbers(count);
@@ -305,7 +286,7 @@ async fn a_batch_that_fails_halfway_keeps_its_results() {
         };
         let results: Vec<_> = numbers.iter().map(unknown).collect();
         let summary = json!({"requested": 100, "found": 0, "notFound": 100});
-        answer(200, data(&json!({"summary": summary, "results": results})))
+        answered(200, json!({"summary": summary, "results": results}))
     };
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "100");
     let steps = [answered(&requested[..100]), answered(&requested[100..200]), limited];
@@ -320,13 +301,12 @@ async fn a_batch_that_fails_halfway_keeps_its_results() {
 
 #[tokio::test(start_paused = true)]
 async fn label_metadata_and_reprints_are_requested_and_read() {
-    let (client, script) = ScriptedTransport::client([answer(200, data(&label()))]);
+    let (client, script) = ScriptedTransport::client([answered(200, label())]);
     let read = client.labels().metadata(&number()).await.unwrap();
     assert_eq!((read.version, read.label_url.as_ref()), (2, None));
     assert_eq!(only_request(&script), get("/api/v1/labels/SB-SUCCESS-0001"));
 
-    let (client, script) =
-        ScriptedTransport::client([answer(503, ""), answer(200, data(&label()))]);
+    let (client, script) = ScriptedTransport::client([answer(503, ""), answered(200, label())]);
     let request =
         ReprintRequest::new(IdempotencyKey::parse("reprint-1").unwrap()).with_reason("Label torn");
     let reply = client.labels().reprint(&number(), &request).await.unwrap();
@@ -364,10 +344,7 @@ async fn a_page_is_requested_with_its_filters() {
 async fn a_reset_is_retried_only_if_it_was_not_executed() {
     let deleted = json!({"parcels": 3, "labels": 3, "manifests": 1, "trackingEvents": 7,
         "idempotencyKeys": 3, "webhookDeliveries": 0});
-    let done = || {
-        let reset = json!({"deleted": deleted, "resetAt": "2026-01-10T15:05:00.000Z"});
-        answer(200, data(&reset))
-    };
+    let done = || answered(200, json!({"deleted": deleted, "resetAt": "2026-01-10T15:05:00.000Z"}));
     let (client, script) = ScriptedTransport::client([done()]);
     assert_eq!(client.sandbox().reset().await.unwrap().deleted.tracking_events, 7);
     assert_eq!(only_request(&script), post("/api/v1/sandbox/reset", Value::Null));

@@ -163,12 +163,11 @@ async fn an_observer_sees_each_attempt_and_no_personal_data() {
     let limited = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "2");
     let created = answer(201, CREATED).with("x-request-id", "req_1");
     let steps = [limited, Step::Hang, created, answer(404, ""), answer(200, "?")];
-    let script = ScriptedTransport::client(steps).1;
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
-    let builder =
-        Client::builder(key()).on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()));
-    let client = builder.transport(script).build().unwrap();
+    let (client, _) = ScriptedTransport::client_with(steps, |builder| {
+        builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()))
+    });
     client.orders().create(&order()).await.unwrap();
     client.health().await.unwrap_err();
     client.health().await.unwrap_err();
@@ -214,11 +213,11 @@ async fn an_observer_sees_each_attempt_and_no_personal_data() {
 async fn an_observer_sees_queue_times_and_unsent_calls() {
     let attempts = Arc::new(std::sync::Mutex::new(Vec::<Attempt>::new()));
     let log = Arc::clone(&attempts);
-    let builder = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
-    let builder = builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()));
     let steps = [answer(200, RECORD), answer(200, RECORD), answer(200, RECORD), answer(503, "")];
-    let script = ScriptedTransport::client(steps).1;
-    let client = builder.transport(script.clone()).build().unwrap();
+    let (client, script) = ScriptedTransport::client_with(steps, |builder| {
+        let builder = builder.rate_limit(RateLimit::adaptive().burst(1));
+        builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.clone()))
+    });
     let number = number();
     client.tracking().get(&number).await.unwrap();
     client.tracking().get(&number).await.unwrap(); // waits for its turn
@@ -235,8 +234,8 @@ async fn an_observer_sees_queue_times_and_unsent_calls() {
         .iter()
         .map(|attempt| (attempt.number, attempt.failure, attempt.kind, attempt.stopped))
         .collect();
-    let ended = |kind| (Some(FailureClass::NotAdmitted), Some(kind), Some(StopReason::RateLimit));
-    let (not_admitted, limited, reason) = ended(ErrorKind::RateLimited);
+    let (not_admitted, reason) = (Some(FailureClass::NotAdmitted), Some(StopReason::RateLimit));
+    let limited = Some(ErrorKind::RateLimited);
     let expected = [
         (1, None, None, None),
         (1, None, None, None),

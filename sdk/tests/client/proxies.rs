@@ -2,31 +2,32 @@
 
 use std::time::Duration;
 
-use parcelo::{Client, ErrorKind, RateLimit, Retry, calls::StopReason};
+use parcelo::{ErrorKind, RateLimit, Retry, calls::StopReason};
 
 use crate::{
     retries::now,
-    scripted_transport::{RECORD, ScriptedTransport, Step, answer, key, number, refusal},
+    scripted_transport::{RECORD, ScriptedTransport, Step, answer, number, refusal},
 };
 
 /// A request id in the form that proxies use.
-const PROXY_REQUEST_ID: (&str, &str) = ("x-request-id", "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10");
-const SERVICE_REQUEST_ID: (&str, &str) = ("x-request-id", "req_1");
-
-fn with_request_id(step: Step, (name, id): (&'static str, &str)) -> Step {
-    step.with(name, id)
-}
+const PROXY_REQUEST_ID: &str = "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10";
+const SERVICE_REQUEST_ID: &str = "req_1";
 
 fn throttled_answer(seconds: &str) -> Step {
     answer(429, "").with("retry-after", seconds)
+}
+
+fn banned_answer() -> Step {
+    let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
+    banned.with("x-request-id", SERVICE_REQUEST_ID)
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_a_429_of_the_service_delays_other_calls() {
     let table = [
         (throttled_answer("20"), false),
-        (with_request_id(throttled_answer("20"), PROXY_REQUEST_ID), false),
-        (with_request_id(throttled_answer("20"), SERVICE_REQUEST_ID), true),
+        (throttled_answer("20").with("x-request-id", PROXY_REQUEST_ID), false),
+        (throttled_answer("20").with("x-request-id", SERVICE_REQUEST_ID), true),
     ];
     for (refused, delays_all) in table {
         let (client, script) = ScriptedTransport::client([refused.clone(), answer(200, RECORD)]);
@@ -51,11 +52,11 @@ async fn only_a_429_of_the_service_delays_other_calls() {
 #[tokio::test(start_paused = true)]
 async fn rate_limit_headers_of_a_proxy_are_ignored() {
     let full = |id| {
-        let step = answer(200, RECORD)
+        answer(200, RECORD)
             .with("x-ratelimit-limit", "1")
             .with("x-ratelimit-remaining", "0")
-            .with("x-ratelimit-reset", "1768057501");
-        with_request_id(step, id)
+            .with("x-ratelimit-reset", "1768057501")
+            .with("x-request-id", id)
     };
     for (id, is_believed) in [(PROXY_REQUEST_ID, false), (SERVICE_REQUEST_ID, true)] {
         let (client, _) = ScriptedTransport::client([full(id), answer(200, RECORD)]);
@@ -70,24 +71,17 @@ async fn rate_limit_headers_of_a_proxy_are_ignored() {
         .with("date", "Sat, 10 Jan 2026 15:05:00 GMT")
         .with("x-ratelimit-reset", "1768057600");
     for (id, attempts) in [(PROXY_REQUEST_ID, 2), (SERVICE_REQUEST_ID, 1)] {
-        let (client, script) =
-            ScriptedTransport::client([with_request_id(refused.clone(), id), answer(200, RECORD)]);
+        let steps = [refused.clone().with("x-request-id", id), answer(200, RECORD)];
+        let (client, script) = ScriptedTransport::client(steps);
         let ended = client.tracking().get(&number()).await;
-        assert_eq!(
-            (ended.is_ok(), script.sent_requests().len()),
-            (attempts == 2, attempts),
-            "{id:?}"
-        );
+        let sent = script.sent_requests().len();
+        assert_eq!((ended.is_ok(), sent), (attempts == 2, attempts), "{id:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
-    let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
-    let (client, script) = ScriptedTransport::client([
-        with_request_id(banned, SERVICE_REQUEST_ID),
-        answer(200, RECORD),
-    ]);
+    let (client, script) = ScriptedTransport::client([banned_answer(), answer(200, RECORD)]);
     let (began, number) = (now(), number());
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..200 {
@@ -122,14 +116,10 @@ async fn a_long_ban_stops_all_calls_and_errors_say_when_it_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_without_pacing_also_stops_during_a_long_ban() {
-    let banned = answer(429, refusal("RATE_LIMIT_EXCEEDED")).with("retry-after", "45");
-    let script = ScriptedTransport::client([
-        with_request_id(banned, SERVICE_REQUEST_ID),
-        answer(200, RECORD),
-    ])
-    .1;
-    let client = Client::builder(key()).rate_limit(RateLimit::off()).transport(script.clone());
-    let client = client.build().unwrap();
+    let (client, script) =
+        ScriptedTransport::client_with([banned_answer(), answer(200, RECORD)], |builder| {
+            builder.rate_limit(RateLimit::off())
+        });
     for _ in 0..2 {
         let error = client.tracking().get(&number()).await.unwrap_err();
         assert_eq!(error.stop_reason(), Some(StopReason::RetryAfterTooLong));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use parcelo::{Client, ErrorKind, Operation, Outcome, transport::Phase};
+use parcelo::{ErrorKind, Operation, Outcome, transport::Phase};
 
 use crate::scripted_transport::{ScriptedTransport, Step, answer, key};
 
@@ -53,36 +53,23 @@ async fn a_raw_call_is_retried_only_where_that_is_safe() {
 
 #[tokio::test(start_paused = true)]
 async fn a_raw_call_to_another_host_is_not_sent() {
-    for (method, path) in [
-        ("", "/"),
-        ("G ET", "/"),
-        ("GET", ""),
-        ("GET", "api"),
-        ("GET", "//evil.example/"),
-        ("GET", "@evil.example/"),
-        ("GET", "https://evil.example/"),
-        ("GET", "/a\r\nx: y"),
-        ("GET", "/../x"),
-    ] {
-        let (client, script) = ScriptedTransport::client([answer(200, "")]);
+    // The unit tests have the rules for a path.
+    let (client, script) = ScriptedTransport::client([answer(200, "")]);
+    for (method, path) in [("", "/"), ("G ET", "/"), ("GET", "@evil.example/")] {
         let error = client.raw(method, path, None).await.unwrap_err();
-        assert_eq!(
-            (error.kind(), script.sent_requests().len()),
-            (ErrorKind::Config, 0),
-            "{method} {path}"
-        );
+        assert_eq!(error.kind(), ErrorKind::Config, "{method} {path}");
     }
+    let error = client.get::<serde_json::Value>("@evil.example/").await.unwrap_err();
+    assert_eq!((error.kind(), script.sent_requests().len()), (ErrorKind::Config, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_observer_sees_no_path_of_a_raw_call() {
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let (script, log) = (ScriptedTransport::client([answer(200, "{}")]).1, Arc::clone(&seen));
-    let client = Client::builder(key())
-        .transport(script)
-        .on_attempt(move |attempt| log.lock().unwrap().push(attempt.operation))
-        .build()
-        .unwrap();
+    let log = Arc::clone(&seen);
+    let (client, _) = ScriptedTransport::client_with([answer(200, "{}")], |builder| {
+        builder.on_attempt(move |attempt| log.lock().unwrap().push(attempt.operation))
+    });
     client.raw("GET", "/api/v1/parcels?limit=1", None).await.unwrap();
     client.raw("GET", "/unknown/path", None).await.unwrap();
     assert_eq!(*seen.lock().unwrap(), [Operation::ListParcels]);

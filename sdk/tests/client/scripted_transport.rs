@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    ApiKey, Client, Environment, OrderRequest, TrackingNumber,
+    ApiKey, Client, ClientBuilder, Environment, IdempotencyKey, OrderRequest, TrackingNumber,
     transport::{BodyStream, Phase, Transport, TransportError},
 };
 
@@ -55,9 +55,17 @@ pub(crate) struct ScriptedTransport {
 impl ScriptedTransport {
     /// Returns a client whose requests get the results of `steps`, one after the other; the last one is repeated.
     pub(crate) fn client(steps: impl IntoIterator<Item = Step>) -> (Client, Self) {
+        Self::client_with(steps, |builder| builder)
+    }
+
+    /// Returns a client like that of [`client`](Self::client), with these settings.
+    pub(crate) fn client_with(
+        steps: impl IntoIterator<Item = Step>,
+        set: impl FnOnce(ClientBuilder) -> ClientBuilder,
+    ) -> (Client, Self) {
         let script = Self::default();
         script.steps.lock().unwrap().extend(steps);
-        let client = Client::builder(key()).transport(script.clone()).build().unwrap();
+        let client = set(Client::builder(key()).transport(script.clone())).build().unwrap();
         (client, script)
     }
 
@@ -127,6 +135,15 @@ pub(crate) fn order() -> OrderRequest {
         "parcelDetails": {"weightKg": 1.5, "declaredValue": 19.99}
     }))
     .unwrap()
+}
+
+/// Returns orders with a key each, the same for the same shop.
+pub(crate) fn orders(
+    shop: &'static str,
+    count: usize,
+) -> impl Iterator<Item = OrderRequest> + Send + Unpin {
+    let key = |number: usize| IdempotencyKey::derive(shop, &number.to_string());
+    (0..count).map(move |number| order().with_idempotency_key(key(number)))
 }
 
 pub(crate) const CREATED: &str = r#"{"success":true,"parcel":{"id":"par_1","trackingNumber":"SB-SUCCESS-0001",

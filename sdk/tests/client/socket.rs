@@ -78,9 +78,7 @@ async fn a_redirect_is_not_followed_and_gets_no_key() {
 
 #[tokio::test]
 async fn a_refused_connection_is_not_sent_and_is_retried() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    drop(listener);
+    let address = unused_address().await;
     let client = builder(&address).retry(Retry::standard().attempts(2)).build().unwrap();
     let error = client.orders().create(&order()).await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 2));
@@ -89,17 +87,9 @@ async fn a_refused_connection_is_not_sent_and_is_retried() {
 
 #[tokio::test]
 async fn each_broken_peer_has_a_phase_and_no_error_an_address() {
-    let (closing, _peer) = peer(async |mut socket| read_request(&mut socket).await).await;
-    let (breaking, _other) = peer(async |mut socket| {
-        read_request(&mut socket).await;
-        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{").await.unwrap();
-    })
-    .await;
-    let (babbling, _third) = peer(async |mut socket| {
-        read_request(&mut socket).await;
-        socket.write_all(b"220 smtp.example ESMTP\r\n").await.unwrap();
-    })
-    .await;
+    let (closing, _peer) = answering_peer("").await;
+    let (breaking, _other) = answering_peer("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{").await;
+    let (babbling, _third) = answering_peer("220 smtp.example ESMTP\r\n").await;
     let encrypted = closing.replace("http", "https");
     let table = [
         ("http://127.0.0.1:1", Phase::NotSent),
@@ -112,13 +102,10 @@ async fn each_broken_peer_has_a_phase_and_no_error_an_address() {
     for ((address, phase), gzip) in with_and_without_gzip {
         let client = accept_gzip_if(builder(address), gzip).retry(Retry::none()).build().unwrap();
         let error = client.tracking().get(&number()).await.unwrap_err();
-        let cause = error.source().and_then(|cause| cause.downcast_ref::<TransportError>());
-        assert_eq!(cause.map(TransportError::phase), Some(*phase), "{address}: {error:?}");
-        let causes = std::iter::successors(Some(&error as &dyn Error), |cause| (*cause).source());
-        let causes: Vec<_> = causes.collect();
-        let shown: Vec<_> = causes.iter().map(|cause| format!("{cause} {cause:?}")).collect();
-        assert!(!format!("{shown:?}").contains("SB-SUCCESS"), "{shown:?}");
-        let texts: Vec<_> = causes.iter().map(ToString::to_string).collect();
+        assert_eq!(self::phase(&error), Some(*phase), "{address}: {error:?}");
+        let shown: Vec<_> = causes(&error).map(|cause| format!("{cause} {cause:?}")).collect();
+        assert!(!shown.concat().contains("SB-SUCCESS"), "{shown:?}");
+        let texts: Vec<_> = causes(&error).map(ToString::to_string).collect();
         for (i, text) in texts.iter().enumerate() {
             let again =
                 texts[i + 1..].iter().any(|cause| text.contains(cause) || cause.contains(text));
@@ -146,11 +133,7 @@ async fn a_peer_without_http_is_reported_after_one_attempt() {
     for babble in
         ["220 smtp.example ESMTP\r\n", "\u{15}\u{3}\u{1}\0\u{2}\u{2}F", "\0\0\u{6}\u{4}\0\0\0"]
     {
-        let (address, _peer) = peer(async |mut socket| {
-            read_request(&mut socket).await;
-            socket.write_all(babble.as_bytes()).await.unwrap();
-        })
-        .await;
+        let (address, _peer) = answering_peer(babble).await;
         let client = builder(&address).build().unwrap();
         let error = client.health().await.unwrap_err();
         assert_eq!((error.kind(), error.attempts()), (ErrorKind::Decode, 1), "{error:?}");
@@ -164,17 +147,12 @@ async fn a_peer_without_http_is_reported_after_one_attempt() {
 async fn a_handshake_that_fails_once_is_retried() {
     // A load balancer that is being reloaded sends an alert: handshake_failure, internal_error. The last peer speaks no
     // TLS.
-    let alerts: [&[u8]; 3] = [
-        &[0x15, 3, 3, 0, 2, 2, 40],
-        &[0x15, 3, 3, 0, 2, 2, 80],
-        b"HTTP/1.1 400 Bad Request\r\n\r\n",
-    ];
-    for alert in alerts {
-        let (address, _peer) = peer(async move |mut socket| {
-            read_request(&mut socket).await;
-            socket.write_all(alert).await.unwrap();
-        })
-        .await;
+    for alert in [
+        "\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{28}",
+        "\u{15}\u{3}\u{3}\0\u{2}\u{2}\u{50}",
+        "HTTP/1.1 400 Bad Request\r\n\r\n",
+    ] {
+        let (address, _peer) = answering_peer(alert).await;
         let client = builder(&address.replace("http", "https")).build().unwrap();
         let error = client.orders().create(&order()).await.unwrap_err();
         assert_eq!((error.kind(), error.attempts()), (ErrorKind::Network, 4), "{error:?}");
@@ -200,11 +178,8 @@ async fn a_dead_pooled_connection_is_replaced() {
 
 #[tokio::test]
 async fn a_label_truncated_on_the_wire_leaves_no_file() {
-    let (address, _peer) = peer(async |mut socket| {
-        read_request(&mut socket).await;
-        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n%PDF").await.unwrap();
-    })
-    .await;
+    let (address, _peer) =
+        answering_peer("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n%PDF").await;
     let directory = tempfile::tempdir().unwrap();
     for gzip in [false, true] {
         let client = accept_gzip_if(builder(&address), gzip).retry(Retry::standard().attempts(2));
@@ -216,6 +191,32 @@ async fn a_label_truncated_on_the_wire_leaves_no_file() {
         let shown = format!("{error:?}");
         assert!(!shown.contains("SB-SUCCESS-0001"), "{shown}");
     }
+}
+
+/// Returns the phase in which the transport failed.
+pub(crate) fn phase(error: &parcelo::Error) -> Option<Phase> {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<TransportError>());
+    cause.map(TransportError::phase)
+}
+
+/// Returns an error, its cause, the cause of that, and so on.
+pub(crate) fn causes(error: &parcelo::Error) -> impl Iterator<Item = &dyn Error> {
+    std::iter::successors(Some(error as &dyn Error), |cause| (*cause).source())
+}
+
+/// Returns an address at which nothing listens.
+pub(crate) async fn unused_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+/// Starts a server that reads a request, sends this text, and closes the connection.
+async fn answering_peer(text: &'static str) -> (String, tokio::task::JoinSet<()>) {
+    peer(async move |mut socket| {
+        read_request(&mut socket).await;
+        socket.write_all(text.as_bytes()).await.unwrap();
+    })
+    .await
 }
 
 /// Starts a server that handles every connection in the same way, until its handle is dropped.

@@ -7,7 +7,7 @@ use std::{
     sync::Once,
 };
 
-use parcelo::{Client, LabelFormat, Language, RateLimit, Retry, transport::Phase};
+use parcelo::{LabelFormat, Language, RateLimit, Retry, transport::Phase};
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
@@ -145,22 +145,19 @@ fn the_span_of_a_call_has_the_fields_for_support() {
         assert_eq!((field("operation"), field("attempts")), ("CreateOrder", "1"), "{step:?}");
     }
     // A read has no outcome and a refused call no attempt; both have their time in the queue.
-    let fields = call(&collect(async {
-        let script = ScriptedTransport::client([answer(200, RECORD)]).1;
-        let rate = RateLimit::adaptive().burst(1);
-        let client = Client::builder(key()).transport(script).rate_limit(rate).build().unwrap();
-        let _ = client.tracking().get(&number()).await;
-        let _ = client.tracking().get(&number()).await;
-    }));
+    let second_call = |rate: RateLimit| {
+        call(&collect(async {
+            let (client, _) = ScriptedTransport::client_with([answer(200, RECORD)], |builder| {
+                builder.rate_limit(rate)
+            });
+            let _ = client.tracking().get(&number()).await;
+            let _ = client.tracking().get(&number()).await;
+        }))
+    };
+    let fields = second_call(RateLimit::adaptive().burst(1));
     assert!(!fields.contains_key("outcome") && !fields.contains_key("error.type"), "{fields:?}");
     assert_eq!((&*fields["queued_ms"], &*fields["attempts"]), ("11", "1"), "{fields:?}");
-    let fields = call(&collect(async {
-        let script = ScriptedTransport::client([answer(200, RECORD)]).1;
-        let rate = RateLimit::adaptive().burst(1).fail_fast();
-        let client = Client::builder(key()).transport(script).rate_limit(rate).build().unwrap();
-        let _ = client.tracking().get(&number()).await;
-        let _ = client.tracking().get(&number()).await;
-    }));
+    let fields = second_call(RateLimit::adaptive().burst(1).fail_fast());
     assert_eq!((&*fields["error.type"], &*fields["attempts"]), ("RateLimited", "0"), "{fields:?}");
     assert_eq!(fields["operation"], "GetTracking");
 }
@@ -213,11 +210,9 @@ fn no_error_or_span_shows_a_key_or_personal_data() {
             ];
             for error in errors.into_iter().flatten() {
                 kinds.insert(error.kind());
-                let causes =
-                    std::iter::successors(Some(&error as &dyn std::error::Error), |cause| {
-                        (*cause).source()
-                    });
-                causes.for_each(|cause| assert_no_personal_data(&format!("{cause} {cause:?}")));
+                for cause in crate::socket::causes(&error) {
+                    assert_no_personal_data(&format!("{cause} {cause:?}"));
+                }
                 assert_no_personal_data(&error.message(Language::Es));
             }
             assert_no_personal_data(&format!(

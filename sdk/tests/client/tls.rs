@@ -3,16 +3,16 @@
 use std::sync::{Arc, Mutex};
 
 use parcelo::{Client, ClientBuilder, ErrorKind, Retry};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
-};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::{
     TlsAcceptor,
     rustls::{ServerConfig, pki_types::PrivatePkcs8KeyDer},
 };
 
-use crate::scripted_transport::{RECORD, key, number};
+use crate::{
+    scripted_transport::{RECORD, key, number},
+    socket::peer,
+};
 
 /// A handshake: the negotiated protocol (ALPN), and the beginning of the first request after it.
 struct Handshake {
@@ -47,14 +47,12 @@ impl PrivateCaServer {
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let acceptor = TlsAcceptor::from(Arc::new(config));
 
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("https://{}", listener.local_addr().unwrap());
-        let (handshakes, mut task) = (Arc::default(), tokio::task::JoinSet::new());
-        let seen: Arc<Mutex<Vec<Handshake>>> = Arc::clone(&handshakes);
-        task.spawn(async move {
-            loop {
-                let socket = listener.accept().await.unwrap().0;
-                let Ok(mut socket) = acceptor.accept(socket).await else { continue };
+        let handshakes: Arc<Mutex<Vec<Handshake>>> = Arc::default();
+        let seen = Arc::clone(&handshakes);
+        let (address, task) = peer(move |socket| {
+            let (acceptor, seen) = (acceptor.clone(), Arc::clone(&seen));
+            async move {
+                let Ok(mut socket) = acceptor.accept(socket).await else { return };
                 let alpn = socket.get_ref().1.alpn_protocol();
                 let alpn = alpn.map(|name| String::from_utf8_lossy(name).into_owned());
                 let mut head = [0; 4096];
@@ -68,7 +66,9 @@ impl PrivateCaServer {
                 let _ = socket.write_all(answer.as_bytes()).await;
                 let _ = socket.shutdown().await;
             }
-        });
+        })
+        .await;
+        let address = address.replace("http", "https");
         Self { address, authority: certificate, handshakes, _task: task }
     }
 

@@ -14,7 +14,7 @@ use crate::scripted_transport::{ScriptedTransport, answer, number, order};
 const TIME: &str = "2026-01-10T15:05:00.000Z";
 
 #[expect(clippy::needless_pass_by_value, reason = "as it is written where it is called")]
-fn data(data: Value) -> Value {
+pub(crate) fn data(data: Value) -> Value {
     json!({"success": true, "data": data, "meta": {"requestId": "req_1"}})
 }
 
@@ -28,7 +28,7 @@ fn warning() -> Value {
     json!({"code": "HS_CODE_MISSING", "field": "customsInfo", "message": "No.", "message_es": "No."})
 }
 
-fn manifest() -> Value {
+pub(crate) fn manifest() -> Value {
     json!({"manifestId": "man_1", "awbNumber": "176-12345675", "status": "SUBMITTED",
         "parcelCount": 1, "totalWeightKg": 1.361,
         "declaredValues": [{"currency": "USD", "amount": 45.5}],
@@ -36,7 +36,7 @@ fn manifest() -> Value {
         "submittedAt": TIME, "warnings": [warning()]})
 }
 
-fn label() -> Value {
+pub(crate) fn label() -> Value {
     json!({"labelId": "lbl_1", "trackingNumber": "SB-SUCCESS-0001", "status": "ACTIVE",
         "version": 2, "reprintCount": 1, "dpi": 203, "sandbox": true,
         "size": {"widthIn": 4, "heightIn": 6, "widthMm": 100, "heightMm": 150},
@@ -46,7 +46,7 @@ fn label() -> Value {
         "downloads": {"PDF": "http://l/1", "ZPL": "http://l/2", "PNG": "http://l/3"}})
 }
 
-fn voided() -> Value {
+pub(crate) fn voided() -> Value {
     json!({"summary": {"requested": 2, "voided": 1, "failed": 1}, "results": [
         {"trackingNumber": "SB-SUCCESS-0001", "voided": true, "alreadyVoided": false,
             "previousStatus": "LABEL_GENERATED", "status": "VOIDED", "voidedAt": TIME},
@@ -67,7 +67,7 @@ fn batch() -> Value {
             "error": {"code": "PARCEL_NOT_FOUND", "message": "No.", "message_es": "No va."}}]})
 }
 
-fn parcel(number: &str) -> Value {
+pub(crate) fn parcel(number: &str) -> Value {
     json!({"id": "par_1", "trackingNumber": number, "status": "VOIDED", "statusName": "?",
         "destinationCountry": "EC", "manifestId": "man_1", "awbNumber": "176-12345675",
         "createdAt": TIME, "updatedAt": TIME})

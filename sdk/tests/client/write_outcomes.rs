@@ -15,10 +15,13 @@ use parcelo::{
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::TcpStream,
 };
 
-use crate::scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, order, refusal};
+use crate::{
+    scripted_transport::{CREATED, ScriptedTransport, Step, answer, key, order, refusal},
+    socket::peer,
+};
 
 /// The behaviour of the server towards a request.
 #[derive(Debug, Clone, Copy)]
@@ -128,24 +131,20 @@ struct RecordingServer {
 
 impl RecordingServer {
     async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
         let (next, arrived) = (Arc::new(Mutex::new(ConnectionEnd::Closed)), Arc::default());
-        let mut tasks = tokio::task::JoinSet::new();
         let (all_ends, whole) = (Arc::clone(&next), Arc::clone(&arrived));
-        tasks.spawn(async move {
-            let mut silent = Vec::new();
-            loop {
-                let mut socket = listener.accept().await.unwrap().0;
-                let end = *all_ends.lock().unwrap();
+        let (address, tasks) = peer(move |mut socket| {
+            let (end, whole) = (*all_ends.lock().unwrap(), Arc::clone(&whole));
+            async move {
                 serve_request(&mut socket, end, &whole).await;
                 if matches!(end, ConnectionEnd::Silence) {
-                    silent.push(socket);
                     // Nothing else happens, so time goes on to the end of the attempt.
                     tokio::time::pause();
+                    std::future::pending::<()>().await;
                 }
             }
-        });
+        })
+        .await;
         let client = Client::builder(key()).base_url(&address).unwrap().retry(Retry::none());
         let timeouts = Timeouts::default().total(HOUR).attempt(HOUR).connect(HOUR);
         let client = client.timeouts(timeouts).rate_limit(RateLimit::off()).build().unwrap();

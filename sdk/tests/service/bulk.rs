@@ -8,22 +8,17 @@ use std::{
     time::Duration,
 };
 
+use futures_util::StreamExt;
 use parcelo::{
-    ErrorKind, IdempotencyKey, Operation, OrderRequest, ParcelStatus, Retry, VoidManyRequest,
-    VoidRequest,
+    ErrorKind, IdempotencyKey, Operation, ParcelStatus, Retry, VoidManyRequest, VoidRequest,
 };
 use parcelo_server::mock::MockServer;
 use serde_json::json;
 
 use crate::{
     conformance::valid_order,
-    scripted_transport::{CREATED, Piece, ScriptedTransport, Step, answer, order, refusal},
+    scripted_transport::{CREATED, Piece, ScriptedTransport, Step, answer, order, orders, refusal},
 };
-
-fn orders(count: usize) -> Vec<OrderRequest> {
-    let key = |number: usize| IdempotencyKey::derive("many", &number.to_string());
-    (0..count).map(|number| order().with_idempotency_key(key(number))).collect()
-}
 
 #[tokio::test(start_paused = true)]
 async fn every_order_has_a_result_even_if_others_fail() {
@@ -31,7 +26,7 @@ async fn every_order_has_a_result_even_if_others_fail() {
     let created = answer(201, CREATED);
     let steps = (0..9).map(|step| if step == 4 { refused.clone() } else { created.clone() });
     let (client, script) = ScriptedTransport::client(steps);
-    let mut creations = client.orders().create_many(orders(9)).concurrency(3);
+    let mut creations = client.orders().create_many(orders("many", 9)).concurrency(3);
     let mut places = Vec::new();
     while let Some((place, created)) = creations.next().await {
         places.push(place);
@@ -52,7 +47,7 @@ async fn every_order_has_a_result_even_if_others_fail() {
 #[tokio::test(start_paused = true)]
 async fn an_ended_iterator_is_not_polled_again() {
     let (client, script) = ScriptedTransport::client([answer(201, CREATED)]);
-    let mut round = orders(4).into_iter();
+    let mut round = orders("many", 4);
     // Like a queue that is empty for a moment: it ends after two, and would then continue.
     let mut polls = 0;
     let restless = std::iter::from_fn(move || {
@@ -92,7 +87,7 @@ async fn as_many_orders_are_in_flight_as_allowed() {
     let slow = vec![Piece::After(Duration::from_secs(1), CREATED.into())];
     let (client, _) = ScriptedTransport::client([Step::Answer(201, vec![], slow)]);
     let began = crate::limits::now();
-    let mut creations = client.orders().create_many(orders(20)).concurrency(10);
+    let mut creations = client.orders().create_many(orders("many", 20)).concurrency(10);
     while let Some((_, created)) = creations.next().await {
         created.unwrap();
     }
@@ -191,10 +186,8 @@ async fn an_error_ends_a_streamed_list() {
 async fn a_streamed_list_keeps_its_filters() {
     let (client, script) = ScriptedTransport::client([page(0..1, (7, 800)), page(0..0, (1, 0))]);
     let to = "2026-02-01T00:00:00Z".parse().unwrap();
-    let mut parcels = client.parcels().list().page(7).limit(10).created_to(to).stream();
-    while let Some(parcel) = parcels.next().await {
-        parcel.unwrap();
-    }
+    let parcels = client.parcels().list().page(7).limit(10).created_to(to).stream();
+    assert!(parcels.all(async |parcel| parcel.is_ok()).await);
     let expected = [
         "limit=10&createdTo=2026-02-01T00%3A00%3A00.000Z&page=7",
         "limit=10&createdTo=2026-01-10T15%3A05%3A00.001Z&page=1",
@@ -220,11 +213,9 @@ async fn an_import_that_is_run_twice_creates_each_order_once() {
     numbers.sort();
     numbers.dedup();
     assert_eq!(numbers.len(), 30);
-    let mut parcels = client.parcels().list().limit(7).stream();
-    let mut listed = Vec::new();
-    while let Some(parcel) = parcels.next().await {
-        listed.push(parcel.unwrap().tracking_number.to_string());
-    }
+    let parcels = client.parcels().list().limit(7).stream();
+    let mut listed: Vec<_> =
+        parcels.map(|parcel| parcel.unwrap().tracking_number.to_string()).collect().await;
     let mut created: Vec<_> = numbers.into_iter().map(|(_, number)| number).collect();
     created.sort();
     listed.sort();

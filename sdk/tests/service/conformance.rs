@@ -206,33 +206,28 @@ async fn faulty_creations(retry: &Retry) -> Vec<(&'static str, bool, [String; 3]
 
 #[tokio::test]
 async fn each_fault_has_the_same_outcome_over_every_transport() {
-    for (fault, after, outcomes) in faulty_creations(&Retry::standard()).await {
-        let expected = match fault {
-            "latency" | "slow" => "Created in 1",
-            "malformed" => "Decode None in 1, executed: true, Some(Permanent)",
-            "truncated" => "Replayed in 2",
-            _ if after => "Replayed in 2",
-            _ => "Created in 2",
-        };
-        assert_eq!(outcomes, [expected; 3], "{fault} after: {after}");
-    }
-}
-
-#[tokio::test]
-async fn each_fault_without_retries_is_the_same_over_every_transport() {
-    for (fault, after, outcomes) in faulty_creations(&Retry::none()).await {
-        let expected = match fault {
-            "latency" | "slow" => "Created in 1",
-            "500" => r#"Server Some("INTERNAL_ERROR") in 1, executed: true, Some(Attempts)"#,
-            "503" => r#"Server Some("SERVICE_UNAVAILABLE") in 1, executed: true, Some(Attempts)"#,
-            "reply" => "Server None in 1, executed: true, Some(Attempts)",
-            "429" => {
-                r#"RateLimited Some("RATE_LIMIT_EXCEEDED") in 1, executed: false, Some(Attempts)"#
-            }
-            "malformed" => "Decode None in 1, executed: true, Some(Permanent)",
-            _ => "Network None in 1, executed: true, Some(Attempts)",
-        };
-        assert_eq!(outcomes, [expected; 3], "{fault} after: {after}");
+    for (retry, retries) in [(Retry::standard(), true), (Retry::none(), false)] {
+        for (fault, after, outcomes) in faulty_creations(&retry).await {
+            let expected = match (fault, retries) {
+                ("latency" | "slow", _) => "Created in 1",
+                ("malformed", _) => "Decode None in 1, executed: true, Some(Permanent)",
+                ("truncated", true) => "Replayed in 2",
+                (_, true) if after => "Replayed in 2",
+                (_, true) => "Created in 2",
+                ("500", _) => {
+                    r#"Server Some("INTERNAL_ERROR") in 1, executed: true, Some(Attempts)"#
+                }
+                ("503", _) => {
+                    r#"Server Some("SERVICE_UNAVAILABLE") in 1, executed: true, Some(Attempts)"#
+                }
+                ("reply", _) => "Server None in 1, executed: true, Some(Attempts)",
+                ("429", _) => {
+                    r#"RateLimited Some("RATE_LIMIT_EXCEEDED") in 1, executed: false, Some(Attempts)"#
+                }
+                _ => "Network None in 1, executed: true, Some(Attempts)",
+            };
+            assert_eq!(outcomes, [expected; 3], "{fault} after: {after}, retries: {retries}");
+        }
     }
 }
 

@@ -13,8 +13,7 @@ use std::{
 use bytes::Bytes;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use parcelo::{
-    ApiKey, Client, Environment, ErrorKind, IdempotencyKey, Operation, OrderRequest, RateLimit,
-    Retry, Timeouts,
+    ApiKey, Client, Environment, ErrorKind, Operation, RateLimit, Retry, Timeouts,
     calls::{Attempt, StopReason},
     transport::{BodyStream, Transport, TransportError},
 };
@@ -22,7 +21,9 @@ use parcelo_server::internals::{Admission, Millis, RateLimitWindows};
 use parcelo_server::mock::{Clock, MockServer};
 use tokio::time::{Instant, sleep};
 
-use crate::scripted_transport::{CREATED, ScriptedTransport, answer, key, order, refusal};
+use crate::scripted_transport::{
+    CREATED, RECORD, ScriptedTransport, answer, key, number, order, orders, refusal,
+};
 
 #[expect(clippy::disallowed_methods, reason = "the clock of the test, paused or not")]
 pub(crate) fn now() -> Instant {
@@ -83,11 +84,6 @@ impl Transport for LimitedService {
     }
 }
 
-fn orders(count: u32) -> impl Iterator<Item = OrderRequest> + Send {
-    let key = |number: u32| IdempotencyKey::derive("limits", &number.to_string());
-    (0..count).map(move |number| order().with_idempotency_key(key(number)))
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_limit_is_used_without_refusals_at_any_latency() {
     for (environment, phase, latency, count) in [
@@ -100,7 +96,8 @@ async fn the_limit_is_used_without_refusals_at_any_latency() {
         let service = LimitedService::new(limit, phase, Duration::from_millis(latency));
         let key = ApiKey::from_random(environment, &[7; 32]);
         let client = Client::builder(key).transport(service.clone()).build().unwrap();
-        let mut created = client.orders().create_many(orders(count)).concurrency(16);
+        let mut created =
+            client.orders().create_many(orders("limits", count as usize)).concurrency(16);
         let began = now();
         while let Some((_, created)) = created.next().await {
             assert_eq!(created.unwrap().meta().attempts, 1);
@@ -125,7 +122,8 @@ async fn ten_thousand_creations_use_the_limit_without_refusals() {
 
 /// Creates orders on a service that accepts them. Returns the share of the limit that was used.
 async fn share_of(limit: u32, count: u32, client: &Client) -> f64 {
-    let orders = orders(count).map(|order| crate::conformance::valid_order(order.idempotency_key));
+    let orders = orders("limits", count as usize)
+        .map(|order| crate::conformance::valid_order(order.idempotency_key));
     let mut created = client.orders().create_many(orders).concurrency(16);
     let began = now();
     while let Some((_, created)) = created.next().await {
@@ -177,27 +175,36 @@ fn count_by_window(seconds: impl Iterator<Item = i64>) -> Vec<u32> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_clients_with_one_key_share_its_rate_limit() {
-    let service = LimitedService::new(100, 250, Duration::from_millis(10));
-    let began = now();
-    let mut loads = tokio::task::JoinSet::new();
-    for _ in 0..2 {
-        let client = Client::builder(key()).transport(service.clone()).build().unwrap();
-        loads.spawn(async move {
-            let created = client.orders().create_many(orders(1000)).concurrency(16);
-            created.for_each(|(_, created)| async move { assert!(created.is_ok()) }).await;
-        });
+async fn clients_with_one_key_share_its_rate_limit() {
+    let quarter = RateLimit::adaptive().share(0.25);
+    // Two that do not know of one another, and four with a share each.
+    for (clients, settings, max_refused, min_share) in
+        [(2, RateLimit::adaptive(), 99, 0.8), (4, quarter, 0, 0.95)]
+    {
+        let service = LimitedService::new(100, 250, Duration::from_millis(10));
+        let began = now();
+        let mut loads = tokio::task::JoinSet::new();
+        for _ in 0..clients {
+            let client = Client::builder(key()).rate_limit(settings.clone());
+            let client = client.transport(service.clone()).build().unwrap();
+            loads.spawn(async move {
+                let created =
+                    client.orders().create_many(orders("limits", 2000 / clients)).concurrency(16);
+                created.for_each(|(_, created)| async move { assert!(created.is_ok()) }).await;
+            });
+        }
+        loads.join_all().await;
+        let refused = service.refused.load(Ordering::Relaxed);
+        let share = 2000.0 / began.elapsed().as_secs_f64() / 100.0;
+        assert!(refused <= max_refused, "{clients} clients: {refused} refused");
+        assert!(share > min_share, "{clients} clients: {share} of the limit");
     }
-    loads.join_all().await;
-    let refused = service.refused.load(Ordering::Relaxed);
-    let share = 2000.0 / began.elapsed().as_secs_f64() / 100.0;
-    assert!(refused < 100 && share > 0.8, "{refused} refused, {share} of the limit");
 }
 
 /// Makes concurrent calls with one client, and checks that none was refused.
 async fn create_concurrently(client: &Client, count: u32) {
     let mut calls = tokio::task::JoinSet::new();
-    for order in orders(count) {
+    for order in orders("limits", count as usize) {
         let client = client.clone();
         calls.spawn(async move { client.orders().create(&order).await.unwrap() });
     }
@@ -225,40 +232,16 @@ async fn an_idle_client_sends_a_full_window_at_once() {
 
 /// Returns a client that never sends two requests at once.
 fn evenly_paced_client() -> (Client, ScriptedTransport) {
-    let script = ScriptedTransport::client([answer(201, CREATED)]).1;
-    let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1));
-    (client.transport(script.clone()).build().unwrap(), script)
-}
-
-#[tokio::test(start_paused = true)]
-async fn processes_with_a_share_each_get_no_refusal() {
-    let service = LimitedService::new(100, 250, Duration::from_millis(10));
-    let began = now();
-    let mut loads = tokio::task::JoinSet::new();
-    for _ in 0..4 {
-        let client = Client::builder(key()).rate_limit(RateLimit::adaptive().share(0.25));
-        let client = client.transport(service.clone()).build().unwrap();
-        loads.spawn(async move {
-            let created = client.orders().create_many(orders(500)).concurrency(16);
-            created.for_each(|(_, created)| async move { assert!(created.is_ok()) }).await;
-        });
-    }
-    loads.join_all().await;
-    assert_eq!(service.refused.load(Ordering::Relaxed), 0);
-    let share = 2000.0 / began.elapsed().as_secs_f64() / 100.0;
-    assert!(share > 0.95, "{share} of the limit");
+    ScriptedTransport::client_with([answer(201, CREATED)], |builder| {
+        builder.rate_limit(RateLimit::adaptive().burst(1))
+    })
 }
 
 #[tokio::test(start_paused = true)]
 async fn clones_take_turns() {
     let (client, script) = evenly_paced_client();
     let began = now();
-    let mut calls = tokio::task::JoinSet::new();
-    for _ in 0..50 {
-        let client = client.clone();
-        calls.spawn(async move { client.orders().create(&order()).await.unwrap() });
-    }
-    calls.join_all().await;
+    create_concurrently(&client, 50).await;
     let took = began.elapsed();
     assert!(took > Duration::from_millis(490) && took < Duration::from_millis(510), "{took:?}");
     assert_eq!(script.sent_requests().len(), 50);
@@ -266,10 +249,10 @@ async fn clones_take_turns() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_must_not_wait_fails_at_once_with_a_time() {
-    let script = ScriptedTransport::client([answer(200, crate::scripted_transport::RECORD)]).1;
-    let client = Client::builder(key()).rate_limit(RateLimit::adaptive().burst(1).fail_fast());
-    let client = client.transport(script.clone()).build().unwrap();
-    let number = crate::scripted_transport::number();
+    let (client, script) = ScriptedTransport::client_with([answer(200, RECORD)], |builder| {
+        builder.rate_limit(RateLimit::adaptive().burst(1).fail_fast())
+    });
+    let number = number();
     assert!(client.tracking().get(&number).await.is_ok());
     let began = now();
     let error = client.tracking().get(&number).await.unwrap_err();
