@@ -13,8 +13,8 @@ use axum::{
 use parcelo::{Environment, rules::Destinations};
 
 use super::{
-    Clock, MockServer, control, fault_layer::Recorder, mails::MailInbox,
-    movable_clock::MovableClock,
+    Clock, MockServer, bind_free_port, control, expect_stored, fault_layer::Recorder,
+    mails::MailInbox, movable_clock::MovableClock,
 };
 use crate::{
     domain::{Secrets, Site, legacy::LegacySchedule, site::local_url, webhooks::WebhookAllowance},
@@ -121,12 +121,7 @@ impl Builder {
     ///
     /// If no port of `127.0.0.1` can be bound.
     pub async fn start(self) -> MockServer {
-        let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        #[expect(clippy::expect_used, reason = "a test cannot go on; documented")]
-        let socket =
-            tokio::net::TcpListener::bind(address).await.expect("a free port on 127.0.0.1");
-        #[expect(clippy::expect_used, reason = "a bound socket has an address")]
-        let url = format!("http://{}", socket.local_addr().expect("a bound socket has an address"));
+        let (socket, url) = bind_free_port().await;
         let server = self.build(url).await;
         let routes = server.routes();
         server.serve_on(socket, routes);
@@ -199,8 +194,7 @@ impl Builder {
 /// every run.
 async fn create_mail_inbox(service: &Arc<Service>) -> (Arc<MailInbox>, Arc<MailSender>) {
     let inbox = Arc::new(MailInbox::default());
-    #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-    service.enable_mails(crate::clock::Millis(0)).await.expect("the store is there");
+    expect_stored(service.enable_mails(crate::clock::Millis(0)).await);
     let transport = Arc::clone(&inbox);
     let everyone = SandboxRecipients::Any;
     let sender = MailSender::new(Arc::clone(service), transport, everyone, 1);

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use super::{
     MockServer,
     clock::{add_duration, parse_time},
+    expect_stored,
     movable_clock::MovableClock,
 };
 use crate::{
@@ -161,33 +162,28 @@ impl<'a> ClockControl<'a> {
         // A running clock may have passed something since the last stop.
         fired.extend(self.take_due_steps().await);
         self.deliver().await;
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        self.0.service.purge_sandboxes().await.expect("the store is there");
+        expect_stored(self.0.service.purge_sandboxes().await);
         fired
     }
 
     async fn take_due_steps(&self) -> Vec<Fired> {
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        self.0.service.take_due_steps().await.expect("the store is there")
+        expect_stored(self.0.service.take_due_steps().await)
     }
 
     /// Sends every webhook and e-mail that is due, and waits for the responses.
     pub(super) async fn deliver(&self) {
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        self.0.mail_sender.send_due().await.expect("the store is there");
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        self.0.dispatcher.deliver_due().await.expect("the store is there");
+        expect_stored(self.0.mail_sender.send_due().await);
+        expect_stored(self.0.dispatcher.deliver_due().await);
     }
 
     async fn next_due(&self, target: Millis) -> Option<Millis> {
         let service = &self.0.service;
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         let due = [
             service.next_step_due().await,
             service.next_delivery_due().await,
             service.next_mail_due().await,
         ]
-        .map(|due| due.expect("the store is there"));
+        .map(expect_stored);
         let now = self.clock().now();
         due.into_iter().flatten().filter(|due| now < *due && *due <= target).min()
     }

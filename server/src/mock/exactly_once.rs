@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use parcelo::{IdempotencyKey, Operation};
 use serde_json::Value;
 
-use super::{MockServer, sync::block_on};
+use super::{MockServer, expect_stored, sync::block_on};
 use crate::{
     domain::{ApiKeyRecord, IdempotencyRecord, RecordKey, State, idempotency},
     ids::named,
@@ -24,8 +24,7 @@ type SuspectKeys = BTreeMap<(i64, String), Vec<String>>;
 
 /// Returns descriptions of everything that was not done exactly once, with keys, orders and parcels.
 pub(super) fn offences(server: &MockServer) -> Vec<String> {
-    #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-    block_on(find_offences(server.service.store())).expect("the store is there")
+    expect_stored(block_on(find_offences(server.service.store())))
 }
 
 async fn find_offences(store: &Store) -> Result<Vec<String>, StoreError> {

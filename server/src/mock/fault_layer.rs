@@ -28,8 +28,8 @@ use super::{
     fault_plan::{Corruption, FaultPlans, InjectedFaults, Replacement, RequestInfo, Timing},
     log::RequestLog,
     order_names::OrderNames,
-    recorded_request::MAX_BODY_BYTES,
-    request_capture::{RequestCapture, RequestHead},
+    recorded_request::{MAX_BODY_BYTES, RecordedRequest},
+    request_capture::{RequestCapture, record_head},
     selection::related_names,
 };
 use crate::{
@@ -81,12 +81,11 @@ async fn inject(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let request_head = RequestHead::read(&mut request).await;
-    let (orders, request) = recorder.select_orders(&request_head, request).await;
-    let faults = recorder.select_faults(&request_head, &orders);
-    let (mut capture, mut request) =
-        RequestCapture::start(&recorder.log, request_head, recorder.clock.now(), request);
-    capture.set_faults(&faults.descriptions);
+    let mut record = record_head(&mut request, recorder.clock.now()).await;
+    let (orders, request) = recorder.select_orders(&record, request).await;
+    let faults = recorder.select_faults(&record, &orders);
+    record.faults.clone_from(&faults.descriptions);
+    let (mut capture, mut request) = RequestCapture::start(&recorder.log, record, request);
     let transport_delays = request.extensions().get::<TransportDelays>().copied();
     let delay = |time: Duration| if transport_delays.is_some() { Duration::ZERO } else { time };
     pause(delay(faults.delay_before)).await;
@@ -187,7 +186,11 @@ async fn short_circuit(request: Request, next: Next) -> Response {
 impl Recorder {
     /// Returns the orders that a request is about, if a plan selects by order; otherwise its body is not read in
     /// advance.
-    async fn select_orders(&self, head: &RequestHead, request: Request) -> (OrderNames, Request) {
+    async fn select_orders(
+        &self,
+        head: &RecordedRequest,
+        request: Request,
+    ) -> (OrderNames, Request) {
         if !self.plans().select_by_order() {
             return (OrderNames::EMPTY, request);
         }
@@ -199,7 +202,7 @@ impl Recorder {
         (orders, Request::from_parts(parts, body))
     }
 
-    fn select_faults(&self, head: &RequestHead, orders: &OrderNames) -> InjectedFaults {
+    fn select_faults(&self, head: &RecordedRequest, orders: &OrderNames) -> InjectedFaults {
         let Some(operation) = head.operation else { return InjectedFaults::default() };
         self.plans().faults_for(RequestInfo { operation, key: head.key.as_ref(), orders })
     }

@@ -110,29 +110,20 @@ impl InjectedFaults {
 
     /// Returns the damage to the body, if any.
     pub(super) fn corruption(&self) -> Option<Corruption> {
-        if let Some((_, Replacement::Corrupted(corruption))) = self.replacement {
-            Some(corruption)
-        } else {
-            None
-        }
+        let Some((_, Replacement::Corrupted(corruption))) = self.replacement else { return None };
+        Some(corruption)
     }
 
     /// Returns the end of the connection, if it ends without a response.
     pub(super) fn disconnect(&self) -> Option<Disconnect> {
-        if let Some((_, Replacement::Disconnect(disconnect))) = self.replacement {
-            Some(disconnect)
-        } else {
-            None
-        }
+        let Some((_, Replacement::Disconnect(disconnect))) = self.replacement else { return None };
+        Some(disconnect)
     }
 
     /// Returns the reply that replaces the service's response, with its timing.
     pub(super) fn reply(&self) -> Option<(Timing, &Reply)> {
-        if let Some((timing, Replacement::Reply(reply))) = &self.replacement {
-            Some((*timing, reply))
-        } else {
-            None
-        }
+        let Some((timing, Replacement::Reply(reply))) = &self.replacement else { return None };
+        Some((*timing, reply))
     }
 }
 
@@ -284,27 +275,23 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Latency(time) => write!(f, "latency of {time:?}"),
-            Self::Replace(Replacement::Error(code)) => f.write_str(code.code()),
-            Self::Replace(Replacement::Reply(reply)) if reply.hangs() => f.write_str("no answer"),
-            Self::Replace(Replacement::Reply(reply)) => write!(f, "answer {}", reply.status_code()),
-            Self::Replace(Replacement::RateLimited(seconds)) => {
-                write!(f, "rate limited for {seconds} s")
-            }
-            Self::Replace(Replacement::Disconnect(Disconnect::Close)) => {
-                f.write_str("connection closed")
-            }
-            Self::Replace(Replacement::Disconnect(Disconnect::Reset)) => {
-                f.write_str("connection reset")
-            }
-            Self::Replace(Replacement::Corrupted(Corruption::Truncated)) => {
-                f.write_str("truncated body")
-            }
-            Self::Replace(Replacement::Corrupted(Corruption::Slow(pause))) => {
-                write!(f, "slow body ({pause:?})")
-            }
-            Self::Replace(Replacement::Corrupted(Corruption::Malformed)) => {
-                f.write_str("malformed JSON")
-            }
+            Self::Replace(replacement) => replacement.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Replacement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Error(code) => f.write_str(code.code()),
+            Self::Reply(reply) if reply.hangs() => f.write_str("no answer"),
+            Self::Reply(reply) => write!(f, "answer {}", reply.status_code()),
+            Self::RateLimited(seconds) => write!(f, "rate limited for {seconds} s"),
+            Self::Disconnect(Disconnect::Close) => f.write_str("connection closed"),
+            Self::Disconnect(Disconnect::Reset) => f.write_str("connection reset"),
+            Self::Corrupted(Corruption::Truncated) => f.write_str("truncated body"),
+            Self::Corrupted(Corruption::Slow(pause)) => write!(f, "slow body ({pause:?})"),
+            Self::Corrupted(Corruption::Malformed) => f.write_str("malformed JSON"),
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashSet, VecDeque},
-    net::SocketAddr,
     sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     time::Duration,
 };
@@ -18,9 +17,11 @@ use parcelo::{
     model::{EventData, StatusChange, WebhookEvent},
     webhook::{ID, Secret, Webhook, WebhookError},
 };
-use tokio::{net::TcpListener, sync::watch};
+use tokio::sync::watch;
 
-use super::{MockServer, Reply, journey, movable_clock::MovableClock, sync::block_on};
+use super::{
+    MockServer, Reply, bind_free_port, journey, movable_clock::MovableClock, sync::block_on,
+};
 use crate::{
     clock::Clock as _,
     domain::{
@@ -125,12 +126,8 @@ impl<'a> InboxBuilder<'a> {
     ///
     /// If no port of `127.0.0.1` can be bound.
     pub async fn start(self) -> Inbox {
-        let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        #[expect(clippy::expect_used, reason = "a test cannot go on; documented")]
-        let socket = TcpListener::bind(address).await.expect("a free port on 127.0.0.1");
-        #[expect(clippy::expect_used, reason = "a bound socket has an address")]
-        let url =
-            format!("http://{}/", socket.local_addr().expect("a bound socket has an address"));
+        let (socket, url) = bind_free_port().await;
+        let url = format!("{url}/");
         let (server, replies) = (self.server, Mutex::new(self.replies.clone()));
         #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
         let secret = self.set_endpoint(url.clone()).expect("an address of this machine");
@@ -207,13 +204,6 @@ impl<'a> InboxBuilder<'a> {
     }
 }
 
-/// The triggers of sending: a change of the outbox, and a tick of the clock.
-pub(super) struct SendTriggers {
-    service: Arc<Service>,
-    clock: Arc<MovableClock>,
-    stop: Stop,
-}
-
 impl MockServer {
     /// Starts the task that sends webhooks, once for all inboxes.
     fn send_webhooks(&self) {
@@ -224,19 +214,24 @@ impl MockServer {
             return;
         }
         let (service, clock) = (Arc::clone(&self.service), Arc::clone(&self.clock));
-        let triggers = SendTriggers { service, clock, stop: self.stop.clone() };
-        tokio::spawn(run_dispatcher(dispatcher, triggers));
+        tokio::spawn(run_dispatcher(dispatcher, service, clock, self.stop.clone()));
     }
 }
 
-async fn run_dispatcher(dispatcher: Arc<WebhookDispatcher>, triggers: SendTriggers) {
+/// Sends at each change of the outbox and at each tick of the clock.
+async fn run_dispatcher(
+    dispatcher: Arc<WebhookDispatcher>,
+    service: Arc<Service>,
+    clock: Arc<MovableClock>,
+    stop: Stop,
+) {
     loop {
         // A store in memory does not fail.
         let _ = dispatcher.deliver_due().await;
         tokio::select! {
-            () = triggers.service.wait_for_outbox_change() => {}
-            () = triggers.clock.wait_for_tick() => {}
-            () = triggers.stop.requested() => return,
+            () = service.wait_for_outbox_change() => {}
+            () = clock.wait_for_tick() => {}
+            () = stop.requested() => return,
         }
     }
 }

@@ -4,12 +4,12 @@ use std::fmt;
 
 use parcelo::{Environment, ParcelStatus, TrackingNumber};
 
-use super::{ClockControl, sync::block_on};
+use super::{ClockControl, expect_stored, sync::block_on};
 use crate::{
     clock::Millis,
     domain::{ParcelRow, State, scenario::SCENARIOS},
     service::{Fired, Service},
-    store::{CreationRecord, Store, StoreError},
+    store::{CreationRecord, StoreError},
 };
 
 /// Maximum number of parcels that a hint names: the message of a failed test should fit a screen.
@@ -71,9 +71,8 @@ impl ClockControl<'_> {
     ) -> Result<Vec<Fired>, AdvanceError> {
         let mut fired = Vec::new();
         loop {
-            #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
             let found =
-                find_parcel(self.service().store(), number).await.expect("the store is there");
+                expect_stored(self.service().store().parcel(Environment::Sandbox, number).await);
             let parcel = found.ok_or_else(|| AdvanceError::ParcelNotFound(number.clone()))?;
             if ParcelStatus::from(parcel.state) == status {
                 return Ok(fired);
@@ -82,13 +81,6 @@ impl ClockControl<'_> {
             fired.extend(self.advance_to(step.due).await);
         }
     }
-}
-
-async fn find_parcel(
-    store: &Store,
-    number: &TrackingNumber,
-) -> Result<Option<ParcelRow>, StoreError> {
-    store.parcel(Environment::Sandbox, number).await
 }
 
 fn no_further_step_error(parcel: &ParcelRow) -> AdvanceError {
@@ -130,7 +122,7 @@ async fn find_stalled_parcels(service: &Service) -> Result<StalledParcels, Store
     let (store, mut stalled) = (service.store(), StalledParcels::default());
     for CreationRecord { number, .. } in store.creations().await? {
         let Ok(number) = TrackingNumber::parse(&number) else { continue };
-        let Some(parcel) = find_parcel(store, &number).await? else { continue };
+        let Some(parcel) = store.parcel(Environment::Sandbox, &number).await? else { continue };
         match parcel.step {
             Some(step) => stalled.waiting.push((number, step.due)),
             None if parcel.state == State::LabelGenerated => stalled.without_journey.push(number),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parcelo::{ApiKey, CountryCode, Environment, admin::CarrierKey};
 
-use super::{MockServer, sync::block_on};
+use super::{MockServer, expect_stored, sync::block_on};
 use crate::{
     clock::Clock as _,
     domain::{
@@ -115,12 +115,9 @@ impl<'a> KeyBuilder<'a> {
         let Self { server, request, revoked } = self;
         let issuer = server.issuer();
         let created = issuer.issue_api_key(request, server.clock.now());
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let (key, record) = block_on(created).expect("a key");
+        let (key, record) = expect_stored(block_on(created));
         if revoked {
-            #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-            block_on(server.service.revoke_key(&record.id, Actor::Server))
-                .expect("the store is there");
+            expect_stored(block_on(server.service.revoke_key(&record.id, Actor::Server)));
         }
         (key, record)
     }
@@ -141,8 +138,7 @@ impl MockServer {
     pub(super) fn issue_carrier_key(&self, name: String) -> (CarrierKey, CarrierKeyRecord) {
         let issuer = self.issuer();
         let created = issuer.issue(name, Environment::Sandbox, self.clock.now());
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        block_on(created).expect("a key")
+        expect_stored(block_on(created))
     }
 
     /// Gives a key a new secret, as an operator does. It is still the same key, so that idempotency keys used with the

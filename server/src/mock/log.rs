@@ -146,13 +146,6 @@ mod tests {
     }
 
     #[test]
-    fn a_log_of_no_records_keeps_none() {
-        let log = RequestLog::new(0);
-        log.add(record("{}"));
-        assert!(log.is_off() && log.read(VecDeque::is_empty));
-    }
-
-    #[test]
     fn debug_shows_only_a_bodys_length() {
         let body = Body::from_bytes(&Bytes::from_static(br#"{"fullName":"CANARY"}"#));
         assert_eq!(format!("{body:?}"), "Body(21 bytes)");

@@ -38,10 +38,14 @@ mod sync;
 mod times;
 mod verify;
 
-use std::sync::{Arc, atomic::AtomicBool};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use axum::Router;
 use parcelo::Environment;
+use tokio::net::TcpListener;
 
 pub use builder::Builder;
 pub use clock::Clock;
@@ -126,19 +130,15 @@ impl MockServer {
         fault_layer::routes(self.api(), Arc::clone(&self.recorder))
     }
 
-    fn serve_on(&self, socket: tokio::net::TcpListener, routes: Router) {
+    fn serve_on(&self, socket: TcpListener, routes: Router) {
         // Dropping the listener detaches its task, which ends with `stop`.
         drop(Listener::start_on::<breakable_stream::BreakableStream>(
             socket,
             routes,
             self.stop.clone(),
         ));
-        let due = DueWork {
-            service: Arc::clone(&self.service),
-            mail_sender: Arc::clone(&self.mail_sender),
-            clock: Arc::clone(&self.clock),
-        };
-        tokio::spawn(due.run_ticker(self.stop.clone()));
+        let (service, mail_sender) = (Arc::clone(&self.service), Arc::clone(&self.mail_sender));
+        tokio::spawn(run_ticker(service, mail_sender, Arc::clone(&self.clock), self.stop.clone()));
     }
 
     /// Returns the base URL of its API.
@@ -198,29 +198,44 @@ impl Drop for MockServer {
     }
 }
 
-/// The work that falls due while the clock runs.
-struct DueWork {
+/// Executes the work that falls due while the clock runs, at each tick.
+async fn run_ticker(
     service: Arc<Service>,
     mail_sender: Arc<MailSender>,
     clock: Arc<movable_clock::MovableClock>,
-}
-
-impl DueWork {
-    /// Executes the due work at each tick.
-    async fn run_ticker(self, stop: Stop) {
-        let Self { service, mail_sender, clock } = self;
-        loop {
-            tokio::select! {
-                () = clock.wait_for_tick() => {}
-                () = stop.requested() => return,
-            }
-            let _due_work = clock.lock_due_work().await;
-            if clock.is_running() {
-                // A failure is logged where it happens, and the next tick tries again.
-                let _ = service.take_due_steps().await;
-                let _ = mail_sender.send_due().await;
-                let _ = service.purge_sandboxes().await;
-            }
+    stop: Stop,
+) {
+    loop {
+        tokio::select! {
+            () = clock.wait_for_tick() => {}
+            () = stop.requested() => return,
+        }
+        let _due_work = clock.lock_due_work().await;
+        if clock.is_running() {
+            // A failure is logged where it happens, and the next tick tries again.
+            let _ = service.take_due_steps().await;
+            let _ = mail_sender.send_due().await;
+            let _ = service.purge_sandboxes().await;
         }
     }
+}
+
+/// Binds a free port of `127.0.0.1`, and returns its URL too.
+///
+/// # Panics
+///
+/// If no port can be bound.
+async fn bind_free_port() -> (TcpListener, String) {
+    #[expect(clippy::expect_used, reason = "a test cannot go on; documented")]
+    let socket = TcpListener::bind(("127.0.0.1", 0)).await.expect("a free port on 127.0.0.1");
+    #[expect(clippy::expect_used, reason = "a bound socket has an address")]
+    let address = socket.local_addr().expect("a bound socket has an address");
+    (socket, format!("http://{address}"))
+}
+
+/// Returns the result of a call of the server's own store.
+#[track_caller]
+fn expect_stored<T, E: fmt::Debug>(result: Result<T, E>) -> T {
+    #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
+    result.expect("the store is there")
 }

@@ -21,35 +21,39 @@ use super::{
 };
 use crate::clock::Millis;
 
-/// The contents of a request's head.
-#[derive(Debug)]
-pub(super) struct RequestHead {
-    pub(super) operation: Option<Operation>,
-    pub(super) key: Option<ApiKey>,
-    /// The orders that the head names.
-    pub(super) orders: OrderNames,
-    path: String,
-    parameter: Option<String>,
-    idempotency_key: Option<String>,
-}
-
-impl RequestHead {
-    pub(super) async fn read(request: &mut Request) -> Self {
-        let matched = request.extensions().get::<MatchedPath>();
-        let path = matched.map(|path| path.as_str().to_owned()).unwrap_or_default();
-        let is_called = |operation: &&Operation| {
-            operation.path() == path && operation.method().as_str() == request.method().as_str()
-        };
-        let operation = Operation::ALL.iter().find(is_called).copied();
-        let key = header(request.headers(), names::API_KEY);
-        let key = key.and_then(|text| ApiKey::parse(text).ok());
-        let parameter = parameter(request).await;
-        let idempotency_key = crate::http::idempotency_key(request.headers());
-        let mut orders = OrderNames::EMPTY;
-        orders.add_parameter(parameter.as_deref());
-        orders.add_query(request.uri().query());
-        orders.add_key(idempotency_key.as_deref());
-        Self { operation, key, orders, path, parameter, idempotency_key }
+/// Begins the record of a request with the contents of its head.
+pub(super) async fn record_head(request: &mut Request, now: Millis) -> RecordedRequest {
+    let matched = request.extensions().get::<MatchedPath>();
+    let path = matched.map(|path| path.as_str().to_owned()).unwrap_or_default();
+    let is_called = |operation: &&Operation| {
+        operation.path() == path && operation.method().as_str() == request.method().as_str()
+    };
+    let operation = Operation::ALL.iter().find(is_called).copied();
+    let parameter = parameter(request).await;
+    let headers = request.headers();
+    let key = header(headers, names::API_KEY).and_then(|text| ApiKey::parse(text).ok());
+    let idempotency_key = crate::http::idempotency_key(headers);
+    let mut orders = OrderNames::EMPTY;
+    orders.add_parameter(parameter.as_deref());
+    orders.add_query(request.uri().query());
+    orders.add_key(idempotency_key.as_deref());
+    RecordedRequest {
+        at: now.to_utc(),
+        operation,
+        method: request.method().to_string(),
+        path,
+        parameter,
+        api_key: key
+            .as_ref()
+            .map(|key| redact_key(key.secret()))
+            .or_else(|| redacted_carrier_key(headers)),
+        idempotency_key,
+        request: Body::default(),
+        status: None,
+        answer: Body::default(),
+        faults: Vec::new(),
+        key,
+        orders,
     }
 }
 
@@ -79,33 +83,24 @@ struct BodyCopy {
 }
 
 impl<'a> RequestCapture<'a> {
-    /// Starts a record, and copies the request's body as it is read.
+    /// Continues the record of a request: copies the body as it is read.
     pub(super) fn start(
         log: &'a RequestLog,
-        head: RequestHead,
-        now: Millis,
+        record: RecordedRequest,
         request: Request,
     ) -> (Self, Request) {
         let body = Arc::default();
         if log.is_off() {
             return (Self { log, record: None, body }, request);
         }
-        let record = Some(new_record(head, now, &request));
         let request = request.map(|whole| copy_while_reading(whole, Arc::clone(&body)));
-        (Self { log, record, body }, request)
+        (Self { log, record: Some(record), body }, request)
     }
 
     /// Records the service's response.
     pub(super) fn set_answer(&mut self, status: u16, body: &Bytes) {
         if let Some(record) = &mut self.record {
             (record.status, record.answer) = (Some(status), Body::from_bytes(body));
-        }
-    }
-
-    /// Records the injected faults.
-    pub(super) fn set_faults(&mut self, faults: &[String]) {
-        if let Some(record) = &mut self.record {
-            record.faults = faults.to_vec();
         }
     }
 }
@@ -121,29 +116,6 @@ impl Drop for RequestCapture<'_> {
             record.orders.add_body(record.answer.kept()); // the tracking number that the service assigned
         }
         self.log.add(record);
-    }
-}
-
-fn new_record(head: RequestHead, now: Millis, request: &Request) -> RecordedRequest {
-    let headers = request.headers();
-    RecordedRequest {
-        at: now.to_utc(),
-        operation: head.operation,
-        method: request.method().to_string(),
-        path: head.path,
-        parameter: head.parameter,
-        api_key: head
-            .key
-            .as_ref()
-            .map(|key| redact_key(key.secret()))
-            .or_else(|| redacted_carrier_key(headers)),
-        idempotency_key: head.idempotency_key,
-        request: Body::default(),
-        status: None,
-        answer: Body::default(),
-        faults: Vec::new(),
-        key: head.key,
-        orders: head.orders,
     }
 }
 

@@ -1,17 +1,9 @@
 //! The service as a wiremock responder, for suites that mix it with stubs.
 
-use std::{
-    panic::resume_unwind,
-    pin::pin,
-    sync::Arc,
-    task::{Context, Poll, Wake, Waker},
-    thread::{self, Thread},
-    time::Duration,
-};
+use std::{panic::resume_unwind, time::Duration};
 
 use axum::{Router, body::Body, extract::Request, http::response::Parts};
 use bytes::Bytes;
-use tokio::task::unconstrained;
 use tower::ServiceExt;
 use wiremock::{Respond, ResponseTemplate};
 
@@ -20,6 +12,7 @@ use super::{
     corruption::SLOW_CHUNK_BYTES,
     fault_layer::{TransportDelays, collect_body},
     fault_plan::{Corruption, InjectedFaults},
+    sync::block_on,
 };
 
 /// A wiremock responder that passes requests to the service; see [`MockServer::responder`].
@@ -58,7 +51,9 @@ impl MockServer {
 
 impl Respond for Responder {
     fn respond(&self, request: &wiremock::Request) -> ResponseTemplate {
-        let (head, body) = block_on_request(async {
+        // wiremock calls a responder synchronously. A store in memory completes at once, so the request only ever waits
+        // for another thread that holds the same parcel's lock.
+        let (head, body) = block_on(async {
             let Ok(answer) = self.0.clone().oneshot(to_axum_request(request)).await;
             collect_body(answer).await
         });
@@ -100,28 +95,6 @@ fn total_delay(faults: &InjectedFaults, body: &Bytes) -> Duration {
     let silence = if hangs { Duration::MAX } else { Duration::ZERO };
     let waits = [faults.delay_after, body, silence];
     waits.into_iter().fold(faults.delay_before, Duration::saturating_add)
-}
-
-/// Executes a request on this thread, since wiremock calls a responder synchronously. A store in memory completes at
-/// once, so the request only ever waits for another thread that holds the same parcel's lock. It is `unconstrained`,
-/// because it must not wait for the runtime, which cannot continue before this returns.
-fn block_on_request<T>(request: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(ThreadWaker(thread::current())));
-    let mut request = pin!(unconstrained(request));
-    loop {
-        match request.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(done) => return done,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
-
-struct ThreadWaker(Thread);
-
-impl Wake for ThreadWaker {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
 }
 
 #[cfg(test)]

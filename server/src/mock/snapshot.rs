@@ -2,7 +2,7 @@
 
 use parcelo::model::Deleted;
 
-use super::{MockServer, movable_clock::SavedClock};
+use super::{MockServer, expect_stored, movable_clock::SavedClock};
 use crate::{ids::SeedPosition, store::Store};
 
 /// A server's state at one time: all data, keys and endpoints, the clock, and the position of its random generator. It
@@ -38,8 +38,7 @@ impl MockServer {
     pub async fn snapshot(&self) -> Snapshot {
         let _due_work = self.clock.lock_due_work().await;
         self.clock().execute_due().await;
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        let store = self.service.store().copy().expect("the store is there");
+        let store = expect_stored(self.service.store().copy());
         Snapshot { store, ids: self.ids.seed_position(), clock: self.clock.save() }
     }
 
@@ -60,8 +59,7 @@ impl MockServer {
             store.secret() == snapshot.store.secret(),
             "the snapshot is of a server with another seed"
         );
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        store.become_copy_of(&snapshot.store).expect("the store is there");
+        expect_stored(store.become_copy_of(&snapshot.store));
         self.service.clear_caches();
         self.ids.resume_from(&snapshot.ids);
         self.clock.restore(snapshot.clock);
@@ -75,7 +73,6 @@ impl MockServer {
     /// Never: a store in memory does not fail.
     pub async fn reset(&self) -> Deleted {
         self.mail_inbox.clear();
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        self.service.store().reset_all().await.expect("the store is there")
+        expect_stored(self.service.store().reset_all().await)
     }
 }

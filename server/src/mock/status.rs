@@ -9,7 +9,7 @@ use parcelo::{
 };
 use serde_json::{Value, json};
 
-use super::MockServer;
+use super::{MockServer, expect_stored};
 use crate::{
     domain::{ApiKeyRecord, Cause, ParcelRow, Refusal, State},
     ids::named,
@@ -71,7 +71,8 @@ impl MockServer {
     ) -> Result<Vec<ParcelStatus>, SetStatusError> {
         let _due_work = self.clock.lock_due_work().await;
         self.clock().execute_due().await;
-        let parcel = self.parcel(number).await;
+        let found = self.service.store().parcel(parcelo::Environment::Sandbox, number).await;
+        let parcel = expect_stored(found);
         let parcel = parcel.ok_or_else(|| SetStatusError::ParcelNotFound(number.clone()))?;
         let path =
             State::from_status(&status).and_then(|state| parcel.state.shortest_path_to(state));
@@ -90,12 +91,6 @@ impl MockServer {
             })?;
         }
         Ok(path.into_iter().map(Into::into).collect())
-    }
-
-    async fn parcel(&self, number: &TrackingNumber) -> Option<ParcelRow> {
-        let found = self.service.store().parcel(parcelo::Environment::Sandbox, number).await;
-        #[expect(clippy::expect_used, reason = "a store in memory does not fail")]
-        found.expect("the store is there")
     }
 
     async fn move_to(&self, parcel: &ParcelRow, state: State) -> Result<(), String> {
