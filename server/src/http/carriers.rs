@@ -34,15 +34,12 @@ pub(super) mod description {
         admin::{CarrierEvents, CarrierResults},
     };
 
-    use crate::{
-        domain::sample,
-        http::openapi::{call::Call, operation_doc::ResponseDoc},
-    };
+    use crate::{domain::sample, http::openapi::call::Call};
 
-    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+    pub(in crate::http) fn calls() -> Vec<Call> {
         let call = Call::new(Operation::PushCarrierEvents, "Report a carrier's scans")
             .with_body::<CarrierEvents>(sample::carrier_events())
-            .with_response(ResponseDoc::data::<CarrierResults>("200", "The result of each event."));
+            .with_data::<CarrierResults>("200", "The result of each event.");
         vec![call]
     }
 }

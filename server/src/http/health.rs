@@ -62,7 +62,7 @@ pub(super) mod description {
 
     use crate::http::openapi::{call::Call, operation_doc::ResponseDoc};
 
-    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+    pub(in crate::http) fn calls() -> Vec<Call> {
         let about = "The key's name and permissions.";
         vec![
             Call::new(Operation::Health, "Check the API key")

@@ -163,8 +163,8 @@ fn disposition(kind: &str, number: &str, format: LabelFormat) -> String {
 pub(super) mod description {
     use parcelo::{
         ErrorCode::{
-            IdempotencyConflict, IdempotencyInProgress, LabelNotFound, LabelNotReprintable,
-            LabelVoided, LabelsRejected, ParcelNotFound, PreconditionFailed, ValidationFailed,
+            LabelNotFound, LabelNotReprintable, LabelVoided, LabelsRejected, ParcelNotFound,
+            PreconditionFailed, ValidationFailed,
         },
         LabelFormat, Operation, ReprintRequest,
         model::{LabelBatchRequest, LabelMetadata},
@@ -176,14 +176,11 @@ pub(super) mod description {
         operation_doc::{QueryParameter, ResponseDoc, reference},
     };
 
-    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+    pub(in crate::http) fn calls() -> Vec<Call> {
         let label = ResponseDoc::data::<LabelMetadata>("200", "The label as it is now.");
         vec![
             Call::new(Operation::GetLabel, "Read a label's metadata")
-                .with_response(ResponseDoc::data::<LabelMetadata>(
-                    "200",
-                    "What is known about the label.",
-                ))
+                .with_data::<LabelMetadata>("200", "What is known about the label.")
                 .with_refusals(&[ParcelNotFound, LabelNotFound]),
             Call::new(Operation::DownloadLabel, "Download a label file")
                 .query(&[QueryParameter {
@@ -191,7 +188,7 @@ pub(super) mod description {
                     about: "The file's format, in any case; PDF when absent.",
                     schema: reference::<LabelFormat>,
                 }])
-                .with_response(ResponseDoc::file("200", "The label."))
+                .with_response(ResponseDoc::file("The label.", &LabelFormat::ALL))
                 .with_response(ResponseDoc::not_modified())
                 .with_refusals(&[
                     ValidationFailed,
@@ -204,13 +201,13 @@ pub(super) mod description {
                 .with_body::<LabelBatchRequest>(
                     json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "format": "PDF" }),
                 )
-                .with_response(ResponseDoc::labels(
-                    "200",
-                    "The labels, in the order of their numbers.",
-                ))
+                .with_response(ResponseDoc::labels("The labels, in the order of their numbers."))
                 .with_refusals(&[LabelsRejected]),
             Call::new(Operation::DownloadInvoice, "Download a commercial invoice")
-                .with_response(ResponseDoc::pdf("200", "The invoice: every item of the order."))
+                .with_response(ResponseDoc::file(
+                    "The invoice: every item of the order.",
+                    &[LabelFormat::Pdf],
+                ))
                 .with_response(ResponseDoc::not_modified())
                 .with_refusals(&[ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed]),
             Call::new(Operation::ReprintLabel, "Reprint a label")
@@ -218,14 +215,7 @@ pub(super) mod description {
                     json!({ "idempotencyKey": "reprint-0001", "reason": "Label damaged" }),
                 )
                 .with_response(label.with_replay_header())
-                .with_refusals(&[
-                    ParcelNotFound,
-                    LabelNotFound,
-                    LabelVoided,
-                    LabelNotReprintable,
-                    IdempotencyConflict,
-                    IdempotencyInProgress,
-                ]),
+                .with_refusals(&[ParcelNotFound, LabelNotFound, LabelVoided, LabelNotReprintable]),
         ]
     }
 }

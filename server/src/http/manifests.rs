@@ -41,10 +41,7 @@ pub(super) async fn get(
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{
-        ErrorCode::{
-            IdempotencyConflict, IdempotencyInProgress, ManifestAlreadySubmitted, ManifestNotFound,
-            ManifestParcelsRejected,
-        },
+        ErrorCode::{ManifestAlreadySubmitted, ManifestNotFound, ManifestParcelsRejected},
         ManifestRequest, Operation,
         model::Manifest,
     };
@@ -54,24 +51,16 @@ pub(super) mod description {
         http::openapi::{call::Call, operation_doc::ResponseDoc},
     };
 
-    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+    pub(in crate::http) fn calls() -> Vec<Call> {
         let before = ResponseDoc::data::<Manifest>("200", "It had been submitted before.");
         vec![
             Call::new(Operation::SubmitManifest, "Submit a manifest under an air waybill")
                 .with_body::<ManifestRequest>(sample::manifest())
-                .with_response(ResponseDoc::data::<Manifest>("201", "The manifest was submitted."))
+                .with_data::<Manifest>("201", "The manifest was submitted.")
                 .with_response(before.with_replay_header())
-                .with_refusals(&[
-                    ManifestParcelsRejected,
-                    ManifestAlreadySubmitted,
-                    IdempotencyConflict,
-                    IdempotencyInProgress,
-                ]),
+                .with_refusals(&[ManifestParcelsRejected, ManifestAlreadySubmitted]),
             Call::new(Operation::GetManifest, "Read a manifest")
-                .with_response(ResponseDoc::data::<Manifest>(
-                    "200",
-                    "The manifest as it was submitted.",
-                ))
+                .with_data::<Manifest>("200", "The manifest as it was submitted.")
                 .with_refusals(&[ManifestNotFound]),
         ]
     }

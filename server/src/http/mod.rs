@@ -51,7 +51,7 @@ pub(crate) use listen::ServerStream;
 pub(crate) use listen::{Listener, SHUTDOWN_GRACE, Stop};
 pub(crate) use openapi::Document;
 #[cfg(test)]
-pub(crate) use openapi::{call::Call, operation_doc};
+pub(crate) use openapi::{call, operation_doc};
 pub(crate) use request_body::{MAX_BODY_BYTES, drain_bodies, read_body};
 #[cfg(feature = "server")]
 pub(crate) use routes::OPERATORS;

@@ -38,8 +38,8 @@ pub(super) async fn void(
 pub(super) mod description {
     use parcelo::{
         ErrorCode::{
-            AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress,
-            ParcelDuplicateTracking, ParcelNotFound, ParcelNotVoidable, VoidFailed,
+            AuthCountryNotAllowed, ParcelDuplicateTracking, ParcelNotFound, ParcelNotVoidable,
+            VoidFailed,
         },
         Operation, OrderRequest, VoidRequest,
         model::{CreatedOrder, VoidedOrders},
@@ -51,7 +51,7 @@ pub(super) mod description {
         http::openapi::{call::Call, operation_doc::ResponseDoc},
     };
 
-    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+    pub(in crate::http) fn calls() -> Vec<Call> {
         vec![
             Call::new(Operation::CreateOrder, "Create an order with its label")
                 .with_body::<OrderRequest>(sample::order())
@@ -63,12 +63,7 @@ pub(super) mod description {
                     ResponseDoc::without_envelope::<CreatedOrder>("200", "The first answer again.")
                         .with_replay_header(),
                 )
-                .with_refusals(&[
-                    AuthCountryNotAllowed,
-                    ParcelDuplicateTracking,
-                    IdempotencyConflict,
-                    IdempotencyInProgress,
-                ]),
+                .with_refusals(&[AuthCountryNotAllowed, ParcelDuplicateTracking]),
             Call::new(Operation::VoidOrders, "Void up to 100 orders")
                 .with_body::<VoidRequest>(json!({
                     "idempotencyKey": "void-2026-01-10-0001",
@@ -79,13 +74,7 @@ pub(super) mod description {
                     ResponseDoc::data::<VoidedOrders>("200", "At least one is void.")
                         .with_replay_header(),
                 )
-                .with_refusals(&[
-                    ParcelNotFound,
-                    ParcelNotVoidable,
-                    VoidFailed,
-                    IdempotencyConflict,
-                    IdempotencyInProgress,
-                ]),
+                .with_refusals(&[ParcelNotFound, ParcelNotVoidable, VoidFailed]),
         ]
     }
 }

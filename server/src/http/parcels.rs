@@ -59,19 +59,19 @@ pub(super) mod description {
     };
     use utoipa::openapi::{
         RefOr,
-        schema::{ObjectBuilder, Schema, SchemaType, Type},
+        schema::{Schema, Type},
     };
 
     use crate::http::openapi::{
         call::Call,
-        operation_doc::{QueryParameter, ResponseDoc, reference},
+        operation_doc::{QueryParameter, ResponseDoc, reference, type_schema},
     };
 
-    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+    pub(in crate::http) fn calls() -> Vec<Call> {
         vec![
             Call::new(Operation::ListParcels, "List parcels, newest first")
                 .query(LIST)
-                .with_response(ResponseDoc::page::<ParcelSummary>("200", "A page of the list."))
+                .with_response(ResponseDoc::page::<ParcelSummary>("A page of the list."))
                 .with_refusals(&[ErrorCode::ValidationFailed]),
         ]
     }
@@ -130,17 +130,15 @@ pub(super) mod description {
 
     fn text() -> RefOr<Schema> {
         const { assert!(ListQuery::MAX_ORDER_ID == ListQuery::MAX_SEARCH) };
-        let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
-        text.min_length(Some(1)).max_length(Some(ListQuery::MAX_SEARCH)).into()
+        type_schema(Type::String).min_length(Some(1)).max_length(Some(ListQuery::MAX_SEARCH)).into()
     }
 
     fn integer_up_to(max: u32) -> RefOr<Schema> {
-        let number = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
-        number.minimum(Some(1)).maximum(Some(max)).into()
+        type_schema(Type::Integer).minimum(Some(1)).maximum(Some(max)).into()
     }
 
     fn moment() -> RefOr<Schema> {
-        let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
-        text.pattern(Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$")).into()
+        let pattern = "^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?$";
+        type_schema(Type::String).pattern(Some(pattern)).into()
     }
 }

@@ -22,12 +22,12 @@ pub(super) async fn reset(
 pub(super) mod description {
     use parcelo::{ErrorCode, Operation, model::SandboxReset};
 
-    use crate::http::openapi::{call::Call, operation_doc::ResponseDoc};
+    use crate::http::openapi::call::Call;
 
-    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+    pub(in crate::http) fn calls() -> Vec<Call> {
         vec![
             Call::new(Operation::ResetSandbox, "Delete all data of the caller's sandbox")
-                .with_response(ResponseDoc::data::<SandboxReset>("200", "How much was deleted."))
+                .with_data::<SandboxReset>("200", "How much was deleted.")
                 .with_refusals(&[ErrorCode::SandboxOnly]),
         ]
     }

@@ -60,7 +60,7 @@ pub(super) mod description {
         operation_doc::{QueryParameter, ResponseDoc},
     };
 
-    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+    pub(in crate::http) fn calls() -> Vec<Call> {
         vec![
             Call::new(Operation::GetTracking, "Track one parcel")
                 .query(&[QueryParameter {
@@ -77,10 +77,7 @@ pub(super) mod description {
                 .with_body::<BatchTrackingRequest>(
                     json!({ "trackingNumbers": ["SB-SUCCESS-0001"], "includeHistory": true }),
                 )
-                .with_response(ResponseDoc::data::<BatchTracking>(
-                    "200",
-                    "A result for each number.",
-                )),
+                .with_data::<BatchTracking>("200", "A result for each number."),
         ]
     }
 }

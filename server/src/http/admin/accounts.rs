@@ -30,29 +30,16 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::openapi::HttpMethod;
 
-    use crate::{
-        domain::admin::AccountView,
-        http::{
-            admin::document::AdminCall,
-            openapi::{call::Call, operation_doc::ResponseDoc},
-        },
-    };
+    use crate::{domain::admin::AccountView, http::openapi::call::Call};
 
-    pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
-        let create = AdminCall(HttpMethod::Post, "/accounts", "CreateAccount");
-        let list = AdminCall(HttpMethod::Get, "/accounts", "ListAccounts");
+    pub(in crate::http::admin) fn calls() -> Vec<Call> {
         vec![
-            Call::new(create, "Create an account")
+            Call::route(HttpMethod::Post, "/accounts", "CreateAccount", "Create an account")
                 .with_body::<AccountRequest>(json!({ "name": "Acme" }))
-                .with_response(ResponseDoc::data::<AccountView>("201", "The account was created."))
-                .with_response(ResponseDoc::data::<AccountView>(
-                    "200",
-                    "The account existed already.",
-                )),
-            Call::new(list, "List accounts").with_response(ResponseDoc::list::<AccountView>(
-                "200",
-                "The accounts, oldest first.",
-            )),
+                .with_data::<AccountView>("201", "The account was created.")
+                .with_data::<AccountView>("200", "The account existed already."),
+            Call::route(HttpMethod::Get, "/accounts", "ListAccounts", "List accounts")
+                .with_list::<AccountView>("The accounts, oldest first."),
         ]
     }
 }

@@ -64,35 +64,29 @@ pub(super) mod description {
             credential_views::{CarrierKeyView, NewCarrierKeyView},
         },
         http::{
-            admin::document::{ACCOUNT, AdminCall},
+            admin::document::ACCOUNT,
             openapi::{
                 call::Call,
-                operation_doc::{QueryParameter, ResponseDoc, reference},
+                operation_doc::{QueryParameter, reference},
             },
         },
     };
 
-    pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
-        let create = AdminCall(HttpMethod::Post, "/carriers", "CreateCarrierKey");
-        let list = AdminCall(HttpMethod::Get, "/carriers", "ListCarrierKeys");
-        let revoke = AdminCall(HttpMethod::Delete, "/carriers/{keyId}", "RevokeCarrierKey");
-        let exceptions = AdminCall(HttpMethod::Get, "/carrier-exceptions", "ListCarrierExceptions");
+    pub(in crate::http::admin) fn calls() -> Vec<Call> {
+        let example = json!({ "name": "Andes Cargo", "environment": "sandbox" });
+        let (path, revoke) = ("/carriers/{keyId}", "RevokeCarrierKey");
+        let (exceptions, list) = ("/carrier-exceptions", "ListCarrierExceptions");
+        let about_exceptions = "List impossible events that carriers reported";
         vec![
-            Call::new(create, "Create a carrier key")
-                .with_body::<CarrierKeyRequest>(
-                    json!({ "name": "Andes Cargo", "environment": "sandbox" }),
-                )
-                .with_response(ResponseDoc::data::<NewCarrierKeyView>(
-                    "201",
-                    "The key, shown only this once.",
-                )),
-            Call::new(list, "List carrier keys").with_response(
-                ResponseDoc::list::<CarrierKeyView>("200", "The keys, oldest first."),
-            ),
-            Call::new(revoke, "Revoke a carrier key")
-                .with_response(ResponseDoc::data::<CarrierKeyView>("200", "The key as it is now."))
+            Call::route(HttpMethod::Post, "/carriers", "CreateCarrierKey", "Create a carrier key")
+                .with_body::<CarrierKeyRequest>(example)
+                .with_data::<NewCarrierKeyView>("201", "The key, shown only this once."),
+            Call::route(HttpMethod::Get, "/carriers", "ListCarrierKeys", "List carrier keys")
+                .with_list::<CarrierKeyView>("The keys, oldest first."),
+            Call::route(HttpMethod::Delete, path, revoke, "Revoke a carrier key")
+                .with_data::<CarrierKeyView>("200", "The key as it is now.")
                 .with_refusals(&[KeyNotFound]),
-            Call::new(exceptions, "List impossible events that carriers reported")
+            Call::route(HttpMethod::Get, exceptions, list, about_exceptions)
                 .query(&[
                     ACCOUNT,
                     QueryParameter {
@@ -101,10 +95,7 @@ pub(super) mod description {
                         schema: reference::<Environment>,
                     },
                 ])
-                .with_response(ResponseDoc::list::<ExceptionView>(
-                    "200",
-                    "The latest 1,000, newest first.",
-                ))
+                .with_list::<ExceptionView>("The latest 1,000, newest first.")
                 .with_refusals(&[AccountNotFound]),
         ]
     }

@@ -12,7 +12,7 @@ use parcelo::{
 use utoipa::{
     PartialSchema,
     openapi::{
-        ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder, PathItem, PathsBuilder, Required,
+        ComponentsBuilder, OpenApi, OpenApiBuilder,
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
@@ -21,17 +21,10 @@ use super::{PATH_PREFIX, accounts, carriers, keys, webhooks};
 use crate::{
     domain::webhooks::target::MAX_URL_CHARS,
     http::openapi::{
-        call::Call,
-        operation_doc::{self, OperationDoc, QueryParameter, Schemas, add_schema, schema_name},
+        call::{self, Call},
+        operation_doc::{self, QueryParameter, Schemas, add_schema, schema_name},
     },
 };
-
-/// A call of the admin API: its method, its path below the API's folder, and its id.
-pub(super) struct AdminCall(
-    pub(super) HttpMethod,
-    pub(super) &'static str,
-    pub(super) &'static str,
-);
 
 /// The query parameter that names the account.
 pub(super) const ACCOUNT: QueryParameter = QueryParameter {
@@ -56,7 +49,7 @@ const TAGS: &[(&str, &str)] = &[
 
 /// Returns the OpenAPI document of the admin API.
 pub(in crate::http) fn document() -> OpenApi {
-    let (mut paths, mut schemas) = (PathsBuilder::new(), Schemas::new());
+    let mut schemas = Schemas::new();
     add_schema::<Meta>(&mut schemas);
     add_schema::<ErrorEnvelope>(&mut schemas);
     let calls = [
@@ -65,12 +58,8 @@ pub(in crate::http) fn document() -> OpenApi {
         accounts::description::calls(),
         webhooks::description::calls(),
     ];
-    for call in calls.into_iter().flatten() {
-        let AdminCall(method, path, _) = &call.target;
-        let (method, path) = (method.clone(), format!("{PATH_PREFIX}{path}"));
-        schemas.extend(call.schemas());
-        paths = paths.path(path, PathItem::new(method, to_operation_doc(call).into_operation()));
-    }
+    let calls = calls.into_iter().flatten().map(complete);
+    let paths = call::paths(calls, PATH_PREFIX, &mut schemas);
     for (_, schema) in
         schemas.iter_mut().filter(|(named, _)| *named == schema_name::<WebhookRequest>())
     {
@@ -87,8 +76,8 @@ pub(in crate::http) fn document() -> OpenApi {
         .build()
 }
 
-fn to_operation_doc(call: Call<AdminCall>) -> OperationDoc {
-    let AdminCall(_, path, id) = call.target;
+/// Adds what all calls of the admin API have in common.
+fn complete(mut call: Call) -> Call {
     let mut refusals = vec![
         AdminAuthFailed,
         RateLimitExceeded,
@@ -102,23 +91,11 @@ fn to_operation_doc(call: Call<AdminCall>) -> OperationDoc {
     if call.request.is_some() || !call.query.is_empty() {
         refusals.push(ValidationFailed);
     }
-    if path.contains("{environment}") || call.query.len() > 1 {
+    if call.path.contains("{environment}") || call.query.len() > 1 {
         refusals.push(NotFound);
     }
-    refusals.extend(call.refusals);
-    let tag = path.split('/').nth(1).unwrap_or_default();
-    OperationDoc {
-        id,
-        tag,
-        summary: call.summary,
-        about: "Needs an admin token.".to_owned(),
-        deprecated: false,
-        parameters: operation_doc::path_and_query_parameters(path, call.query),
-        request: call.request.map(|(body, example)| (body, example, Required::True)),
-        answers: call.answers,
-        refusals,
-        envelope: operation_doc::error_envelope_name(),
-        security: Some(TOKEN),
-        is_counted: true,
-    }
+    refusals.extend(&call.refusals);
+    call.tag = call.path.split('/').nth(1).unwrap_or_default();
+    (call.about, call.refusals, call.security) = ("Needs an admin token.", refusals, Some(TOKEN));
+    call
 }

@@ -101,7 +101,7 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::openapi::{
         HttpMethod, RefOr,
-        schema::{ObjectBuilder, Schema, SchemaType, Type},
+        schema::{Schema, Type},
     };
 
     use crate::{
@@ -110,10 +110,10 @@ pub(super) mod description {
             credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
         },
         http::{
-            admin::document::{ACCOUNT, AdminCall},
+            admin::document::ACCOUNT,
             openapi::{
                 call::Call,
-                operation_doc::{QueryParameter, ResponseDoc},
+                operation_doc::{QueryParameter, type_schema},
             },
         },
     };
@@ -121,25 +121,22 @@ pub(super) mod description {
     const ACCOUNT_FILTER: QueryParameter =
         QueryParameter { about: "Only a key of this account.", ..ACCOUNT };
 
-    pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
-        let create = AdminCall(HttpMethod::Post, "/keys", "CreateKey");
-        let list = AdminCall(HttpMethod::Get, "/keys", "ListKeys");
-        let revoke = AdminCall(HttpMethod::Delete, "/keys/{keyId}", "RevokeKey");
-        let rotate = AdminCall(HttpMethod::Post, "/keys/{keyId}/rotate", "RotateKey");
+    pub(in crate::http::admin) fn calls() -> Vec<Call> {
+        let (rotate, about_rotate) = ("/keys/{keyId}/rotate", "Give an API key a new secret");
         vec![
-            Call::new(create, "Create an API key")
+            Call::route(HttpMethod::Post, "/keys", "CreateKey", "Create an API key")
                 .with_body::<KeyRequest>(json!({ "name": "Warehouse 1", "environment": "sandbox",
                     "allowedCountries": ["EC", "MX"], "ipWhitelist": ["203.0.113.0/24"] }))
-                .with_response(ResponseDoc::data::<NewApiKey>("201", "The key, shown only this once.")),
-            Call::new(list, "List API keys")
+                .with_data::<NewApiKey>("201", "The key, shown only this once."),
+            Call::route(HttpMethod::Get, "/keys", "ListKeys", "List API keys")
                 .query(&[QueryParameter { about: "Only keys of this account.", ..ACCOUNT }])
-                .with_response(ResponseDoc::list::<ApiKeyView>("200", "The keys, oldest first."))
+                .with_list::<ApiKeyView>("The keys, oldest first.")
                 .with_refusals(&[AccountNotFound]),
-            Call::new(revoke, "Revoke an API key")
+            Call::route(HttpMethod::Delete, "/keys/{keyId}", "RevokeKey", "Revoke an API key")
                 .query(&[ACCOUNT_FILTER])
-                .with_response(ResponseDoc::data::<ApiKeyView>("200", "The key as it is now."))
+                .with_data::<ApiKeyView>("200", "The key as it is now.")
                 .with_refusals(&[KeyNotFound, AccountNotFound]),
-            Call::new(rotate, "Give an API key a new secret")
+            Call::route(HttpMethod::Post, rotate, "RotateKey", about_rotate)
                 .query(&[
                     ACCOUNT_FILTER,
                     QueryParameter {
@@ -148,17 +145,13 @@ pub(super) mod description {
                         schema: overlap,
                     },
                 ])
-                .with_response(ResponseDoc::data::<RotatedApiKey>(
-                    "200",
-                    "The key with its new secret, shown only this once.",
-                ))
+                .with_data::<RotatedApiKey>("200", "The key with its new secret, shown only this once.")
                 .with_refusals(&[KeyNotFound, AccountNotFound, KeyRevoked]),
         ]
     }
 
     fn overlap() -> RefOr<Schema> {
-        let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
-        seconds
+        type_schema(Type::Integer)
             .minimum(Some(0))
             .maximum(Some(MAX_OVERLAP_SECONDS))
             .default(Some(DEFAULT_OVERLAP_SECONDS.into()))

@@ -167,11 +167,8 @@ pub(super) mod description {
     use crate::{
         domain::admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
         http::{
-            admin::document::{ACCOUNT, AdminCall},
-            openapi::{
-                call::Call,
-                operation_doc::{QueryParameter, ResponseDoc},
-            },
+            admin::document::ACCOUNT,
+            openapi::{call::Call, operation_doc::QueryParameter},
         },
     };
 
@@ -180,55 +177,58 @@ pub(super) mod description {
         &[AccountNotFound, WebhookNotFound, WebhookDisabled, WebhookUnreadable];
 
     const WEBHOOK: &str = "/webhooks/{environment}";
+    const ENABLE: &str = "/webhooks/{environment}/enable";
+    const DISABLE: &str = "/webhooks/{environment}/disable";
+    const ROTATE: &str = "/webhooks/{environment}/rotate-secret";
+    const TEST: &str = "/webhooks/{environment}/test";
+    const DELIVERIES: &str = "/webhooks/{environment}/deliveries";
+    const REPLAY: &str = "/webhooks/{environment}/replay";
 
-    pub(in crate::http::admin) fn calls() -> Vec<Call<AdminCall>> {
-        let webhook_request =
+    pub(in crate::http::admin) fn calls() -> Vec<Call> {
+        use HttpMethod::{Delete, Get, Post, Put};
+        let example =
             json!({ "url": "https://shop.example/parcelo", "events": ["parcel.created"] });
+        let list = "List events and every attempt to deliver them";
         vec![
-            webhook_call((HttpMethod::Put, WEBHOOK, "SetWebhook"), "Set up or change the webhook")
-                .with_body::<WebhookRequest>(webhook_request)
-                .with_response(webhook_response(
+            webhook_call(Put, WEBHOOK, "SetWebhook", "Set up or change the webhook")
+                .with_body::<WebhookRequest>(example)
+                .with_data::<WebhookView>(
                     "201",
                     "It was set up; its secret is shown only this once.",
-                ))
-                .with_response(webhook_response("200", "It existed, and keeps its secret.")),
-            webhook_call((HttpMethod::Get, WEBHOOK, "ShowWebhook"), "Show the webhook")
-                .with_response(webhook_response("200", "The webhook, without its secret."))
+                )
+                .with_data::<WebhookView>("200", "It existed, and keeps its secret."),
+            webhook_call(Get, WEBHOOK, "ShowWebhook", "Show the webhook")
+                .with_data::<WebhookView>("200", "The webhook, without its secret.")
                 .with_refusals(LOOKUP_REFUSALS),
-            webhook_call((HttpMethod::Delete, WEBHOOK, "RemoveWebhook"), "Remove the webhook")
-                .with_response(webhook_response("200", "What it was. Unsent events are held."))
+            webhook_call(Delete, WEBHOOK, "RemoveWebhook", "Remove the webhook")
+                .with_data::<WebhookView>("200", "What it was. Unsent events are held.")
                 .with_refusals(LOOKUP_REFUSALS),
-            post_call(
-                "/webhooks/{environment}/enable",
-                "EnableWebhook",
-                "Send to the webhook again",
-            )
-            .with_response(webhook_response("200", "The webhook as it is now."))
-            .with_refusals(LOOKUP_REFUSALS),
-            post_call(
-                "/webhooks/{environment}/disable",
-                "DisableWebhook",
-                "Stop sending to the webhook",
-            )
-            .with_response(webhook_response("200", "The webhook as it is now."))
-            .with_refusals(LOOKUP_REFUSALS),
-            post_call(
-                "/webhooks/{environment}/rotate-secret",
-                "RotateSecret",
-                "Create a new secret",
-            )
-            .with_response(ResponseDoc::data::<NewSecret>(
-                "200",
-                "The previous secret signs beside it for 24 hours.",
-            ))
-            .with_refusals(LOOKUP_REFUSALS),
-            post_call("/webhooks/{environment}/test", "TestWebhook", "Send a test event")
-                .with_response(ResponseDoc::data::<TestedView>("200", "The event is on its way."))
+            webhook_call(Post, ENABLE, "EnableWebhook", "Send to the webhook again")
+                .with_data::<WebhookView>("200", "The webhook as it is now.")
+                .with_refusals(LOOKUP_REFUSALS),
+            webhook_call(Post, DISABLE, "DisableWebhook", "Stop sending to the webhook")
+                .with_data::<WebhookView>("200", "The webhook as it is now.")
+                .with_refusals(LOOKUP_REFUSALS),
+            webhook_call(Post, ROTATE, "RotateSecret", "Create a new secret")
+                .with_data::<NewSecret>("200", "The previous secret signs beside it for 24 hours.")
+                .with_refusals(LOOKUP_REFUSALS),
+            webhook_call(Post, TEST, "TestWebhook", "Send a test event")
+                .with_data::<TestedView>("200", "The event is on its way.")
                 .with_refusals(SEND_REFUSALS),
-            deliveries(),
-            post_call("/webhooks/{environment}/replay", "ReplayEvents", "Send events again")
+            webhook_call(Get, DELIVERIES, "ListDeliveries", list)
+                .query(&[
+                    ACCOUNT,
+                    QueryParameter {
+                        name: "limit",
+                        about: "How many: 1-1,000, 100 when absent.",
+                        schema: || <u16 as PartialSchema>::schema(),
+                    },
+                ])
+                .with_list::<DeliveryView>("The latest events, newest first.")
+                .with_refusals(&[AccountNotFound]),
+            webhook_call(Post, REPLAY, "ReplayEvents", "Send events again")
                 .with_body::<ReplayRequest>(json!({ "since": "2026-01-10T15:05:00Z" }))
-                .with_response(ResponseDoc::data::<ReplayedView>("200", "How many are sent again."))
+                .with_data::<ReplayedView>("200", "How many are sent again.")
                 .with_refusals(&[
                     AccountNotFound,
                     WebhookNotFound,
@@ -239,37 +239,12 @@ pub(super) mod description {
         ]
     }
 
-    fn deliveries() -> Call<AdminCall> {
-        let path = "/webhooks/{environment}/deliveries";
-        let target = (HttpMethod::Get, path, "ListDeliveries");
-        webhook_call(target, "List events and every attempt to deliver them")
-            .query(&[
-                ACCOUNT,
-                QueryParameter {
-                    name: "limit",
-                    about: "How many: 1-1,000, 100 when absent.",
-                    schema: || <u16 as PartialSchema>::schema(),
-                },
-            ])
-            .with_response(ResponseDoc::list::<DeliveryView>(
-                "200",
-                "The latest events, newest first.",
-            ))
-            .with_refusals(&[AccountNotFound])
-    }
-
-    fn post_call(path: &'static str, id: &'static str, summary: &'static str) -> Call<AdminCall> {
-        webhook_call((HttpMethod::Post, path, id), summary)
-    }
-
     fn webhook_call(
-        (method, path, id): (HttpMethod, &'static str, &'static str),
+        method: HttpMethod,
+        path: &'static str,
+        id: &'static str,
         summary: &'static str,
-    ) -> Call<AdminCall> {
-        Call::new(AdminCall(method, path, id), summary).query(&[ACCOUNT])
-    }
-
-    fn webhook_response(status: &'static str, about: &'static str) -> ResponseDoc {
-        ResponseDoc::data::<WebhookView>(status, about)
+    ) -> Call {
+        Call::route(method, path, id, summary).query(&[ACCOUNT])
     }
 }

@@ -3,11 +3,10 @@
 use parcelo::{
     ErrorCode,
     ErrorCode::{
-        AuthCountryNotAllowed, IdempotencyConflict, IdempotencyInProgress, LabelNotFound,
-        LabelVoided, LegacySunset, NotFound, ParcelDuplicateTracking, ParcelNotFound,
-        ParcelNotVoidable, PreconditionFailed, ValidationFailed,
+        AuthCountryNotAllowed, LabelNotFound, LabelVoided, NotFound, ParcelDuplicateTracking,
+        ParcelNotFound, ParcelNotVoidable, PreconditionFailed, ValidationFailed,
     },
-    IdType, Operation, OrderRequest,
+    IdType, LabelFormat, Operation, OrderRequest,
 };
 use serde_json::{Map, Value, json};
 use utoipa::{
@@ -28,11 +27,7 @@ const CANCELLED: &str = "LegacyCancelled";
 const TRACKED: &str = "LegacyTracked";
 pub(in crate::http) const REFUSED: &str = "LegacyError";
 
-/// The refusals of a label download.
-const LABEL_REFUSALS: &[ErrorCode] =
-    &[NotFound, ParcelNotFound, LabelNotFound, LabelVoided, PreconditionFailed, LegacySunset];
-
-pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+pub(in crate::http) fn calls() -> Vec<Call> {
     vec![
         Call::new(Operation::LegacyCreateOrder, "Create an order in the legacy spelling")
             .with_body_schema(ORDER.to_owned(), example())
@@ -41,23 +36,10 @@ pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
                 ResponseDoc::with_schema("200", "The first answer again.", CREATED)
                     .with_replay_header(),
             )
-            .with_refusals(&[
-                AuthCountryNotAllowed,
-                ParcelDuplicateTracking,
-                IdempotencyConflict,
-                IdempotencyInProgress,
-                LegacySunset,
-            ]),
+            .with_refusals(&[AuthCountryNotAllowed, ParcelDuplicateTracking]),
         Call::new(Operation::LegacyCancelOrder, "Void an order in the legacy spelling")
             .with_response(ResponseDoc::with_schema("200", "The order is void.", CANCELLED))
-            .with_refusals(&[
-                ValidationFailed,
-                ParcelNotFound,
-                ParcelNotVoidable,
-                IdempotencyConflict,
-                IdempotencyInProgress,
-                LegacySunset,
-            ]),
+            .with_refusals(&[ValidationFailed, ParcelNotFound, ParcelNotVoidable]),
         Call::new(Operation::LegacyTracking, "Track up to 20 parcels in the legacy spelling")
             .query(&[QueryParameter {
                 name: "number",
@@ -65,11 +47,17 @@ pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
                 schema: || <String as PartialSchema>::schema(),
             }])
             .with_response(ResponseDoc::with_schema("200", "A result for each number.", TRACKED))
-            .with_refusals(&[ValidationFailed, LegacySunset]),
+            .with_refusals(&[ValidationFailed]),
         Call::new(Operation::LegacyLabel, "Download a label file by its name")
-            .with_response(ResponseDoc::file("200", "The file."))
+            .with_response(ResponseDoc::file("The file.", &LabelFormat::ALL))
             .with_response(ResponseDoc::not_modified())
-            .with_refusals(LABEL_REFUSALS),
+            .with_refusals(&[
+                NotFound,
+                ParcelNotFound,
+                LabelNotFound,
+                LabelVoided,
+                PreconditionFailed,
+            ]),
     ]
 }
 

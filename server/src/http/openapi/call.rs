@@ -2,45 +2,106 @@
 //! follows from its method, path and authentication.
 
 use parcelo::{
-    ErrorCode, LabelFormat,
-    model::{Meta, PageMeta},
+    ErrorCode, LabelFormat, Operation,
+    model::{ErrorEnvelope, Meta, Method, PageMeta},
 };
 use serde_json::Value;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        RefOr, Required,
+        HttpMethod, PathItem, PathsBuilder, RefOr, Required,
+        path::Parameter,
         schema::{
-            AllOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat,
-            SchemaType, Type,
+            AllOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, Type,
         },
     },
 };
 
 use super::operation_doc::{
     ETAG_HEADER, FILE_HEADERS, FILE_NAME_HEADER, JSON, QueryParameter, REPLAYED_HEADER,
-    ResponseDoc, Schemas, add_schema, reference, schema_name,
+    ResponseDoc, Schemas, add_schema, reference, schema_name, type_schema,
 };
 
-/// The description of an API call; `Target` identifies the call.
-pub(crate) struct Call<Target> {
-    pub(crate) target: Target,
-    pub(crate) summary: &'static str,
+/// The description of an API call. A handler gives what is specific to it, and the document the rest.
+pub(crate) struct Call {
+    /// `None` if it is not in the table of operations.
+    pub(super) operation: Option<Operation>,
+    method: HttpMethod,
+    /// The path below the API's prefix.
+    pub(crate) path: &'static str,
+    pub(crate) id: &'static str,
+    pub(crate) tag: &'static str,
+    pub(super) summary: &'static str,
+    pub(crate) about: &'static str,
     pub(crate) query: &'static [QueryParameter],
+    /// The headers that a request may have.
+    pub(super) headers: Vec<Parameter>,
     /// The name of the body's schema, and an example.
     pub(crate) request: Option<(String, Value)>,
     /// `Required::True` if there must be a body.
-    pub(crate) required: Required,
-    pub(crate) answers: Vec<ResponseDoc>,
-    pub(crate) refusals: &'static [ErrorCode],
+    pub(super) required: Required,
+    pub(super) answers: Vec<ResponseDoc>,
+    pub(crate) refusals: Vec<ErrorCode>,
+    /// The name of the schema of its refusals.
+    pub(super) envelope: String,
+    /// The name of the security scheme of the key that it needs, if it needs one.
+    pub(crate) security: Option<&'static str>,
+    /// `true` if responses have the headers of the request's id and the rate limit.
+    pub(crate) is_counted: bool,
     schemas: Schemas,
 }
 
-impl<Target> Call<Target> {
-    pub(crate) fn new(target: Target, summary: &'static str) -> Self {
-        let (query, request, required, answers) = (&[], None, Required::True, Vec::new());
-        let (refusals, schemas) = (&[], Vec::new());
-        Self { target, summary, query, request, required, answers, refusals, schemas }
+/// Returns the paths of calls below a prefix, and adds the schemas that the calls refer to.
+pub(crate) fn paths(
+    calls: impl IntoIterator<Item = Call>,
+    prefix: &str,
+    schemas: &mut Schemas,
+) -> PathsBuilder {
+    calls.into_iter().fold(PathsBuilder::new(), |paths, call| {
+        schemas.extend(call.schemas.iter().cloned());
+        schemas.extend(call.answers.iter().flat_map(|answer| answer.schemas.clone()));
+        let (method, path) = (call.method.clone(), format!("{prefix}{}", call.path));
+        paths.path(path, PathItem::new(method, call.into_operation()))
+    })
+}
+
+impl Call {
+    /// Describes an operation.
+    pub(crate) fn new(operation: Operation, summary: &'static str) -> Self {
+        let method = match operation.method() {
+            Method::Get => HttpMethod::Get,
+            Method::Post => HttpMethod::Post,
+        };
+        let call = Self::route(method, operation.path(), operation.name(), summary);
+        Self { operation: Some(operation), ..call }
+    }
+
+    /// Describes a call that is not in the table of operations.
+    pub(crate) fn route(
+        method: HttpMethod,
+        path: &'static str,
+        id: &'static str,
+        summary: &'static str,
+    ) -> Self {
+        Self {
+            operation: None,
+            method,
+            path,
+            id,
+            tag: "",
+            summary,
+            about: "",
+            query: &[],
+            headers: Vec::new(),
+            request: None,
+            required: Required::True,
+            answers: Vec::new(),
+            refusals: Vec::new(),
+            envelope: schema_name::<ErrorEnvelope>(),
+            security: None,
+            is_counted: true,
+            schemas: Vec::new(),
+        }
     }
 
     pub(crate) fn query(self, query: &'static [QueryParameter]) -> Self {
@@ -67,15 +128,19 @@ impl<Target> Call<Target> {
         self
     }
 
-    /// Sets the refusals that are specific to it. Those that its authentication and body imply are added later.
-    pub(crate) fn with_refusals(self, refusals: &'static [ErrorCode]) -> Self {
-        Self { refusals, ..self }
+    /// Adds a response with a type in the envelope.
+    pub(crate) fn with_data<T: ToSchema>(self, status: &'static str, about: &'static str) -> Self {
+        self.with_response(ResponseDoc::data::<T>(status, about))
     }
 
-    /// Returns the schemas that the call refers to.
-    pub(crate) fn schemas(&self) -> Schemas {
-        let answers = self.answers.iter().flat_map(|answer| answer.schemas.clone());
-        self.schemas.iter().cloned().chain(answers).collect()
+    /// Adds a response with a complete list in the envelope.
+    pub(crate) fn with_list<T: ToSchema>(self, about: &'static str) -> Self {
+        self.with_response(ResponseDoc::list_with_meta::<T>(about, reference::<Meta>()))
+    }
+
+    /// Sets the refusals that are specific to it. Those that its authentication and body imply are added later.
+    pub(crate) fn with_refusals(self, refusals: &[ErrorCode]) -> Self {
+        Self { refusals: refusals.to_vec(), ..self }
     }
 }
 
@@ -99,39 +164,25 @@ impl ResponseDoc {
 
     /// Returns a response with a type in the envelope.
     pub(crate) fn data<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
-        Self::enveloped::<T>(
-            (status, about),
-            &schema_name::<T>(),
-            (reference::<T>(), reference::<Meta>()),
-        )
-    }
-
-    /// Returns a response with a complete list in the envelope.
-    pub(crate) fn list<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
-        Self::list_with_meta::<T>((status, about), reference::<Meta>())
+        let (data, meta) = (reference::<T>(), reference::<Meta>());
+        Self::enveloped::<T>((status, about), &schema_name::<T>(), (data, meta))
     }
 
     /// Returns a response with one page of a list in the envelope; the paging fields are beside the request's id.
-    pub(crate) fn page<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
+    pub(crate) fn page<T: ToSchema>(about: &'static str) -> Self {
         let meta = "ListMeta".to_owned();
         let both = AllOfBuilder::new().item(reference::<PageMeta>()).item(reference::<Meta>());
         let named = Ref::from_schema_name(&meta).into();
-        let mut answer = Self::list_with_meta::<T>((status, about), named);
+        let mut answer = Self::list_with_meta::<T>(about, named);
         add_schema::<PageMeta>(&mut answer.schemas);
         answer.schemas.push((meta, both.into()));
         answer
     }
 
-    fn list_with_meta<T: ToSchema>(
-        status_and_about: (&'static str, &'static str),
-        meta: RefOr<Schema>,
-    ) -> Self {
+    fn list_with_meta<T: ToSchema>(about: &'static str, meta: RefOr<Schema>) -> Self {
         let items = ArrayBuilder::new().items(reference::<T>());
-        Self::enveloped::<T>(
-            status_and_about,
-            &format!("{}List", schema_name::<T>()),
-            (items.into(), meta),
-        )
+        let name = format!("{}List", schema_name::<T>());
+        Self::enveloped::<T>(("200", about), &name, (items.into(), meta))
     }
 
     /// Returns a response in the envelope. The envelope is a separate component, so that generated clients get a type
@@ -141,9 +192,9 @@ impl ResponseDoc {
         name: &str,
         (data, meta): (RefOr<Schema>, RefOr<Schema>),
     ) -> Self {
-        let success = ObjectBuilder::new().schema_type(SchemaType::from(Type::Boolean));
+        let success = type_schema(Type::Boolean).description(Some("Always true."));
         let envelope = ObjectBuilder::new()
-            .property("success", success.description(Some("Always true.")))
+            .property("success", success)
             .property("data", data)
             .property("meta", meta)
             .required("success")
@@ -156,33 +207,21 @@ impl ResponseDoc {
         answer
     }
 
-    /// Returns a response with the bytes of a label.
-    pub(crate) fn file(status: &'static str, about: &'static str) -> Self {
-        Self::bytes(status, about, &LabelFormat::ALL)
-    }
-
-    /// Returns a response with the bytes of many labels.
-    pub(crate) fn labels(status: &'static str, about: &'static str) -> Self {
-        let formats = [LabelFormat::Pdf, LabelFormat::Zpl];
-        Self { headers: FILE_NAME_HEADER, ..Self::bytes(status, about, &formats) }
-    }
-
-    /// Returns a response with the bytes of a document that is always a PDF.
-    pub(crate) fn pdf(status: &'static str, about: &'static str) -> Self {
-        Self::bytes(status, about, &[LabelFormat::Pdf])
-    }
-
-    fn bytes(status: &'static str, about: &'static str, formats: &[LabelFormat]) -> Self {
+    /// Returns a response with the bytes of a file in one of these formats.
+    pub(crate) fn file(about: &'static str, formats: &[LabelFormat]) -> Self {
         let bytes = SchemaFormat::KnownFormat(KnownFormat::Binary);
-        let file = ObjectBuilder::new()
-            .schema_type(SchemaType::from(Type::String))
-            .format(Some(bytes))
-            .build();
+        let file = type_schema(Type::String).format(Some(bytes)).build();
         // Some client generators know only this type for bytes, and use the first type that they know.
         let any = [("application/octet-stream", file.clone().into())];
         let formats = formats.iter().map(|format| (format.content_type(), file.clone().into()));
         let contents = any.into_iter().chain(formats).collect();
-        Self { status, about, contents, headers: FILE_HEADERS, ..Self::default() }
+        Self { status: "200", about, contents, headers: FILE_HEADERS, ..Self::default() }
+    }
+
+    /// Returns a response with the bytes of many labels.
+    pub(crate) fn labels(about: &'static str) -> Self {
+        let formats = [LabelFormat::Pdf, LabelFormat::Zpl];
+        Self { headers: FILE_NAME_HEADER, ..Self::file(about, &formats) }
     }
 
     /// Returns the 304 response for a caller that has the file already.

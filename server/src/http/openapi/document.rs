@@ -3,22 +3,21 @@
 
 use parcelo::{
     ErrorCode, IdempotencyKey, Operation,
-    model::{Auth, ErrorEnvelope, Idempotency, Meta, Method, header},
+    model::{Auth, ErrorEnvelope, Idempotency, Meta, header},
 };
 use utoipa::{
     PartialSchema,
     openapi::{
-        ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder, PathItem, PathsBuilder, RefOr,
-        Required,
+        ComponentsBuilder, OpenApi, OpenApiBuilder, RefOr,
         path::Parameter,
-        schema::{ObjectBuilder, Schema, SchemaType, Type},
+        schema::{Schema, Type},
         security::{ApiKey, ApiKeyValue, SecurityScheme},
     },
 };
 
 use super::{
-    call::Call,
-    operation_doc::{self, OperationDoc, add_schema, header_parameter, schema_name},
+    call::{self, Call},
+    operation_doc::{self, add_schema, header_parameter, type_schema},
     operation_group, webhooks,
 };
 use crate::http::{
@@ -48,7 +47,7 @@ const TAGS: &[(&str, &str)] = &[
 ];
 
 /// Returns the descriptions of all operations.
-fn calls() -> Vec<Call<Operation>> {
+fn calls() -> Vec<Call> {
     let all = [
         orders::description::calls(),
         manifests::description::calls(),
@@ -65,19 +64,11 @@ fn calls() -> Vec<Call<Operation>> {
 }
 
 fn service() -> OpenApi {
-    let (mut paths, mut schemas) = (PathsBuilder::new(), webhooks::schemas());
+    let mut schemas = webhooks::schemas();
     add_schema::<Meta>(&mut schemas);
     add_schema::<ErrorEnvelope>(&mut schemas);
     add_schema::<IdempotencyKey>(&mut schemas);
-    for call in calls() {
-        let method = match call.target.method() {
-            Method::Get => HttpMethod::Get,
-            Method::Post => HttpMethod::Post,
-        };
-        schemas.extend(call.schemas());
-        let path = call.target.path();
-        paths = paths.path(path, PathItem::new(method, to_operation_doc(call).into_operation()));
-    }
+    let paths = call::paths(calls().into_iter().map(complete), "", &mut schemas);
     let legacy = legacy::description::schemas(&schemas);
     schemas.extend(legacy);
     let key = |header| SecurityScheme::ApiKey(ApiKey::Header(ApiKeyValue::new(header)));
@@ -95,34 +86,21 @@ fn service() -> OpenApi {
         .build()
 }
 
-fn to_operation_doc(call: Call<Operation>) -> OperationDoc {
-    let operation = call.target;
-    let envelope = if operation.is_legacy() {
-        legacy::description::REFUSED.to_owned()
-    } else {
-        schema_name::<ErrorEnvelope>()
-    };
-    let key = match operation.auth() {
+/// Adds everything that follows from the table of operations.
+fn complete(mut call: Call) -> Call {
+    let Some(operation) = call.operation else { return call };
+    if operation.is_legacy() {
+        legacy::description::REFUSED.clone_into(&mut call.envelope);
+    }
+    call.security = match operation.auth() {
         Auth::ApiKey => Some(KEY),
         Auth::CarrierKey => Some(CARRIER_KEY),
         Auth::Public => None,
     };
-    let mut parameters = operation_doc::path_and_query_parameters(operation.path(), call.query);
-    parameters.extend(request_headers(&call));
-    OperationDoc {
-        id: operation.name(),
-        tag: operation_group(operation),
-        summary: call.summary,
-        about: idempotency_text(operation).to_owned(),
-        deprecated: operation.is_legacy(),
-        parameters,
-        refusals: all_refusals(&call),
-        request: call.request.map(|(body, example)| (body, example, Required::True)),
-        answers: call.answers,
-        envelope,
-        security: key,
-        is_counted: true,
-    }
+    (call.tag, call.about) = (operation_group(operation), idempotency_text(operation));
+    (call.headers, call.refusals) =
+        (request_headers(&call, operation), all_refusals(&call, operation));
+    call
 }
 
 /// Returns the rule of an operation's idempotency key.
@@ -142,31 +120,28 @@ fn idempotency_text(operation: Operation) -> &'static str {
 }
 
 /// Returns the headers that a request may have.
-fn request_headers(call: &Call<Operation>) -> Vec<Parameter> {
+fn request_headers(call: &Call, operation: Operation) -> Vec<Parameter> {
     let about = "The language of texts: `en`, the default, or `es`; texts of errors come in both.";
-    let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).examples(["es"]);
-    let language = header_parameter("Accept-Language", about, text);
-    let mut all = vec![language];
+    let text = || type_schema(Type::String);
+    let mut all = vec![header_parameter("Accept-Language", about, text().examples(["es"]))];
     if call.refusals.contains(&ErrorCode::PreconditionFailed) {
-        let text = || ObjectBuilder::new().schema_type(SchemaType::from(Type::String));
         let about = "Tags of files that need not be sent again: 304.";
         all.push(header_parameter("If-None-Match", about, text()));
-        all.push(header_parameter(
-            "If-Match",
-            "Tags of the only files that are wanted: else 412.",
-            text(),
-        ));
+        let about = "Tags of the only files that are wanted: else 412.";
+        all.push(header_parameter("If-Match", about, text()));
     }
-    match call.target.idempotency() {
-        Idempotency::Required | Idempotency::Optional => {
-            let about = "The idempotency key, where the body has none; the same one where it has.";
-            all.push(header_parameter("X-Idempotency-Key", about, IdempotencyKey::schema()));
-            let about = "The same, in quotes or without, as the draft standard of the IETF has it.";
-            all.push(header_parameter("Idempotency-Key", about, quoted_key()));
-        }
-        Idempotency::Reads | Idempotency::None => {}
+    if has_key(operation) {
+        let about = "The idempotency key, where the body has none; the same one where it has.";
+        all.push(header_parameter("X-Idempotency-Key", about, IdempotencyKey::schema()));
+        let about = "The same, in quotes or without, as the draft standard of the IETF has it.";
+        all.push(header_parameter("Idempotency-Key", about, quoted_key()));
     }
     all
+}
+
+/// Returns `true` if a request may have an idempotency key.
+fn has_key(operation: Operation) -> bool {
+    matches!(operation.idempotency(), Idempotency::Required | Idempotency::Optional)
 }
 
 /// Returns the schema of an idempotency key, with or without quotes.
@@ -180,14 +155,14 @@ fn quoted_key() -> RefOr<Schema> {
 }
 
 /// Returns the refusals of any operation with this authentication and body, and the operation's own.
-fn all_refusals(call: &Call<Operation>) -> Vec<ErrorCode> {
+fn all_refusals(call: &Call, operation: Operation) -> Vec<ErrorCode> {
     let mut codes = vec![
         ErrorCode::RateLimitExceeded,
         ErrorCode::MethodNotAllowed,
         ErrorCode::InternalError,
         ErrorCode::ServiceUnavailable,
     ];
-    match call.target.auth() {
+    match operation.auth() {
         Auth::ApiKey => codes.extend([
             ErrorCode::AuthMissingApiKey,
             ErrorCode::AuthInvalidApiKey,
@@ -204,7 +179,13 @@ fn all_refusals(call: &Call<Operation>) -> Vec<ErrorCode> {
             ErrorCode::UnsupportedMediaType,
         ]);
     }
-    codes.extend(call.refusals);
+    codes.extend(&call.refusals);
+    if has_key(operation) {
+        codes.extend([ErrorCode::IdempotencyConflict, ErrorCode::IdempotencyInProgress]);
+    }
+    if operation.is_legacy() {
+        codes.push(ErrorCode::LegacySunset);
+    }
     codes
 }
 
@@ -222,7 +203,7 @@ mod tests {
 
     #[test]
     fn every_operation_is_described_once_beside_its_handler() {
-        let mut described: Vec<_> = calls().iter().map(|call| call.target.name()).collect();
+        let mut described: Vec<_> = calls().iter().map(|call| call.id).collect();
         let mut all: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         described.sort_unstable();
         all.sort_unstable();

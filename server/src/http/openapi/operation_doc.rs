@@ -1,10 +1,6 @@
 //! Calls in an OpenAPI document: parameters, body, responses, and refusals grouped by status.
 
-use parcelo::{
-    Environment, ErrorCode, Language,
-    model::{ErrorEnvelope, header},
-};
-use serde_json::Value;
+use parcelo::{Environment, ErrorCode, Language, model::header};
 use utoipa::{
     ToSchema,
     openapi::{
@@ -19,30 +15,12 @@ use utoipa::{
     },
 };
 
+use super::call::Call;
+
 pub(crate) const JSON: &str = "application/json";
 
 /// A list of schemas with their names.
 pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
-
-/// A call of an API, with everything that the document needs.
-pub(crate) struct OperationDoc {
-    pub(crate) id: &'static str,
-    pub(crate) tag: &'static str,
-    pub(crate) summary: &'static str,
-    pub(crate) about: String,
-    pub(crate) deprecated: bool,
-    pub(crate) parameters: Vec<Parameter>,
-    /// The name of the body's schema, an example, and `Required::True` if there must be a body.
-    pub(crate) request: Option<(String, Value, Required)>,
-    pub(crate) answers: Vec<ResponseDoc>,
-    pub(crate) refusals: Vec<ErrorCode>,
-    /// The name of the schema of its refusals.
-    pub(crate) envelope: String,
-    /// The name of the security scheme of the key that it needs, if it needs one.
-    pub(crate) security: Option<&'static str>,
-    /// `true` if responses have the headers of the request's id and the rate limit.
-    pub(crate) is_counted: bool,
-}
 
 /// A query parameter.
 pub(crate) struct QueryParameter {
@@ -96,25 +74,40 @@ pub(super) const FILE_HEADERS: &[Header] = &[
 pub(super) const FILE_NAME_HEADER: &[Header] =
     &[Header("content-disposition", "The file's name.", Type::String)];
 
-impl OperationDoc {
-    pub(crate) fn into_operation(self) -> Operation {
+impl Call {
+    pub(super) fn into_operation(self) -> Operation {
         let responses = self.responses();
+        let is_deprecated = self.operation.is_some_and(parcelo::Operation::is_legacy);
+        let security =
+            self.security.map(|key| SecurityRequirement::new::<_, [&str; 0], _>(key, []));
         let mut operation = OperationBuilder::new()
             .operation_id(Some(self.id))
             .tag(self.tag)
-            .deprecated(self.deprecated.then_some(Deprecated::True))
+            .deprecated(is_deprecated.then_some(Deprecated::True))
             .summary(Some(self.summary))
             .description(Some(self.about))
-            .parameters(Some(self.parameters))
-            .securities(Some(self.security.map(security_requirement)))
+            .parameters(Some(self.parameters()))
+            .securities(Some(security))
             .responses(responses);
-        if let Some((schema, example, required)) = self.request {
+        if let Some((schema, example)) = self.request {
             let schema = Ref::from_schema_name(schema);
             let content = ContentBuilder::new().schema(Some(schema)).example(Some(example));
             let body = RequestBodyBuilder::new().content(JSON, content.build());
-            operation = operation.request_body(Some(body.required(Some(required)).build()));
+            operation = operation.request_body(Some(body.required(Some(self.required)).build()));
         }
         operation.build()
+    }
+
+    /// Returns the parameters of the path and the query, and the headers.
+    fn parameters(&self) -> Vec<Parameter> {
+        let names = self.path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+        let query = self.query.iter().map(|query| {
+            parameter(query.name, ParameterIn::Query, (query.schema)())
+                .required(Required::False)
+                .description(Some(query.about))
+                .build()
+        });
+        names.map(path_parameter).chain(query).chain(self.headers.iter().cloned()).collect()
     }
 
     /// Returns the successes, and the refusals grouped by their status.
@@ -153,9 +146,8 @@ impl OperationDoc {
         let common = if self.is_counted { RATE_LIMIT_HEADERS } else { &[] };
         let all = common.iter().chain(headers);
         let with = |response: ResponseBuilder, Header(name, about, kind): &Header| {
-            let schema = ObjectBuilder::new().schema_type(SchemaType::from(kind.clone()));
-            let header =
-                HeaderBuilder::new().description(Some(*about)).schema(Some(schema.build()));
+            let schema = type_schema(kind.clone()).build();
+            let header = HeaderBuilder::new().description(Some(*about)).schema(Some(schema));
             response.header(*name, header.build())
         };
         all.fold(response, with).build()
@@ -166,10 +158,6 @@ impl OperationDoc {
 fn names_waiting_time(code: ErrorCode) -> bool {
     use ErrorCode::{IdempotencyInProgress, RateLimitExceeded, ServiceUnavailable};
     matches!(code, IdempotencyInProgress | RateLimitExceeded | ServiceUnavailable)
-}
-
-fn security_requirement(key: &'static str) -> SecurityRequirement {
-    SecurityRequirement::new::<_, [&str; 0], _>(key, [])
 }
 
 /// Returns the `info` of a document: title, version and description.
@@ -198,9 +186,14 @@ pub(crate) fn tag_entries(groups: &[(&str, &str)]) -> Vec<Tag> {
     groups.iter().map(tag).collect()
 }
 
-/// Returns the name of the schema of refusals, except the legacy API's.
-pub(crate) fn error_envelope_name() -> String {
-    schema_name::<ErrorEnvelope>()
+/// Returns a parameter, which is required unless the caller says otherwise.
+pub(super) fn parameter(
+    name: &str,
+    place: ParameterIn,
+    schema: impl Into<RefOr<Schema>>,
+) -> ParameterBuilder {
+    let parameter = ParameterBuilder::new().name(name).parameter_in(place);
+    parameter.required(Required::True).schema(Some(schema.into()))
 }
 
 /// Returns a header that a request may have.
@@ -209,41 +202,19 @@ pub(super) fn header_parameter(
     about: &str,
     schema: impl Into<RefOr<Schema>>,
 ) -> Parameter {
-    ParameterBuilder::new()
-        .name(name)
-        .parameter_in(ParameterIn::Header)
-        .required(Required::False)
-        .description(Some(about))
-        .schema(Some(schema.into()))
-        .build()
-}
-
-/// Returns the parameters of a path and a query.
-pub(crate) fn path_and_query_parameters(path: &str, query: &[QueryParameter]) -> Vec<Parameter> {
-    let names = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
-    let mut parameters: Vec<_> = names.map(path_parameter).collect();
-    parameters.extend(query.iter().map(|query| {
-        ParameterBuilder::new()
-            .name(query.name)
-            .parameter_in(ParameterIn::Query)
-            .required(Required::False)
-            .description(Some(query.about))
-            .schema(Some((query.schema)()))
-            .build()
-    }));
-    parameters
+    let header = parameter(name, ParameterIn::Header, schema);
+    header.required(Required::False).description(Some(about)).build()
 }
 
 fn path_parameter(name: &str) -> Parameter {
-    let text = ObjectBuilder::new().schema_type(SchemaType::from(Type::String)).min_length(Some(1));
-    let schema: RefOr<Schema> =
-        if name == "environment" { reference::<Environment>() } else { text.into() };
-    ParameterBuilder::new()
-        .name(name)
-        .parameter_in(ParameterIn::Path)
-        .required(Required::True)
-        .schema(Some(schema))
-        .build()
+    let text = type_schema(Type::String).min_length(Some(1));
+    let schema = if name == "environment" { reference::<Environment>() } else { text.into() };
+    parameter(name, ParameterIn::Path, schema).build()
+}
+
+/// Returns the schema of all values with a JSON type.
+pub(crate) fn type_schema(kind: Type) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(SchemaType::from(kind))
 }
 
 pub(crate) fn schema_name<T: ToSchema>() -> String {

@@ -8,12 +8,12 @@ use parcelo::{
 use utoipa::openapi::{
     ContentBuilder, HttpMethod, Object, PathItem, Paths, PathsBuilder, RefOr, Required,
     ResponseBuilder, ResponsesBuilder,
-    path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
+    path::{OperationBuilder, Parameter, ParameterIn},
     request_body::RequestBodyBuilder,
-    schema::{KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, SchemaType, Type},
+    schema::{KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, Type},
 };
 
-use super::operation_doc::{JSON, Schemas, add_schema, reference, schema_name};
+use super::operation_doc::{JSON, Schemas, add_schema, parameter, reference, type_schema};
 use crate::domain::webhooks::WebhookEventKind;
 
 const ANSWER_TEXT: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
@@ -84,19 +84,18 @@ fn event_summary(kind: &EventKind) -> &'static str {
 
 /// Returns the schema of a body: the event's id, kind, time and environment, and its data.
 fn body_schema(kind: &EventKind) -> RefOr<Schema> {
-    let data: RefOr<Schema> = match kind {
-        EventKind::ParcelStatusChanged => {
-            Ref::from_schema_name(schema_name::<StatusChange>()).into()
-        }
-        EventKind::ParcelCreated => Ref::from_schema_name(schema_name::<ParcelCreated>()).into(),
-        EventKind::ParcelVoided => Ref::from_schema_name(schema_name::<ParcelVoided>()).into(),
-        EventKind::ManifestSubmitted => Ref::from_schema_name(schema_name::<Manifest>()).into(),
+    let data = match kind {
+        EventKind::ParcelStatusChanged => reference::<StatusChange>(),
+        EventKind::ParcelCreated => reference::<ParcelCreated>(),
+        EventKind::ParcelVoided => reference::<ParcelVoided>(),
+        EventKind::ManifestSubmitted => reference::<Manifest>(),
         _ => Object::new().into(),
     };
-    let moment = string_schema().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+    let text = || type_schema(Type::String);
+    let moment = text().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
     let members: [(&str, RefOr<Schema>); 5] = [
-        ("id", string_schema().pattern(Some("^evt_[0-9A-Z]{26}$")).into()),
-        ("event", string_schema().enum_values(Some([kind.code()])).into()),
+        ("id", text().pattern(Some("^evt_[0-9A-Z]{26}$")).into()),
+        ("event", text().enum_values(Some([kind.code()])).into()),
         ("environment", reference::<Environment>()),
         ("timestamp", moment.into()),
         ("data", data),
@@ -106,10 +105,6 @@ fn body_schema(kind: &EventKind) -> RefOr<Schema> {
         object.property(member, schema).required(member)
     });
     object.into()
-}
-
-fn string_schema() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(SchemaType::from(Type::String))
 }
 
 fn webhook_headers() -> Vec<Parameter> {
@@ -122,13 +117,8 @@ fn webhook_headers() -> Vec<Parameter> {
         ),
     ];
     let header = |(name, about): (&str, &str)| {
-        ParameterBuilder::new()
-            .name(name)
-            .parameter_in(ParameterIn::Header)
-            .required(Required::True)
-            .description(Some(about))
-            .schema(Some(string_schema()))
-            .build()
+        let text = type_schema(Type::String);
+        parameter(name, ParameterIn::Header, text).description(Some(about)).build()
     };
     all.map(header).into()
 }

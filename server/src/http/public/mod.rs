@@ -277,7 +277,7 @@ pub(super) mod description {
         operation_doc::{QueryParameter, ResponseDoc},
     };
 
-    pub(in crate::http) fn calls() -> Vec<Call<Operation>> {
+    pub(in crate::http) fn calls() -> Vec<Call> {
         let record =
             ResponseDoc::without_envelope::<TrackingRecord>("200", "What everyone may know.");
         let call = Call::new(Operation::PublicTracking, "Track one parcel without a key")

@@ -3,10 +3,10 @@
 use parcelo::{ErrorCode, Operation, model::EventKind};
 use utoipa::openapi::{
     RefOr,
-    schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type},
+    schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type},
 };
 
-use crate::mock::reply::FINAL_STATUSES;
+use crate::{http::operation_doc::type_schema, mock::reply::FINAL_STATUSES};
 
 /// The pattern of durations that [`super::requests`] accepts.
 const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?W)?([0-9]+([.,][0-9]+)?D)?\
@@ -15,7 +15,7 @@ const DURATION: &str = "^P(?=.)(?!.*[.,].*[0-9][A-Z].*[0-9])([0-9]+([.,][0-9]+)?
 /// Returns the names of operations.
 pub(super) fn operation_names() -> ObjectBuilder {
     let names = Operation::ALL.iter().map(|operation| operation.name());
-    string_schema().enum_values(Some(names))
+    type_schema(Type::String).enum_values(Some(names))
 }
 
 pub(super) fn operations() -> RefOr<Schema> {
@@ -24,10 +24,8 @@ pub(super) fn operations() -> RefOr<Schema> {
 
 pub(super) fn error_codes() -> RefOr<Schema> {
     let codes = ErrorCode::ALL.iter().map(|code| code.code());
-    nullable_schema(
-        "The code of an error; only an error takes it.",
-        [string_schema().enum_values(Some(codes))],
-    )
+    let codes = type_schema(Type::String).enum_values(Some(codes));
+    nullable_schema("The code of an error; only an error takes it.", [codes])
 }
 
 pub(super) fn seconds_or_duration() -> RefOr<Schema> {
@@ -44,29 +42,24 @@ pub(super) fn seconds_or_duration_of_overlap() -> RefOr<Schema> {
 }
 
 fn duration_schema(about: &str) -> RefOr<Schema> {
-    let seconds = ObjectBuilder::new().schema_type(SchemaType::from(Type::Number));
-    let duration = string_schema().pattern(Some(DURATION)).examples(["PT5M", "P30D", "PT1.5S"]);
-    nullable_schema(about, [seconds.minimum(Some(0)), duration])
+    let seconds = type_schema(Type::Number).minimum(Some(0));
+    let duration = type_schema(Type::String).pattern(Some(DURATION));
+    nullable_schema(about, [seconds, duration.examples(["PT5M", "P30D", "PT1.5S"])])
 }
 
 /// Returns the schema of an optional field, which may also be null.
 fn nullable_schema(about: &str, kinds: impl IntoIterator<Item = ObjectBuilder>) -> RefOr<Schema> {
-    let null = ObjectBuilder::new().schema_type(SchemaType::from(Type::Null));
-    let kinds = kinds.into_iter().chain([null]);
+    let kinds = kinds.into_iter().chain([type_schema(Type::Null)]);
     kinds.fold(OneOfBuilder::new().description(Some(about)), OneOfBuilder::item).into()
 }
 
-pub(super) fn string_schema() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(SchemaType::from(Type::String))
-}
-
 pub(super) fn statuses() -> RefOr<Schema> {
-    let status = ObjectBuilder::new().schema_type(SchemaType::from(Type::Integer));
+    let status = type_schema(Type::Integer);
     let status = status.minimum(Some(FINAL_STATUSES.0)).maximum(Some(FINAL_STATUSES.1));
     ArrayBuilder::new().items(status).into()
 }
 
 pub(super) fn event_kinds() -> RefOr<Schema> {
     let kinds = EventKind::KNOWN.iter().map(EventKind::code);
-    ArrayBuilder::new().items(string_schema().enum_values(Some(kinds))).into()
+    ArrayBuilder::new().items(type_schema(Type::String).enum_values(Some(kinds))).into()
 }
