@@ -15,7 +15,7 @@ use crate::{
         },
     },
     ids::named,
-    service::EndpointRequest,
+    service::{Delivery, EndpointRequest},
     store::CommitOutcome,
 };
 
@@ -23,6 +23,22 @@ impl TestService {
     async fn attempts(&self, tenant: Tenant) -> usize {
         let logged = self.service.store().deliveries(tenant, 10).await.unwrap();
         logged.iter().map(|logged| logged.attempts.len()).sum()
+    }
+
+    /// Checks that an answer from before a reset does not settle the tenant's event from after it.
+    async fn assert_settled_by_its_own(
+        &self,
+        tenant: Tenant,
+        (late, own): (Delivery, Delivery),
+        status: u16,
+    ) {
+        self.settle_with_status(late, status).await;
+        assert_eq!(self.statuses(tenant).await, [DeliveryStatus::Ready], "{status}");
+        assert_eq!(self.attempts(tenant).await, 0, "{status}: the late answer is in its log");
+        assert!(self.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{status}");
+        self.settle_with_status(own, 200).await;
+        assert_eq!(self.statuses(tenant).await, [DeliveryStatus::Delivered], "{status}");
+        assert_eq!(self.attempts(tenant).await, 1, "{status}");
     }
 }
 
@@ -38,18 +54,7 @@ async fn an_answer_from_before_a_reset_settles_no_other_event() {
         test.service.store().reset(ours).await.unwrap();
         test.endpoints().send_test(theirs, START).await.unwrap();
         let own = test.lease_one(theirs).await;
-
-        test.settle_with_status(late, status).await;
-        assert_eq!(test.statuses(theirs).await, [DeliveryStatus::Ready], "{status}");
-        assert_eq!(
-            test.attempts(theirs).await,
-            0,
-            "{status}: the answer is in another tenant's log"
-        );
-        assert!(test.endpoints().find(theirs).await.unwrap().disabled.is_none(), "{status}");
-        test.settle_with_status(own, 200).await;
-        assert_eq!(test.statuses(theirs).await, [DeliveryStatus::Delivered], "{status}");
-        assert_eq!(test.attempts(theirs).await, 1, "{status}");
+        test.assert_settled_by_its_own(theirs, (late, own), status).await;
     }
 }
 
@@ -60,25 +65,14 @@ async fn an_answer_from_before_a_reset_settles_no_repeated_event() {
         let test = TestService::new().await;
         let tenant = test.caller("shop", Environment::Sandbox).await.tenant();
         test.subscribe(tenant, OLD).await;
-        let id = Ulid::from_parts(1, 7);
-        let event = OutboxEvent {
-            event: id,
-            kind: WebhookEventKind::Test,
-            sequence: None,
-            previous: None,
-            at: START,
-        };
+        let (event, kind) = (Ulid::from_parts(1, 7), WebhookEventKind::Test);
+        let event = OutboxEvent { event, kind, sequence: None, previous: None, at: START };
         test.service.store().enqueue(tenant, event.clone()).await.unwrap();
         let late = test.lease_one(tenant).await;
         test.service.store().reset(tenant).await.unwrap();
         test.service.store().enqueue(tenant, event).await.unwrap();
         let own = test.lease_one(tenant).await;
-
-        test.settle_with_status(late, status).await;
-        assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Ready], "{status}");
-        assert_eq!(test.attempts(tenant).await, 0, "{status}");
-        test.settle_with_status(own, 200).await;
-        assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Delivered], "{status}");
+        test.assert_settled_by_its_own(tenant, (late, own), status).await;
     }
 }
 

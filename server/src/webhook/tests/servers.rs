@@ -9,17 +9,14 @@ use std::{
 
 use axum::{body::Body, http::Response};
 use futures_util::future::join_all;
-use parcelo::{Environment, webhook::ID};
-use serde_json::{Value, json};
+use parcelo::webhook::ID;
+use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
 use super::{Receiver, START, TestService, receiver};
 use crate::{
-    domain::{
-        audit::BY, credentials::CarrierScope, sample, webhooks::DeliveryStatus,
-        webhooks::MAX_IN_FLIGHT_PER_ENDPOINT,
-    },
-    service::{Caller, Carrier, CredentialIssuer, Service},
+    domain::{webhooks::DeliveryStatus, webhooks::MAX_IN_FLIGHT_PER_ENDPOINT},
+    service::Service,
     store::two_servers,
     webhook::WebhookDispatcher,
 };
@@ -71,33 +68,6 @@ async fn logging_receiver(log: &Arc<Mutex<ReceiverLog>>, came: &Arc<Notify>) -> 
     .await
 }
 
-async fn create(service: &Service, caller: &Caller, number: &str) {
-    let mut order = sample::order();
-    order["idempotencyKey"] = json!(format!("key-{number}"));
-    order["trackingNumber"] = json!(number);
-    service.create_order(caller, &order, None).await.unwrap();
-}
-
-async fn scan(service: &Service, carrier: &Carrier, numbers: &[String], status: &str) {
-    let event = |number: &String| {
-        json!({ "eventId": format!("{number}-{status}"), "trackingNumber": number,
-            "status": status, "location": "Lima, PE",
-            "occurredAt": parcelo::model::time::to_text(START.to_utc()) })
-    };
-    let body = json!({ "events": numbers.iter().map(event).collect::<Vec<_>>() });
-    let results = service.push_carrier_events(carrier, &body).await.unwrap();
-    assert_eq!(results.summary.applied, u32::try_from(numbers.len()).unwrap(), "{results:?}");
-}
-
-async fn carrier(test: &TestService) -> Carrier {
-    let (store, secrets) = (test.service.store(), &test.service.settings().secrets);
-    let issuer = CredentialIssuer { store, secrets, ids: &test.ids, by: BY.clone() };
-    let made = issuer.issue::<CarrierScope>("Carrier".into(), Environment::Production, START);
-    let (key, _) = made.await.unwrap();
-    let key = Some(key.secret());
-    test.service.authenticate_carrier(Environment::Production, key).await.unwrap()
-}
-
 /// Returns the number of deliveries that a server has counted.
 async fn count_delivered(service: &Service) -> u64 {
     let text = service.metrics_text().await.unwrap();
@@ -129,21 +99,21 @@ async fn deliver_from_both_servers(parcels: usize) {
         .unzip();
     let numbers: Vec<String> = (0..parcels).map(|place| format!("PARCEL-{place:06}")).collect();
     for (chunk, numbers) in numbers.chunks(50).enumerate() {
-        let server = |place: usize| &servers[(chunk + place) % 2].service;
+        let server = |place: usize| &servers[(chunk + place) % 2];
         let creates = numbers
             .iter()
             .enumerate()
-            .map(|(place, number)| create(server(place), &callers[place % TENANTS], number));
+            .map(|(place, number)| server(place).create(&callers[place % TENANTS], number));
         join_all(creates).await;
     }
-    let carrier = carrier(&servers[0]).await;
+    let carrier = servers[0].carrier().await;
     for status in SCANS {
         let chunks: Vec<_> = numbers.chunks(50).collect();
         for pair in chunks.chunks(2) {
             let scans = pair
                 .iter()
-                .enumerate()
-                .map(|(place, numbers)| scan(&servers[place].service, &carrier, numbers, status));
+                .zip(&servers)
+                .map(|(numbers, server)| server.scan(&carrier, numbers, status));
             join_all(scans).await;
         }
     }
