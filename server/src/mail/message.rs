@@ -56,13 +56,13 @@ pub(super) fn parse_recipient(address: &str) -> Result<Address, UnusableAddress>
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use parcelo::Language;
 
     use super::*;
     use crate::clock::Millis;
 
-    fn mail(to: &str) -> Mail {
+    pub(in crate::mail) fn mail(to: &str) -> Mail {
         Mail {
             id: "01J0000000000000000000000A".to_owned(),
             to: to.to_owned(),

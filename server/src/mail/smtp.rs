@@ -9,7 +9,7 @@ use std::{
     net::IpAddr,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU8, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -298,25 +298,15 @@ impl SmtpSession<'_> {
 
 /// The stage of an attempt, which is read when the attempt times out.
 #[derive(Default)]
-struct StageCell(AtomicU8);
+struct StageCell(Mutex<SmtpStage>);
 
 impl StageCell {
-    const STAGES: [SmtpStage; 6] = [
-        SmtpStage::Connect,
-        SmtpStage::Login,
-        SmtpStage::Sender,
-        SmtpStage::Recipient,
-        SmtpStage::Data,
-        SmtpStage::Message,
-    ];
-
     fn set(&self, stage: SmtpStage) {
-        self.0.store(stage as u8, Ordering::Relaxed);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stage;
     }
 
     fn get(&self) -> SmtpStage {
-        let index = usize::from(self.0.load(Ordering::Relaxed));
-        Self::STAGES.get(index).copied().unwrap_or(SmtpStage::Connect)
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fault(&self, error: &Error) -> SmtpError {

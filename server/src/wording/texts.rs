@@ -117,11 +117,8 @@ static ES: TrackingPageTexts = TrackingPageTexts {
 };
 
 /// Returns the fixed texts of the tracking page in a language.
-pub(crate) const fn page_texts(language: Language) -> &'static TrackingPageTexts {
-    match language {
-        Language::En => &EN,
-        Language::Es => &ES,
-    }
+pub(crate) fn page_texts(language: Language) -> &'static TrackingPageTexts {
+    language.pick(&EN, &ES)
 }
 
 /// Returns the explanation of a status for the receiver; empty for a status that this version does not know.
@@ -239,10 +236,7 @@ pub(crate) fn receiver_advice(
         ),
         _ => (&[], &[]),
     };
-    match language {
-        Language::En => en,
-        Language::Es => es,
-    }
+    language.pick(en, es)
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use lettre::transport::smtp::Error;
 use crate::domain::mail::MailOutcome;
 
 /// The stage that an attempt has reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum SmtpStage {
     /// Connecting, greeting and TLS.
+    #[default]
     Connect,
     /// Authentication.
     Login,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use parcelo::Language;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
@@ -14,7 +13,7 @@ use tokio_rustls::{
 };
 
 use super::*;
-use crate::clock::Millis;
+use crate::mail::message;
 
 /// An unusual response of the relay. A test names the beginning of the line that gets it; `<message>` is the final dot,
 /// and `<greeting>` the start of the connection.
@@ -156,16 +155,7 @@ async fn answer<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 fn mail(to: &str) -> Mail {
-    Mail {
-        id: "01J0000000000000000000000A".to_owned(),
-        to: to.to_owned(),
-        subject: "Your parcel is on its way: EC7K2M9QX4T8WD0".to_owned(),
-        text: ".\nA dot alone ends nothing.\n".to_owned(),
-        html: "<p>It is.</p>\n".to_owned(),
-        language: Language::En,
-        unsubscribe_url: "https://parcelo.example/unsubscribe/A".to_owned(),
-        at: Millis(1_768_000_000_000),
-    }
+    Mail { text: ".\nA dot alone ends nothing.\n".to_owned(), ..message::tests::mail(to) }
 }
 
 #[tokio::test]
