@@ -306,16 +306,14 @@ mod tests {
         mock::MockServer,
     };
 
-    /// Panics.
-    async fn panicking_handler() -> &'static str {
-        panic!("a handler's own fault")
-    }
-
     #[tokio::test]
     async fn a_panic_in_a_handler_is_a_json_500_and_the_server_lives_on() {
+        async fn panicking() -> &'static str {
+            panic!("a handler's own fault")
+        }
         let server = MockServer::start().await;
         let routes =
-            Router::new().route("/faulty", get(panicking_handler)).route("/fine", get(|| async {}));
+            Router::new().route("/faulty", get(panicking)).route("/fine", get(|| async {}));
         let routes = open_routes(routes, server.api());
         let call = |path| routes.clone().oneshot(Request::get(path).body(Body::empty()).unwrap());
         for _ in 0..3 {
@@ -344,11 +342,6 @@ mod tests {
         std::future::pending().await
     }
 
-    /// Reads nothing and never responds.
-    async fn silent_handler() -> &'static str {
-        std::future::pending().await
-    }
-
     /// Returns the body `{}` in two pieces, the second after `seconds` or never.
     fn delayed_body(seconds: Option<u64>) -> Body {
         let first = stream::once(async { Ok::<_, std::io::Error>(Bytes::from("{")) });
@@ -367,7 +360,7 @@ mod tests {
         let routes = Router::new()
             .route("/slow", post(slow_handler))
             .route("/stuck", post(stuck_handler))
-            .route("/deaf", post(silent_handler));
+            .route("/deaf", post(std::future::pending::<&str>));
         let request = Request::post(path).header("content-type", "application/json");
         let request = request.body(body).unwrap();
         open_routes(routes, server.api()).oneshot(request).await.unwrap()

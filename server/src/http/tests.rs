@@ -12,7 +12,6 @@ use futures_util::{poll, stream};
 use http_body_util::BodyExt;
 use parcelo::{
     Environment, ErrorCode, IdempotencyKey, Operation, TrackingNumber, model::fingerprint,
-    rules::Destinations,
 };
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -21,16 +20,15 @@ use super::{Api, admin_router, router, routes::open_routes};
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
-        Changes, Countries, Event, IdempotencyRecord, RecordKey, Secrets, Site, State, StoreOp,
-        Tenant, access,
+        Changes, Countries, Event, IdempotencyRecord, RecordKey, Site, State, StoreOp, Tenant,
+        access,
         audit::{Actor, BY},
         credentials::{AdminScope, ApiKeyScope, CarrierScope},
         legacy::LegacySchedule,
         sample,
-        webhooks::WebhookAllowance,
     },
     ids::Ids,
-    service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings},
+    service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings, tests::settings},
     store::{Damage, Store, damage, delays::delay_by, held},
 };
 
@@ -73,17 +71,8 @@ impl TestService {
             base_url: Some("http://parcelo.test".to_owned()),
             labels_base_url: "http://parcelo.test/files".to_owned(),
         };
-        let settings = Settings {
-            production: site(Environment::Production),
-            sandbox: site(Environment::Sandbox),
-            destinations: Destinations::All,
-            limits,
-            secrets: Secrets::derive(&[1; 32]),
-            trusted_proxies: Vec::new(),
-            webhooks: WebhookAllowance::default(),
-            database_options: None,
-            legacy,
-        };
+        let (production, sandbox) = (site(Environment::Production), site(Environment::Sandbox));
+        let settings = Settings { production, sandbox, limits, legacy, ..settings() };
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(1)));
         let service = Service::new(store, clock.clone(), Arc::clone(&ids), settings);
         Self { service: Arc::new(service), ids, clock, refusals: BTreeMap::new() }
@@ -201,51 +190,29 @@ async fn check_key_refusals(test: &mut TestService) {
         test.key(|key| key.countries = Countries::Only(vec![parcelo::CountryCode::MX])).await;
     let slow = test.key(|key| key.rate_limit = Some(1)).await;
     let name = parcelo::model::header::API_KEY;
-    let health = Operation::Health.path();
-    let create = Operation::CreateOrder.path();
-    test.expect_refusal(ErrorCode::AuthMissingApiKey, TestRequest::get(health, &[])).await;
-    let unknown = [(name, "pk_test_x")];
-    test.expect_refusal(ErrorCode::AuthInvalidApiKey, TestRequest::get(health, &unknown)).await;
-    test.expect_refusal(
-        ErrorCode::AuthIpNotAllowed,
-        TestRequest::get(health, &[(name, &elsewhere)]),
-    )
-    .await;
-    let order = sample::order();
-    test.expect_refusal(
-        ErrorCode::AuthCountryNotAllowed,
-        TestRequest::post(create, &[(name, &mexican), JSON], &order),
-    )
-    .await;
-    assert_eq!(test.send(TestRequest::get(health, &[(name, &slow)])).await.0, 200);
-    test.expect_refusal(ErrorCode::RateLimitExceeded, TestRequest::get(health, &[(name, &slow)]))
-        .await;
-    test.expect_refusal(
-        ErrorCode::ValidationFailed,
-        TestRequest::post(create, &[(name, &key), JSON], &json!({})),
-    )
-    .await;
-    test.expect_refusal(
-        ErrorCode::UnsupportedMediaType,
-        TestRequest::post(create, &[(name, &key)], &order),
-    )
-    .await;
-    let long = json!({ "long": "x".repeat(300_000) });
-    test.expect_refusal(
-        ErrorCode::PayloadTooLarge,
-        TestRequest::post(create, &[(name, &key), JSON], &long),
-    )
-    .await;
-    test.expect_refusal(ErrorCode::NotFound, TestRequest::get("/nothing", &[])).await;
-    test.expect_refusal(ErrorCode::MethodNotAllowed, TestRequest::get(create, &[(name, &key)]))
-        .await;
+    let (health, create) = (Operation::Health.path(), Operation::CreateOrder.path());
+    let (order, events) = (sample::order(), sample::carrier_events());
+    let (empty, long) = (json!({}), json!({ "long": "x".repeat(300_000) }));
+    let [key, elsewhere, mexican, slow] =
+        [&key, &elsewhere, &mexican, &slow].map(|key| [(name, key.as_str()), JSON]);
     let carrier = [(parcelo::model::header::CARRIER_KEY, "ck_test_x"), JSON];
-    let events = sample::carrier_events();
-    test.expect_refusal(
-        ErrorCode::CarrierAuthFailed,
-        TestRequest::post(Operation::PushCarrierEvents.path(), &carrier, &events),
-    )
-    .await;
+    let push = Operation::PushCarrierEvents.path();
+    assert_eq!(test.send(TestRequest::get(health, &slow)).await.0, 200);
+    for (code, request) in [
+        (ErrorCode::AuthMissingApiKey, TestRequest::get(health, &[])),
+        (ErrorCode::AuthInvalidApiKey, TestRequest::get(health, &[(name, "pk_test_x")])),
+        (ErrorCode::AuthIpNotAllowed, TestRequest::get(health, &elsewhere)),
+        (ErrorCode::AuthCountryNotAllowed, TestRequest::post(create, &mexican, &order)),
+        (ErrorCode::RateLimitExceeded, TestRequest::get(health, &slow)),
+        (ErrorCode::ValidationFailed, TestRequest::post(create, &key, &empty)),
+        (ErrorCode::UnsupportedMediaType, TestRequest::post(create, &key[..1], &order)),
+        (ErrorCode::PayloadTooLarge, TestRequest::post(create, &key, &long)),
+        (ErrorCode::NotFound, TestRequest::get("/nothing", &[])),
+        (ErrorCode::MethodNotAllowed, TestRequest::get(create, &key)),
+        (ErrorCode::CarrierAuthFailed, TestRequest::post(push, &carrier, &events)),
+    ] {
+        test.expect_refusal(code, request).await;
+    }
     let live = test.key(|key| key.environment = Environment::Production).await;
     let headers = [(name, live.as_str())];
     let reset = TestRequest::post(Operation::ResetSandbox.path(), &headers, &json!({}));
@@ -259,53 +226,44 @@ async fn check_parcel_refusals(test: &mut TestService) {
     for number in [NUMBER, "SB-NORMAL-0001", "SB-NORMAL-0002", "SB-NORMAL-0003"] {
         test.create(&key, number).await;
     }
-    let create = Operation::CreateOrder.path();
-    let mut order = sample::order();
-    order["idempotencyKey"] = json!(format!("order-{NUMBER}"));
-    order["parcelDetails"]["weightKg"] = json!(9);
-    test.expect_refusal(
-        ErrorCode::IdempotencyConflict,
-        TestRequest::post(create, &headers, &order),
-    )
-    .await;
-    order["idempotencyKey"] = json!("another-key");
-    test.expect_refusal(
-        ErrorCode::ParcelDuplicateTracking,
-        TestRequest::post(create, &headers, &order),
-    )
-    .await;
-    let void = Operation::VoidOrders.path();
-    let missing = parcels("void-0001", &["SB-ABSENT-0001"]);
-    test.expect_refusal(ErrorCode::ParcelNotFound, TestRequest::post(void, &headers, &missing))
-        .await;
+    let (create, void) = (Operation::CreateOrder.path(), Operation::VoidOrders.path());
+    let mut conflict = sample::order();
+    conflict["idempotencyKey"] = json!(format!("order-{NUMBER}"));
+    conflict["parcelDetails"]["weightKg"] = json!(9);
+    let mut duplicate = conflict.clone();
+    duplicate["idempotencyKey"] = json!("another-key");
+    for (code, path, body) in [
+        (ErrorCode::IdempotencyConflict, create, conflict),
+        (ErrorCode::ParcelDuplicateTracking, create, duplicate),
+        (ErrorCode::ParcelNotFound, void, parcels("void-0001", &["SB-ABSENT-0001"])),
+    ] {
+        test.expect_refusal(code, TestRequest::post(path, &headers, &body)).await;
+    }
     test.clock.set(NOW.plus(20 * Millis::MINUTE));
-    let moving = parcels("void-0002", &[NUMBER]);
-    test.expect_refusal(ErrorCode::ParcelNotVoidable, TestRequest::post(void, &headers, &moving))
-        .await;
-    let both = parcels("void-0003", &[NUMBER, "SB-ABSENT-0001"]);
-    test.expect_refusal(ErrorCode::VoidFailed, TestRequest::post(void, &headers, &both)).await;
-    let reprint = Operation::ReprintLabel.path_of(NUMBER);
-    let again = json!({ "idempotencyKey": "reprint-0001" });
-    test.expect_refusal(
-        ErrorCode::LabelNotReprintable,
-        TestRequest::post(&reprint, &headers, &again),
-    )
-    .await;
     let voided = parcels("void-0004", &["SB-NORMAL-0003"]);
     assert_eq!(test.send(TestRequest::post(void, &headers, &voided)).await.0, 200);
-    let label = Operation::DownloadLabel.path_of("SB-NORMAL-0002");
-    let mut other = headers.to_vec();
-    other.push(("if-match", "\"other\""));
-    test.expect_refusal(ErrorCode::PreconditionFailed, TestRequest::get(&label, &other)).await;
-    let label = Operation::DownloadLabel.path_of("SB-NORMAL-0003");
-    test.expect_refusal(ErrorCode::LabelVoided, TestRequest::get(&label, &headers)).await;
+    let (reprint, batch) = (Operation::ReprintLabel.path_of(NUMBER), Operation::BatchLabels.path());
+    let again = json!({ "idempotencyKey": "reprint-0001" });
     let both = json!({ "trackingNumbers": ["SB-NORMAL-0002", "SB-NORMAL-0003"] });
-    let labels = TestRequest::post(Operation::BatchLabels.path(), &headers, &both);
-    test.expect_refusal(ErrorCode::LabelsRejected, labels).await;
+    for (code, path, body) in [
+        (ErrorCode::ParcelNotVoidable, void, parcels("void-0002", &[NUMBER])),
+        (ErrorCode::VoidFailed, void, parcels("void-0003", &[NUMBER, "SB-ABSENT-0001"])),
+        (ErrorCode::LabelNotReprintable, &*reprint, again),
+        (ErrorCode::LabelsRejected, batch, both),
+    ] {
+        test.expect_refusal(code, TestRequest::post(path, &headers, &body)).await;
+    }
     test.create(&key, "SB-NORMAL-0009").await;
     test.force_state("SB-NORMAL-0009", State::Ordered).await;
-    let label = Operation::DownloadLabel.path_of("SB-NORMAL-0009");
-    test.expect_refusal(ErrorCode::LabelNotFound, TestRequest::get(&label, &headers)).await;
+    let other = [&headers[..], &[("if-match", "\"other\"")]].concat();
+    for (code, number, headers) in [
+        (ErrorCode::PreconditionFailed, "SB-NORMAL-0002", &other[..]),
+        (ErrorCode::LabelVoided, "SB-NORMAL-0003", &headers),
+        (ErrorCode::LabelNotFound, "SB-NORMAL-0009", &headers),
+    ] {
+        let label = Operation::DownloadLabel.path_of(number);
+        test.expect_refusal(code, TestRequest::get(&label, headers)).await;
+    }
     check_manifest_refusals(test, &headers).await;
 }
 
@@ -349,55 +307,61 @@ async fn check_manifest_refusals(test: &mut TestService, headers: &[(&str, &str)
 
 /// Checks the refusals that only operators see.
 async fn check_operator_refusals(test: &mut TestService) {
-    let routes = || admin_router(test.api(Environment::Production));
+    let routes = admin_router(test.api(Environment::Production));
     let token =
         test.issuer().issue::<AdminScope>("Test".to_owned(), AdminScope, NOW).await.unwrap().0;
     let bearer = format!("Bearer {}", token.secret());
     let headers = [("authorization", bearer.as_str()), JSON];
-    let webhook = "/admin/v1/webhooks/sandbox";
-    let url = json!({ "url": "https://shop.example/parcelo" });
-    let set = TestRequest { method: "PUT", ..TestRequest::post(webhook, &headers, &url) };
-    let none = call(routes(), TestRequest::get("/admin/v1/keys", &[])).await;
-    let missing = format!("{webhook}?account=unknown");
-    let account = call(routes(), TestRequest::get(&missing, &headers)).await;
-    let gone =
-        TestRequest { method: "DELETE", ..TestRequest::get("/admin/v1/keys/key_1", &headers) };
-    let gone = call(routes(), gone).await;
+    let send = async |method: &str, path: &str, body: Value| {
+        let path = format!("/admin/v1/{path}");
+        let body = body.to_string();
+        let request = TestRequest { method, path: &path, headers: &headers, body };
+        call(routes.clone(), request).await
+    };
+    let get = async |path: &str| send("GET", path, Value::Null).await;
+    let post = async |path: &str, body: Value| send("POST", path, body).await;
+    let webhook = "webhooks/sandbox";
+    let none = call(routes.clone(), TestRequest::get("/admin/v1/keys", &[])).await;
+    let account = get("webhooks/sandbox?account=unknown").await;
+    let gone = send("DELETE", "keys/key_1", Value::Null).await;
     test.issuer().find_or_create_account("default".to_owned(), NOW).await.unwrap();
-    let unset = call(routes(), TestRequest::get(webhook, &headers)).await;
-    assert_eq!(call(routes(), set).await.0, 201);
+    let unset = get(webhook).await;
+    let url = json!({ "url": "https://shop.example/parcelo" });
+    assert_eq!(send("PUT", webhook, url).await.0, 201);
     let event = json!({ "eventId": format!("evt_{}", "0".repeat(26)) });
-    let replay = format!("{webhook}/replay");
-    let event = call(routes(), TestRequest::post(&replay, &headers, &event)).await;
-    let (off, send) = (format!("{webhook}/disable"), format!("{webhook}/test"));
-    assert_eq!(call(routes(), TestRequest::post(&off, &headers, &json!({}))).await.0, 200);
-    let disabled = call(routes(), TestRequest::post(&send, &headers, &json!({}))).await;
+    let event = post("webhooks/sandbox/replay", event).await;
+    assert_eq!(post("webhooks/sandbox/disable", json!({})).await.0, 200);
+    let disabled = post("webhooks/sandbox/test", json!({})).await;
     let tenant = test.service.store().account_named("default").await.unwrap().unwrap();
     let tenant = Tenant { account: tenant, environment: Environment::Sandbox };
     damage(test.service.store(), tenant, Damage::Endpoint).await;
-    let unreadable = call(routes(), TestRequest::get(webhook, &headers)).await;
+    let unreadable = get(webhook).await;
     test.key(|request| request.name = "Revoked".to_owned()).await;
     let key = test.service.store().credentials::<ApiKeyScope>().await.unwrap().pop().unwrap().id;
     test.service.revoke_key(&key, Actor::Server).await.unwrap();
-    let rotate = format!("/admin/v1/keys/{key}/rotate");
-    let revoked = call(routes(), TestRequest::post(&rotate, &headers, &json!({}))).await;
-    let forged = [forged_form(routes(), "en").await, forged_form(routes(), "es").await];
+    let revoked = post(&format!("keys/{key}/rotate"), json!({})).await;
+    let forged = [forged_form(&routes, "en").await, forged_form(&routes, "es").await];
     let forged = json!({ "message": forged[0], "message_es": forged[1] });
     test.record_item_refusal(ErrorCode::FormNotAccepted, &forged);
-    test.record_refusal(ErrorCode::KeyRevoked, revoked);
-    test.record_refusal(ErrorCode::AdminAuthFailed, none);
-    test.record_refusal(ErrorCode::AccountNotFound, account);
-    test.record_refusal(ErrorCode::KeyNotFound, gone);
-    test.record_refusal(ErrorCode::WebhookNotFound, unset);
-    test.record_refusal(ErrorCode::WebhookDisabled, disabled);
-    test.record_refusal(ErrorCode::EventNotFound, event);
-    test.record_refusal(ErrorCode::WebhookUnreadable, unreadable);
+    for (code, answered) in [
+        (ErrorCode::KeyRevoked, revoked),
+        (ErrorCode::AdminAuthFailed, none),
+        (ErrorCode::AccountNotFound, account),
+        (ErrorCode::KeyNotFound, gone),
+        (ErrorCode::WebhookNotFound, unset),
+        (ErrorCode::WebhookDisabled, disabled),
+        (ErrorCode::EventNotFound, event),
+        (ErrorCode::WebhookUnreadable, unreadable),
+    ] {
+        test.record_refusal(code, answered);
+    }
 }
 
 /// Returns the page for a form that was not sent from one of the dashboard's pages.
-async fn forged_form(routes: Router, language: &str) -> String {
+async fn forged_form(routes: &Router, language: &str) -> String {
     let request = Request::post("/dashboard/sign-in").header("accept-language", language);
-    let response = routes.oneshot(request.body(Body::from("form=x")).unwrap()).await.unwrap();
+    let request = request.body(Body::from("form=x")).unwrap();
+    let response = routes.clone().oneshot(request).await.unwrap();
     let refused = response.extensions().get::<super::HttpRefusal>().map(|refused| refused.0.code);
     assert_eq!(response.status().as_u16(), ErrorCode::FormNotAccepted.status());
     assert!(refused.is_none_or(|code| code == ErrorCode::FormNotAccepted));

@@ -163,23 +163,13 @@ mod tests {
     use super::*;
     use crate::mock::MockServer;
 
-    async fn served_by(server: &MockServer) -> Value {
-        let request = Request::get("/openapi.json").body(Body::empty()).unwrap();
-        let answer = server.routes().oneshot(request).await.unwrap();
-        assert_eq!(answer.headers()[http::CONTENT_TYPE], "application/json");
-        serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap()
-    }
-
-    #[tokio::test]
-    async fn the_checked_in_document_is_served() {
-        let checked_in: Value = serde_json::from_str(SERVICE).unwrap();
-        assert_eq!(served_by(&MockServer::start().await).await, checked_in);
-    }
-
     #[tokio::test]
     async fn behind_a_proxy_the_document_has_the_public_path() {
         let builder = MockServer::builder().base_url("https://shop.example/parcelo/");
-        let document = served_by(&builder.start().await).await;
+        let request = Request::get("/openapi.json").body(Body::empty()).unwrap();
+        let answer = builder.start().await.routes().oneshot(request).await.unwrap();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let document: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(document["servers"][0]["url"], "/parcelo");
     }
 }
