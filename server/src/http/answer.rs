@@ -2,6 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use askama::Template;
 use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -135,6 +136,20 @@ pub(super) fn enveloped_with_status(
 /// Returns status 200 with this value as the whole body, without the envelope.
 pub(crate) fn json_ok(answer: &impl Serialize) -> Response {
     json(StatusCode::OK, to_body(answer))
+}
+
+/// Returns a file; the disposition names it.
+pub(super) fn file(content_type: &str, disposition: String, bytes: Vec<u8>) -> Response {
+    let kind = (header::CONTENT_TYPE, content_type.to_owned());
+    ([kind, (header::CONTENT_DISPOSITION, disposition)], bytes).into_response()
+}
+
+/// Renders a page as HTML.
+pub(super) fn render(page: &impl Template) -> Result<String, HttpRefusal> {
+    page.render().map_err(|error| {
+        tracing::error!(%error, "a page could not be written");
+        ErrorCode::InternalError.into()
+    })
 }
 
 fn json(status: StatusCode, body: Vec<u8>) -> Response {

@@ -35,7 +35,8 @@ pub(crate) async fn json_object_of_any_type(request: Request) -> Result<Value, R
 pub(super) async fn json_bytes(request: Request) -> Result<Vec<u8>, Refusal> {
     let (parts, body) = request.into_parts();
     let bytes = read_body(body, MAX_BODY_BYTES).await?;
-    if is_json(&parts.headers) { Ok(bytes) } else { Err(ErrorCode::UnsupportedMediaType.into()) }
+    let is_json = has_content_type(&parts.headers, "application/json");
+    if is_json { Ok(bytes) } else { Err(ErrorCode::UnsupportedMediaType.into()) }
 }
 
 /// Parses the JSON object in a body; its texts borrow from the bytes.
@@ -64,10 +65,11 @@ fn incomplete_body_fault() -> FieldFault {
     )
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+/// Returns `true` if the body has this content type, whatever its parameters are.
+pub(super) fn has_content_type(headers: &HeaderMap, expected: &str) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
-    kind.trim().eq_ignore_ascii_case("application/json")
+    kind.trim().eq_ignore_ascii_case(expected)
 }
 
 /// Returns the language that `Accept-Language` prefers.
@@ -113,6 +115,12 @@ pub(crate) fn query_parameter(query: Option<&str>, name: &str) -> Option<String>
 /// Returns the path's parameter. A parameter that is not UTF-8 becomes empty, which matches nothing.
 pub(crate) fn path_parameter(path: Result<Path<String>, PathRejection>) -> String {
     path.map(|Path(text)| text).unwrap_or_default()
+}
+
+/// Returns the environment with this code.
+#[cfg(feature = "server")]
+pub(super) fn parse_environment(code: &str) -> Option<parcelo::Environment> {
+    parcelo::Environment::ALL.into_iter().find(|environment| environment.code() == code)
 }
 
 /// Returns a query parameter that must be true or false; false if it is absent.

@@ -3,9 +3,9 @@
 
 use askama::Template;
 use axum::{extract, response::Response};
-use parcelo::{Environment, ErrorCode, Language, Operation, ParcelStatus};
+use parcelo::{Environment, Language, Operation, ParcelStatus};
 
-use super::{Api, HttpRefusal, body, docs::html_page, openapi::operation_group, public};
+use super::{Api, HttpRefusal, answer, body, docs::html_page, openapi::operation_group, public};
 use crate::domain::{State, scenario::SCENARIOS};
 
 /// The first order in Rust, copied from the SDK's guide, where it is compiled.
@@ -89,20 +89,15 @@ pub(super) async fn page(
     let chosen = chosen.and_then(|tag| public::parse_language(&tag));
     let language = chosen.unwrap_or_else(|| body::preferred_language(request.headers()));
     let sandbox = api.service.site(Environment::Sandbox).base_url().to_owned();
-    let page = Guide::new(language, sandbox).render();
-    Ok(html_page(page.map_err(|_| ErrorCode::InternalError)?))
+    Ok(html_page(answer::render(&Guide::new(language, sandbox))?))
 }
 
 impl Guide {
     fn new(language: Language, sandbox: String) -> Self {
-        let other = match language {
-            Language::En => Language::Es,
-            Language::Es => Language::En,
-        };
         Self {
             es: matches!(language, Language::Es),
             language: language.code(),
-            other: other.code(),
+            other: language.pick(Language::Es, Language::En).code(),
             sandbox,
             rust: FIRST_ORDER.trim_end(),
             scenarios: SCENARIOS.iter().map(|it| (it.prefix, steps_text(it.steps))).collect(),

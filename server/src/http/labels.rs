@@ -57,10 +57,9 @@ pub(super) async fn download(
     headers: HeaderMap,
 ) -> Result<Response, HttpRefusal> {
     let format = parse_format(body::query_parameter(query.as_deref(), "format"))?;
-    label_response(
-        api.service.draw_caller_label(&caller, &body::path_parameter(path), format).await?,
-        &headers,
-    )
+    let number = body::path_parameter(path);
+    let label = api.service.draw_caller_label(&caller, &number, format).await?;
+    file_response("label", label, &headers)
 }
 
 /// Handles POST /api/v1/labels/batch.
@@ -71,18 +70,14 @@ pub(super) async fn batch(
 ) -> Result<Response, HttpRefusal> {
     let body = body::json_object(request).await?;
     let (labels, quota) = api.service.draw_label_batch(&caller, &body).await?;
-    Ok((Extension(quota), batch_response(labels)).into_response())
+    Ok((Extension(quota), batch_response(labels, "labels")).into_response())
 }
 
 /// Returns a batch of labels as a file to save.
-pub(super) fn batch_response(LabelBatch { format, bytes }: LabelBatch) -> Response {
-    let name = format!("attachment; filename=\"labels.{}\"", format.extension());
-    let headers = [
-        (header::CONTENT_TYPE, format.content_type().to_owned()),
-        (header::CONTENT_DISPOSITION, name),
-        (header::CACHE_CONTROL, "private, no-store".to_owned()),
-    ];
-    (headers, bytes).into_response()
+pub(super) fn batch_response(LabelBatch { format, bytes }: LabelBatch, name: &str) -> Response {
+    let disposition = format!("attachment; filename=\"{name}.{}\"", format.extension());
+    let file = answer::file(format.content_type(), disposition, bytes);
+    ([(header::CACHE_CONTROL, "private, no-store")], file).into_response()
 }
 
 /// Handles GET of a label file behind a capability link.
@@ -97,7 +92,7 @@ pub(super) async fn download_linked(
         .service
         .draw_linked_label(api.environment, &body::path_parameter(path), &signature)
         .await?;
-    label_response(file, &headers)
+    file_response("label", file, &headers)
 }
 
 /// Handles GET /api/v1/parcels/{trackingNumber}/invoice.
@@ -122,16 +117,8 @@ fn parse_format(text: Option<String>) -> Result<LabelFormat, Refusal> {
     })
 }
 
-/// Returns a label's file, unless the caller has it already or wants another version of it.
-pub(super) fn label_response(
-    file: LabelFile,
-    headers: &HeaderMap,
-) -> Result<Response, HttpRefusal> {
-    file_response("label", file, headers)
-}
-
-/// Returns a file whose name begins with its kind.
-fn file_response(
+/// Returns a file whose name begins with its kind, unless the caller has it already or wants another version of it.
+pub(super) fn file_response(
     kind: &str,
     file: LabelFile,
     headers: &HeaderMap,
@@ -143,19 +130,14 @@ fn file_response(
         (header::CACHE_CONTROL, "private, no-store".to_owned()),
         (HeaderName::from_static("x-robots-tag"), "noindex".to_owned()),
     ];
-    let file = [
-        (header::CONTENT_TYPE, format.content_type().to_owned()),
-        (header::CONTENT_DISPOSITION, disposition(kind, number.as_str(), format)),
-    ];
+    let disposition = format!("attachment; filename=\"{kind}-{number}.{}\"", format.extension());
     match Precondition::for_tag(headers, &etag) {
-        Precondition::Met => Ok((about, file, bytes).into_response()),
+        Precondition::Met => {
+            Ok((about, answer::file(format.content_type(), disposition, bytes)).into_response())
+        }
         Precondition::Unchanged => Ok((StatusCode::NOT_MODIFIED, about).into_response()),
         Precondition::Failed => Err(ErrorCode::PreconditionFailed.into()),
     }
-}
-
-fn disposition(kind: &str, number: &str, format: LabelFormat) -> String {
-    format!("attachment; filename=\"{kind}-{number}.{}\"", format.extension())
 }
 
 /// The description of these calls for the OpenAPI document.

@@ -139,8 +139,7 @@ impl Listener {
         routes: Router,
         stop: Stop,
     ) -> Self {
-        let open_connections = OpenConnections::new(Some(limits));
-        Self(tokio::spawn(accept::<TcpStream>(socket, routes, stop, open_connections)))
+        Self::spawn::<TcpStream>(socket, routes, stop, Some(limits))
     }
 
     /// Starts serving like [`Self::start`], on connections of another kind.
@@ -149,7 +148,17 @@ impl Listener {
         routes: Router,
         stop: Stop,
     ) -> Self {
-        Self(tokio::spawn(accept::<S>(socket, routes, stop, OpenConnections::new(None))))
+        Self::spawn::<S>(socket, routes, stop, None)
+    }
+
+    fn spawn<S: ServerStream>(
+        socket: TcpListener,
+        routes: Router,
+        stop: Stop,
+        limits: Option<ConnectionLimits>,
+    ) -> Self {
+        let socket = (socket, OpenConnections::new(limits));
+        Self(tokio::spawn(accept::<S>(MAX_CONNECTIONS as usize, socket, routes, stop)))
     }
 
     /// Closes the socket; requests in flight are answered.
@@ -166,16 +175,6 @@ impl Listener {
 }
 
 async fn accept<S: ServerStream>(
-    socket: TcpListener,
-    routes: Router,
-    stop: Stop,
-    open_connections: Arc<OpenConnections>,
-) {
-    accept_with_limit::<S>(MAX_CONNECTIONS as usize, (socket, open_connections), routes, stop)
-        .await;
-}
-
-async fn accept_with_limit<S: ServerStream>(
     limit: usize,
     (socket, open_connections): (TcpListener, Arc<OpenConnections>),
     routes: Router,
@@ -311,12 +310,8 @@ mod tests {
         let socket = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
         let routes = Router::new().route("/", handler);
-        let accepting = accept_with_limit::<TcpStream>(
-            2,
-            (socket, OpenConnections::new(None)),
-            routes,
-            stop.clone(),
-        );
+        let socket = (socket, OpenConnections::new(None));
+        let accepting = accept::<TcpStream>(2, socket, routes, stop.clone());
         (Listener(tokio::spawn(accepting)), address)
     }
 

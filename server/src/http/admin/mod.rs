@@ -164,9 +164,7 @@ impl AdminRequest {
 
 /// Returns the environment that a path or a query names. Any other word is a 404.
 fn parse_environment(word: &str) -> Result<Environment, Refusal> {
-    let mut all = Environment::ALL.into_iter();
-    let found = all.find(|environment| environment.code() == word);
-    found.ok_or_else(|| ErrorCode::NotFound.into())
+    body::parse_environment(word).ok_or_else(|| ErrorCode::NotFound.into())
 }
 
 fn to_refusal(Rejected { faults, .. }: Rejected) -> Refusal {

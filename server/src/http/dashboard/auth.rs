@@ -13,7 +13,7 @@ use super::{
     flash::FlashMessage,
     frame::{Frame, Section},
     interrupted::InterruptedPage,
-    sign_in_form::{self, PreviousAttempt},
+    sign_in_form,
 };
 use crate::{
     domain::{Tenant, session::Session},
@@ -89,8 +89,7 @@ impl FromRequest<Api> for SubmittedForm {
         let fields = FormFields::read(&parts.headers, body).await?;
         let Ok(member) = member else {
             let interrupted = InterruptedPage::from_form(parts.uri.path(), &fields);
-            let mut page =
-                sign_in_form::show(api, &context(&parts)?, PreviousAttempt::None, interrupted)?;
+            let mut page = sign_in_form::show(api, &context(&parts)?, None, interrupted)?;
             *page.status_mut() = answer::http_status(ErrorCode::AuthInvalidApiKey);
             return Err(Rejection::SignInShown(page));
         };

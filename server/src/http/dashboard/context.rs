@@ -19,7 +19,7 @@ use super::{
 use crate::http::{
     Api, HttpRefusal, answer,
     area::{FinishResponse, ResponseStyler},
-    body,
+    body::{self, parse_environment},
     client_address::client_address,
     public,
 };
@@ -215,10 +215,6 @@ fn environment_in_url(uri: &Uri) -> Option<Environment> {
     let in_query = body::query_parameter(uri.query(), "environment");
     let in_path = || uri.path().split('/').find_map(parse_environment);
     in_query.as_deref().and_then(parse_environment).or_else(in_path)
-}
-
-fn parse_environment(code: &str) -> Option<Environment> {
-    Environment::ALL.into_iter().find(|environment| environment.code() == code)
 }
 
 fn url_without_language(uri: &Uri) -> String {

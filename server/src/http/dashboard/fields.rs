@@ -1,15 +1,12 @@
 //! The fields of submitted forms, and the checks that a form comes from the dashboard.
 
-use axum::{
-    body::Body,
-    http::{HeaderMap, header},
-};
+use axum::{body::Body, http::HeaderMap};
 use parcelo::ErrorCode;
 use url::{Url, form_urlencoded};
 
 use crate::{
     domain::Refusal,
-    http::{Api, HttpRefusal, MAX_BODY_BYTES, read_body},
+    http::{Api, HttpRefusal, MAX_BODY_BYTES, body::has_content_type, read_body},
 };
 
 /// Name of the field with the token that binds a form to its holder.
@@ -22,7 +19,8 @@ pub(super) struct FormFields(Vec<(String, String)>);
 impl FormFields {
     /// Reads a form, and refuses one that comes from another site.
     pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Self, HttpRefusal> {
-        if !is_same_origin(headers) || !has_form_content_type(headers) {
+        let is_form = has_content_type(headers, "application/x-www-form-urlencoded");
+        if !is_same_origin(headers) || !is_form {
             return Err(ErrorCode::FormNotAccepted.into());
         }
         Ok(Self::parse(&read_body(body, MAX_BODY_BYTES).await.map_err(Refusal::from)?))
@@ -71,12 +69,6 @@ fn is_same_origin(headers: &HeaderMap) -> bool {
     // A proxy may end TLS, so the scheme is not compared.
     let site = |scheme: &str| Url::parse(&format!("{scheme}://{host}")).ok();
     site(origin.scheme()).is_some_and(|site| site.origin() == origin.origin())
-}
-
-fn has_form_content_type(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default();
-    kind.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
 }
 
 #[cfg(test)]

@@ -55,92 +55,87 @@ impl FlashMessage {
 
     #[expect(clippy::too_many_lines, reason = "one table of texts")]
     pub(super) fn text(self, language: Language) -> String {
-        let text = match self {
-            Self::KeyRevoked => language.pick(
+        let (en, es) = match self {
+            Self::KeyRevoked => (
                 "The key is revoked. Calls with it are refused from now on.",
                 "La clave está revocada. Desde ahora se rechazan las llamadas con ella.",
             ),
-            Self::KeyRotated => language.pick(
+            Self::KeyRotated => (
                 "The key has a new secret. Put it into your shop before the old one expires.",
                 "La clave tiene un secreto nuevo. Póngalo en su tienda antes de que venza el anterior.",
             ),
-            Self::KeyRotatedAtOnce => language.pick(
+            Self::KeyRotatedAtOnce => (
                 "The key has a new secret, and the old one no longer works. Put the new one into your shop now.",
                 "La clave tiene un secreto nuevo y el anterior ya no sirve. Ponga el nuevo en su tienda ahora.",
             ),
-            Self::KeyAlreadyRevoked => language.pick(
+            Self::KeyAlreadyRevoked => (
                 "Nothing was changed: the key is revoked. Create a new one.",
                 "No se cambió nada: la clave está revocada. Cree otra.",
             ),
-            Self::KeyAlreadyCreated => language.pick(
+            Self::KeyAlreadyCreated => (
                 "Nothing was changed: this form has already created its key, whose secret was shown once. If you did not copy it, give the key a new secret.",
                 "No se cambió nada: ese formulario ya creó su clave, cuyo secreto se mostró una sola vez. Si no lo copió, dé a la clave un secreto nuevo.",
             ),
-            Self::SecretAlreadyReplaced => language.pick(
+            Self::SecretAlreadyReplaced => (
                 "Nothing was changed: a new secret was already created after you opened that form, and it was shown once. If you did not copy it, create another one.",
                 "No se cambió nada: ya se creó un secreto nuevo después de que abrió ese formulario, y se mostró una sola vez. Si no lo copió, cree otro.",
             ),
-            Self::WebhookSaved => language.pick(
-                "The webhook is saved and turned on.",
-                "El webhook se guardó y está activado.",
-            ),
-            Self::TestEventSent => language.pick(
+            Self::WebhookSaved => {
+                ("The webhook is saved and turned on.", "El webhook se guardó y está activado.")
+            }
+            Self::TestEventSent => (
                 "A test event is on its way. Reload the page to see the result.",
                 "Un evento de prueba va en camino. Vuelva a cargar la página para ver el resultado.",
             ),
-            Self::WebhookEnabled => {
-                language.pick("The webhook is turned on.", "El webhook está activado.")
-            }
-            Self::WebhookDisabled => language.pick(
+            Self::WebhookEnabled => ("The webhook is turned on.", "El webhook está activado."),
+            Self::WebhookDisabled => (
                 "The webhook is turned off. Its events are held for 30 days.",
                 "El webhook está desactivado. Sus eventos se guardan durante 30 días.",
             ),
-            Self::WebhookRemoved => language.pick(
+            Self::WebhookRemoved => (
                 "The webhook is removed. Undelivered events are held for 30 days.",
                 "El webhook se eliminó. Los eventos no entregados se guardan durante 30 días.",
             ),
-            Self::NotSentWhileDisabled => language.pick(
+            Self::NotSentWhileDisabled => (
                 "Nothing was sent: the webhook is turned off. Turn it on first.",
                 "No se envió nada: el webhook está desactivado. Actívelo primero.",
             ),
-            Self::WebhookNotFound => language.pick(
+            Self::WebhookNotFound => (
                 "Nothing was changed: the webhook no longer exists. Set one up first.",
                 "No se cambió nada: el webhook ya no existe. Configure uno primero.",
             ),
-            Self::SettingsSaved => language.pick("Saved.", "Guardado."),
-            Self::ParcelVoided => language.pick(
+            Self::SettingsSaved => ("Saved.", "Guardado."),
+            Self::ParcelVoided => (
                 "The order is voided, and its label can no longer be used.",
                 "El pedido se anuló y su etiqueta ya no se puede usar.",
             ),
-            Self::LabelReprinted => language.pick(
+            Self::LabelReprinted => (
                 "The label has a new version. Print it, and throw the old one away.",
                 "La etiqueta tiene una versión nueva. Imprímala y deseche la anterior.",
             ),
-            Self::PasswordChanged => language.pick(
+            Self::PasswordChanged => (
                 "The password is changed. All other sessions of this account have ended.",
                 "La contraseña se cambió. Las demás sesiones de esta cuenta se cerraron.",
             ),
-            Self::FormRestored => language.pick(
+            Self::FormRestored => (
                 "Your session had ended, so nothing was sent. The form is as you filled it in: check it and send it.",
                 "Su sesión había terminado, así que no se envió nada. El formulario está como lo llenó: revíselo y envíelo.",
             ),
-            Self::ActionNotPerformed => language.pick(
+            Self::ActionNotPerformed => (
                 "Your session had ended, so nothing was done. Press the button again.",
                 "Su sesión había terminado, así que no se hizo nada. Presione el botón de nuevo.",
             ),
             Self::EventsReplayed(0) => {
-                language.pick("There was nothing to send again.", "No había nada que reenviar.")
+                ("There was nothing to send again.", "No había nada que reenviar.")
             }
-            Self::EventsReplayed(1) => {
-                language.pick("One event is sent again.", "Se reenvía un evento.")
-            }
+            Self::EventsReplayed(1) => ("One event is sent again.", "Se reenvía un evento."),
             Self::EventsReplayed(events) => {
-                return match language {
-                    Language::En => format!("{events} events are sent again."),
-                    Language::Es => format!("Se reenvían {events} eventos."),
-                };
+                return language.pick(
+                    format!("{events} events are sent again."),
+                    format!("Se reenvían {events} eventos."),
+                );
             }
         };
-        text.to_owned()
+        language.pick(en, es).to_owned()
     }
 }

@@ -91,10 +91,8 @@ pub(super) struct Tab {
 
 impl Frame {
     pub(super) fn new(language: Language, url: &str) -> Self {
-        let (other, other_name) = match language {
-            Language::En => (Language::Es, "Español"),
-            Language::Es => (Language::En, "English"),
-        };
+        let (other, other_name) =
+            language.pick((Language::Es, "Español"), (Language::En, "English"));
         let join = if url.ends_with('?') { "" } else { "&" };
         let other_link = format!("{url}{join}lang={}", other.code());
         Self { language, other, other_name, other_link, member: None, flash: None }
@@ -229,18 +227,15 @@ impl NoticePage {
 }
 
 fn wait_text(language: Language, seconds: u32) -> String {
-    match language {
-        Language::En => format!("Wait {seconds} s, then reload the page."),
-        Language::Es => format!("Espere {seconds} s y vuelva a cargar la página."),
-    }
+    language.pick(
+        format!("Wait {seconds} s, then reload the page."),
+        format!("Espere {seconds} s y vuelva a cargar la página."),
+    )
 }
 
 /// Renders a page as a response.
 pub(super) fn render_page(page: &impl Template) -> Result<Response, HttpRefusal> {
-    let html = page.render().map_err(|error| {
-        tracing::error!(%error, "a page could not be written");
-        HttpRefusal::from(ErrorCode::InternalError)
-    })?;
+    let html = answer::render(page)?;
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 

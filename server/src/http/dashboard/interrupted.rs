@@ -10,6 +10,7 @@ use super::{
     fields::{FormFields, TOKEN},
     frame::Section,
 };
+use crate::http::body::parse_environment;
 
 /// Names of the hidden fields of the sign-in form that hold the interrupted page.
 const NEXT_FIELD: &str = "next";
@@ -133,9 +134,7 @@ fn form_page(address: &str) -> Option<FormPage> {
 fn is_parcel(address: &str) -> bool {
     let below = address.strip_prefix(FormPage::Parcels.path());
     let mut parts = below.unwrap_or_default().split('/').skip(1);
-    parts
-        .next()
-        .is_some_and(|environment| Environment::ALL.iter().any(|one| one.code() == environment))
+    parts.next().and_then(parse_environment).is_some()
         && parts.next().is_some_and(|number| !number.is_empty() && !number.contains('?'))
         && parts.next().is_none()
 }

@@ -11,7 +11,10 @@ use parcelo::{
 use ulid::Ulid;
 
 use super::fields::FormFields;
-use crate::domain::{Countries, access};
+use crate::{
+    domain::{Countries, access},
+    http::body::parse_environment,
+};
 
 /// The form as it was filled in.
 #[derive(Debug)]
@@ -64,7 +67,7 @@ impl KeyForm {
         if let Err(fault) = parcelo::admin::check_name(&self.name) {
             faults.push(name_fault(&fault.code, language).into());
         }
-        let environment = self.parse_environment();
+        let environment = parse_environment(&self.environment);
         if environment.is_none() {
             let text = language.pick(
                 "Choose the environment: sandbox or production.",
@@ -82,10 +85,6 @@ impl KeyForm {
             }
             _ => Err(faults),
         }
-    }
-
-    fn parse_environment(&self) -> Option<Environment> {
-        Environment::ALL.into_iter().find(|one| one.code() == self.environment)
     }
 
     /// Parses the countries. Codes together with "every country" are refused, so that no key allows more than intended.

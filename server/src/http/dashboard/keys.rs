@@ -74,36 +74,16 @@ struct RotatePage {
     key: KeyRow,
     /// The token that identifies the secret to replace.
     secret_token: String,
-    overlaps: [OverlapChoice; 4],
+    overlaps: [(u32, &'static str, &'static str); 4],
     fault: Option<&'static str>,
 }
 
-/// A choice of how long the old secret may keep working.
-#[derive(Clone, Copy)]
-struct OverlapChoice {
-    seconds: u32,
-    english: &'static str,
-    spanish: &'static str,
-}
-
-/// The choices, starting with the usual one.
-const OVERLAP_CHOICES: [OverlapChoice; 4] = [
-    OverlapChoice {
-        seconds: DEFAULT_OVERLAP_SECONDS,
-        english: "for 24 hours",
-        spanish: "durante 24 horas",
-    },
-    OverlapChoice {
-        seconds: MAX_OVERLAP_SECONDS,
-        english: "for 7 days",
-        spanish: "durante 7 días",
-    },
-    OverlapChoice { seconds: 60 * 60, english: "for 1 hour", spanish: "durante 1 hora" },
-    OverlapChoice {
-        seconds: 0,
-        english: "no: end it now (it may have leaked)",
-        spanish: "no: desactivarlo ya (puede haberse filtrado)",
-    },
+/// The choices of how many seconds the old secret may keep working, in English and Spanish. The usual one comes first.
+const OVERLAP_CHOICES: [(u32, &str, &str); 4] = [
+    (DEFAULT_OVERLAP_SECONDS, "for 24 hours", "durante 24 horas"),
+    (MAX_OVERLAP_SECONDS, "for 7 days", "durante 7 días"),
+    (60 * 60, "for 1 hour", "durante 1 hora"),
+    (0, "no: end it now (it may have leaked)", "no: desactivarlo ya (puede haberse filtrado)"),
 ];
 
 #[derive(Template)]
@@ -229,8 +209,8 @@ pub(super) async fn rotate(
 ) -> Result<Response, HttpRefusal> {
     let key = find(&api, &member, &id).await?;
     let choice = fields.text("overlap");
-    let is_chosen = |overlap: &&OverlapChoice| overlap.seconds.to_string() == choice;
-    let Some(overlap) = OVERLAP_CHOICES.iter().find(is_chosen) else {
+    let mut choices = OVERLAP_CHOICES.into_iter().map(|(seconds, ..)| seconds);
+    let Some(overlap) = choices.find(|seconds| seconds.to_string() == choice) else {
         let fault = Some(member.language().pick(
             "Choose one of the times below for the old secret to keep working.",
             "Elija abajo durante cuánto tiempo sigue sirviendo el secreto anterior.",
@@ -242,13 +222,11 @@ pub(super) async fn rotate(
         return Ok(redirect_with_flash(next, FlashMessage::SecretAlreadyReplaced));
     }
     let (issuer, expected_secret) = (api.service.issuer(Actor::Session), Some(key.hash));
-    match issuer.rotate(&key.id, overlap.seconds, expected_secret, api.service.now()).await? {
+    match issuer.rotate(&key.id, overlap, expected_secret, api.service.now()).await? {
         RotationOutcome::Done(key, record) => {
-            let is_immediate = overlap.seconds == 0;
-            let flash = if is_immediate {
-                FlashMessage::KeyRotatedAtOnce
-            } else {
-                FlashMessage::KeyRotated
+            let flash = match overlap {
+                0 => FlashMessage::KeyRotatedAtOnce,
+                _ => FlashMessage::KeyRotated,
             };
             secret_page::show(member, (Some(&record.name), key.secret()), Some(flash), next)
         }

@@ -2,18 +2,14 @@
 
 use axum::{
     extract::{Path, RawQuery, State},
-    http::header,
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use parcelo::{ErrorCode, LabelFormat};
 
 use super::{
     auth::SignedInUser, fields::FormFields, search::ParcelListFilter, webhooks::parse_environment,
 };
-use crate::{
-    http::{Api, HttpRefusal},
-    service::LabelBatch,
-};
+use crate::http::{Api, HttpRefusal, labels::batch_response};
 
 /// Downloads the labels of the parcels on one page of the list. Voided orders are left out.
 pub(super) async fn download_page_labels(
@@ -27,7 +23,7 @@ pub(super) async fn download_page_labels(
     let tenant = member.tenant(search.environment);
     let labels =
         api.service.draw_page_labels(tenant, &search.query(), parse_format(&file)?).await?;
-    Ok(file_response(labels, "labels"))
+    Ok(batch_response(labels, "labels"))
 }
 
 /// Downloads the labels of all parcels under an air waybill.
@@ -38,7 +34,7 @@ pub(super) async fn download_manifest_labels(
 ) -> Result<Response, HttpRefusal> {
     let tenant = member.tenant(parse_environment(&environment)?);
     let labels = api.service.draw_manifest_labels(tenant, &awb, parse_format(&file)?).await?;
-    Ok(file_response(labels, &format!("labels-{awb}")))
+    Ok(batch_response(labels, &format!("labels-{awb}")))
 }
 
 /// Returns the format that `labels.pdf` or `labels.zpl` names.
@@ -48,13 +44,4 @@ fn parse_format(file: &str) -> Result<LabelFormat, ErrorCode> {
         "labels.zpl" => Ok(LabelFormat::Zpl),
         _ => Err(ErrorCode::NotFound),
     }
-}
-
-fn file_response(LabelBatch { format, bytes }: LabelBatch, name: &str) -> Response {
-    let disposition = format!("attachment; filename=\"{name}.{}\"", format.extension());
-    let headers = [
-        (header::CONTENT_TYPE, format.content_type().to_owned()),
-        (header::CONTENT_DISPOSITION, disposition),
-    ];
-    (headers, bytes).into_response()
 }

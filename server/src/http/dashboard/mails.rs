@@ -84,53 +84,54 @@ impl MailLine {
 }
 
 fn kind_name(kind: MailKind, language: Language) -> &'static str {
-    match kind {
-        MailKind::OnItsWay => language.pick("On its way", "En camino"),
-        MailKind::Held => language.pick("Held at customs", "Retenido en la aduana"),
-        MailKind::OutForDelivery => language.pick("Out for delivery", "En reparto"),
-        MailKind::Delivered => language.pick("Delivered", "Entregado"),
-        MailKind::Failed => language.pick("Not delivered", "No entregado"),
-        MailKind::Returning => language.pick("Going back to the sender", "De regreso al remitente"),
-    }
+    let (en, es) = match kind {
+        MailKind::OnItsWay => ("On its way", "En camino"),
+        MailKind::Held => ("Held at customs", "Retenido en la aduana"),
+        MailKind::OutForDelivery => ("Out for delivery", "En reparto"),
+        MailKind::Delivered => ("Delivered", "Entregado"),
+        MailKind::Failed => ("Not delivered", "No entregado"),
+        MailKind::Returning => ("Going back to the sender", "De regreso al remitente"),
+    };
+    language.pick(en, es)
 }
 
 fn outcome_text(status: MailStatus, language: Language) -> &'static str {
-    match status {
-        MailStatus::Waiting => language.pick("not sent yet", "aún sin enviar"),
-        MailStatus::Sent => language.pick("sent", "enviado"),
-        MailStatus::Bounced => language
-            .pick("refused: the address does not exist", "rechazado: la dirección no existe"),
-        MailStatus::GivenUp => language.pick(
-            "failed: the mail server did not take it",
-            "falló: el servidor de correo no lo aceptó",
-        ),
+    let (en, es) = match status {
+        MailStatus::Waiting => ("not sent yet", "aún sin enviar"),
+        MailStatus::Sent => ("sent", "enviado"),
+        MailStatus::Bounced => {
+            ("refused: the address does not exist", "rechazado: la dirección no existe")
+        }
+        MailStatus::GivenUp => {
+            ("failed: the mail server did not take it", "falló: el servidor de correo no lo aceptó")
+        }
         MailStatus::Dropped(reason) => match reason {
-            DropReason::Superseded => language.pick(
-                "not sent: the parcel had moved on",
-                "no se envió: el paquete ya había avanzado",
-            ),
-            DropReason::Older => language.pick(
+            DropReason::Superseded => {
+                ("not sent: the parcel had moved on", "no se envió: el paquete ya había avanzado")
+            }
+            DropReason::Older => (
                 "not sent: the parcel is from before e-mails were switched on",
                 "no se envió: el paquete es anterior a la activación de los correos",
             ),
-            DropReason::NoAddress => language.pick(
-                "not sent: the order has no address",
-                "no se envió: el pedido no tiene dirección",
-            ),
-            DropReason::OptedOut => language.pick(
+            DropReason::NoAddress => {
+                ("not sent: the order has no address", "no se envió: el pedido no tiene dirección")
+            }
+            DropReason::OptedOut => (
                 "not sent: unsubscribed, or the address does not exist",
                 "no se envió: la dirección se dio de baja o no existe",
             ),
-            DropReason::SwitchedOff => language
-                .pick("not sent: switched off in Settings", "no se envió: desactivado en Ajustes"),
-            DropReason::NotAllowed => language.pick(
+            DropReason::SwitchedOff => {
+                ("not sent: switched off in Settings", "no se envió: desactivado en Ajustes")
+            }
+            DropReason::NotAllowed => (
                 "not sent: the sandbox may not write to this address",
                 "no se envió: el entorno de pruebas no puede escribir a esta dirección",
             ),
-            DropReason::TooMany => language.pick(
+            DropReason::TooMany => (
                 "not sent: too many e-mails to the address, or of the account",
                 "no se envió: demasiados correos a esa dirección o de esta cuenta",
             ),
         },
-    }
+    };
+    language.pick(en, es)
 }

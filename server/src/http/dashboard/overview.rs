@@ -208,12 +208,10 @@ async fn failed_mail_alerts(api: &Api, member: &SignedInUser) -> Result<Vec<Aler
 
 fn exceptions_text(count: usize, language: Language) -> String {
     let more = if count >= MAX_EXCEPTIONS as usize { "+" } else { "" };
-    match language {
-        Language::En => format!("Carrier events refused in the last 7 days: {count}{more}"),
-        Language::Es => {
-            format!("Eventos del transportista rechazados en los últimos 7 días: {count}{more}")
-        }
-    }
+    language.pick(
+        format!("Carrier events refused in the last 7 days: {count}{more}"),
+        format!("Eventos del transportista rechazados en los últimos 7 días: {count}{more}"),
+    )
 }
 
 /// Returns the statuses that parcels have, in the order of a journey.

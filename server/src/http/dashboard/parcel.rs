@@ -3,8 +3,7 @@
 use askama::Template;
 use axum::{
     extract::{Path, State},
-    http::header,
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use parcelo::{
     Environment, ErrorCode, LabelFormat, OrderRequest, ParcelStatus, Product, Receiver, Sender,
@@ -20,7 +19,7 @@ use super::{
 };
 use crate::{
     domain::{labels, void},
-    http::{Api, HttpRefusal},
+    http::{Api, HttpRefusal, answer},
     service::{LabelFile, OwnedParcel},
 };
 
@@ -226,9 +225,5 @@ fn file_response(file: LabelFile, suffix: &str) -> Response {
     let disposition = if format == LabelFormat::Png { "inline" } else { "attachment" };
     let name =
         format!("{disposition}; filename=\"{}{suffix}.{}\"", file.number, format.extension());
-    let headers = [
-        (header::CONTENT_TYPE, format.content_type().to_owned()),
-        (header::CONTENT_DISPOSITION, name),
-    ];
-    (headers, file.bytes).into_response()
+    answer::file(format.content_type(), name, file.bytes)
 }

@@ -2,8 +2,7 @@
 
 use axum::{
     extract::{RawQuery, State},
-    http::header,
-    response::{IntoResponse, Response},
+    response::Response,
 };
 use parcelo::{
     ErrorCode,
@@ -12,7 +11,7 @@ use parcelo::{
 };
 
 use super::{auth::SignedInUser, fields::FormFields, search::ParcelListFilter};
-use crate::http::{Api, HttpRefusal};
+use crate::http::{Api, HttpRefusal, answer};
 
 /// Maximum number of parcels in a file. The dates of a search can divide a longer list.
 const MAX_ROWS: u64 = 10_000;
@@ -56,11 +55,7 @@ pub(super) async fn download(
     }
     let file = writer.into_inner().map_err(|_| ErrorCode::InternalError)?;
     let name = format!("attachment; filename=\"parcels-{}.csv\"", search.environment.code());
-    let headers = [
-        (header::CONTENT_TYPE, "text/csv; charset=utf-8".to_owned()),
-        (header::CONTENT_DISPOSITION, name),
-    ];
-    Ok((headers, file).into_response())
+    Ok(answer::file("text/csv; charset=utf-8", name, file))
 }
 
 fn write(writer: &mut csv::Writer<Vec<u8>>, cells: [String; 11]) -> Result<(), HttpRefusal> {

@@ -71,33 +71,27 @@ struct ShopFieldFault {
 }
 
 impl SettingsPage {
-    fn new(
-        frame: Frame,
+    /// Returns the page with this name and contact in its form.
+    async fn load(
+        api: &Api,
+        member: &SignedInUser,
         (name, contact): (String, String),
-        mails: Option<Vec<MailKindChoice>>,
-        fault: Option<ShopFieldFault>,
-    ) -> Self {
-        Self {
-            frame,
+    ) -> Result<Self, HttpRefusal> {
+        let account = Some(member.session.account);
+        let log = api.service.store().audit_log(account, Millis(0), MAX_CHANGES).await?;
+        let language = member.language();
+        Ok(Self {
+            frame: member.frame(Section::Settings),
             name,
             contact,
-            fault,
+            fault: None,
             max_name: MAX_NAME_CHARS,
             max_contact: MAX_CONTACT_CHARS,
             password_fault: None,
             max_password: MAX_PASSWORD_CHARS,
-            mails,
-            changes: Vec::new(),
-        }
-    }
-
-    /// Adds the latest changes of the account.
-    async fn with_changes(self, api: &Api, member: &SignedInUser) -> Result<Self, HttpRefusal> {
-        let account = Some(member.session.account);
-        let log = api.service.store().audit_log(account, Millis(0), MAX_CHANGES).await?;
-        let language = member.language();
-        let changes = log.into_iter().map(|entry| ChangeRow::new(entry, language)).collect();
-        Ok(Self { changes, ..self })
+            mails: mails::mail_kind_choices(api, member).await?,
+            changes: log.into_iter().map(|entry| ChangeRow::new(entry, language)).collect(),
+        })
     }
 }
 
@@ -110,10 +104,7 @@ pub(super) async fn show(
     let restored =
         |form: &FormFields| (form.text("name").to_owned(), form.text("contact").to_owned());
     let shown = member.context.restored_form.as_ref().map_or_else(|| shop.to_stored(), restored);
-    let frame = member.frame(Section::Settings);
-    let shown =
-        SettingsPage::new(frame, shown, mails::mail_kind_choices(&api, &member).await?, None);
-    render_page(&shown.with_changes(&api, &member).await?)
+    render_page(&SettingsPage::load(&api, &member, shown).await?)
 }
 
 /// Sets the shop's name and contact.
@@ -134,10 +125,8 @@ pub(super) async fn set(
             let text = fault.text(member.language());
             let fault = Some(ShopFieldFault { is_name: fault == ShopError::Name, text });
             let typed = (name.trim().to_owned(), contact.trim().to_owned());
-            let frame = member.frame(Section::Settings);
-            let mails = mails::mail_kind_choices(&api, &member).await?;
-            let form = SettingsPage::new(frame, typed, mails, fault);
-            return render_invalid_form(&form.with_changes(&api, &member).await?);
+            let form = SettingsPage::load(&api, &member, typed).await?;
+            return render_invalid_form(&SettingsPage { fault, ..form });
         }
     }
     Ok(redirect_with_flash(Section::Settings.path(), FlashMessage::SettingsSaved))
@@ -177,14 +166,10 @@ pub(super) async fn set_password(
 fn password_fault(fields: &FormFields, language: Language) -> Option<String> {
     let new = fields.text("new");
     if !is_valid_password(new) {
-        return Some(match language {
-            Language::En => format!(
-                "A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters on one line."
-            ),
-            Language::Es => format!(
-                "Una contraseña tiene de {MIN_PASSWORD_CHARS} a {MAX_PASSWORD_CHARS} caracteres en una línea."
-            ),
-        });
+        return Some(language.pick(
+            format!("A password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS} characters on one line."),
+            format!("Una contraseña tiene de {MIN_PASSWORD_CHARS} a {MAX_PASSWORD_CHARS} caracteres en una línea."),
+        ));
     }
     (new != fields.text("again")).then(|| {
         let text = language.pick(
@@ -202,9 +187,6 @@ async fn render_password_form(
     fault: String,
 ) -> Result<Response, HttpRefusal> {
     let shop = api.service.store().shop(member.session.account).await?;
-    let (frame, mails) =
-        (member.frame(Section::Settings), mails::mail_kind_choices(api, member).await?);
-    let shown = SettingsPage::new(frame, shop.to_stored(), mails, None);
-    let shown = SettingsPage { password_fault: Some(fault), ..shown };
-    render_invalid_form(&shown.with_changes(api, member).await?)
+    let shown = SettingsPage::load(api, member, shop.to_stored()).await?;
+    render_invalid_form(&SettingsPage { password_fault: Some(fault), ..shown })
 }

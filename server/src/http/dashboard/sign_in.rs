@@ -12,9 +12,7 @@ use super::{
     fields::FormFields,
     flash::FlashMessage,
     interrupted::{FormPage, InterruptedPage},
-    keys, parcels, settings,
-    sign_in_form::{self, PreviousAttempt},
-    webhooks,
+    keys, parcels, settings, sign_in_form, webhooks,
 };
 use crate::{
     domain::Refusal,
@@ -37,7 +35,7 @@ pub(super) async fn page(
     {
         return Ok(Redirect::to(interrupted.address()).into_response());
     }
-    sign_in_form::show(&api, &context, PreviousAttempt::None, interrupted)
+    sign_in_form::show(&api, &context, None, interrupted)
 }
 
 /// Signs in with a new session, so that a session that an attacker has planted is worthless.
@@ -64,12 +62,8 @@ pub(super) async fn sign_in(
         )),
         LoginOutcome::Wait(seconds) => Err(Refusal::rate_limited(seconds).into()),
         LoginOutcome::Rejected => {
-            let mut response = sign_in_form::show(
-                &api,
-                &context,
-                PreviousAttempt::Rejected(request.account),
-                interrupted,
-            )?;
+            let mut response =
+                sign_in_form::show(&api, &context, Some(request.account), interrupted)?;
             *response.status_mut() = answer::http_status(ErrorCode::AuthInvalidApiKey);
             Ok(response)
         }

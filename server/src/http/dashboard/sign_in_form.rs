@@ -25,26 +25,16 @@ struct SignInPage {
     command: Option<String>,
 }
 
-/// The previous attempt to sign in.
-#[derive(Clone, Copy)]
-pub(super) enum PreviousAttempt<'a> {
-    None,
-    /// The account or its password was wrong.
-    Rejected(&'a str),
-}
-
-/// Returns the page with the form, and marks the browser as the form's guest.
+/// Returns the page with the form, and marks the browser as the form's guest. If an attempt to sign in to an account was
+/// rejected, the page says so.
 pub(super) fn show(
     api: &Api,
     context: &PageContext,
-    previous: PreviousAttempt<'_>,
+    rejected: Option<&str>,
     interrupted: InterruptedPage,
 ) -> Result<Response, HttpRefusal> {
     let guest = context.guest.clone().unwrap_or_else(|| api.service.new_token());
-    let (account, is_rejected) = match previous {
-        PreviousAttempt::None => ("default", false),
-        PreviousAttempt::Rejected(account) => (account, true),
-    };
+    let (account, is_rejected) = (rejected.unwrap_or("default"), rejected.is_some());
     let form = api.service.form_token(&guest);
     let frame = context.frame();
     let options = api.service.settings().database_options.as_ref();

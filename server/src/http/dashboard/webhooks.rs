@@ -27,7 +27,7 @@ use crate::{
             WebhookEventKinds,
         },
     },
-    http::{Api, HttpRefusal},
+    http::{Api, HttpRefusal, body},
     ids::named,
     service::{EndpointError, EndpointRequest},
     store::{EventsToReplay, StoreError},
@@ -382,6 +382,5 @@ fn to_http_refusal(error: EndpointError) -> HttpRefusal {
 }
 
 pub(super) fn parse_environment(word: &str) -> Result<Environment, HttpRefusal> {
-    let found = Environment::ALL.into_iter().find(|environment| environment.code() == word);
-    found.ok_or_else(|| ErrorCode::NotFound.into())
+    body::parse_environment(word).ok_or_else(|| ErrorCode::NotFound.into())
 }

@@ -104,14 +104,13 @@ pub(super) async fn label(
     let file = body::path_parameter(path);
     let (number, extension) = file.rsplit_once('.').ok_or(ErrorCode::NotFound)?;
     let format = LabelFormat::parse(extension).map_err(|_| ErrorCode::NotFound)?;
-    labels::label_response(api.service.draw_caller_label(&caller, number, format).await?, &headers)
+    let label = api.service.draw_caller_label(&caller, number, format).await?;
+    labels::file_response("label", label, &headers)
 }
 
 /// Handles GET /docs/migration: the guide to the new API, in both languages.
 pub(in crate::http) async fn migration() -> Result<Response, HttpRefusal> {
-    let page = Migration { fields: legacy::FIELDS };
-    let page = page.render().map_err(|_| ErrorCode::InternalError)?;
-    Ok(docs::html_page(page))
+    Ok(docs::html_page(answer::render(&Migration { fields: legacy::FIELDS })?))
 }
 
 #[derive(Template)]

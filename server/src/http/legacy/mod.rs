@@ -64,15 +64,8 @@ fn style_response(api: &Api, _request: &mut Request) -> FinishResponse {
 }
 
 fn to_legacy_format(response: Response) -> Response {
-    let refused = response.extensions().get::<HttpRefusal>().cloned();
-    match refused {
-        Some(HttpRefusal(refusal)) => answer::refusal_response(
-            &response,
-            &refusal,
-            to_body(&legacy::to_legacy_refusal(&refusal)),
-        ),
-        None => response,
-    }
+    let Some(HttpRefusal(refusal)) = response.extensions().get() else { return response };
+    answer::refusal_response(&response, refusal, to_body(&legacy::to_legacy_refusal(refusal)))
 }
 
 fn with_deprecation_headers(api: &Api, mut response: Response) -> Response {

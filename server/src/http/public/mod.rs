@@ -105,8 +105,8 @@ async fn lookup_page(Extension(context): Extension<PageContext>) -> Result<Respo
     match context.format {
         ResponseFormat::Json => Err(ErrorCode::NotFound.into()),
         ResponseFormat::Page if context.typed.is_empty() => {
-            let page = view::render(&LookupPage::new(context.frame(), context.lookup_form()));
-            Ok(context.page_with_form(page.ok_or(ErrorCode::InternalError)?))
+            let page = LookupPage { frame: context.frame(), lookup: context.lookup_form() };
+            Ok(context.page_with_form(answer::render(&page)?))
         }
         ResponseFormat::Page => {
             context.redirect_to_typed_number().ok_or_else(|| ErrorCode::ParcelNotFound.into())
@@ -131,8 +131,7 @@ async fn track(
         ResponseFormat::Page => {
             let shop = api.service.store().shop(account).await?;
             let page = ParcelPage::new(context.frame(), &record, (shop, api.service.now()));
-            let page = view::render(&page).ok_or(ErrorCode::InternalError)?;
-            let mut response = context.page(page);
+            let mut response = context.page(answer::render(&page)?);
             if !record.status.is_final() {
                 response.headers_mut().insert(header::REFRESH, RELOAD_AFTER);
             }
@@ -193,11 +192,11 @@ impl PageContext {
         let mut response = match refusal.code {
             ErrorCode::ParcelNotFound | ErrorCode::NotFound => {
                 let notice = NoticePage::not_found(self.frame(), self.lookup_form());
-                self.page_with_form(view::render(&notice)?)
+                self.page_with_form(answer::render(&notice).ok()?)
             }
             _ => {
                 let notice = NoticePage::for_refusal(self.frame(), refusal.text(self.language));
-                self.page(view::render(&notice)?)
+                self.page(answer::render(&notice).ok()?)
             }
         };
         *response.status_mut() = answer::http_status(refusal.code);
@@ -232,7 +231,7 @@ impl PageContext {
     /// Returns the form with the text that was typed.
     fn lookup_form(&self) -> LookupForm {
         let language = self.is_chosen.then_some(self.language);
-        LookupForm::new(self.typed.clone(), language)
+        LookupForm { typed: self.typed.clone(), language, is_invalid: false }
     }
 }
 

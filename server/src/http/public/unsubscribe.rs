@@ -10,10 +10,7 @@ use axum::{
 };
 use parcelo::{ErrorCode, Language};
 
-use super::{
-    PageContext, ResponseFormat,
-    view::{self, Frame},
-};
+use super::{PageContext, ResponseFormat, view::Frame};
 use crate::{
     domain::unsubscribe::read_token,
     http::{Api, HttpRefusal, answer, body},
@@ -76,14 +73,8 @@ pub(super) async fn show(
     if read_token(&api.service.settings().secrets, &body::path_parameter(path)).is_none() {
         return invalid_link(&context);
     }
-    let page = UnsubscribePage {
-        frame: context.frame(),
-        title: texts.title,
-        heading: texts.question,
-        explanation: texts.explanation,
-        button: Some(texts.button),
-    };
-    Ok(context.page_with_form(view::render(&page).ok_or(ErrorCode::InternalError)?))
+    let page = render(&context, (texts.question, texts.explanation), Some(texts.button))?;
+    Ok(context.page_with_form(page))
 }
 
 /// Unsubscribes the address of the token.
@@ -102,14 +93,7 @@ pub(super) async fn unsubscribe(
         return Ok(answer::json_ok(&serde_json::json!({ "success": true })));
     }
     let texts = texts(context.language);
-    let page = UnsubscribePage {
-        frame: context.frame(),
-        title: texts.title,
-        heading: texts.done,
-        explanation: texts.done_explanation,
-        button: None,
-    };
-    Ok(context.page(view::render(&page).ok_or(ErrorCode::InternalError)?))
+    Ok(context.page(render(&context, (texts.done, texts.done_explanation), None)?))
 }
 
 fn invalid_link(context: &PageContext) -> Result<Response, HttpRefusal> {
@@ -117,21 +101,22 @@ fn invalid_link(context: &PageContext) -> Result<Response, HttpRefusal> {
         return Err(ErrorCode::NotFound.into());
     }
     let texts = texts(context.language);
-    let page = UnsubscribePage {
-        frame: context.frame(),
-        title: texts.title,
-        heading: texts.invalid,
-        explanation: texts.invalid_explanation,
-        button: None,
-    };
-    let mut response = context.page(view::render(&page).ok_or(ErrorCode::InternalError)?);
+    let page = render(context, (texts.invalid, texts.invalid_explanation), None)?;
+    let mut response = context.page(page);
     *response.status_mut() = answer::http_status(ErrorCode::NotFound);
     Ok(response)
 }
 
-const fn texts(language: Language) -> &'static UnsubscribeTexts {
-    match language {
-        Language::En => &EN,
-        Language::Es => &ES,
-    }
+fn render(
+    context: &PageContext,
+    (heading, explanation): (&'static str, &'static str),
+    button: Option<&'static str>,
+) -> Result<String, HttpRefusal> {
+    let title = texts(context.language).title;
+    let frame = context.frame();
+    answer::render(&UnsubscribePage { frame, title, heading, explanation, button })
+}
+
+fn texts(language: Language) -> &'static UnsubscribeTexts {
+    language.pick(&EN, &ES)
 }

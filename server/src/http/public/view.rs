@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use askama::Template;
 use axum::http::HeaderValue;
 use base64::{Engine, prelude::BASE64_STANDARD as STANDARD};
-use chrono::{DateTime, FixedOffset};
+use chrono::FixedOffset;
 use parcelo::{
     Environment, Language, ParcelStatus, TrackingNumber,
     model::{HistoryEntry, Row, TrackingRecord},
@@ -59,18 +59,18 @@ pub(super) struct Frame {
 
 /// The form with the field for a number.
 pub(super) struct LookupForm {
-    typed: String,
+    pub(super) typed: String,
     /// The language, if the address names it.
-    language: Option<Language>,
-    is_invalid: bool,
+    pub(super) language: Option<Language>,
+    pub(super) is_invalid: bool,
 }
 
 /// The page with the field for a number.
 #[derive(Template)]
 #[template(path = "lookup_page.html")]
 pub(super) struct LookupPage {
-    frame: Frame,
-    lookup: LookupForm,
+    pub(super) frame: Frame,
+    pub(super) lookup: LookupForm,
 }
 
 /// A parcel's page.
@@ -138,21 +138,14 @@ struct Entry {
     location: String,
 }
 
-/// Renders a page as HTML.
-pub(super) fn render(page: &impl Template) -> Option<String> {
-    page.render().inspect_err(|error| tracing::error!(%error, "a page could not be written")).ok()
-}
-
 impl Frame {
     pub(super) fn new(
         (language, is_chosen): (Language, bool),
         environment: Environment,
         lookup_url: String,
     ) -> Self {
-        let (other, other_name) = match language {
-            Language::En => (Language::Es, "Español"),
-            Language::Es => (Language::En, "English"),
-        };
+        let (other, other_name) =
+            language.pick((Language::Es, "Español"), (Language::En, "English"));
         let sandbox = matches!(environment, Environment::Sandbox);
         let other_link = format!("?lang={}", other.code());
         let (texts, style) = (page_texts(language), STYLE);
@@ -174,18 +167,6 @@ impl Frame {
     /// Returns the language with a region, as link previews need it: Spanish is that of Latin America.
     pub(super) fn locale(&self) -> &'static str {
         self.language.pick("en_US", "es_LA")
-    }
-}
-
-impl LookupForm {
-    pub(super) fn new(typed: String, language: Option<Language>) -> Self {
-        Self { typed, language, is_invalid: false }
-    }
-}
-
-impl LookupPage {
-    pub(super) fn new(frame: Frame, lookup: LookupForm) -> Self {
-        Self { frame, lookup }
     }
 }
 
@@ -330,7 +311,7 @@ fn stages(status: &ParcelStatus, texts: &TrackingPageTexts) -> Vec<Stage> {
 fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Language) -> Vec<Entry> {
     let mut day = None;
     let lines = history.iter().flatten().rev().map(|entry| {
-        let at = local_time(entry, offset);
+        let at = entry.timestamp.with_timezone(&offset);
         let today = Some(at.date_naive());
         let is_first = day != today;
         day = today;
@@ -343,10 +324,6 @@ fn entries(history: &[Row<HistoryEntry>], offset: FixedOffset, language: Languag
         }
     });
     lines.collect()
-}
-
-fn local_time(entry: &HistoryEntry, offset: FixedOffset) -> DateTime<FixedOffset> {
-    entry.timestamp.with_timezone(&offset)
 }
 
 #[cfg(test)]
@@ -379,7 +356,7 @@ mod tests {
                     Frame::new((language, false), Environment::Production, "/track".to_owned());
                 let record = record(status, language);
                 let page = ParcelPage::new(frame, &record, (Shop::default(), Millis(0)));
-                let page = render(&page).unwrap();
+                let page = page.render().unwrap();
                 assert!(
                     page.contains(&format!(
                         "<h1 id=\"now\">{}</h1>",
