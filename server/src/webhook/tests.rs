@@ -121,12 +121,8 @@ impl TestService {
     /// Takes the deliveries that are due, which must all be this tenant's.
     async fn lease_due(&self, tenant: Tenant) -> Vec<Delivery> {
         let mut all = Vec::new();
-        for event in self
-            .service
-            .lease_deliveries(&DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT))
-            .await
-            .unwrap()
-        {
+        let slots = DeliverySlots::new(MAX_IN_FLIGHT_PER_ENDPOINT);
+        for event in self.service.lease_deliveries(&slots).await.unwrap() {
             assert_eq!(event.tenant(), tenant);
             all.extend(self.service.prepare_delivery(event).await.unwrap());
         }
@@ -180,6 +176,10 @@ impl TestService {
             self.clock.set(due.max(self.clock.now()));
             dispatcher.deliver_due().await.unwrap();
         }
+    }
+
+    async fn disabled(&self, tenant: Tenant) -> Option<DisabledBy> {
+        self.endpoints().find(tenant).await.unwrap().disabled
     }
 
     async fn statuses(&self, tenant: Tenant) -> Vec<DeliveryStatus> {
@@ -262,7 +262,7 @@ async fn production_tries_ten_times_then_holds_and_replays() {
     assert_eq!(event_ids(&seen).len(), 1, "one id at every attempt");
     let tenant = caller.tenant();
     assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Failed]);
-    assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_some());
+    assert!(test.disabled(tenant).await.is_some());
 
     test.create(&caller, "PARCEL-00002").await;
     assert_eq!(test.service.next_delivery_due().await.unwrap(), None);
@@ -275,10 +275,8 @@ async fn production_tries_ten_times_then_holds_and_replays() {
     test.endpoints().replay(tenant, replay, test.clock.now()).await.unwrap();
     test.deliver_all().await;
     assert_eq!(fine.statuses(), ["PARCEL-00001 LABEL_GENERATED", "PARCEL-00002 LABEL_GENERATED"]);
-    assert!(
-        event_ids(&fine.received()).is_superset(&event_ids(&seen)),
-        "a replay has the event's own id"
-    );
+    let replayed = event_ids(&fine.received());
+    assert!(replayed.is_superset(&event_ids(&seen)), "a replay has the event's own id");
     let log = test.service.store().deliveries(tenant, 10).await.unwrap();
     assert_eq!(log[1].attempts.len(), 11, "the log has the failed ones too");
 }
@@ -300,10 +298,7 @@ async fn later_events_wait_for_the_third_failure_and_keep_their_order() {
         ["LABEL_GENERATED", "PICKED_UP", "PICKED_UP", "PICKED_UP", "IN_TRANSIT", "DELIVERED"];
     assert_eq!(words[..6], start);
     assert_eq!(words[6..], ["PICKED_UP"; 7], "it goes on alone, ten times in all");
-    assert!(
-        test.endpoints().find(caller.tenant()).await.unwrap().disabled.is_none(),
-        "others arrived"
-    );
+    assert_eq!(test.disabled(caller.tenant()).await, None, "others arrived");
 }
 
 #[tokio::test]
@@ -390,11 +385,8 @@ async fn a_test_is_sent_and_a_disabled_webhook_holds_events() {
     test.deliver_all().await;
     assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Held, DeliveryStatus::Delivered]);
     test.clock.set(START.plus(30 * Millis::DAY));
-    assert_eq!(
-        test.service.purge_outbox().await.unwrap(),
-        2,
-        "everything is deleted after 30 days"
-    );
+    let purged = test.service.purge_outbox().await.unwrap();
+    assert_eq!(purged, 2, "everything is deleted after 30 days");
 }
 
 #[tokio::test]
@@ -469,15 +461,13 @@ async fn a_late_answer_of_a_replaced_webhook_is_only_logged() {
             let case = format!("{how:?}, {status} after {failed_before}");
             let before = test.statuses(tenant).await;
             test.settle_with_status(late, status).await;
-            assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{case}");
+            assert!(test.disabled(tenant).await.is_none(), "{case}");
             assert_eq!(test.statuses(tenant).await, before, "{case}");
             let log = test.service.store().deliveries(tenant, 1).await.unwrap();
             assert_eq!(log[0].attempts.len(), failed_before + 1, "{case}");
             if !matches!(how, Replace) {
-                test.endpoints()
-                    .replay(tenant, EventsToReplay::MissedSince(START), START)
-                    .await
-                    .unwrap();
+                let missed = EventsToReplay::MissedSince(START);
+                test.endpoints().replay(tenant, missed, START).await.unwrap();
             }
             test.clock.set(test.clock.now().plus(Millis::MINUTE));
             let next = test.lease_one(tenant).await;
@@ -499,15 +489,14 @@ async fn an_answer_counts_while_its_webhook_is_the_same() {
     assert_eq!(
         test.statuses(tenant).await,
         [DeliveryStatus::Delivered],
-        "held meanwhile, it arrived"
+        "it was held, and arrived"
     );
     test.endpoints().enable(tenant).await.unwrap();
     test.endpoints().send_test(tenant, START).await.unwrap();
     let delivery = test.lease_one(tenant).await;
     test.endpoints().rotate_secret(tenant, START).await.unwrap();
     test.settle_with_status(delivery, 410).await;
-    let disabled = test.endpoints().find(tenant).await.unwrap().disabled;
-    assert_eq!(disabled, Some(DisabledBy::Gone));
+    assert_eq!(test.disabled(tenant).await, Some(DisabledBy::Gone));
 }
 
 #[tokio::test]
@@ -528,7 +517,7 @@ async fn an_attempt_from_before_a_replay_does_not_settle_it() {
             let case = format!("{status} {taken_again}");
             assert_eq!(test.service.next_delivery_due().await.unwrap(), due, "{case}");
             assert_eq!(test.statuses(tenant).await, [DeliveryStatus::Ready], "{case}");
-            assert!(test.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{case}");
+            assert!(test.disabled(tenant).await.is_none(), "{case}");
             let again = match again {
                 Some(again) => again,
                 None => test.lease_one(tenant).await,

@@ -35,7 +35,7 @@ impl TestService {
         self.settle_with_status(late, status).await;
         assert_eq!(self.statuses(tenant).await, [DeliveryStatus::Ready], "{status}");
         assert_eq!(self.attempts(tenant).await, 0, "{status}: the late answer is in its log");
-        assert!(self.endpoints().find(tenant).await.unwrap().disabled.is_none(), "{status}");
+        assert!(self.disabled(tenant).await.is_none(), "{status}");
         self.settle_with_status(own, 200).await;
         assert_eq!(self.statuses(tenant).await, [DeliveryStatus::Delivered], "{status}");
         assert_eq!(self.attempts(tenant).await, 1, "{status}");
