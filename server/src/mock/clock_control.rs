@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     clock::{Clock as _, Millis},
-    service::{Fired, Service},
+    service::Fired,
 };
 
 /// A handle that moves a server's clock. Each method waits until everything that fell due is finished, webhooks
@@ -37,13 +37,9 @@ use crate::{
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct ClockControl<'a>(&'a MockServer);
+pub struct ClockControl<'a>(pub(super) &'a MockServer);
 
 impl<'a> ClockControl<'a> {
-    pub(super) const fn new(server: &'a MockServer) -> Self {
-        Self(server)
-    }
-
     /// Returns a function that reads this clock, for code that must use the server's time: the program under test, or
     /// `Webhook::clock`. The function still works after the server was dropped.
     ///
@@ -124,10 +120,6 @@ impl<'a> ClockControl<'a> {
     pub(super) async fn advance_to(&self, target: Millis) -> Vec<Fired> {
         let _due_work = self.clock().lock_due_work().await;
         self.run_to(target).await
-    }
-
-    pub(super) fn service(&self) -> &'a Service {
-        &self.0.service
     }
 
     /// Returns the clock that it moves.

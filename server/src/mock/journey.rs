@@ -71,8 +71,8 @@ impl ClockControl<'_> {
     ) -> Result<Vec<Fired>, AdvanceError> {
         let mut fired = Vec::new();
         loop {
-            let found =
-                expect_stored(self.service().store().parcel(Environment::Sandbox, number).await);
+            let store = self.0.service.store();
+            let found = expect_stored(store.parcel(Environment::Sandbox, number).await);
             let parcel = found.ok_or_else(|| AdvanceError::ParcelNotFound(number.clone()))?;
             if ParcelStatus::from(parcel.state) == status {
                 return Ok(fired);

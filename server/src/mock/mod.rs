@@ -179,7 +179,7 @@ impl MockServer {
 
     /// Returns a handle that moves the clock.
     pub fn clock(&self) -> ClockControl<'_> {
-        ClockControl::new(self)
+        ClockControl(self)
     }
 }
 
@@ -193,7 +193,8 @@ impl Drop for MockServer {
         if self.verifies_on_drop {
             self.verify();
         } else {
-            verify::verify_expectations(self);
+            // Otherwise only what the test explicitly expected is checked.
+            verify::fail_with(&expect::offences(self));
         }
     }
 }

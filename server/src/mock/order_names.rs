@@ -120,9 +120,4 @@ mod tests {
                 && !names.overlaps(&OrderNames::from_name("B-2"))
         );
     }
-
-    #[test]
-    fn debug_shows_no_names() {
-        assert_eq!(format!("{:?}", OrderNames::from_name("Luis Paredes")), "OrderNames(2)");
-    }
 }

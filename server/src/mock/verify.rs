@@ -2,10 +2,6 @@
 
 use super::{MockServer, exactly_once, expect};
 
-/// The checks; each returns descriptions of its offences.
-const OFFENCE_CHECKS: [fn(&MockServer) -> Vec<String>; 3] =
-    [exactly_once::offences, unused_faults, expect::offences];
-
 impl MockServer {
     /// Fails the test if something was not done exactly once ([`MockServer::assert_exactly_once`]), if a planned fault
     /// hit no request, or if requests or faults were not as [expected](super::Requests::expect).
@@ -31,7 +27,8 @@ impl MockServer {
 
     /// Returns the offences that [`MockServer::verify`] would list.
     pub(super) fn offences(&self) -> Vec<String> {
-        OFFENCE_CHECKS.iter().flat_map(|check| check(self)).collect()
+        let unused_faults = self.recorder.plans().unused_without_expectation();
+        [exactly_once::offences(self), unused_faults, expect::offences(self)].concat()
     }
 
     /// Fails the test if an order was shipped twice: if an idempotency key created two parcels, if a parcel has no key,
@@ -48,16 +45,8 @@ impl MockServer {
     }
 }
 
-fn unused_faults(server: &MockServer) -> Vec<String> {
-    server.recorder.plans().unused_without_expectation()
-}
-
-/// Checks only what the test explicitly expected.
-pub(super) fn verify_expectations(server: &MockServer) {
-    fail_with(&expect::offences(server));
-}
-
-fn fail_with(offences: &[String]) {
+/// Fails the test if there are offences.
+pub(super) fn fail_with(offences: &[String]) {
     assert!(offences.is_empty(), "the mock server found:\n- {}", offences.join("\n- "));
 }
 

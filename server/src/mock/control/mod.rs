@@ -25,7 +25,7 @@ use self::{
     refusals::invalid_body,
     requests::{
         ClockMode, ClockMove, KeyToRotate, PlannedFault, WantedInbox, WantedKey, WantedStatus,
-        read_body, select_requests,
+        parse_key, read_body, select_requests,
     },
     responses::{
         ClockShown, InboxDelivery, InboxShown, InboxStarted, IssuedKey, MailsShown, Offences,
@@ -138,22 +138,18 @@ async fn move_clock(State(state): StateExtractor, request: Request) -> ControlRe
 async fn plan_fault(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: PlannedFault = read_body(request, "a fault").await?;
     validate::plan_fault(&state.server, &requested)?;
-    Ok(unused_faults(&state))
+    Ok(list_unused_faults(State(state)).await)
 }
 
 async fn list_unused_faults(State(state): StateExtractor) -> Response {
-    unused_faults(&state)
+    json_ok(&UnusedFaults { unused: state.server.faults().unused() })
 }
 
 /// Handles DELETE faults: deletes all plans, and returns those that have hit no request.
 async fn delete_plans(State(state): StateExtractor) -> Response {
-    let unused = unused_faults(&state);
+    let unused = state.server.faults().unused();
     state.server.faults().clear();
-    unused
-}
-
-fn unused_faults(state: &ControlState) -> Response {
-    json_ok(&UnusedFaults { unused: state.server.faults().unused() })
+    json_ok(&UnusedFaults { unused })
 }
 
 /// Handles GET requests with the log; `?operation=` selects one operation, and `?order=` one order.
@@ -193,7 +189,7 @@ async fn create_key(State(state): StateExtractor, request: Request) -> ControlRe
 /// Handles POST keys/rotate: gives a key a new secret. The old one keeps working for `overlap`, by default 24 hours.
 async fn rotate_key(State(state): StateExtractor, request: Request) -> ControlResult {
     let requested: KeyToRotate = read_body(request, "key and overlap").await?;
-    let (key, overlap) = (requested.key()?, requested.overlap()?);
+    let (key, overlap) = (parse_key(&requested.key)?, requested.overlap()?);
     let rotated = state.server.try_rotate_key(&key, overlap).ok_or(ErrorCode::KeyNotFound)?;
     Ok(json_ok(&IssuedKey { key: rotated.secret().to_owned() }))
 }

@@ -155,7 +155,7 @@ pub(super) struct WantedKey {
 #[serde(deny_unknown_fields)]
 pub(super) struct KeyToRotate {
     /// The key's present secret.
-    key: String,
+    pub(super) key: String,
     #[cfg_attr(test, schema(schema_with = schemas::seconds_or_duration_of_overlap))]
     overlap: Option<Value>,
 }
@@ -230,8 +230,7 @@ impl ClockMove {
     ) -> Result<Option<Duration>, Refusal> {
         let Some(advance) = &self.advance else { return Ok(None) };
         let by = parse_duration("advance", advance)?;
-        let end = add_duration(from, by);
-        end.map(|_| Some(by)).ok_or_else(|| {
+        add_duration(from, by).map(|_| Some(by)).ok_or_else(|| {
             invalid_body(
                 "advance must not lead beyond the year 9999",
                 "advance no debe pasar del año 9999",
@@ -241,11 +240,6 @@ impl ClockMove {
 }
 
 impl KeyToRotate {
-    pub(super) fn key(&self) -> Result<ApiKey, Refusal> {
-        let complete = ApiKey::parse(&self.key).ok().filter(|key| !key.looks_mistyped());
-        complete.ok_or_else(invalid_key)
-    }
-
     /// Returns the time for which the old secret keeps working.
     pub(super) fn overlap(&self) -> Result<Duration, Refusal> {
         let default = Duration::from_secs(DEFAULT_OVERLAP_SECONDS.into());
@@ -327,6 +321,12 @@ pub(super) fn select_requests<'a>(
         seen.push(name);
     }
     Ok(requests)
+}
+
+/// Parses an API key, which must be complete.
+pub(super) fn parse_key(text: &str) -> Result<ApiKey, Refusal> {
+    let complete = ApiKey::parse(text).ok().filter(|key| !key.looks_mistyped());
+    complete.ok_or_else(invalid_key)
 }
 
 /// Returns the operation with this name.
@@ -442,16 +442,10 @@ mod tests {
             (json!(null), None),
             (json!(1e300), None),
         ];
-        assert_eq!(
-            parse_duration("advance", &json!("PT1.5S")).ok(),
-            Some(Duration::from_millis(1_500))
-        );
+        let parsed = |given: &Value| parse_duration("advance", given).ok();
+        assert_eq!(parsed(&json!("PT1.5S")), Some(Duration::from_millis(1_500)));
         for (given, seconds) in table {
-            assert_eq!(
-                parse_duration("advance", &given).ok().map(|one| one.as_secs()),
-                seconds,
-                "{given}"
-            );
+            assert_eq!(parsed(&given).map(|one| one.as_secs()), seconds, "{given}");
         }
     }
 

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use parcelo::{ApiKey, ErrorCode};
+use parcelo::ErrorCode;
 
 use serde_json::Value;
 
 use super::{
-    refusals::{invalid_field, invalid_key},
-    requests::{FaultKind, HeaderValues, PlannedFault, parse_operation},
+    refusals::invalid_field,
+    requests::{FaultKind, HeaderValues, PlannedFault, parse_key, parse_operation},
 };
 use crate::{
     domain::Refusal,
@@ -44,8 +44,7 @@ impl PlannedFault {
             None => faults.on_any(),
         };
         if let Some(key) = &self.key {
-            let complete = ApiKey::parse(key).ok().filter(|key| !key.looks_mistyped());
-            fault = fault.key(&complete.ok_or_else(invalid_key)?);
+            fault = fault.key(&parse_key(key)?);
         }
         if let Some(order) = &self.order {
             fault = fault.for_order(order);
