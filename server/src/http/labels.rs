@@ -165,11 +165,11 @@ pub(super) mod description {
                 .with_data::<LabelMetadata>("200", "What is known about the label.")
                 .with_refusals(&[ParcelNotFound, LabelNotFound]),
             Call::new(Operation::DownloadLabel, "Download a label file")
-                .query(&[QueryParameter {
-                    name: "format",
-                    about: "The file's format, in any case; PDF when absent.",
-                    schema: reference::<LabelFormat>,
-                }])
+                .query(&[QueryParameter(
+                    "format",
+                    "The file's format, in any case; PDF when absent.",
+                    reference::<LabelFormat>,
+                )])
                 .with_response(ResponseDoc::file("The label.", &LabelFormat::ALL))
                 .with_response(ResponseDoc::not_modified())
                 .with_refusals(&[

@@ -77,55 +77,41 @@ pub(super) mod description {
     }
 
     const LIST: &[QueryParameter] = &[
-        QueryParameter {
-            name: "page",
-            about: "The page, from 1; 1 when absent.",
-            schema: || integer_up_to(u32::MAX),
-        },
-        QueryParameter {
-            name: "limit",
-            about: "Parcels on a page; 20 when absent.",
-            schema: || integer_up_to(ListQuery::MAX_LIMIT),
-        },
-        QueryParameter {
-            name: "status",
-            about: "Only parcels in this status.",
-            schema: reference::<ParcelStatus>,
-        },
-        QueryParameter {
-            name: "country",
-            about: "Only parcels to this country.",
-            schema: reference::<CountryCode>,
-        },
-        QueryParameter {
-            name: "externalOrderId",
-            about: "Only parcels with exactly this id in the caller's system.",
-            schema: text,
-        },
-        QueryParameter {
-            name: "search",
-            about: "Only parcels that each of these words finds: the beginning, or the last four or more \
+        QueryParameter("page", "The page, from 1; 1 when absent.", || integer_up_to(u32::MAX)),
+        QueryParameter("limit", "Parcels on a page; 20 when absent.", || {
+            integer_up_to(ListQuery::MAX_LIMIT)
+        }),
+        QueryParameter("status", "Only parcels in this status.", reference::<ParcelStatus>),
+        QueryParameter("country", "Only parcels to this country.", reference::<CountryCode>),
+        QueryParameter(
+            "externalOrderId",
+            "Only parcels with exactly this id in the caller's system.",
+            text,
+        ),
+        QueryParameter(
+            "search",
+            "Only parcels that each of these words finds: the beginning, or the last four or more \
                     characters, of the tracking number, `customerReference`, `externalOrderId` or the air waybill, \
                     or the beginning of a word of the receiver's name. Case, accents and punctuation do not count. \
                     A text in quotation marks is found as a whole only.",
-            schema: text,
-        },
-        QueryParameter {
-            name: "reference",
-            about: "Only parcels whose `customerReference` or `externalOrderId` begins with this, or ends with these \
+            text,
+        ),
+        QueryParameter(
+            "reference",
+            "Only parcels whose `customerReference` or `externalOrderId` begins with this, or ends with these \
                     four or more characters; in quotation marks only an exact match, case, accents and punctuation aside.",
-            schema: text,
-        },
-        QueryParameter {
-            name: "createdFrom",
-            about: "Only parcels created at or after this time; a date means 00:00 UTC.",
-            schema: moment,
-        },
-        QueryParameter {
-            name: "createdTo",
-            about: "Only parcels created before this time; a date means 00:00 UTC.",
-            schema: moment,
-        },
+            text,
+        ),
+        QueryParameter(
+            "createdFrom",
+            "Only parcels created at or after this time; a date means 00:00 UTC.",
+            moment,
+        ),
+        QueryParameter(
+            "createdTo",
+            "Only parcels created before this time; a date means 00:00 UTC.",
+            moment,
+        ),
     ];
 
     fn text() -> RefOr<Schema> {

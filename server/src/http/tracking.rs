@@ -63,11 +63,11 @@ pub(super) mod description {
     pub(in crate::http) fn calls() -> Vec<Call> {
         vec![
             Call::new(Operation::GetTracking, "Track one parcel")
-                .query(&[QueryParameter {
-                    name: super::HISTORY,
-                    about: "Whether the answer has the parcel's history.",
-                    schema: || <bool as PartialSchema>::schema(),
-                }])
+                .query(&[QueryParameter(
+                    super::HISTORY,
+                    "Whether the answer has the parcel's history.",
+                    <bool as PartialSchema>::schema,
+                )])
                 .with_response(ResponseDoc::without_envelope::<TrackingRecord>(
                     "200",
                     "The tracking record.",

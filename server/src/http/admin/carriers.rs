@@ -89,11 +89,11 @@ pub(super) mod description {
             Call::route(HttpMethod::Get, exceptions, list, about_exceptions)
                 .query(&[
                     ACCOUNT,
-                    QueryParameter {
-                        name: "environment",
-                        about: "Whose reports: production when absent.",
-                        schema: reference::<Environment>,
-                    },
+                    QueryParameter(
+                        "environment",
+                        "Whose reports: production when absent.",
+                        reference::<Environment>,
+                    ),
                 ])
                 .with_list::<ExceptionView>("The latest 1,000, newest first.")
                 .with_refusals(&[AccountNotFound]),

@@ -9,12 +9,9 @@ use parcelo::{
     admin::WebhookRequest,
     model::{ErrorEnvelope, Meta},
 };
-use utoipa::{
-    PartialSchema,
-    openapi::{
-        ComponentsBuilder, OpenApi, OpenApiBuilder,
-        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
-    },
+use utoipa::openapi::{
+    ComponentsBuilder, OpenApi, OpenApiBuilder,
+    security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
 
 use super::{PATH_PREFIX, accounts, carriers, keys, webhooks};
@@ -22,16 +19,13 @@ use crate::{
     domain::webhooks::target::MAX_URL_CHARS,
     http::openapi::{
         call::{self, Call},
-        operation_doc::{self, QueryParameter, Schemas, add_schema, schema_name},
+        operation_doc::{self, QueryParameter, Schemas, add_schema, schema_name, text_schema},
     },
 };
 
 /// The query parameter that names the account.
-pub(super) const ACCOUNT: QueryParameter = QueryParameter {
-    name: "account",
-    about: "The account's name; `default` when absent.",
-    schema: || <String as PartialSchema>::schema(),
-};
+pub(super) const ACCOUNT: QueryParameter =
+    QueryParameter("account", "The account's name; `default` when absent.", text_schema);
 
 const TOKEN: &str = "adminToken";
 

@@ -109,17 +109,14 @@ pub(super) mod description {
             credential_views::{ApiKeyView, NewApiKey, RotatedApiKey},
             credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
         },
-        http::{
-            admin::document::ACCOUNT,
-            openapi::{
-                call::Call,
-                operation_doc::{QueryParameter, type_schema},
-            },
+        http::openapi::{
+            call::Call,
+            operation_doc::{QueryParameter, text_schema, type_schema},
         },
     };
 
     const ACCOUNT_FILTER: QueryParameter =
-        QueryParameter { about: "Only a key of this account.", ..ACCOUNT };
+        QueryParameter("account", "Only a key of this account.", text_schema);
 
     pub(in crate::http::admin) fn calls() -> Vec<Call> {
         let (rotate, about_rotate) = ("/keys/{keyId}/rotate", "Give an API key a new secret");
@@ -129,7 +126,7 @@ pub(super) mod description {
                     "allowedCountries": ["EC", "MX"], "ipWhitelist": ["203.0.113.0/24"] }))
                 .with_data::<NewApiKey>("201", "The key, shown only this once."),
             Call::route(HttpMethod::Get, "/keys", "ListKeys", "List API keys")
-                .query(&[QueryParameter { about: "Only keys of this account.", ..ACCOUNT }])
+                .query(&[QueryParameter("account", "Only keys of this account.", text_schema)])
                 .with_list::<ApiKeyView>("The keys, oldest first.")
                 .with_refusals(&[AccountNotFound]),
             Call::route(HttpMethod::Delete, "/keys/{keyId}", "RevokeKey", "Revoke an API key")
@@ -139,11 +136,7 @@ pub(super) mod description {
             Call::route(HttpMethod::Post, rotate, "RotateKey", about_rotate)
                 .query(&[
                     ACCOUNT_FILTER,
-                    QueryParameter {
-                        name: "overlapSeconds",
-                        about: "How long the old secret keeps working: 24 hours when absent; 0 ends it at once.",
-                        schema: overlap,
-                    },
+                    QueryParameter("overlapSeconds", "How long the old secret keeps working: 24 hours when absent; 0 ends it at once.", overlap),
                 ])
                 .with_data::<RotatedApiKey>("200", "The key with its new secret, shown only this once.")
                 .with_refusals(&[KeyNotFound, AccountNotFound, KeyRevoked]),

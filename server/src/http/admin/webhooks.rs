@@ -218,11 +218,9 @@ pub(super) mod description {
             webhook_call(Get, DELIVERIES, "ListDeliveries", list)
                 .query(&[
                     ACCOUNT,
-                    QueryParameter {
-                        name: "limit",
-                        about: "How many: 1-1,000, 100 when absent.",
-                        schema: || <u16 as PartialSchema>::schema(),
-                    },
+                    QueryParameter("limit", "How many: 1-1,000, 100 when absent.", || {
+                        <u16 as PartialSchema>::schema()
+                    }),
                 ])
                 .with_list::<DeliveryView>("The latest events, newest first.")
                 .with_refusals(&[AccountNotFound]),

@@ -86,7 +86,7 @@ pub(super) async fn search(
 ) -> Result<Response, HttpRefusal> {
     let found = ParcelListFilter::from_fields(&fields);
     let fault = match (search::search_text(&fields), &found) {
-        (Err(fault), _) | (_, &Err(fault)) => search::fault_text(fault, member.language()),
+        (Err((en, es)), _) | (_, &Err((en, es))) => member.language().pick(en, es),
         (Ok(None), Ok(search)) => return Ok(Redirect::to(&search.address()).into_response()),
         (Ok(Some(text)), Ok(search)) => return show_matches(&api, &member, search, text).await,
     };

@@ -3,7 +3,7 @@
 
 use chrono::{NaiveDate, TimeDelta};
 use parcelo::{
-    Environment, Language, ParcelStatus,
+    Environment, ParcelStatus,
     rules::{ListQuery, check_list},
 };
 use url::form_urlencoded;
@@ -121,10 +121,6 @@ pub(super) fn search_text(fields: &FormFields) -> Result<Option<String>, Bilingu
             checked.map(|query| query.search).map_err(|_| NOTHING_TO_SEARCH)
         }
     }
-}
-
-pub(super) fn fault_text(fault: BilingualText, language: Language) -> &'static str {
-    language.pick(fault.0, fault.1)
 }
 
 fn parse_date(text: &str) -> Result<Option<NaiveDate>, BilingualText> {

@@ -9,16 +9,13 @@ use parcelo::{
     IdType, LabelFormat, Operation, OrderRequest,
 };
 use serde_json::{Map, Value, json};
-use utoipa::{
-    PartialSchema,
-    openapi::{RefOr, schema::Schema},
-};
+use utoipa::openapi::{RefOr, schema::Schema};
 
 use crate::{
     domain::legacy,
     http::openapi::{
         call::Call,
-        operation_doc::{QueryParameter, ResponseDoc, Schemas, schema_name},
+        operation_doc::{QueryParameter, ResponseDoc, Schemas, schema_name, text_schema},
     },
 };
 const ORDER: &str = "LegacyOrder";
@@ -41,11 +38,11 @@ pub(in crate::http) fn calls() -> Vec<Call> {
             .with_response(ResponseDoc::with_schema("200", "The order is void.", CANCELLED))
             .with_refusals(&[ValidationFailed, ParcelNotFound, ParcelNotVoidable]),
         Call::new(Operation::LegacyTracking, "Track up to 20 parcels in the legacy spelling")
-            .query(&[QueryParameter {
-                name: "number",
-                about: "1-20 tracking numbers, separated by commas.",
-                schema: || <String as PartialSchema>::schema(),
-            }])
+            .query(&[QueryParameter(
+                "number",
+                "1-20 tracking numbers, separated by commas.",
+                text_schema,
+            )])
             .with_response(ResponseDoc::with_schema("200", "A result for each number.", TRACKED))
             .with_refusals(&[ValidationFailed]),
         Call::new(Operation::LegacyLabel, "Download a label file by its name")

@@ -2,24 +2,29 @@
 //! follows from its method, path and authentication.
 
 use parcelo::{
-    ErrorCode, LabelFormat, Operation,
+    ErrorCode, LabelFormat, Language, Operation,
     model::{ErrorEnvelope, Meta, Method, PageMeta},
 };
 use serde_json::Value;
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{
-        HttpMethod, PathItem, PathsBuilder, RefOr, Required,
-        path::Parameter,
+        ContentBuilder, Deprecated, HttpMethod, PathItem, PathsBuilder, RefOr, Required, Response,
+        ResponseBuilder, Responses,
+        header::HeaderBuilder,
+        path::{self, OperationBuilder, Parameter, ParameterIn},
+        request_body::RequestBodyBuilder,
         schema::{
             AllOfBuilder, ArrayBuilder, KnownFormat, ObjectBuilder, Ref, Schema, SchemaFormat, Type,
         },
+        security::SecurityRequirement,
     },
 };
 
 use super::operation_doc::{
-    ETAG_HEADER, FILE_HEADERS, FILE_NAME_HEADER, JSON, QueryParameter, REPLAYED_HEADER,
-    ResponseDoc, Schemas, add_schema, reference, schema_name, type_schema,
+    ETAG_HEADER, FILE_HEADERS, FILE_NAME_HEADER, Header, JSON, QueryParameter, RATE_LIMIT_HEADERS,
+    REPLAYED_HEADER, RETRY_AFTER_HEADER, ResponseDoc, Schemas, add_schema, parameter,
+    path_parameter, reference, schema_name, type_schema,
 };
 
 /// The description of an API call. A handler gives what is specific to it, and the document the rest.
@@ -31,7 +36,7 @@ pub(crate) struct Call {
     pub(crate) path: &'static str,
     pub(crate) id: &'static str,
     pub(crate) tag: &'static str,
-    pub(super) summary: &'static str,
+    summary: &'static str,
     pub(crate) about: &'static str,
     pub(crate) query: &'static [QueryParameter],
     /// The headers that a request may have.
@@ -39,8 +44,8 @@ pub(crate) struct Call {
     /// The name of the body's schema, and an example.
     pub(crate) request: Option<(String, Value)>,
     /// `Required::True` if there must be a body.
-    pub(super) required: Required,
-    pub(super) answers: Vec<ResponseDoc>,
+    required: Required,
+    answers: Vec<ResponseDoc>,
     pub(crate) refusals: Vec<ErrorCode>,
     /// The name of the schema of its refusals.
     pub(super) envelope: String,
@@ -142,6 +147,90 @@ impl Call {
     pub(crate) fn with_refusals(self, refusals: &[ErrorCode]) -> Self {
         Self { refusals: refusals.to_vec(), ..self }
     }
+}
+
+impl Call {
+    fn into_operation(self) -> path::Operation {
+        let responses = self.responses();
+        let is_deprecated = self.operation.is_some_and(Operation::is_legacy);
+        let security =
+            self.security.map(|key| SecurityRequirement::new::<_, [&str; 0], _>(key, []));
+        let mut operation = OperationBuilder::new()
+            .operation_id(Some(self.id))
+            .tag(self.tag)
+            .deprecated(is_deprecated.then_some(Deprecated::True))
+            .summary(Some(self.summary))
+            .description(Some(self.about))
+            .parameters(Some(self.parameters()))
+            .securities(Some(security))
+            .responses(responses);
+        if let Some((schema, example)) = self.request {
+            let schema = Ref::from_schema_name(schema);
+            let content = ContentBuilder::new().schema(Some(schema)).example(Some(example));
+            let body = RequestBodyBuilder::new().content(JSON, content.build());
+            operation = operation.request_body(Some(body.required(Some(self.required)).build()));
+        }
+        operation.build()
+    }
+
+    /// Returns the parameters of the path and the query, and the headers.
+    fn parameters(&self) -> Vec<Parameter> {
+        let names = self.path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+        let query = self.query.iter().map(|QueryParameter(name, about, schema)| {
+            let query = parameter(name, ParameterIn::Query, schema());
+            query.required(Required::False).description(Some(*about)).build()
+        });
+        names.map(path_parameter).chain(query).chain(self.headers.iter().cloned()).collect()
+    }
+
+    /// Returns the successes, and the refusals grouped by their status.
+    fn responses(&self) -> Responses {
+        let mut responses = Responses::new();
+        for answer in &self.answers {
+            let mut response = ResponseBuilder::new().description(answer.about);
+            for (kind, schema) in &answer.contents {
+                let content = ContentBuilder::new().schema(Some(schema.clone()));
+                response = response.content(*kind, content.build());
+            }
+            let response = self.with_headers(response, answer.headers);
+            responses.responses.insert(answer.status.to_owned(), response.into());
+        }
+        let mut codes = self.refusals.clone();
+        codes.sort_by_key(|code| code.status());
+        for same in codes.chunk_by(|one, other| one.status() == other.status()) {
+            if let Some(code) = same.first() {
+                responses.responses.insert(code.status().to_string(), self.refusal(same).into());
+            }
+        }
+        responses
+    }
+
+    fn refusal(&self, codes: &[ErrorCode]) -> Response {
+        let texts = codes.iter().map(|code| format!("`{code}`: {}", code.template(Language::En)));
+        let schema = Ref::from_schema_name(&self.envelope);
+        let content = ContentBuilder::new().schema(Some(schema)).build();
+        let about = texts.collect::<Vec<_>>().join("\n\n");
+        let headers =
+            if codes.iter().copied().any(names_waiting_time) { RETRY_AFTER_HEADER } else { &[] };
+        self.with_headers(ResponseBuilder::new().description(about).content(JSON, content), headers)
+    }
+
+    fn with_headers(&self, response: ResponseBuilder, headers: &[Header]) -> Response {
+        let common = if self.is_counted { RATE_LIMIT_HEADERS } else { &[] };
+        let all = common.iter().chain(headers);
+        let with = |response: ResponseBuilder, Header(name, about, kind): &Header| {
+            let schema = type_schema(kind.clone()).build();
+            let header = HeaderBuilder::new().description(Some(*about)).schema(Some(schema));
+            response.header(*name, header.build())
+        };
+        all.fold(response, with).build()
+    }
+}
+
+/// Returns `true` if a refusal says how long to wait.
+fn names_waiting_time(code: ErrorCode) -> bool {
+    use ErrorCode::{IdempotencyInProgress, RateLimitExceeded, ServiceUnavailable};
+    matches!(code, IdempotencyInProgress | RateLimitExceeded | ServiceUnavailable)
 }
 
 impl ResponseDoc {

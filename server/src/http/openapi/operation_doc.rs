@@ -1,33 +1,28 @@
-//! Calls in an OpenAPI document: parameters, body, responses, and refusals grouped by status.
+//! The parts of calls in an OpenAPI document: parameters, headers, responses and schemas.
 
-use parcelo::{Environment, ErrorCode, Language, model::header};
+use parcelo::{Environment, model::header};
 use utoipa::{
     ToSchema,
     openapi::{
-        ContactBuilder, ContentBuilder, Deprecated, Info, InfoBuilder, LicenseBuilder, RefOr,
-        Required, Response, ResponseBuilder, Responses, Server, ServerBuilder, Tag,
-        header::HeaderBuilder,
-        path::{Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
-        request_body::RequestBodyBuilder,
+        ContactBuilder, Info, InfoBuilder, LicenseBuilder, RefOr, Required, Server, ServerBuilder,
+        Tag,
+        path::{Parameter, ParameterBuilder, ParameterIn},
         schema::{ObjectBuilder, Ref, Schema, SchemaType, Type},
-        security::SecurityRequirement,
         tag::TagBuilder,
     },
 };
-
-use super::call::Call;
 
 pub(crate) const JSON: &str = "application/json";
 
 /// A list of schemas with their names.
 pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
 
-/// A query parameter.
-pub(crate) struct QueryParameter {
-    pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
-    pub(crate) schema: fn() -> RefOr<Schema>,
-}
+/// A query parameter: its name, its description, and its schema.
+pub(crate) struct QueryParameter(
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+    pub(crate) fn() -> RefOr<Schema>,
+);
 
 /// A successful response.
 #[derive(Clone, Default)]
@@ -42,10 +37,10 @@ pub(crate) struct ResponseDoc {
 
 /// A header of a response: its name, its description, and the type of its value.
 #[derive(Clone)]
-pub(crate) struct Header(&'static str, &'static str, Type);
+pub(crate) struct Header(pub(super) &'static str, pub(super) &'static str, pub(super) Type);
 
 /// The headers of every response of a listener with limits.
-const RATE_LIMIT_HEADERS: &[Header] = &[
+pub(super) const RATE_LIMIT_HEADERS: &[Header] = &[
     Header(header::REQUEST_ID, "The id to quote to support.", Type::String),
     Header(header::RATE_LIMIT, "Maximum number of requests in a window.", Type::Integer),
     Header(header::RATE_REMAINING, "Requests left in this window.", Type::Integer),
@@ -53,7 +48,7 @@ const RATE_LIMIT_HEADERS: &[Header] = &[
 ];
 
 /// The header of a refusal that says how long to wait.
-const RETRY_AFTER_HEADER: &[Header] =
+pub(super) const RETRY_AFTER_HEADER: &[Header] =
     &[Header("retry-after", "Whole seconds to wait before trying again.", Type::Integer)];
 
 /// The header of a replayed write with an idempotency key.
@@ -73,92 +68,6 @@ pub(super) const FILE_HEADERS: &[Header] = &[
 /// The header of a file of many labels.
 pub(super) const FILE_NAME_HEADER: &[Header] =
     &[Header("content-disposition", "The file's name.", Type::String)];
-
-impl Call {
-    pub(super) fn into_operation(self) -> Operation {
-        let responses = self.responses();
-        let is_deprecated = self.operation.is_some_and(parcelo::Operation::is_legacy);
-        let security =
-            self.security.map(|key| SecurityRequirement::new::<_, [&str; 0], _>(key, []));
-        let mut operation = OperationBuilder::new()
-            .operation_id(Some(self.id))
-            .tag(self.tag)
-            .deprecated(is_deprecated.then_some(Deprecated::True))
-            .summary(Some(self.summary))
-            .description(Some(self.about))
-            .parameters(Some(self.parameters()))
-            .securities(Some(security))
-            .responses(responses);
-        if let Some((schema, example)) = self.request {
-            let schema = Ref::from_schema_name(schema);
-            let content = ContentBuilder::new().schema(Some(schema)).example(Some(example));
-            let body = RequestBodyBuilder::new().content(JSON, content.build());
-            operation = operation.request_body(Some(body.required(Some(self.required)).build()));
-        }
-        operation.build()
-    }
-
-    /// Returns the parameters of the path and the query, and the headers.
-    fn parameters(&self) -> Vec<Parameter> {
-        let names = self.path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
-        let query = self.query.iter().map(|query| {
-            parameter(query.name, ParameterIn::Query, (query.schema)())
-                .required(Required::False)
-                .description(Some(query.about))
-                .build()
-        });
-        names.map(path_parameter).chain(query).chain(self.headers.iter().cloned()).collect()
-    }
-
-    /// Returns the successes, and the refusals grouped by their status.
-    fn responses(&self) -> Responses {
-        let mut responses = Responses::new();
-        for answer in &self.answers {
-            let mut response = ResponseBuilder::new().description(answer.about);
-            for (kind, schema) in &answer.contents {
-                let content = ContentBuilder::new().schema(Some(schema.clone()));
-                response = response.content(*kind, content.build());
-            }
-            let response = self.with_headers(response, answer.headers);
-            responses.responses.insert(answer.status.to_owned(), response.into());
-        }
-        let mut codes = self.refusals.clone();
-        codes.sort_by_key(|code| code.status());
-        for same in codes.chunk_by(|one, other| one.status() == other.status()) {
-            if let Some(code) = same.first() {
-                responses.responses.insert(code.status().to_string(), self.refusal(same).into());
-            }
-        }
-        responses
-    }
-
-    fn refusal(&self, codes: &[ErrorCode]) -> Response {
-        let texts = codes.iter().map(|code| format!("`{code}`: {}", code.template(Language::En)));
-        let schema = Ref::from_schema_name(&self.envelope);
-        let content = ContentBuilder::new().schema(Some(schema)).build();
-        let about = texts.collect::<Vec<_>>().join("\n\n");
-        let headers =
-            if codes.iter().copied().any(names_waiting_time) { RETRY_AFTER_HEADER } else { &[] };
-        self.with_headers(ResponseBuilder::new().description(about).content(JSON, content), headers)
-    }
-
-    fn with_headers(&self, response: ResponseBuilder, headers: &[Header]) -> Response {
-        let common = if self.is_counted { RATE_LIMIT_HEADERS } else { &[] };
-        let all = common.iter().chain(headers);
-        let with = |response: ResponseBuilder, Header(name, about, kind): &Header| {
-            let schema = type_schema(kind.clone()).build();
-            let header = HeaderBuilder::new().description(Some(*about)).schema(Some(schema));
-            response.header(*name, header.build())
-        };
-        all.fold(response, with).build()
-    }
-}
-
-/// Returns `true` if a refusal says how long to wait.
-fn names_waiting_time(code: ErrorCode) -> bool {
-    use ErrorCode::{IdempotencyInProgress, RateLimitExceeded, ServiceUnavailable};
-    matches!(code, IdempotencyInProgress | RateLimitExceeded | ServiceUnavailable)
-}
 
 /// Returns the `info` of a document: title, version and description.
 pub(in crate::http) fn document_info(title: &str, about: &str) -> Info {
@@ -206,10 +115,15 @@ pub(super) fn header_parameter(
     header.required(Required::False).description(Some(about)).build()
 }
 
-fn path_parameter(name: &str) -> Parameter {
+pub(super) fn path_parameter(name: &str) -> Parameter {
     let text = type_schema(Type::String).min_length(Some(1));
     let schema = if name == "environment" { reference::<Environment>() } else { text.into() };
     parameter(name, ParameterIn::Path, schema).build()
+}
+
+/// Returns the schema of all texts.
+pub(crate) fn text_schema() -> RefOr<Schema> {
+    type_schema(Type::String).into()
 }
 
 /// Returns the schema of all values with a JSON type.

@@ -269,11 +269,10 @@ fn accepts_html(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 pub(super) mod description {
     use parcelo::{ErrorCode, Operation, model::TrackingRecord};
-    use utoipa::PartialSchema;
 
     use crate::http::openapi::{
         call::Call,
-        operation_doc::{QueryParameter, ResponseDoc},
+        operation_doc::{QueryParameter, ResponseDoc, text_schema},
     };
 
     pub(in crate::http) fn calls() -> Vec<Call> {
@@ -281,16 +280,16 @@ pub(super) mod description {
             ResponseDoc::without_envelope::<TrackingRecord>("200", "What everyone may know.");
         let call = Call::new(Operation::PublicTracking, "Track one parcel without a key")
             .query(&[
-                QueryParameter {
-                    name: "format",
-                    about: "`json` for the record; browsers get a page otherwise.",
-                    schema: || <String as PartialSchema>::schema(),
-                },
-                QueryParameter {
-                    name: "lang",
-                    about: "`en` or `es`; `Accept-Language` counts when absent.",
-                    schema: || <String as PartialSchema>::schema(),
-                },
+                QueryParameter(
+                    "format",
+                    "`json` for the record; browsers get a page otherwise.",
+                    text_schema,
+                ),
+                QueryParameter(
+                    "lang",
+                    "`en` or `es`; `Accept-Language` counts when absent.",
+                    text_schema,
+                ),
             ])
             .with_response(record.with_html_page())
             .with_refusals(&[ErrorCode::ParcelNotFound]);

@@ -4,7 +4,7 @@ use parcelo::ErrorCode;
 use serde_json::json;
 use utoipa::{
     ToSchema,
-    openapi::{ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder, schema::Type},
+    openapi::{ComponentsBuilder, HttpMethod, OpenApi, OpenApiBuilder},
 };
 
 use super::{
@@ -17,24 +17,21 @@ use super::{
 };
 use crate::http::{
     call::{self, Call},
-    operation_doc::{self, QueryParameter, ResponseDoc, Schemas, type_schema},
+    operation_doc::{self, QueryParameter, ResponseDoc, Schemas, text_schema},
 };
 
 const TAG: &str = "mock";
 
 /// The operation of the listed requests.
-const OPERATION: QueryParameter = QueryParameter {
-    name: "operation",
-    about: "Only requests of this operation.",
-    schema: || operation_names().into(),
-};
+const OPERATION: QueryParameter =
+    QueryParameter("operation", "Only requests of this operation.", || operation_names().into());
 
 /// The order of the listed requests.
-const ORDER: QueryParameter = QueryParameter {
-    name: "order",
-    about: "Only requests about this order: its tracking number, external order id or idempotency key.",
-    schema: || type_schema(Type::String).into(),
-};
+const ORDER: QueryParameter = QueryParameter(
+    "order",
+    "Only requests about this order: its tracking number, external order id or idempotency key.",
+    text_schema,
+);
 
 /// The controls, to be joined to the service's document.
 pub(crate) fn document() -> OpenApi {
