@@ -17,11 +17,11 @@ use std::{
 };
 
 use axum::{Router, http::HeaderMap};
-use parcelo::{Environment, rules::Destinations, webhook};
+use parcelo::{Environment, webhook};
 use parcelo_server::internals::{
-    Actor, AllowedHosts, EndpointRequest, Ids, LegacySchedule, Limits, Listener,
-    MAX_IN_FLIGHT_PER_ENDPOINT, Secrets, Service, Settings, Site, Stop, Store, SystemClock, Tenant,
-    WebhookAllowance, WebhookDispatcher, WebhookEventKinds,
+    Actor, AllowedHosts, EndpointRequest, Ids, Listener, MAX_IN_FLIGHT_PER_ENDPOINT, Secrets,
+    Service, Settings, Stop, Store, SystemClock, Tenant, WebhookAllowance, WebhookDispatcher,
+    WebhookEventKinds,
 };
 use tokio::net::TcpListener;
 use ulid::Ulid;
@@ -179,20 +179,6 @@ async fn create_subscriber(service: &Service, place: usize, url: &str) -> Tenant
 }
 
 fn settings() -> Settings {
-    let site = |environment| Site {
-        environment,
-        base_url: Some("http://127.0.0.1".to_owned()),
-        labels_base_url: "http://127.0.0.1/files".to_owned(),
-    };
-    Settings {
-        production: site(Environment::Production),
-        sandbox: site(Environment::Sandbox),
-        destinations: Destinations::All,
-        limits: Limits::default(),
-        secrets: Secrets::derive(&[1; 32]),
-        webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
-        trusted_proxies: Vec::new(),
-        database_options: None,
-        legacy: LegacySchedule::default(),
-    }
+    let webhooks = WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() };
+    Settings { webhooks, ..Settings::new("http://127.0.0.1", Secrets::derive(&[1; 32])) }
 }

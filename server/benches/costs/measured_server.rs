@@ -21,11 +21,11 @@ use bytes::Bytes;
 use fastrand::Rng;
 use futures_util::future::join_all;
 use http_body_util::BodyExt as _;
-use parcelo::{Environment, rules::Destinations};
+use parcelo::Environment;
 use parcelo_server::internals::{
-    Actor, AllowedHosts, Api, Countries, EndpointRequest, Ids, LegacySchedule, Limits, Listener,
-    MAX_IN_FLIGHT_PER_ENDPOINT, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings,
-    Site, Stop, Store, Tenant, WebhookAllowance, WebhookDispatcher, WebhookEventKinds, router,
+    Actor, AllowedHosts, Api, EndpointRequest, Ids, Limits, Listener, MAX_IN_FLIGHT_PER_ENDPOINT,
+    ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Stop, Store, Tenant,
+    WebhookAllowance, WebhookDispatcher, WebhookEventKinds, router,
 };
 use tempfile::TempDir;
 use tokio::{
@@ -259,14 +259,7 @@ fn read_sample(database: &Path) -> (String, Vec<(String, String)>) {
 }
 
 async fn issue_key(service: &Service) -> String {
-    let request = NewKeyRequest {
-        account: "default".to_owned(),
-        environment: Environment::Sandbox,
-        name: "Counted".to_owned(),
-        countries: Countries::All,
-        ip_list: Vec::new(),
-        rate_limit: None,
-    };
+    let request = NewKeyRequest::unrestricted("default", Environment::Sandbox, "Counted");
     let (key, _) =
         service.issuer(Actor::Server).issue_api_key(request, service.now()).await.unwrap();
     key.secret().to_owned()
@@ -330,20 +323,7 @@ impl Connection {
 }
 
 fn settings() -> Settings {
-    let site = |environment| Site {
-        environment,
-        base_url: Some("http://127.0.0.1".to_owned()),
-        labels_base_url: "http://127.0.0.1/files".to_owned(),
-    };
-    Settings {
-        production: site(Environment::Production),
-        sandbox: site(Environment::Sandbox),
-        destinations: Destinations::All,
-        limits: Limits { enforced: false, ..Limits::default() },
-        secrets: Secrets::derive(&SECRET),
-        webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
-        trusted_proxies: Vec::new(),
-        database_options: None,
-        legacy: LegacySchedule::default(),
-    }
+    let limits = Limits { enforced: false, ..Limits::default() };
+    let webhooks = WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() };
+    Settings { limits, webhooks, ..Settings::new("http://127.0.0.1", Secrets::derive(&SECRET)) }
 }

@@ -33,6 +33,12 @@ pub(crate) fn local_url(mut address: SocketAddr) -> String {
 }
 
 impl Site {
+    /// Creates the addresses of an environment whose label files are under the API's URL.
+    pub fn new(environment: Environment, base_url: &str) -> Self {
+        let labels_base_url = format!("{base_url}/files");
+        Self { environment, base_url: Some(base_url.to_owned()), labels_base_url }
+    }
+
     /// Returns the API's URL for links, or an empty text if it is unknown, so that links are relative.
     pub fn base_url(&self) -> &str {
         self.base_url.as_deref().unwrap_or_default()
@@ -87,8 +93,7 @@ mod tests {
     use super::*;
 
     fn site(base_url: &str) -> Site {
-        let (base_url, labels_base_url) = (Some(base_url.to_owned()), format!("{base_url}/files"));
-        Site { environment: Environment::Production, base_url, labels_base_url }
+        Site::new(Environment::Production, base_url)
     }
 
     #[test]

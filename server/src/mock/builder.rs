@@ -10,18 +10,17 @@ use axum::{
     middleware::{Next, from_fn},
     response::Response,
 };
-use parcelo::{Environment, rules::Destinations};
 
 use super::{
     Clock, MockServer, bind_free_port, control, expect_stored, fault_layer::Recorder,
     mails::MailInbox, movable_clock::MovableClock,
 };
 use crate::{
-    domain::{Secrets, Site, legacy::LegacySchedule, site::local_url, webhooks::WebhookAllowance},
+    domain::{Secrets, site::local_url},
     http::{Stop, host_from_headers},
     ids::Ids,
     mail::{MailSender, SandboxRecipients},
-    service::{Limits, Service, Settings, with_base_url},
+    service::{Service, Settings, with_base_url},
     store::Store,
     webhook::WebhookDispatcher,
 };
@@ -146,26 +145,10 @@ impl Builder {
         let ids = Arc::new(Ids::seeded(self.seed));
         let clock = Arc::new(MovableClock::new(&self.clock));
         let base_url = self.base_url.as_ref().unwrap_or(&url);
-        let site = |environment| Site {
-            environment,
-            base_url: Some(base_url.clone()),
-            labels_base_url: format!("{base_url}/files"),
-        };
         let store = self.create_store(ids.array()).await;
-        let settings = Settings {
-            production: site(Environment::Production),
-            sandbox: site(Environment::Sandbox),
-            destinations: Destinations::All,
-            limits: Limits {
-                enforced: self.limits.unwrap_or(clock.is_running()),
-                ..Limits::default()
-            },
-            secrets: Secrets::derive(&store.secret()),
-            webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
-            trusted_proxies: Vec::new(),
-            database_options: None,
-            legacy: LegacySchedule::default(),
-        };
+        let mut settings = Settings::new(base_url, Secrets::derive(&store.secret()));
+        settings.limits.enforced = self.limits.unwrap_or(clock.is_running());
+        settings.webhooks.sandbox_loopback = true;
         let now: Arc<dyn crate::clock::Clock> = clock.clone();
         let recorder = Arc::new(Recorder::new(self.seed, self.log_records, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));

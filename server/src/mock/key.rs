@@ -29,14 +29,7 @@ pub struct KeyBuilder<'a> {
 
 impl<'a> KeyBuilder<'a> {
     pub(super) fn new(server: &'a MockServer) -> Self {
-        let request = NewKeyRequest {
-            account: "default".to_owned(),
-            environment: Environment::Sandbox,
-            name: DEFAULT_NAME.to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
-        };
+        let request = NewKeyRequest::unrestricted("default", Environment::Sandbox, DEFAULT_NAME);
         Self { server, request, revoked: false }
     }
 

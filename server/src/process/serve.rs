@@ -28,9 +28,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, GuardedClock},
-    domain::{
-        Countries, Secrets, Site, access, audit::Actor, credentials::AdminScope, site::local_url,
-    },
+    domain::{Secrets, Site, access, audit::Actor, credentials::AdminScope, site::local_url},
     http::{Api, ConnectionLimits, Listener, OPERATORS, Stop, admin_router, router},
     ids::Ids,
     service::{NewKeyRequest, Service, Settings},
@@ -288,14 +286,7 @@ async fn set_up_new_database(
     addresses: &[(&str, String)],
     (secrets, database): (&mut FirstSecrets, &DatabaseArg),
 ) -> Result<(), Failure> {
-    let request = NewKeyRequest {
-        account: FIRST_ACCOUNT.to_owned(),
-        environment: Environment::Sandbox,
-        name: "First key".to_owned(),
-        countries: Countries::All,
-        ip_list: Vec::new(),
-        rate_limit: None,
-    };
+    let request = NewKeyRequest::unrestricted(FIRST_ACCOUNT, Environment::Sandbox, "First key");
     let issuer = service.issuer(Actor::FirstStart);
     let (key, _) = issuer.issue_api_key(request, service.now()).await?;
     let url = |listener| {

@@ -83,13 +83,11 @@ mod tests {
         time::Duration,
     };
 
-    use parcelo::Environment;
     use serde_json::Value;
 
     use crate::{
         clock::{ClockReading, ClockSource, GuardedClock, Millis},
         domain::{
-            Countries,
             audit::Actor,
             audit::BY,
             sample,
@@ -99,8 +97,9 @@ mod tests {
         },
         ids::Ids,
         service::{
-            Caller, Delivery, EndpointRequest, LoginOutcome, LoginRequest, NewKeyRequest, Service,
-            WriteResponse, hash_password, tests::settings,
+            Caller, Delivery, EndpointRequest, LoginOutcome, LoginRequest, Service, WriteResponse,
+            hash_password,
+            tests::{caller, settings},
         },
         store::Store,
     };
@@ -131,17 +130,7 @@ mod tests {
             let (store, ids) = (Store::memory([1; 32]).unwrap(), Arc::new(Ids::seeded(1)));
             let clock = Arc::new(GuardedClock::from_clocks(clocks.clone()));
             let service = Service::new(store, clock, ids, settings());
-            let request = NewKeyRequest {
-                account: "default".to_owned(),
-                environment: Environment::Sandbox,
-                name: "Test".to_owned(),
-                countries: Countries::All,
-                ip_list: Vec::new(),
-                rate_limit: None,
-            };
-            let (_, key) =
-                service.issuer(Actor::Server).issue_api_key(request, START).await.unwrap();
-            let test = Self { service, clocks, caller: Caller { key: Arc::new(key) } };
+            let test = Self { caller: caller(&service).await, service, clocks };
             test.advance(660).await;
             test
         }

@@ -36,6 +36,15 @@ pub struct NewKeyRequest {
     pub rate_limit: Option<u32>,
 }
 
+impl NewKeyRequest {
+    /// Creates a request for a key that may be used for every country, from any network.
+    pub fn unrestricted(account: &str, environment: Environment, name: &str) -> Self {
+        let (account, name) = (account.to_owned(), name.to_owned());
+        let (countries, ip_list) = (Countries::All, Vec::new());
+        Self { account, environment, name, countries, ip_list, rate_limit: None }
+    }
+}
+
 /// The outcome of rotating the secret of an API key.
 #[derive(Debug)]
 pub enum RotationOutcome {

@@ -9,13 +9,13 @@ use parcelo::{Environment, ErrorCode, Language, TrackingNumber, rules::check_lis
 use serde_json::{Value, json};
 
 use super::{
-    Caller, CredentialIssuer, KeyedRequest, NewKeyRequest, Refusal, Service, tests::settings,
+    Caller, KeyedRequest, Refusal, Service,
+    tests::{caller, settings},
 };
 use crate::{
     clock::{ManualClock, Millis},
     domain::{
-        Cause, Changes, Countries, Event, State, StoreOp, audit::BY, sample, scenario::SCENARIOS,
-        state::TRANSITIONS,
+        Cause, Changes, Event, State, StoreOp, sample, scenario::SCENARIOS, state::TRANSITIONS,
     },
     ids::Ids,
     store::{CommitOutcome, Store, hold_list},
@@ -32,24 +32,8 @@ struct TestService {
 impl TestService {
     async fn with_store(store: Store) -> Self {
         let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(START)));
-        let settings = settings();
-        let request = NewKeyRequest {
-            account: "default".to_owned(),
-            environment: Environment::Sandbox,
-            name: "Test".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
-        };
-        let issuer = CredentialIssuer {
-            store: &store,
-            secrets: &settings.secrets,
-            ids: &ids,
-            by: BY.clone(),
-        };
-        let (_, key) = issuer.issue_api_key(request, START).await.unwrap();
-        let service = Service::new(store, clock.clone(), ids, settings);
-        Self { service, clock, caller: Caller { key: Arc::new(key) } }
+        let service = Service::new(store, clock.clone(), ids, settings());
+        Self { caller: caller(&service).await, service, clock }
     }
 
     async fn in_memory() -> Self {

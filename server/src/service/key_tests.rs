@@ -10,13 +10,14 @@ use parcelo::{ApiKey, Environment, admin::CarrierKey};
 use tempfile::TempDir;
 
 use super::{
-    CredentialIssuer, LimitSubject, NewKeyRequest, Service, key_cache::MAX_CACHE_AGE,
-    tests::settings,
+    CredentialIssuer, LimitSubject, Service,
+    key_cache::MAX_CACHE_AGE,
+    tests::{key_request, settings},
 };
 use crate::{
     clock::{ManualClock, Millis, monotonic_now},
     domain::{
-        ApiKeyRecord, Countries,
+        ApiKeyRecord,
         audit::Actor,
         audit::BY,
         credentials::{ApiKeyScope, CarrierScope},
@@ -64,17 +65,6 @@ impl TestService {
 
     fn reads(&self) -> u64 {
         self.service.store.stats().reads
-    }
-}
-
-fn key_request() -> NewKeyRequest {
-    NewKeyRequest {
-        account: "default".to_owned(),
-        environment: Environment::Sandbox,
-        name: "Test".to_owned(),
-        countries: Countries::All,
-        ip_list: Vec::new(),
-        rate_limit: None,
     }
 }
 

@@ -56,14 +56,11 @@ impl Service {
 mod tests {
     use std::{sync::Arc, time::Duration};
 
-    use parcelo::Environment;
-
     use super::*;
     use crate::{
         clock::ManualClock,
-        domain::{Countries, audit::BY},
         ids::Ids,
-        service::{CredentialIssuer, NewKeyRequest, tests::settings},
+        service::tests::{caller, settings},
         store::{Store, held},
     };
 
@@ -73,23 +70,8 @@ mod tests {
         let file = folder.path().join("parcelo.db");
         let store = Store::open(&file, [1; 32]).unwrap();
         let (ids, clock) = (Arc::new(Ids::seeded(1)), Arc::new(ManualClock::at(Millis(0))));
-        let service = Service::new(store.clone(), clock, ids.clone(), settings());
-        let issuer = CredentialIssuer {
-            store: &store,
-            secrets: service.secrets(),
-            ids: &ids,
-            by: BY.clone(),
-        };
-        let request = NewKeyRequest {
-            account: "default".to_owned(),
-            environment: Environment::Sandbox,
-            name: "Test".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
-        };
-        let (_, key) = issuer.issue_api_key(request, Millis(0)).await.unwrap();
-        let caller = Caller { key: Arc::new(key) };
+        let service = Service::new(store.clone(), clock, ids, settings());
+        let caller = caller(&service).await;
         service.count_legacy_use(&caller, Millis(0));
         let other = held(&file);
         tokio::time::pause();

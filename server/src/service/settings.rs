@@ -34,6 +34,23 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Creates the default settings for a service at a public address.
+    pub fn new(base_url: &str, secrets: Secrets) -> Self {
+        let [production, sandbox] = [Environment::Production, Environment::Sandbox]
+            .map(|environment| Site::new(environment, base_url));
+        Self {
+            production,
+            sandbox,
+            destinations: Destinations::All,
+            limits: Limits::default(),
+            secrets,
+            webhooks: WebhookAllowance::default(),
+            trusted_proxies: Vec::new(),
+            database_options: None,
+            legacy: LegacySchedule::default(),
+        }
+    }
+
     /// Returns the addresses that an environment's webhooks may be sent to.
     pub const fn allowed_hosts(&self, environment: Environment) -> AllowedHosts {
         AllowedHosts::for_environment(environment, self.webhooks)

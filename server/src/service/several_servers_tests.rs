@@ -8,15 +8,12 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use super::{
-    Caller, CredentialIssuer, KeyedRequest, NewKeyRequest, Service, WriteResponse, tests::settings,
+    Caller, KeyedRequest, Service, WriteResponse,
+    tests::{caller, key_request, settings},
 };
 use crate::{
     clock::{ManualClock, Millis},
-    domain::{
-        Countries, Refusal,
-        audit::{Actor, BY},
-        sample,
-    },
+    domain::{Refusal, audit::Actor, sample},
     ids::Ids,
     store::{CutStore, Store, run_sql, test_database, two_servers},
     waiting::until,
@@ -37,17 +34,12 @@ impl TwoServers {
     async fn at(now: Millis) -> Option<Self> {
         let [one, other] = two_servers().await?;
         let clocks = [0, 1].map(|_| Arc::new(ManualClock::at(now)));
-        let settings = settings();
-        let ids = Arc::new(Ids::seeded(1));
-        let issuer =
-            CredentialIssuer { store: &one, secrets: &settings.secrets, ids: &ids, by: BY.clone() };
-        let (_, key) = issuer.issue_api_key(key_request(), now).await.unwrap();
-        let other_ids = Arc::new(Ids::seeded(2));
+        let [ids, other_ids] = [1, 2].map(|seed| Arc::new(Ids::seeded(seed)));
         let services = [
-            Arc::new(Service::new(one, clocks[0].clone(), ids, settings.clone())),
-            Arc::new(Service::new(other, clocks[1].clone(), other_ids, settings)),
+            Arc::new(Service::new(one, clocks[0].clone(), ids, settings())),
+            Arc::new(Service::new(other, clocks[1].clone(), other_ids, settings())),
         ];
-        Some(Self { services, clocks, caller: Caller { key: Arc::new(key) } })
+        Some(Self { caller: caller(&services[0]).await, services, clocks })
     }
 
     /// Sets the clocks to `now`, the second server's `ahead` milliseconds later.
@@ -77,18 +69,6 @@ impl TwoServers {
 
     async fn parcels(&self) -> usize {
         self.services[0].store().creations().await.unwrap().len()
-    }
-}
-
-/// Returns a request for an unrestricted sandbox key.
-fn key_request() -> NewKeyRequest {
-    NewKeyRequest {
-        account: "default".to_owned(),
-        environment: Environment::Sandbox,
-        name: "Test".to_owned(),
-        countries: Countries::All,
-        ip_list: Vec::new(),
-        rate_limit: None,
     }
 }
 
@@ -151,13 +131,9 @@ async fn one_key_after_24_hours_makes_one_new_parcel() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_in_doubt_is_repeated_only_where_that_is_safe() {
     let Some(cut) = CutStore::open().await else { return };
-    let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
-    let secrets = &settings.secrets;
-    let issuer = CredentialIssuer { store: &cut.store, secrets, ids: &ids, by: BY.clone() };
-    let (_, key) = issuer.issue_api_key(key_request(), DAY).await.unwrap();
-    let caller = Caller { key: Arc::new(key) };
-    let clock = Arc::new(ManualClock::at(DAY));
-    let service = Service::new(cut.store.clone(), clock, ids.clone(), settings.clone());
+    let (clock, ids) = (Arc::new(ManualClock::at(DAY)), Arc::new(Ids::seeded(1)));
+    let service = Service::new(cut.store.clone(), clock, ids, settings());
+    let caller = caller(&service).await;
     let refused = |refusal: Refusal| (refusal.code, refusal.retry_after);
     let order = order("a-key-in-doubt", Some("SB-STUCK-0001"));
     cut.cut_next_commit();
@@ -212,8 +188,7 @@ async fn no_key_is_forgotten_while_clocks_disagree() {
     let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
     let clock = Arc::new(ManualClock::at(DAY));
     let service = Service::new(store.clone(), clock.clone(), ids, settings);
-    let (_, key) = service.issuer(Actor::Server).issue_api_key(key_request(), DAY).await.unwrap();
-    let caller = Caller { key: Arc::new(key) };
+    let caller = caller(&service).await;
     let order = order("a-key-of-a-day", None);
     service.create_order(&caller, &order, None).await.unwrap();
     // The clock of the database's machine jumps by 25 hours, and the server follows it.

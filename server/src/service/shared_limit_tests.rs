@@ -7,12 +7,13 @@ use parcelo::{ApiKey, Environment};
 
 use super::{
     Caller, CredentialIssuer, EndpointRequest, LoginOutcome, LoginRequest, NewKeyRequest, Service,
-    key_cache::MAX_CACHE_AGE, tests::settings,
+    key_cache::MAX_CACHE_AGE,
+    tests::{key_request, settings},
 };
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
-        Countries, Secrets, Tenant,
+        Secrets, Tenant,
         audit::Actor,
         audit::BY,
         credentials::{AdminScope, CarrierScope},
@@ -67,14 +68,7 @@ impl TwoServers {
     }
 
     async fn key(&self, rate_limit: Option<u32>) -> (ApiKey, Caller) {
-        let request = NewKeyRequest {
-            account: "default".to_owned(),
-            environment: Environment::Sandbox,
-            name: "Test".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit,
-        };
+        let request = NewKeyRequest { rate_limit, ..key_request() };
         let (key, record) =
             self.both[0].issuer(Actor::Server).issue_api_key(request, NOW).await.unwrap();
         (key, Caller { key: Arc::new(record) })

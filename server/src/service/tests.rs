@@ -2,42 +2,26 @@
 
 use std::sync::Arc;
 
-use parcelo::{
-    Environment, ErrorCode, ParcelStatus, TrackingNumber, admin::CarrierOutcome,
-    rules::Destinations,
-};
+use parcelo::{Environment, ErrorCode, ParcelStatus, TrackingNumber, admin::CarrierOutcome};
 use serde_json::json;
 
-use super::{
-    Caller, Carrier, CredentialIssuer, Limits, NewKeyRequest, Service, Settings, WriteResponse,
-};
+use super::{Caller, Carrier, Limits, NewKeyRequest, Service, Settings, WriteResponse};
 use crate::{
     clock::{Clock, ManualClock, Millis},
     domain::{
-        CarrierKeyRecord, CarrierRowId, Countries, Refusal, Secrets, Site,
-        audit::BY,
+        CarrierKeyRecord, CarrierRowId, Refusal, Secrets,
+        audit::Actor,
         credentials::CarrierScope,
         limit::{Admission, Quota},
         sample,
-        webhooks::WebhookAllowance,
     },
     ids::Ids,
     store::{Store, StoreError},
 };
 
 pub(crate) fn settings() -> Settings {
-    let site = |environment| Site { environment, base_url: None, labels_base_url: String::new() };
-    Settings {
-        database_options: None,
-        legacy: crate::domain::legacy::LegacySchedule::default(),
-        production: site(Environment::Production),
-        sandbox: site(Environment::Sandbox),
-        destinations: Destinations::All,
-        limits: Limits { production: 3, ..Limits::default() },
-        secrets: Secrets::derive(&[1; 32]),
-        webhooks: WebhookAllowance::default(),
-        trusted_proxies: Vec::new(),
-    }
+    let limits = Limits { production: 3, ..Limits::default() };
+    Settings { limits, ..Settings::new("", Secrets::derive(&[1; 32])) }
 }
 
 pub(crate) fn service(clock: &Arc<ManualClock>) -> Service {
@@ -88,27 +72,21 @@ async fn a_carrier_key_has_ten_times_the_limit_of_its_environment() {
     assert!(matches!(service.admit_carrier(&one, Millis(1_000)).await, Admission::Granted(_)));
 }
 
-async fn caller(service: &Service) -> Caller {
+/// Returns a caller with a new sandbox key.
+pub(crate) async fn caller(service: &Service) -> Caller {
     caller_in(service, Environment::Sandbox).await
 }
 
+/// Returns a request for an unrestricted sandbox key.
+pub(crate) fn key_request() -> NewKeyRequest {
+    NewKeyRequest::unrestricted("default", Environment::Sandbox, "Test")
+}
+
 pub(crate) async fn caller_in(service: &Service, environment: Environment) -> Caller {
-    let request = NewKeyRequest {
-        account: "default".to_owned(),
-        environment,
-        name: "Test".to_owned(),
-        countries: Countries::All,
-        ip_list: Vec::new(),
-        rate_limit: None,
-    };
-    let issuer = CredentialIssuer {
-        store: &service.store,
-        secrets: service.secrets(),
-        ids: &service.ids,
-        by: BY.clone(),
-    };
-    let (key, _) = issuer.issue_api_key(request, service.now()).await.unwrap();
-    service.authenticate(environment, Some(key.secret())).await.unwrap()
+    let (issuer, request) =
+        (service.issuer(Actor::Server), NewKeyRequest { environment, ..key_request() });
+    let (_, key) = issuer.issue_api_key(request, service.now()).await.unwrap();
+    Caller { key: Arc::new(key) }
 }
 
 /// Creates an order for `SB-SUCCESS-0001`.

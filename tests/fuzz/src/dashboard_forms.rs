@@ -8,10 +8,10 @@ use std::{
 
 use axum::{Router, body::Body};
 use http::Request;
-use parcelo::{Environment, rules::Destinations};
+use parcelo::Environment;
 use parcelo_server::internals::{
-    Actor, Api, Ids, LegacySchedule, Limits, ManualClock, Millis, Secrets, Service, Settings, Site,
-    Store, WebhookAllowance, admin_router, hash_password,
+    Actor, Api, Ids, ManualClock, Millis, Secrets, Service, Settings, Store, admin_router,
+    hash_password,
 };
 use tokio::runtime::{Builder, Runtime};
 use url::form_urlencoded;
@@ -123,22 +123,9 @@ impl Dashboard {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let store = Store::memory([1; 32]).unwrap();
         let now = Millis(1_769_786_400_000);
-        let site = |environment: Environment| Site {
-            environment,
-            base_url: Some("https://parcelo.example".to_owned()),
-            labels_base_url: "https://parcelo.example/files".to_owned(),
-        };
-        let settings = Settings {
-            production: site(Environment::Production),
-            sandbox: site(Environment::Sandbox),
-            destinations: Destinations::All,
-            limits: Limits { enforced: false, ..Limits::default() },
-            secrets: Secrets::derive(&store.secret()),
-            webhooks: WebhookAllowance::default(),
-            trusted_proxies: Vec::new(),
-            database_options: None,
-            legacy: LegacySchedule::default(),
-        };
+        let mut settings =
+            Settings::new("https://parcelo.example", Secrets::derive(&store.secret()));
+        settings.limits.enforced = false;
         let (clock, ids) = (Arc::new(ManualClock::at(now)), Arc::new(Ids::seeded(7)));
         let service = Arc::new(Service::new(store, clock, ids, settings));
         runtime.block_on(async {
