@@ -25,6 +25,17 @@ pub struct Changes {
     pub ops: Vec<StoreOp>,
 }
 
+/// The decision on a request: its response and its operations.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    /// The body of the response.
+    pub body: Vec<u8>,
+    /// The parcels that the decision read, at the versions that it saw.
+    pub expect: Vec<(ParcelRowId, Version)>,
+    /// The operations.
+    pub ops: Vec<StoreOp>,
+}
+
 impl Changes {
     /// Returns the number of orders that are created.
     pub(crate) fn orders(&self) -> usize {

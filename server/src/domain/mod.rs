@@ -47,10 +47,12 @@ pub(crate) mod unsubscribe;
 pub(crate) mod void;
 pub(crate) mod webhooks;
 
+use parcelo::model::{Envelope, Meta, RequestId};
+
 pub(crate) use carrier_event::{
     AcceptedCarrierEvent, CarrierException, CarrierReport, CarrierRowId, Scan,
 };
-pub(crate) use changes::{Changes, NewManifest, NewParcel, StoreOp};
+pub(crate) use changes::{Changes, Decision, NewManifest, NewParcel, StoreOp};
 pub(crate) use country_language::country_language;
 pub(crate) use credentials::{
     AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Countries, NewCredential,
@@ -75,4 +77,9 @@ pub(crate) fn to_body(answer: &impl serde::Serialize) -> Vec<u8> {
         reason = "answers are structs of text and numbers, with text as keys"
     )]
     serde_json::to_vec(answer).expect("an answer can be written as JSON")
+}
+
+/// Writes a response's body as JSON, with its data in the envelope that has the request's id.
+pub(crate) fn to_enveloped_body<T: serde::Serialize>(data: T, request_id: &str) -> Vec<u8> {
+    to_body(&Envelope::new(data, Meta::new(RequestId::unchecked(request_id))))
 }

@@ -3,32 +3,21 @@
 
 use parcelo::{
     ErrorCode, VoidRequest,
-    model::{Envelope, Meta, RequestId, VoidResult, VoidedOrders},
+    model::{VoidResult, VoidedOrders},
 };
 use serde_json::json;
 
-use super::{Cause, Event, ParcelRow, ParcelRowId, Refusal, State, StoreOp, Version, to_body};
+use super::{Cause, Decision, Event, ParcelRow, Refusal, State, StoreOp, to_enveloped_body};
 use crate::clock::Millis;
 
-/// The changes of a void, and the body of its response.
-#[derive(Debug)]
-pub(crate) struct VoidChanges {
-    /// The body of the response.
-    pub body: Vec<u8>,
-    /// The parcels that the decision read, at the versions that it saw.
-    pub expect: Vec<(ParcelRowId, Version)>,
-    /// The operations.
-    pub ops: Vec<StoreOp>,
-}
-
-/// Returns the changes that void the requested orders. `found` has the parcels for the requested numbers, in their
+/// Returns the decision that voids the requested orders. `found` has the parcels for the requested numbers, in their
 /// order, or the reason why one is missing.
 pub(crate) fn void(
     request: &VoidRequest,
     found: &[Result<ParcelRow, Refusal>],
     request_id: &str,
     now: Millis,
-) -> Result<VoidChanges, Refusal> {
+) -> Result<Decision, Refusal> {
     let (mut expect, mut ops) = (Vec::new(), Vec::new());
     for parcel in found.iter().flatten().filter(|parcel| can_be_voided(parcel.state)) {
         expect.push((parcel.key, parcel.version));
@@ -41,8 +30,8 @@ pub(crate) fn void(
         return Err(common_refusal(&results));
     }
     let voided = VoidedOrders::new(results.into_iter().map(Ok).collect());
-    let body = to_body(&Envelope::new(voided, Meta::new(RequestId::unchecked(request_id))));
-    Ok(VoidChanges { body, expect, ops })
+    let body = to_enveloped_body(voided, request_id);
+    Ok(Decision { body, expect, ops })
 }
 
 /// Returns the operations that void one parcel; none if it is void already.

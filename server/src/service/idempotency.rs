@@ -13,8 +13,7 @@ use super::{Caller, Refusal, Service, WriteResponse, refusal_for_commit};
 use crate::{
     clock::Millis,
     domain::{
-        Changes, IdempotencyRecord, ParcelRowId, RecordKey, StoreOp, Version, idempotency,
-        idempotency::ReplayDecision,
+        Changes, Decision, IdempotencyRecord, RecordKey, idempotency, idempotency::ReplayDecision,
     },
     store::CommitOutcome,
 };
@@ -40,21 +39,6 @@ pub(super) enum ReplayCheck {
     Answered(WriteResponse),
     /// The request is new. It has a record key if its idempotency key is valid.
     New(Option<RecordKey>, Fingerprint),
-}
-
-/// The operations of a decision and its response.
-pub(super) struct Decision {
-    pub(super) body: Vec<u8>,
-    pub(super) expect: Vec<(ParcelRowId, Version)>,
-    pub(super) ops: Vec<StoreOp>,
-}
-
-/// The outcome of writing a decision.
-pub(super) enum WriteOutcome {
-    /// The decision is committed now, or the same request was committed before.
-    Answered(WriteResponse),
-    /// Another write changed one of the parcels: load and decide again.
-    Stale,
 }
 
 impl Service {
@@ -85,23 +69,24 @@ impl Service {
         }
     }
 
-    /// Commits a decision with its idempotency record.
+    /// Commits a decision with its idempotency record. Returns `None` if another write changed one of the parcels: the
+    /// caller must load and decide again.
     pub(super) async fn write_decision(
         &self,
         caller: &Caller,
         (key, fingerprint): (RecordKey, Fingerprint),
         decision: Decision,
         now: Millis,
-    ) -> Result<WriteOutcome, Refusal> {
+    ) -> Result<Option<WriteResponse>, Refusal> {
         let Decision { body, expect, ops } = decision;
         let tenant = caller.tenant();
         let record = IdempotencyRecord { key, tenant, fingerprint, first_seen: now, body };
         let changes = Changes { now, idempotency_record: Some(record), expect, ops };
         match self.store.commit_idempotent(changes).await {
-            Ok(body) => Ok(WriteOutcome::Answered(WriteResponse::Done(body))),
-            Err(CommitOutcome::VersionConflict) => Ok(WriteOutcome::Stale),
+            Ok(body) => Ok(Some(WriteResponse::Done(body))),
+            Err(CommitOutcome::VersionConflict) => Ok(None),
             Err(CommitOutcome::IdempotencyTaken(record)) => {
-                replay_or_refuse(record, &fingerprint, now).map(WriteOutcome::Answered)
+                replay_or_refuse(record, &fingerprint, now).map(Some)
             }
             Err(CommitOutcome::Busy | CommitOutcome::Unknown) => {
                 Err(Refusal::idempotency_in_progress())

@@ -1,16 +1,12 @@
 //! Labels of existing parcels: their metadata, and reprinting them.
 
-use parcelo::{
-    ErrorCode, Operation, TrackingNumber,
-    model::{Envelope, LabelMetadata, Meta},
-    rules,
-};
+use parcelo::{ErrorCode, Operation, TrackingNumber, model::LabelMetadata, rules};
 
 use super::{
     Caller, KeyedRequest, Refusal, Service, WriteResponse,
-    idempotency::{Decision, MAX_DECISIONS, ReplayCheck, WriteOutcome},
+    idempotency::{MAX_DECISIONS, ReplayCheck},
 };
-use crate::domain::{ParcelRow, StoreOp, labels, to_body};
+use crate::domain::{Decision, ParcelRow, StoreOp, labels, to_enveloped_body};
 
 impl Service {
     /// Reprints a label (docs/api.md, Reprint a label).
@@ -37,13 +33,12 @@ impl Service {
             let parcel = self.load_parcel(caller.tenant(), &number).await?;
             let reprinted = labels::reprint(&parcel, now)?;
             let decision = Decision {
-                body: enveloped_body(self.metadata(&reprinted)?, request.request_id),
+                body: to_enveloped_body(self.metadata(&reprinted)?, request.request_id),
                 expect: vec![(parcel.key, parcel.version)],
                 ops: vec![StoreOp::Reprint { parcel: parcel.key, at: now }],
             };
-            if let WriteOutcome::Answered(answer) =
-                self.write_decision(caller, (key, fingerprint), decision, now).await?
-            {
+            let answer = self.write_decision(caller, (key, fingerprint), decision, now).await?;
+            if let Some(answer) = answer {
                 return Ok(answer);
             }
         }
@@ -63,8 +58,4 @@ impl Service {
     fn metadata(&self, parcel: &ParcelRow) -> Result<LabelMetadata, Refusal> {
         labels::label_metadata(parcel, &self.site(parcel.tenant.environment), self.secrets())
     }
-}
-
-fn enveloped_body(data: LabelMetadata, request_id: &str) -> Vec<u8> {
-    to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(request_id))))
 }

@@ -2,7 +2,7 @@
 
 use parcelo::{
     ErrorCode, ManifestRequest, Operation,
-    model::{Envelope, Fingerprint, Manifest, Meta},
+    model::{Fingerprint, Manifest},
     rules,
 };
 use ulid::Ulid;
@@ -16,7 +16,7 @@ use crate::{
     domain::{
         Changes, IdempotencyRecord, RecordKey,
         manifest::{self, ManifestSubmission, SubmissionOutcome},
-        to_body,
+        to_enveloped_body,
     },
     store::CommitOutcome,
 };
@@ -82,11 +82,11 @@ impl Service {
         let (answer, body, expect, ops) =
             match manifest::submit(submission, self.ids.ulid(now), now)? {
                 SubmissionOutcome::AlreadySubmitted(manifest) => {
-                    let body = enveloped_body(manifest, checked.request_id);
+                    let body = to_enveloped_body(manifest, checked.request_id);
                     (WriteResponse::Done(body.clone()), body, Vec::new(), Vec::new())
                 }
                 SubmissionOutcome::New { manifest, expect, ops } => {
-                    let body = enveloped_body(manifest, checked.request_id);
+                    let body = to_enveloped_body(manifest, checked.request_id);
                     (WriteResponse::Created(body.clone()), body, expect, ops)
                 }
             };
@@ -114,8 +114,4 @@ impl Service {
             outcome => Err(refusal_for_commit(&outcome)),
         }
     }
-}
-
-fn enveloped_body(data: Manifest, request_id: &str) -> Vec<u8> {
-    to_body(&Envelope::new(data, Meta::new(parcelo::model::RequestId::unchecked(request_id))))
 }

@@ -27,13 +27,13 @@ const DURATION_BUCKETS_SECONDS: [f64; 12] =
 #[derive(Debug, Clone)]
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
-    seconds: Family<OperationLabels, Histogram>,
-    refusals: Family<RefusalLabels, Counter>,
-    refused_connections: Family<ListenerLabels, Counter>,
-    bad_heads: Family<BadHeadLabels, Counter>,
-    deliveries: Family<DeliveryLabels, Counter>,
-    switched_off: Family<SwitchLabels, Counter>,
-    mails: Family<DeliveryLabels, Counter>,
+    seconds: Family<Labels<2>, Histogram>,
+    refusals: Family<Labels<1>, Counter>,
+    refused_connections: Family<Labels<1>, Counter>,
+    bad_heads: Family<Labels<2>, Counter>,
+    deliveries: Family<Labels<2>, Counter>,
+    switched_off: Family<Labels<2>, Counter>,
+    mails: Family<Labels<2>, Counter>,
     clock_jumps: Counter,
 }
 
@@ -45,55 +45,8 @@ struct RequestLabels {
     status: u16,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OperationLabels {
-    listener: &'static str,
-    operation: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RefusalLabels {
-    counted_by: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ListenerLabels {
-    listener: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BadHeadLabels {
-    listener: &'static str,
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DeliveryLabels {
-    environment: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct SwitchLabels {
-    environment: &'static str,
-    reason: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BacklogLabels {
-    environment: &'static str,
-    state: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TableLabels {
-    table: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BuildLabels {
-    version: &'static str,
-}
+/// The labels of a count, by name.
+type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 impl Default for Metrics {
     fn default() -> Self {
@@ -117,7 +70,7 @@ impl Metrics {
         let AnsweredRequest { listener, operation, code, status } = request;
         let labels = RequestLabels { listener, operation, code, status };
         self.requests.get_or_create(&labels).inc();
-        let labels = OperationLabels { listener, operation };
+        let labels = [("listener", listener), ("operation", operation)];
         self.seconds.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
@@ -130,45 +83,45 @@ impl Metrics {
             LimitSubject::Operator(_) => "operator",
             LimitSubject::Public(..) => "public_page",
         };
-        self.refusals.get_or_create(&RefusalLabels { counted_by }).inc();
+        self.refusals.get_or_create(&[("counted_by", counted_by)]).inc();
     }
 
     /// Counts a connection that was closed at once because its address has too many open.
     pub fn count_refused_connection(&self, listener: &'static str) {
-        self.refused_connections.get_or_create(&ListenerLabels { listener }).inc();
+        self.refused_connections.get_or_create(&[("listener", listener)]).inc();
     }
 
     /// Returns the number of refused connections at a listener.
     pub fn refused_connections(&self, listener: &'static str) -> u64 {
-        self.refused_connections.get_or_create(&ListenerLabels { listener }).get()
+        self.refused_connections.get_or_create(&[("listener", listener)]).get()
     }
 
     /// Counts a request head that could not be read.
     pub fn count_bad_head(&self, listener: &'static str, bad: BadHead) {
-        self.bad_heads.get_or_create(&BadHeadLabels { listener, reason: bad.reason() }).inc();
+        self.bad_heads.get_or_create(&bad_head_labels(listener, bad)).inc();
     }
 
     /// Returns the number of unreadable request heads at a listener.
     pub fn bad_heads(&self, listener: &'static str, bad: BadHead) -> u64 {
-        self.bad_heads.get_or_create(&BadHeadLabels { listener, reason: bad.reason() }).get()
+        self.bad_heads.get_or_create(&bad_head_labels(listener, bad)).get()
     }
 
     /// Counts an attempt to deliver a webhook event, by its outcome.
     pub(super) fn count_delivery(&self, tenant: Tenant, outcome: &'static str) {
-        let environment = tenant.environment.code();
-        self.deliveries.get_or_create(&DeliveryLabels { environment, outcome }).inc();
+        let labels = [("environment", tenant.environment.code()), ("outcome", outcome)];
+        self.deliveries.get_or_create(&labels).inc();
     }
 
     /// Counts an endpoint that was turned off because of its responses, or because it did not respond.
     pub(super) fn count_disabled_webhook(&self, tenant: Tenant, by: DisabledBy) {
-        let (environment, reason) = (tenant.environment.code(), by.code());
-        self.switched_off.get_or_create(&SwitchLabels { environment, reason }).inc();
+        let labels = [("environment", tenant.environment.code()), ("reason", by.code())];
+        self.switched_off.get_or_create(&labels).inc();
     }
 
     /// Counts an e-mail or an attempt to send it, by its outcome.
     pub(super) fn count_mail(&self, environment: Environment, outcome: &'static str) {
-        let environment = environment.code();
-        self.mails.get_or_create(&DeliveryLabels { environment, outcome }).inc();
+        let labels = [("environment", environment.code()), ("outcome", outcome)];
+        self.mails.get_or_create(&labels).inc();
     }
 
     /// Counts a jump of the clock.
@@ -227,9 +180,9 @@ impl Service {
             counter.inc_by(count);
             registry.register(name, help, counter);
         }
-        let unreadable = Family::<TableLabels, Counter>::default();
+        let unreadable = Family::<Labels<1>, Counter>::default();
         for (table, count) in stats.unreadable {
-            unreadable.get_or_create(&TableLabels { table }).inc_by(count);
+            unreadable.get_or_create(&[("table", table)]).inc_by(count);
         }
         let help = "Reads that met a parcel which cannot be read, by the damaged table";
         registry.register("unreadable_rows", help, unreadable);
@@ -241,8 +194,8 @@ impl Service {
 
 /// Registers the version as a label of a gauge that is always 1, as is usual with Prometheus.
 fn register_build(registry: &mut Registry) {
-    let build = Family::<BuildLabels, Gauge>::default();
-    build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
+    let build = Family::<Labels<1>, Gauge>::default();
+    build.get_or_create(&[("version", env!("CARGO_PKG_VERSION"))]).set(1);
     registry.register("build_info", "1, with the version of the server that runs", build);
 }
 
@@ -250,13 +203,13 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
     let (depth, age) = <(Family<_, Gauge>, Family<_, Gauge>)>::default();
     for labels in Environment::ALL
         .into_iter()
-        .flat_map(|environment| [false, true].map(|held| BacklogLabels::new(environment, held)))
+        .flat_map(|environment| [false, true].map(|held| backlog_labels(environment, held)))
     {
         depth.get_or_create(&labels).set(0);
         age.get_or_create(&labels).set(0);
     }
     for backlog in backlogs {
-        let labels = BacklogLabels::new(backlog.tenant.environment, backlog.held);
+        let labels = backlog_labels(backlog.tenant.environment, backlog.held);
         depth.get_or_create(&labels).inc_by(backlog.events);
         let seconds = (now.0 - backlog.since.0).max(0) / 1_000;
         let oldest = age.get_or_create(&labels);
@@ -270,9 +223,11 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
     registry.register_with_unit("outbox_age", help, Unit::Seconds, age);
 }
 
-impl BacklogLabels {
-    const fn new(environment: Environment, held: bool) -> Self {
-        let state = if held { "held" } else { "pending" };
-        Self { environment: environment.code(), state }
-    }
+const fn bad_head_labels(listener: &'static str, bad: BadHead) -> Labels<2> {
+    [("listener", listener), ("reason", bad.reason())]
+}
+
+const fn backlog_labels(environment: Environment, held: bool) -> Labels<2> {
+    let state = if held { "held" } else { "pending" };
+    [("environment", environment.code()), ("state", state)]
 }

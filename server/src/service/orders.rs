@@ -10,7 +10,7 @@ use parcelo::{
 
 use super::{
     Caller, KeyedRequest, Service, WriteResponse,
-    idempotency::{Decision, MAX_DECISIONS, ReplayCheck, WriteOutcome, replay_or_refuse},
+    idempotency::{MAX_DECISIONS, ReplayCheck, replay_or_refuse},
     refusal_for_commit,
 };
 use crate::{
@@ -62,12 +62,9 @@ impl Service {
         for _ in 0..MAX_DECISIONS {
             let now = self.now();
             let found = self.load_parcels(caller.tenant(), &void_request.tracking_numbers).await?;
-            let void::VoidChanges { body, expect, ops } =
-                void::void(&void_request, &found, request.request_id, now)?;
-            let decision = Decision { body, expect, ops };
-            if let WriteOutcome::Answered(answer) =
-                self.write_decision(caller, (key, fingerprint), decision, now).await?
-            {
+            let decision = void::void(&void_request, &found, request.request_id, now)?;
+            let answer = self.write_decision(caller, (key, fingerprint), decision, now).await?;
+            if let Some(answer) = answer {
                 return Ok(answer);
             }
         }
