@@ -2,14 +2,14 @@
 //! label, or could.
 
 use chrono::NaiveDate;
-use parcelo::{CountryCode, CustomsInfo, IdType, OrderRequest, TrackingNumber};
+use parcelo::{CountryCode, CustomsInfo, IdType, OrderRequest, Receiver, Sender, TrackingNumber};
 
 use super::super::{LabelData, sample};
 use crate::domain::Layout;
 
 /// One label of the corpus.
 pub(super) struct Case {
-    pub name: &'static str,
+    pub name: String,
     pub number: TrackingNumber,
     pub order: OrderRequest,
     pub sandbox: bool,
@@ -22,11 +22,11 @@ pub(super) struct Case {
 }
 
 impl Case {
-    fn new(name: &'static str, number: &str, order: OrderRequest) -> Self {
+    fn new(name: &str, number: &str, order: OrderRequest) -> Self {
         let sandbox = number.starts_with("SB");
         let host = if sandbox { "sandbox.parcelo.example" } else { "parcelo.example" };
         let url = format!("https://{host}/track/{number}");
-        let number = sample::number(number);
+        let (name, number) = (name.to_owned(), sample::number(number));
         let layout = Layout::First;
         Self { name, number, order, sandbox, version: 1, awb: None, layout, crowded: false, url }
     }
@@ -80,35 +80,11 @@ pub(super) fn golden_cases() -> Vec<Case> {
 /// Returns a label for each length that a tracking number may have.
 pub(super) fn cases_of_every_length() -> Vec<Case> {
     const CHARACTERS: &str = "SB0123456789ABCDEFGHIJKLMNOPQR";
-    const NAMES: [&str; 21] = [
-        "length-10",
-        "length-11",
-        "length-12",
-        "length-13",
-        "length-14",
-        "length-15",
-        "length-16",
-        "length-17",
-        "length-18",
-        "length-19",
-        "length-20",
-        "length-21",
-        "length-22",
-        "length-23",
-        "length-24",
-        "length-25",
-        "length-26",
-        "length-27",
-        "length-28",
-        "length-29",
-        "length-30",
-    ];
-    let lengths = NAMES.into_iter().zip(10..);
-    let case = |(name, length)| Case {
+    let case = |length| Case {
         layout: Layout::Second,
-        ..Case::new(name, &CHARACTERS[..length], typical_order())
+        ..Case::new(&format!("length-{length}"), &CHARACTERS[..length], typical_order())
     };
-    lengths.map(case).collect()
+    (10..=CHARACTERS.len()).map(case).collect()
 }
 
 /// Returns labels whose fields all have their maximum length, each label with one kind of text.
@@ -150,6 +126,27 @@ fn order_filled_with(text: &str) -> OrderRequest {
     order
 }
 
+/// Sets the name and the address of a receiver: street, city, province, postal code and country.
+fn set_receiver(to: &mut Receiver, name: &str, address: [&str; 5]) {
+    let [line1, city, province, zip_code, country] = address;
+    to.full_name = name.to_owned();
+    (to.address.line1, to.address.city) = (line1.to_owned(), city.to_owned());
+    to.address.province = Some(province.to_owned());
+    to.address.zip_code = Some(zip_code.to_owned());
+    to.address.country = self::country(country);
+}
+
+/// Sets the name and the address of a sender without a company: street, city, state, postal code and country.
+fn set_sender(from: &mut Sender, name: &str, address: [&str; 5]) {
+    let [line1, city, state, zip_code, country] = address;
+    (from.full_name, from.company_name) = (name.to_owned(), None);
+    (from.address.line1, from.address.line2) = (line1.to_owned(), None);
+    from.address.city = city.to_owned();
+    from.address.state = Some(state.to_owned());
+    from.address.zip_code = Some(zip_code.to_owned());
+    from.address.country = self::country(country);
+}
+
 fn typical_order() -> OrderRequest {
     let mut order = sample::order();
     order.external_order_id = Some("ORD-2026-000123".to_owned());
@@ -162,67 +159,39 @@ const INSTRUCTIONS: &str = "Ring twice and wait: the bell is quiet. If no one is
 
 fn order_to_united_states() -> OrderRequest {
     let mut order = order_to_canada();
-    order.receiver.full_name = "Jordan Lee".to_owned();
-    let to = &mut order.receiver.address;
-    to.line1 = "350 Fifth Avenue, Suite 7700".to_owned();
-    to.city = "New York".to_owned();
-    to.province = Some("NY".to_owned());
-    to.zip_code = Some("10118".to_owned());
-    to.country = country("US");
+    let address = ["350 Fifth Avenue, Suite 7700", "New York", "NY", "10118", "US"];
+    set_receiver(&mut order.receiver, "Jordan Lee", address);
     order
 }
 
 /// Returns an order from Miami with one item and long instructions.
 fn order_to_canada() -> OrderRequest {
     let mut order = typical_order();
-    order.sender.full_name = "Ana Ruiz".to_owned();
+    let address = ["8400 NW 25th Street", "Miami", "FL", "33122", "US"];
+    set_sender(&mut order.sender, "Ana Ruiz", address);
     order.sender.phone = "+1 305 555 0100".to_owned();
-    order.sender.company_name = None;
-    let from = &mut order.sender.address;
-    from.line1 = "8400 NW 25th Street".to_owned();
-    from.line2 = None;
-    from.city = "Miami".to_owned();
-    from.state = Some("FL".to_owned());
-    from.zip_code = Some("33122".to_owned());
-    from.country = country("US");
     order.products.truncate(1);
     order.products[0].description = Some("Drinking glasses".to_owned());
     order.products[0].hs_code = Some("701337".to_owned());
     let to = &mut order.receiver;
-    to.full_name = "Robin Martin".to_owned();
+    set_receiver(to, "Robin Martin", ["290 Bremner Blvd", "Toronto", "ON", "M5V 3L9", "CA"]);
     (to.national_id, to.id_type) = (None, None);
     to.phone = "+1 416 555 0123".to_owned();
-    to.address.line1 = "290 Bremner Blvd".to_owned();
-    to.address.city = "Toronto".to_owned();
-    to.address.province = Some("ON".to_owned());
-    to.address.zip_code = Some("M5V 3L9".to_owned());
-    to.address.country = country("CA");
     to.address.delivery_instructions = Some(INSTRUCTIONS.to_owned());
     order
 }
 
 fn order_to_coast() -> OrderRequest {
     let mut order = typical_order();
-    let to = &mut order.receiver;
-    to.full_name = "Ñusta Peñafiel Yánez".to_owned();
-    to.address.line1 = "Cdla. Kennedy Norte, Mz. 804, villa 12".to_owned();
-    to.address.city = "Guayaquil".to_owned();
-    to.address.province = Some("Guayas".to_owned());
-    to.address.zip_code = Some("090513".to_owned());
+    let address = ["Cdla. Kennedy Norte, Mz. 804, villa 12", "Guayaquil", "Guayas", "090513", "EC"];
+    set_receiver(&mut order.receiver, "Ñusta Peñafiel Yánez", address);
     order
 }
 
 fn domestic_order() -> OrderRequest {
     let mut order = typical_order();
-    order.sender.full_name = "Lucía Andrade".to_owned();
-    order.sender.company_name = None;
-    let from = &mut order.sender.address;
-    from.line1 = "Calle Larga 7-42".to_owned();
-    from.line2 = None;
-    from.city = "Cuenca".to_owned();
-    from.state = Some("Azuay".to_owned());
-    from.zip_code = Some("010101".to_owned());
-    from.country = country("EC");
+    let address = ["Calle Larga 7-42", "Cuenca", "Azuay", "010101", "EC"];
+    set_sender(&mut order.sender, "Lucía Andrade", address);
     order.customer_reference = Some("Pedido n.º 7".to_owned());
     order.receiver.address.delivery_instructions = None;
     order.products.clear();
@@ -233,14 +202,9 @@ fn domestic_order() -> OrderRequest {
 fn order_to_colombia() -> OrderRequest {
     let mut order = typical_order();
     order.products.truncate(1);
-    let to = &mut order.receiver;
-    to.full_name = "Íngrid Bermúdez".to_owned();
-    to.id_type = Some(IdType::Cedula);
-    to.address.line1 = "Cra. 7 # 71-21, Torre B, Of. 1202".to_owned();
-    to.address.city = "Bogotá".to_owned();
-    to.address.province = Some("Bogotá D. C.".to_owned());
-    to.address.zip_code = Some("110231".to_owned());
-    to.address.country = country("CO");
+    order.receiver.id_type = Some(IdType::Cedula);
+    let address = ["Cra. 7 # 71-21, Torre B, Of. 1202", "Bogotá", "Bogotá D. C.", "110231", "CO"];
+    set_receiver(&mut order.receiver, "Íngrid Bermúdez", address);
     order
 }
 
@@ -251,16 +215,13 @@ fn order_to_mexico() -> OrderRequest {
         product.country_of_origin = Some(country("CN"));
     }
     let to = &mut order.receiver;
-    to.full_name = "Xóchitl Íñiguez Zúñiga".to_owned();
+    let street = "Av. Paseo de la Reforma 222, Piso 3, Col. Juárez";
+    let address = [street, "Cuauhtémoc", "Ciudad de México", "06600", "MX"];
+    set_receiver(to, "Xóchitl Íñiguez Zúñiga", address);
     to.company_name = Some("Papelería del Ángel S.A. de C.V.".to_owned());
     to.address.line2 = Some("Int. 304".to_owned());
     to.id_type = Some(IdType::Passport);
     to.national_id = Some("G12345678".to_owned());
-    to.address.line1 = "Av. Paseo de la Reforma 222, Piso 3, Col. Juárez".to_owned();
-    to.address.city = "Cuauhtémoc".to_owned();
-    to.address.province = Some("Ciudad de México".to_owned());
-    to.address.zip_code = Some("06600".to_owned());
-    to.address.country = country("MX");
     order
 }
 
@@ -268,14 +229,10 @@ fn order_to_peru() -> OrderRequest {
     let mut order = typical_order();
     order.products = order.products.iter().cycle().take(20).cloned().collect();
     let to = &mut order.receiver;
-    to.full_name = "Gümercindo Ñaupari Quispe".to_owned();
+    let address = ["Jr. de la Unión 1095, Int. 4", "Lima", "Lima", "15001", "PE"];
+    set_receiver(to, "Gümercindo Ñaupari Quispe", address);
     to.id_type = Some(IdType::Dni);
     to.national_id = Some("41234567".to_owned());
-    to.address.line1 = "Jr. de la Unión 1095, Int. 4".to_owned();
-    to.address.city = "Lima".to_owned();
-    to.address.province = Some("Lima".to_owned());
-    to.address.zip_code = Some("15001".to_owned());
-    to.address.country = country("PE");
     order
 }
 

@@ -22,7 +22,7 @@ fn write_corpus() {
     let cases: Vec<Case> = corpus::golden_cases().into_iter().chain(more).collect();
     for case in &cases {
         for format in LabelFormat::ALL {
-            let path = folder.join(case.name).with_extension(format.extension());
+            let path = folder.join(&case.name).with_extension(format.extension());
             fs::write(path, draw(&case.data(), format).unwrap()).unwrap();
         }
     }

@@ -7,6 +7,7 @@ use parcelo::{
     rules::{is_invisible, is_printable},
 };
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::{
     super::{
@@ -47,37 +48,28 @@ fn any_layout() -> impl Strategy<Value = Layout> {
 
 /// Generates an order with random words in every field that a label shows.
 pub(super) fn any_order() -> impl Strategy<Value = OrderRequest> {
-    let words = proptest::collection::vec(any_text(), 22);
-    (words, any::<u32>(), 0..6_usize).prop_map(|(words, quantity, products)| {
-        let mut order = sample::order();
-        let mut words = words.into_iter();
-        let mut next = || words.next().unwrap();
-        order.customer_reference = Some(next());
-        order.sender.full_name = next();
-        order.sender.company_name = Some(next());
-        order.sender.phone = next();
-        order.sender.address.line1 = next();
-        order.sender.address.line2 = Some(next());
-        order.sender.address.city = next();
-        order.sender.address.state = Some(next());
-        order.sender.address.zip_code = Some(next());
-        order.receiver.full_name = next();
-        order.receiver.company_name = Some(next());
-        order.receiver.phone = next();
-        order.receiver.national_id = Some(next());
-        order.receiver.address.line1 = next();
-        order.receiver.address.line2 = Some(next());
-        order.receiver.address.city = next();
-        order.receiver.address.province = Some(next());
-        order.receiver.address.zip_code = Some(next());
-        order.receiver.address.delivery_instructions = Some(next());
-        order.products[0].description = Some(next());
-        order.products[0].hs_code = Some(next());
+    let paths = CUTTABLE.into_iter().chain(["sender/address/line2", "products/0/hsCode"]);
+    let words = proptest::collection::vec(any_text(), CUTTABLE.len() + 2);
+    (words, any::<u32>(), 0..6_usize).prop_map(move |(words, quantity, products)| {
+        let mut order = serde_json::to_value(sample::order()).unwrap();
+        for (path, text) in paths.clone().zip(words) {
+            set_field(&mut order, path, text);
+        }
+        let mut order: OrderRequest = serde_json::from_value(order).unwrap();
         order.products[0].quantity = quantity;
         order.products[0].country_of_origin = Some(order.sender.address.country);
         order.products = order.products.iter().cycle().take(products).cloned().collect();
         order
     })
+}
+
+/// Sets the field of an order at a path such as `products/0/description`.
+fn set_field(order: &mut Value, path: &str, text: String) {
+    let field = path.split('/').fold(order, |at, key| match key.parse::<usize>() {
+        Ok(place) => &mut at[place],
+        Err(_) => &mut at[key],
+    });
+    *field = text.into();
 }
 
 /// The fields that a label shows and whose texts may be longer than their space.
@@ -115,45 +107,52 @@ fn area(Rect { x, y, w, h }: Rect) -> BoundingBox {
     BoundingBox { left, top, right, bottom }
 }
 
-/// Returns the areas that black text must not touch: rules, and both symbols with their quiet zones.
-fn obstacles(elements: &[Element]) -> Vec<BoundingBox> {
+/// Returns the areas of rules and boxes.
+pub(super) fn rules(elements: &[Element]) -> impl Iterator<Item = BoundingBox> {
     let rules = elements.iter().flat_map(|element| match element {
         Element::Rect(rect) => vec![*rect],
         Element::Outline(outline) => outline.rects().to_vec(),
         _ => vec![],
     });
+    rules.map(area)
+}
+
+/// Returns the areas that black text must not touch: rules, and both symbols with their quiet zones.
+fn obstacles(elements: &[Element]) -> Vec<BoundingBox> {
     let Code128 { y, height, .. } = find_code128(elements);
     let bars = Rect { x: 0, y: *y, w: WIDTH, h: *height };
     let qr = find_qr(elements);
     let (side, quiet) = (qr.modules * qr.module, 4 * qr.module);
     let (x, y, w) = (qr.x - quiet, qr.y - quiet, side + 2 * quiet);
-    rules.chain([bars, Rect { x, y, w, h: w }]).map(area).collect()
+    rules(elements).chain([bars, Rect { x, y, w, h: w }].map(area)).collect()
 }
 
-/// Checks the box of every glyph: none is beyond its span or on another element.
-fn assert_tidy(elements: &[Element]) {
-    let obstacles = obstacles(elements);
+/// The frame of a label.
+const FRAME: BoundingBox = BoundingBox { left: 16, top: 0, right: 796, bottom: 1202 };
+
+/// Checks the box of every glyph: none is beyond its span or the frame, on an obstacle, or on another text.
+pub(super) fn assert_tidy(elements: &[Element], obstacles: &[BoundingBox], frame: BoundingBox) {
     let texts = texts(elements);
+    let inks: Vec<_> = texts.iter().map(|text| InkBounds::new(text)).collect();
     for (place, text) in texts.iter().enumerate() {
         let inside = text.x >= text.span.left && text.x + text.width <= text.span.right;
         assert!(inside, "out of its span: {text:?}");
-        for glyph in InkBounds::new(text).glyphs {
-            let on_sheet = glyph.left >= 16 && glyph.right <= 796 && glyph.bottom < 1202;
-            assert!(on_sheet, "out of the frame: {text:?}");
-            let hit = obstacles.iter().find(|obstacle| overlap(glyph, **obstacle));
+        for glyph in &inks[place].glyphs {
+            let in_frame = glyph.left >= frame.left
+                && glyph.right <= frame.right
+                && glyph.bottom < frame.bottom;
+            assert!(in_frame, "out of the frame: {text:?}");
+            let hit = obstacles.iter().find(|obstacle| overlap(*glyph, **obstacle));
             assert!(hit.is_none() || text.colour == Colour::White, "{text:?} on {hit:?}");
         }
-        for other in &texts[..place] {
-            assert!(
-                !InkBounds::new(text).touches(&InkBounds::new(other)),
-                "{text:?} touches {other:?}"
-            );
+        for (other, ink) in texts.iter().zip(&inks).take(place) {
+            assert!(!inks[place].touches(ink), "{text:?} touches {other:?}");
         }
     }
 }
 
 /// Checks that every character on a label leaves ink, as itself or as a box.
-fn assert_nothing_vanishes(elements: &[Element]) {
+pub(super) fn assert_nothing_vanishes(elements: &[Element]) {
     for text in texts(elements) {
         let shown = text.line.chars().filter(|c| !c.is_whitespace()).count();
         assert_eq!(InkBounds::new(text).glyphs.len(), shown, "{text:?}");
@@ -220,7 +219,7 @@ proptest! {
         let number = sample::number(&number);
         let data = LabelData { layout, sandbox, version, ..sample::data(&order, &number) };
         let elements = layout::lay_out(&data).unwrap();
-        assert_tidy(&elements);
+        assert_tidy(&elements, &obstacles(&elements), FRAME);
         assert_nothing_vanishes(&elements);
         assert_all_are_there(&order, &elements);
         prop_assert!(draw(&data, LabelFormat::Png).unwrap().len() <= 24 * 1024);
@@ -233,7 +232,7 @@ proptest! {
         let number = sample::number("EC7K2M9QX4T8WD0");
         let data = LabelData { layout: Layout::Second, ..sample::data(&order, &number) };
         let elements = layout::lay_out(&data).unwrap();
-        assert_tidy(&elements);
+        assert_tidy(&elements, &obstacles(&elements), FRAME);
         assert_nothing_vanishes(&elements);
     }
 
@@ -281,11 +280,7 @@ proptest! {
     ) {
         prop_assume!(!text.contains('…'));
         let mut order = serde_json::to_value(short_order()).unwrap();
-        let field = path.split('/').fold(&mut order, |at, key| match key.parse::<usize>() {
-            Ok(place) => &mut at[place],
-            Err(_) => &mut at[key],
-        });
-        *field = text.into();
+        set_field(&mut order, path, text);
         let fields = order.clone();
         let order: OrderRequest = serde_json::from_value(order).unwrap();
         let number = sample::number("EC7K2M9QX4T8WD0");
@@ -293,7 +288,7 @@ proptest! {
         let elements = layout::lay_out(&data).unwrap();
         let drawn: String = texts(&elements).iter().map(|text| text.line.replace(' ', "")).collect();
         let is_cut = |path: &&&str| {
-            let text = fields.pointer(&format!("/{path}")).and_then(serde_json::Value::as_str);
+            let text = fields.pointer(&format!("/{path}")).and_then(Value::as_str);
             text.is_some_and(|text| !drawn.contains(&to_single_line(text).replace(' ', "")))
         };
         let cut = CUTTABLE.iter().filter(is_cut);
