@@ -48,41 +48,22 @@ pub(crate) fn arrival(parcel: &ParcelRow, now: Millis) -> Option<Arrival> {
 
 #[cfg(test)]
 mod tests {
-    use parcelo::{CountryCode, Environment, TrackingNumber};
-    use ulid::Ulid;
+    use parcelo::CountryCode;
 
     use super::*;
-    use crate::domain::{AccountRowId, ParcelRowId, Tenant, Version};
+    use crate::domain::parcel::tests::parcel;
 
     fn at(time: &str) -> Millis {
         Millis::from(time.parse::<chrono::DateTime<chrono::Utc>>().unwrap())
     }
 
-    /// A parcel promised for 2026-01-13.
-    fn parcel(country: &str, state: State, since: &str) -> ParcelRow {
-        let promised: NaiveDate = "2026-01-13".parse().unwrap();
-        ParcelRow {
-            key: ParcelRowId(1),
-            version: Version(1),
-            id: Ulid::nil(),
-            tenant: Tenant { account: AccountRowId(1), environment: Environment::Sandbox },
-            tracking_number: TrackingNumber::parse("SB-SUCCESS-0001").unwrap(),
-            state,
-            created_at: at("2026-01-05T08:00:00Z"),
-            updated_at: at(since),
-            origin: "Miami, US".to_owned(),
-            destination: "Quito, EC".to_owned(),
-            country: CountryCode::parse(country).unwrap(),
-            promised_day: promised.to_epoch_days(),
-            label_version: 1,
-            reprinted_at: None,
-            last_sequence: 2,
-            step: None,
-        }
-    }
-
+    /// Returns kind and date of the arrival of a parcel that was promised for 2026-01-13.
     fn arrival_of(country: &str, state: State, since: &str, now: &str) -> Option<(String, String)> {
-        let arrival = arrival(&parcel(country, state, since), at(now))?;
+        let (country, promised) =
+            (CountryCode::parse(country).unwrap(), "2026-01-13".parse::<NaiveDate>().unwrap());
+        let promised_day = promised.to_epoch_days();
+        let parcel = ParcelRow { country, promised_day, ..parcel(state, at(since)) };
+        let arrival = arrival(&parcel, at(now))?;
         Some((arrival.kind.code().to_owned(), arrival.date.to_string()))
     }
 

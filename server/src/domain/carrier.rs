@@ -116,39 +116,20 @@ pub struct LoggedCarrierException {
 
 #[cfg(test)]
 mod tests {
-    use parcelo::CountryCode;
     use proptest::prelude::*;
-    use ulid::Ulid;
 
     use super::*;
     use crate::domain::{
-        AccountRowId, Step, Version, history,
+        Step, history, parcel,
         scenario::{self, SCENARIOS},
         state::TRANSITIONS,
     };
-    use crate::domain::{ParcelRowId, Tenant};
 
     const BORN: Millis = Millis(1_767_600_000_000);
 
     fn parcel(number: &str, state: State) -> ParcelRow {
-        ParcelRow {
-            key: ParcelRowId(1),
-            version: Version(1),
-            id: Ulid::nil(),
-            tenant: Tenant { account: AccountRowId(1), environment: parcelo::Environment::Sandbox },
-            tracking_number: TrackingNumber::parse(number).unwrap(),
-            state,
-            created_at: BORN,
-            updated_at: BORN,
-            origin: "Miami, US".to_owned(),
-            destination: "Quito, EC".to_owned(),
-            country: CountryCode::EC,
-            promised_day: 20_473,
-            label_version: 1,
-            reprinted_at: None,
-            last_sequence: 2,
-            step: None,
-        }
+        let tracking_number = TrackingNumber::parse(number).unwrap();
+        ParcelRow { tracking_number, ..parcel::tests::parcel(state, BORN) }
     }
 
     fn scan(state: State, minutes: i64) -> Scan {

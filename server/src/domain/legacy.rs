@@ -202,7 +202,7 @@ fn to_legacy_record(record: &TrackingRecord) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use parcelo::{Environment, model::FaultCode, rules};
+    use parcelo::{Environment, OrderRequest, model::FaultCode, rules};
 
     use super::*;
 
@@ -220,6 +220,13 @@ mod tests {
         })
     }
 
+    fn check_order(order: &Value) -> Result<rules::Accepted<OrderRequest>, rules::Rejected> {
+        let context = rules::OrderContext::new(&rules::Destinations::All)
+            .with_environment(Environment::Sandbox)
+            .with_header_key(Some("legacy-0001"));
+        rules::check_order(order, &context)
+    }
+
     #[test]
     fn every_legacy_field_arrives_in_its_place() {
         let order = to_order(&body());
@@ -228,11 +235,7 @@ mod tests {
             assert_eq!(order.pointer(&pointer), body().get(legacy), "{legacy}");
             assert_eq!(legacy_name(path), *legacy);
         }
-        let destinations = rules::Destinations::All;
-        let context = rules::OrderContext::new(&destinations)
-            .with_environment(Environment::Sandbox)
-            .with_header_key(Some("legacy-0001"));
-        let accepted = rules::check_order(&order, &context).unwrap();
+        let accepted = check_order(&order).unwrap();
         let unknown: Vec<_> = accepted
             .warnings
             .iter()
@@ -243,13 +246,9 @@ mod tests {
 
     #[test]
     fn an_empty_body_is_refused_by_the_rules_in_legacy_names_only() {
-        let destinations = rules::Destinations::All;
-        let context = rules::OrderContext::new(&destinations)
-            .with_environment(Environment::Sandbox)
-            .with_header_key(Some("legacy-0001"));
         for country in ["EC", "MX", "CO", "US"] {
             let order = to_order(&json!({ "receiver_country": country }));
-            let faults = rules::check_order(&order, &context).unwrap_err().faults;
+            let faults = check_order(&order).unwrap_err().faults;
             assert!(faults.len() > 8);
             let Value::Object(fields) = first_faults(&faults, Language::Es) else { panic!() };
             assert!(fields.keys().all(|name| !name.contains('.')), "{country}: {fields:?}");
@@ -258,10 +257,6 @@ mod tests {
 
     #[test]
     fn a_fault_s_text_names_legacy_fields_only() {
-        let destinations = rules::Destinations::All;
-        let context = rules::OrderContext::new(&destinations)
-            .with_environment(Environment::Sandbox)
-            .with_header_key(Some("legacy-0001"));
         let table = [
             ("weight_kg", json!(null), json!(null), "weight_kg or weight_lb."),
             ("weight_lb", json!(9), json!("cedula"), "weight_lb and weight_kg differ by more than"),
@@ -281,7 +276,7 @@ mod tests {
                 body["weight_lb"] = Value::Null;
             }
             body[field] = value;
-            let faults = rules::check_order(&to_order(&body), &context).unwrap_err().faults;
+            let faults = check_order(&to_order(&body)).unwrap_err().faults;
             let english = first_faults(&faults, Language::En);
             assert!(english[field].as_str().is_some_and(|text| text.contains(says)), "{english}");
             let spanish = first_faults(&faults, Language::Es).to_string();

@@ -382,32 +382,8 @@ pub(crate) const fn is_within_limits(daily_to_address: u32, hourly_from_tenant: 
 
 #[cfg(test)]
 mod tests {
-    use parcelo::{CountryCode, Environment, TrackingNumber};
-    use ulid::Ulid;
-
     use super::*;
-    use crate::domain::{AccountRowId, Cause, Tenant, Version};
-
-    fn parcel(state: State) -> ParcelRow {
-        ParcelRow {
-            key: ParcelRowId(1),
-            version: Version(1),
-            id: Ulid::nil(),
-            tenant: Tenant { account: AccountRowId(1), environment: Environment::Sandbox },
-            tracking_number: TrackingNumber::parse("SB-SUCCESS-0001").unwrap(),
-            state,
-            created_at: Millis(1_000),
-            updated_at: Millis(2_000),
-            origin: "Miami, US".to_owned(),
-            destination: "Quito, EC".to_owned(),
-            country: CountryCode::parse("EC").unwrap(),
-            promised_day: 20_000,
-            label_version: 1,
-            reprinted_at: None,
-            last_sequence: 2,
-            step: None,
-        }
-    }
+    use crate::domain::{Cause, parcel::tests::parcel};
 
     #[test]
     fn e_mails_go_to_those_who_have_to_act_or_wait() {
@@ -489,7 +465,7 @@ mod tests {
             (Delivered, State::Voided, Some(DropReason::Superseded)),
         ];
         for (kind, state, expected) in table {
-            let parcel = parcel(state);
+            let parcel = parcel(state, Millis(1_000));
             let since = parcel.created_at;
             assert_eq!(
                 reason_to_drop(&lease(kind), &parcel, since),

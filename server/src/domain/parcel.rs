@@ -74,3 +74,33 @@ pub struct Event {
     /// A further description, if there is one.
     pub description: Option<String>,
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use parcelo::Environment;
+
+    use super::*;
+    use crate::domain::AccountRowId;
+
+    /// Returns a parcel from Miami to Quito in the sandbox, which was created and last changed at this time.
+    pub(crate) fn parcel(state: State, created_at: Millis) -> ParcelRow {
+        ParcelRow {
+            key: ParcelRowId(1),
+            version: Version(1),
+            id: Ulid::nil(),
+            tenant: Tenant { account: AccountRowId(1), environment: Environment::Sandbox },
+            tracking_number: TrackingNumber::parse("SB-SUCCESS-0001").unwrap(),
+            state,
+            created_at,
+            updated_at: created_at,
+            origin: "Miami, US".to_owned(),
+            destination: "Quito, EC".to_owned(),
+            country: CountryCode::EC,
+            promised_day: 20_473,
+            label_version: 1,
+            reprinted_at: None,
+            last_sequence: 2,
+            step: None,
+        }
+    }
+}

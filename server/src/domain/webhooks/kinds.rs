@@ -29,13 +29,7 @@ impl WebhookEventKind {
 
     /// Returns the number under which it is stored.
     pub const fn number(self) -> u8 {
-        match self {
-            Self::StatusChanged => 0,
-            Self::ParcelCreated => 1,
-            Self::ParcelVoided => 2,
-            Self::ManifestSubmitted => 3,
-            Self::Test => 4,
-        }
+        self as u8
     }
 
     /// Returns the kind stored under a number.
