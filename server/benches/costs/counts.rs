@@ -38,12 +38,11 @@ pub(crate) enum Figure {
 
 impl Figure {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        let groups = [1, 12, 64];
         let instructions = Work::OVER_HTTP.into_iter().map(Self::Instructions);
         instructions
-            .chain(groups.map(|orders| Self::Sql(Work::Group(orders))))
+            .chain(Work::GROUPS.map(|orders| Self::Sql(Work::Group(orders))))
             .chain([Self::Sql(Work::InMemory)])
-            .chain(groups.map(Self::WalPages))
+            .chain(Work::GROUPS.map(Self::WalPages))
             .chain([Work::Create, Work::Repeat, Work::Tracking].map(Self::Allocations))
     }
 

@@ -77,9 +77,7 @@ fn check(input: &[u8]) {
                 }
             },
         };
-        let faults: Vec<_> =
-            faults.iter().map(|it| (it.field.clone(), it.code.code().to_owned())).collect();
-        assert_eq!((answer.status, answer.faults()), (400, faults), "{body}");
+        answer.assert_faults(&faults, &body);
     });
 }
 

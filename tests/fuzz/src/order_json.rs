@@ -57,20 +57,12 @@ fn check_service(service: &Service, input: &[u8]) {
     let answer = service.post(&key, CREATE, input);
     let body = match parse_body(input) {
         Ok(body) => body,
-        Err(fault) => {
-            let fault = (fault.field.clone(), fault.code.code().to_owned());
-            return assert_eq!((answer.status, answer.faults()), (400, vec![fault]));
-        }
+        Err(fault) => return answer.assert_faults(&[fault], String::from_utf8_lossy(input)),
     };
     let all = Destinations::All;
     let context = OrderContext::new(&all).with_environment(Environment::Sandbox);
     match check_order(&body, &context) {
-        Err(rejected) => {
-            let faults = rejected.faults.iter();
-            let faults: Vec<_> =
-                faults.map(|fault| (fault.field.clone(), fault.code.code().to_owned())).collect();
-            assert_eq!((answer.status, answer.faults()), (400, faults), "{body}");
-        }
+        Err(rejected) => answer.assert_faults(&rejected.faults, &body),
         Ok(accepted) if answer.status == 201 => {
             assert_read_again(&accepted.value);
             assert_stored(service, (&key, &accepted.value), &answer);

@@ -1,12 +1,12 @@
 //! The service under test. It runs in this thread, in memory and without a socket.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, fmt::Display};
 
 use axum::{Router, body::Body};
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 use http_body_util::BodyExt;
-use parcelo::ApiKey;
+use parcelo::{ApiKey, model::FieldFault};
 use parcelo_server::mock::MockServer;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
@@ -104,6 +104,12 @@ impl Answer {
             assert!(error[name].as_str().is_some_and(|text| !text.is_empty()), "{name}: {body}");
         }
         error["code"].as_str().unwrap().to_owned()
+    }
+
+    /// Checks that the request was refused for these faults.
+    pub(crate) fn assert_faults(&self, faults: &[FieldFault], request: impl Display) {
+        let faults = faults.iter().map(|it| (it.field.clone(), it.code.code().to_owned()));
+        assert_eq!((self.status, self.faults()), (400, faults.collect()), "{request}");
     }
 
     /// Returns field and code of each violation.
