@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use parcelo::{
-    Error, ErrorCode, ErrorKind, Language, OrderRequest, TrackingNumber,
+    Error, ErrorCode, ErrorKind, OrderRequest, TrackingNumber,
     calls::StopReason,
     model::{ErrorBody, ItemError, Row, VoidResult},
 };
@@ -57,8 +57,7 @@ impl From<Error> for Failure {
 fn error_message(error: &Error) -> Message {
     let text = |language| error.message(language);
     if let (ErrorKind::Executed, Some(answer)) = (error.kind(), error.unreadable()) {
-        let whole = |language| format!("{} {}", text(language), answer.json());
-        return Message { en: whole(Language::En), es: whole(Language::Es) };
+        return Message::in_both(|language| format!("{} {}", text(language), answer.json()));
     }
     let cause = match error.kind() {
         ErrorKind::File => std::error::Error::source(error),
@@ -70,10 +69,9 @@ fn error_message(error: &Error) -> Message {
     };
     match cause {
         Some(why) => {
-            let whole = |language| format!("{}: {why}.", text(language).trim_end_matches('.'));
-            Message { en: whole(Language::En), es: whole(Language::Es) }
+            Message::in_both(|language| format!("{}: {why}.", text(language).trim_end_matches('.')))
         }
-        None => Message { en: text(Language::En), es: text(Language::Es) },
+        None => Message::in_both(text),
     }
 }
 

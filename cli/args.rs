@@ -8,6 +8,7 @@ use std::{ffi::OsString, path::PathBuf};
 
 use clap::{
     ArgAction, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
     value_parser,
 };
 use parcelo::{LabelFormat, Language};
@@ -21,7 +22,7 @@ use crate::{
 
 pub(crate) use preferences::Preferences;
 use suggested::{SuggestedValues, countries, statuses};
-pub(crate) use tools::{Api, Completions, Config, Init, Listen, Man, Shell, Webhook};
+pub(crate) use tools::{Api, Completions, Config, Init, Listen, Man, Webhook};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -112,8 +113,8 @@ pub(crate) struct Create {
     pub(crate) set: Vec<String>,
     #[arg(long, value_name = "FILE")]
     pub(crate) label: Option<PathBuf>,
-    #[arg(long, short, requires = "label", value_name = "FORMAT")]
-    pub(crate) format: Option<LabelFileFormat>,
+    #[arg(long, short, requires = "label", value_name = "FORMAT", value_parser = label_format())]
+    pub(crate) format: Option<LabelFormat>,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -130,9 +131,10 @@ pub(crate) struct Import {
         long = "format",
         short = 'f',
         value_name = "FORMAT",
-        default_value = "pdf"
+        default_value = "pdf",
+        value_parser = label_format()
     )]
-    pub(crate) format: LabelFileFormat,
+    pub(crate) format: LabelFormat,
     #[arg(long, value_name = "NAME")]
     pub(crate) encoding: Option<Encoding>,
     #[arg(long, value_name = "SHOP")]
@@ -256,8 +258,8 @@ pub(crate) struct GetLabel {
     pub(crate) numbers: Vec<String>,
     #[arg(long, value_name = "MANIFEST", conflicts_with = "numbers")]
     pub(crate) manifest: Option<String>,
-    #[arg(id = "label_format", long = "format", short = 'f', value_name = "FORMAT")]
-    pub(crate) format: Option<LabelFileFormat>,
+    #[arg(id = "label_format", long = "format", short = 'f', value_name = "FORMAT", value_parser = label_format())]
+    pub(crate) format: Option<LabelFormat>,
     #[arg(long, short, value_name = "DIR|-", default_value = ".")]
     pub(crate) dir: PathBuf,
     #[arg(long, value_name = "FILE|-", conflicts_with = "dir")]
@@ -320,18 +322,6 @@ pub(crate) struct Global {
     version: Option<bool>,
 }
 
-/// A label format, in lower or upper case.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "lower")]
-pub(crate) enum LabelFileFormat {
-    #[value(alias = "PDF")]
-    Pdf,
-    #[value(alias = "ZPL")]
-    Zpl,
-    #[value(alias = "PNG")]
-    Png,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Lang {
     En,
@@ -347,14 +337,11 @@ impl From<Lang> for Language {
     }
 }
 
-impl From<LabelFileFormat> for LabelFormat {
-    fn from(format: LabelFileFormat) -> Self {
-        match format {
-            LabelFileFormat::Pdf => Self::Pdf,
-            LabelFileFormat::Zpl => Self::Zpl,
-            LabelFileFormat::Png => Self::Png,
-        }
-    }
+/// Returns the parser of a label format in lower or upper case.
+fn label_format() -> impl TypedValueParser<Value = LabelFormat> {
+    let names = [("pdf", "PDF"), ("zpl", "ZPL"), ("png", "PNG")];
+    let values = names.map(|(name, alias)| PossibleValue::new(name).alias(alias));
+    PossibleValuesParser::new(values).try_map(|name| LabelFormat::parse(&name))
 }
 
 /// Parses the command line. The error may also be the requested help.

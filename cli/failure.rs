@@ -111,14 +111,13 @@ impl Failure {
             io::ErrorKind::PermissionDenied => texts::PERMISSION_DENIED.into(),
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
             io::ErrorKind::InvalidData => texts::NOT_UTF8_FILE.into(),
-            _ => Message { en: why.to_string(), es: why.to_string() },
+            _ => texts::AS_IS.with(&[("value", &why.to_string())]),
         };
         let file = match file {
             "-" => texts::FROM_STDIN.into(),
-            file => Message { en: file.to_owned(), es: file.to_owned() },
+            file => texts::AS_IS.with(&[("value", file)]),
         };
-        let with = |file: &str, why: &str| texts::UNREADABLE.with(&[("file", file), ("why", why)]);
-        let message = Message { en: with(&file.en, &why.en).en, es: with(&file.es, &why.es).es };
+        let message = texts::UNREADABLE.with_messages(&[("file", &file), ("why", &why)]);
         let hint = match kind {
             io::ErrorKind::InvalidData => texts::SAVE_AS_UTF8,
             _ => texts::SPECIFY_FILE,
@@ -136,10 +135,10 @@ impl Failure {
     pub(crate) fn for_unwritable_file(file: &str, why: &io::Error) -> Self {
         let reason = match why.kind() {
             io::ErrorKind::IsADirectory => texts::IS_DIRECTORY.into(),
-            _ => Message { en: why.to_string(), es: why.to_string() },
+            _ => texts::AS_IS.with(&[("value", &why.to_string())]),
         };
-        let with = |why: &str| texts::UNWRITABLE.with(&[("file", file), ("why", why)]);
-        let message = Message { en: with(&reason.en).en, es: with(&reason.es).es };
+        let file = texts::AS_IS.with(&[("value", file)]);
+        let message = texts::UNWRITABLE.with_messages(&[("file", &file), ("why", &reason)]);
         Self::new(Exit::Usage, "FILE", message).hint(unwritable_hint(why))
     }
 
@@ -175,10 +174,7 @@ impl Failure {
             return self;
         }
         let address = texts::AT_ADDRESS.with(&[("address", &without_credentials(address))]);
-        let with = |text: &str, address: &str| format!("{text} {address}");
-        let en = with(&self.message.en, &address.en);
-        let es = with(&self.message.es, &address.es);
-        self.with(|details| details.message = Message { en, es })
+        self.with(|details| details.message = details.message.and(&address))
     }
 
     /// Returns the failure for a confirmation that was declined.

@@ -156,7 +156,7 @@ impl Resolver {
                     None => WantedLabels::Of(requests::parse_numbers(&self.numbers(get.numbers)?)?),
                 };
                 let format = match (get.format, get.merge.as_deref()) {
-                    (Some(format), _) => format.into(),
+                    (Some(format), _) => format,
                     (None, Some(file)) => format_from_name(file)?,
                     (None, None) => LabelFormat::Pdf,
                 };
@@ -294,7 +294,7 @@ fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
         return Err(Failure::usage(texts::LABEL_TO_STDOUT, texts::GET_TO_STDOUT));
     }
     let format = match create.format {
-        Some(format) => format.into(),
+        Some(format) => format,
         None => format_from_name(&path)?,
     };
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());

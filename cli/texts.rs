@@ -49,11 +49,19 @@ impl Text {
         Message { en: filled(self.en), es: filled(self.es) }
     }
 
-    /// Returns the text with a placeholder replaced by a message, each in its own language.
+    /// Returns the text with its placeholders replaced by messages, each in its own language.
+    pub(crate) fn with_messages(self, values: &[(&str, &Message)]) -> Message {
+        let filled = |language| {
+            let values: Vec<_> =
+                values.iter().map(|(name, message)| (*name, message.pick(language))).collect();
+            self.with(&values)
+        };
+        Message { en: filled(Language::En).en, es: filled(Language::Es).es }
+    }
+
+    /// Returns the text with a placeholder replaced by a message.
     pub(crate) fn with_message(self, name: &str, message: &Message) -> Message {
-        let in_both = [&message.en, &message.es].map(|value| self.with(&[(name, value)]));
-        let [Message { en, .. }, Message { es, .. }] = in_both;
-        Message { en, es }
+        self.with_messages(&[(name, message)])
     }
 }
 
@@ -64,6 +72,11 @@ impl From<Text> for Message {
 }
 
 impl Message {
+    /// Creates a message from its text in each language.
+    pub(crate) fn in_both(text: impl Fn(Language) -> String) -> Self {
+        Self { en: text(Language::En), es: text(Language::Es) }
+    }
+
     /// Returns this text followed by another.
     pub(crate) fn and(&self, other: &Self) -> Self {
         Self { en: format!("{} {}", self.en, other.en), es: format!("{} {}", self.es, other.es) }

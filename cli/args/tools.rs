@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, Subcommand};
+use clap_complete::Shell;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
@@ -57,18 +58,6 @@ pub(crate) struct Listen {
 pub(crate) struct Completions {
     #[arg(value_name = "SHELL")]
     pub(crate) shell: Shell,
-}
-
-/// The shells that completions can be generated for.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "lower")]
-pub(crate) enum Shell {
-    Bash,
-    Zsh,
-    Fish,
-    Elvish,
-    #[value(name = "powershell")]
-    Pwsh,
 }
 
 #[derive(Debug, ClapArgs)]

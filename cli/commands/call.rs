@@ -49,9 +49,9 @@ pub(super) fn interrupts() -> mpsc::UnboundedReceiver<()> {
 
 /// Makes a call for each parcel, one after the other. A failure that concerns only one parcel does not stop the others.
 /// Returns the results, and a failure that names the failed parcels.
-pub(super) async fn for_each<T>(
-    numbers: &[TrackingNumber],
-    mut call: impl AsyncFnMut(&TrackingNumber) -> Result<T, Failure>,
+pub(super) async fn for_each<'a, T>(
+    numbers: &'a [TrackingNumber],
+    mut call: impl AsyncFnMut(&'a TrackingNumber) -> Result<T, Failure>,
 ) -> Result<(Vec<T>, Option<Failure>), Failure> {
     let (mut found, mut failed) = (Vec::new(), Vec::new());
     for number in numbers {

@@ -7,8 +7,7 @@ use std::{
 };
 
 use parcelo::{
-    Client, LabelFormat, Outcome, ReprintRequest, TrackingNumber, calls::LabelDownload,
-    model::LabelStatus,
+    Client, LabelFormat, ReprintRequest, TrackingNumber, calls::LabelDownload, model::LabelStatus,
 };
 
 use super::{call, label_text, manifest, opener};
@@ -79,7 +78,7 @@ pub(super) fn make_directory(directory: &Path) -> Result<(), Failure> {
 
 /// Runs a future that saves files in a directory. The directory is created first, and removed again if no file was
 /// saved.
-pub(super) async fn in_directory<T>(
+async fn in_directory<T>(
     directory: &Path,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
@@ -101,20 +100,35 @@ pub(super) async fn get(
     target: &LabelTarget,
 ) -> Result<CommandOutcome, Failure> {
     let numbers = &wanted.numbers(client).await?;
+    let labels = client.labels();
+    get_documents(numbers, format, target, |number| {
+        (file_name(number, format), labels.download(number, format))
+    })
+    .await
+}
+
+/// Saves or prints a document of each parcel; `document` returns the name of its file and its download.
+pub(super) async fn get_documents<'a>(
+    numbers: &'a [TrackingNumber],
+    format: LabelFormat,
+    target: &LabelTarget,
+    document: impl Fn(&'a TrackingNumber) -> (String, LabelDownload<'a>),
+) -> Result<CommandOutcome, Failure> {
     match target {
         LabelTarget::Directory(directory) => {
             let saved = call::for_each(numbers, async |number| {
-                save(client, number, format, &directory.join(file_name(number, format))).await
+                let (name, download) = document(number);
+                let file = directory.join(name);
+                let bytes = save_file(download, &file).await?;
+                Ok(SavedLabel { tracking_number: number.clone(), format, file, bytes })
             });
             let (found, failure) = in_directory(directory, Box::pin(saved)).await?;
-            let labels = FoundItems { asked: numbers.len(), found };
-            Ok(CommandOutcome::report(labels).failing(failure))
+            let saved = FoundItems { asked: numbers.len(), found };
+            Ok(CommandOutcome::report(saved).failing(failure))
         }
         LabelTarget::Stdout => {
-            let (files, failure) = call::for_each(numbers, async |number| {
-                call::read(client.labels().download(number, format).bytes()).await
-            })
-            .await?;
+            let read = async |number| call::read(document(number).1.bytes()).await;
+            let (files, failure) = call::for_each(numbers, read).await?;
             Ok(CommandOutcome::with(Results::Raw(files.concat())).failing(failure))
         }
     }
@@ -189,9 +203,6 @@ pub(super) async fn reprint(
 ) -> Result<CommandOutcome, Failure> {
     let resume = ResumeHint::WithKey(&request.idempotency_key);
     let reply = call::execute(client.labels().reprint(number, request), resume).await?;
-    let reprinted = WriteResult::from(reply);
-    let replayed = reprinted.outcome == Outcome::Replayed;
-    let done = CommandOutcome::report(reprinted);
-    let done = if replayed { done.note(texts::REPLAYED_LABEL) } else { done };
+    let done = WriteResult::from(reply).report(texts::REPLAYED_LABEL);
     Ok(done.note(texts::GET_LABEL.with(&[("number", number.as_str())])))
 }

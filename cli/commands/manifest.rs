@@ -1,7 +1,7 @@
 //! `manifest submit` and `manifest show`.
 
 use parcelo::{
-    Awb, Client, ErrorCode, ManifestRequest, Outcome,
+    Awb, Client, ErrorCode, ManifestRequest,
     model::{Manifest, ManifestId},
 };
 
@@ -19,10 +19,7 @@ pub(super) async fn submit(
     request: &ManifestRequest,
 ) -> Result<CommandOutcome, Failure> {
     let reply = call::execute(client.manifests().submit(request), ResumeHint::SameManifest).await?;
-    let submitted = WriteResult::from(reply);
-    let replayed = submitted.outcome == Outcome::Replayed;
-    let done = CommandOutcome::report(submitted);
-    Ok(if replayed { done.note(texts::REPLAYED_MANIFEST) } else { done })
+    Ok(WriteResult::from(reply).report(texts::REPLAYED_MANIFEST))
 }
 
 pub(super) async fn show(client: &Client, name: &ManifestName) -> Result<CommandOutcome, Failure> {

@@ -25,6 +25,7 @@ mod watch;
 
 use std::path::PathBuf;
 
+use clap_complete::Shell;
 use parcelo::{
     Client, CountryCode, Environment, LabelFormat, Language, ManifestRequest, ReprintRequest,
     TrackingNumber, VoidRequest,
@@ -41,7 +42,6 @@ pub(crate) use parcels::{PageSelection, ParcelFilter};
 pub(crate) use watch::WatchOptions;
 
 use crate::{
-    args::Shell,
     dry_run::DryRun,
     encoding::Encoding,
     failure::Failure,

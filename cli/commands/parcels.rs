@@ -9,15 +9,12 @@ use parcelo::{
     rules::ListQuery,
 };
 
-use super::call;
+use super::{MAX_PAGE_SIZE, call};
 use crate::{
     failure::{Exit, Failure},
     results::{CommandOutcome, Listing, ShownParcel},
     texts::{self, Message},
 };
-
-/// Maximum number of matches among which one parcel is chosen.
-const MAX_MATCHES: u32 = 100;
 
 /// The filter of a list.
 #[derive(Debug)]
@@ -154,7 +151,7 @@ async fn show_outcome(client: &Client, parcel: &ParcelSummary) -> Result<Command
 }
 
 async fn search(client: &Client, text: &str) -> Result<Page, Failure> {
-    Ok(call::read(client.parcels().list().search(text).limit(MAX_MATCHES)).await?.into_inner())
+    Ok(call::read(client.parcels().list().search(text).limit(MAX_PAGE_SIZE)).await?.into_inner())
 }
 
 /// Returns the matching parcels as the outcome, at most the newest ones.

@@ -3,7 +3,7 @@
 use std::{fs, io, path::Path};
 
 use clap::{Command, CommandFactory};
-use clap_complete::{Shell as Generator, generate};
+use clap_complete::{Shell, generate};
 use clap_mangen::{
     Man,
     roff::{Roff, bold, roman},
@@ -12,7 +12,7 @@ use parcelo::Language;
 
 use super::label;
 use crate::{
-    args::{Args, Shell},
+    args::Args,
     failure::Failure,
     help,
     results::{CommandOutcome, Results, WrittenFile, WrittenFiles},
@@ -23,14 +23,7 @@ use crate::{
 /// Returns a completion script.
 pub(super) fn completions(shell: Shell, language: Language) -> CommandOutcome {
     let mut script = Vec::new();
-    let generator = match shell {
-        Shell::Bash => Generator::Bash,
-        Shell::Zsh => Generator::Zsh,
-        Shell::Fish => Generator::Fish,
-        Shell::Elvish => Generator::Elvish,
-        Shell::Pwsh => Generator::PowerShell,
-    };
-    generate(generator, &mut command(language), NAME, &mut script);
+    generate(shell, &mut command(language), NAME, &mut script);
     let script = with_profiles(String::from_utf8_lossy(&script).into_owned(), shell);
     CommandOutcome::with(Results::Raw(script.into_bytes()))
 }
@@ -67,7 +60,7 @@ fn with_profiles(script: String, shell: Shell) -> String {
                 + &format!("complete -c parcelo -l profile -x -a \"({LIST_PROFILES})\"\n")
                 + &format!("complete -c parcelo -n \"{using}\" -f -a \"({LIST_PROFILES})\"\n")
         }
-        Shell::Elvish | Shell::Pwsh => script,
+        _ => script,
     }
 }
 

@@ -1,8 +1,8 @@
 //! `order template`: a valid sample order, with real places and invented people.
 
 use parcelo::{
-    CountryCode, CustomsInfo, Decimal, IdType, IdempotencyKey, Language, OrderRequest,
-    ParcelDetails, Product, Receiver, ReceiverAddress, Sender, SenderAddress,
+    CountryCode, CustomsInfo, Decimal, IdType, IdempotencyKey, OrderRequest, ParcelDetails,
+    Product, Receiver, ReceiverAddress, Sender, SenderAddress,
 };
 
 use crate::{
@@ -117,11 +117,8 @@ const TOWNS: &[[&str; 4]] = &[
 ];
 
 pub(super) fn show(country: CountryCode) -> CommandOutcome {
-    let name = |language: Language| country.name(language).to_owned();
-    let about = Message {
-        en: texts::SAMPLE.with(&[("country", &name(Language::En))]).en,
-        es: texts::SAMPLE.with(&[("country", &name(Language::Es))]).es,
-    };
+    let name = Message::in_both(|language| country.name(language).to_owned());
+    let about = texts::SAMPLE.with_message("country", &name);
     let order = order(country, IdempotencyKey::random());
     CommandOutcome::with(Results::Sample(Box::new(order)))
         .note(about)

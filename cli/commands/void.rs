@@ -1,6 +1,6 @@
 //! `order void`.
 
-use parcelo::{Client, Outcome, VoidRequest};
+use parcelo::{Client, VoidRequest};
 
 use super::call;
 use crate::{
@@ -22,7 +22,5 @@ pub(super) async fn void(
     let all = voided.value.results.len();
     let failure = (!failed.is_empty())
         .then(|| Failure::for_items(all.saturating_sub(failed.len()), all, failed));
-    let replayed = voided.outcome == Outcome::Replayed;
-    let done = CommandOutcome::report(voided).failing(failure);
-    Ok(if replayed { done.note(texts::REPLAYED_VOID) } else { done })
+    Ok(voided.report(texts::REPLAYED_VOID).failing(failure))
 }

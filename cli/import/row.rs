@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     sanitize,
-    texts::{Message, import as texts},
+    texts::{self as general, Message, import as texts},
 };
 
 /// A fault of a row.
@@ -60,15 +60,9 @@ impl RowFault {
     }
 
     pub(crate) fn from_field(fault: FieldFault, column: Option<String>) -> Self {
-        Self {
-            column,
-            field: Some(fault.field),
-            code: fault.code.code().to_owned(),
-            message: fault.message,
-            message_es: fault.message_es,
-            suggestion: fault.suggestion,
-            value: None,
-        }
+        let message = Message { en: fault.message, es: fault.message_es };
+        let (field, suggestion) = (Some(fault.field), fault.suggestion);
+        Self { column, field, suggestion, ..Self::new(fault.code.code(), message) }
     }
 
     /// Adds the content of the faulty cell.
@@ -78,10 +72,9 @@ impl RowFault {
 
     /// Adds the number of the order's further row that has the fault.
     pub(super) fn in_row(self, row: u64) -> Self {
-        let with =
-            |message: &str| texts::IN_ROW.with(&[("row", &row.to_string()), ("message", message)]);
-        let message = Message { en: with(&self.message).en, es: with(&self.message_es).es };
-        self.with_message(message)
+        let row = general::AS_IS.with(&[("value", &row.to_string())]);
+        let message = Message { en: self.message.clone(), es: self.message_es.clone() };
+        self.with_message(texts::IN_ROW.with_messages(&[("row", &row), ("message", &message)]))
     }
 
     pub(super) fn with_message(self, message: impl Into<Message>) -> Self {

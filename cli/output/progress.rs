@@ -12,7 +12,7 @@ use parcelo::Language;
 use crate::{
     import::RowCounts,
     output::format::OutputOptions,
-    texts::{Message, import as texts},
+    texts::{self as general, Message, import as texts},
 };
 
 /// The progress of an import.
@@ -103,9 +103,8 @@ fn with_eta(counts: Message, eta: Duration) -> Message {
     if eta.is_zero() {
         return counts;
     }
-    let left = format_eta(eta);
-    let text = |counts| texts::TIME_LEFT.with(&[("progress", counts), ("left", &*left)]);
-    Message { en: text(&*counts.en).en, es: text(&*counts.es).es }
+    let left = general::AS_IS.with(&[("value", &format_eta(eta))]);
+    texts::TIME_LEFT.with_messages(&[("progress", &counts), ("left", &left)])
 }
 
 /// Formats a duration with units that are the same in both languages.

@@ -42,7 +42,7 @@ impl Resolver {
             settings,
             labels,
             merge: import.merge.map(parse_merge_option).transpose()?,
-            format: import.format.into(),
+            format: import.format,
             concurrency: import.concurrency.into(),
             mode,
             resume: match (import.resume, import.key_rotated) {

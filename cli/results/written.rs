@@ -3,6 +3,9 @@
 use parcelo::{IdempotencyKey, Outcome, Reply, model::RequestId};
 use serde::{Serialize, Serializer};
 
+use super::{CommandOutcome, table::Report};
+use crate::texts::Text;
+
 /// The result of a write, with the idempotency key that makes it safe to repeat.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -21,6 +24,18 @@ impl<T> From<Reply<T>> for WriteResult<T> {
         let (idempotency_key, request_id) =
             (reply.meta().idempotency_key.clone(), reply.meta().request_id.clone());
         Self { outcome, value: reply.into_inner(), idempotency_key, request_id }
+    }
+}
+
+impl<T> WriteResult<T>
+where
+    Self: Report + 'static,
+{
+    /// Returns the outcome of the command, with a note if the same request was carried out before.
+    pub(crate) fn report(self, replayed: Text) -> CommandOutcome {
+        let is_replayed = self.outcome == Outcome::Replayed;
+        let done = CommandOutcome::report(self);
+        if is_replayed { done.note(replayed) } else { done }
     }
 }
 
