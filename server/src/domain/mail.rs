@@ -250,44 +250,38 @@ pub enum MailStatus {
 }
 
 impl MailStatus {
-    const ALL: [(Self, u8); 11] = [
-        (Self::Waiting, 0),
-        (Self::Sent, 1),
-        (Self::Bounced, 2),
-        (Self::GivenUp, 3),
-        (Self::Dropped(DropReason::Superseded), 10),
-        (Self::Dropped(DropReason::Older), 11),
-        (Self::Dropped(DropReason::NoAddress), 12),
-        (Self::Dropped(DropReason::OptedOut), 13),
-        (Self::Dropped(DropReason::SwitchedOff), 14),
-        (Self::Dropped(DropReason::NotAllowed), 15),
-        (Self::Dropped(DropReason::TooMany), 16),
+    /// Every status, with its number in the database and its stable code.
+    const ALL: [(Self, u8, &str); 11] = [
+        (Self::Waiting, 0, "waiting"),
+        (Self::Sent, 1, "sent"),
+        (Self::Bounced, 2, "bounced"),
+        (Self::GivenUp, 3, "given-up"),
+        (Self::Dropped(DropReason::Superseded), 10, "superseded"),
+        (Self::Dropped(DropReason::Older), 11, "older-than-e-mail"),
+        (Self::Dropped(DropReason::NoAddress), 12, "no-address"),
+        (Self::Dropped(DropReason::OptedOut), 13, "unsubscribed"),
+        (Self::Dropped(DropReason::SwitchedOff), 14, "switched-off"),
+        (Self::Dropped(DropReason::NotAllowed), 15, "not-allowed"),
+        (Self::Dropped(DropReason::TooMany), 16, "too-many"),
     ];
+
+    fn row(self) -> (Self, u8, &'static str) {
+        let found = Self::ALL.into_iter().find(|(status, ..)| *status == self);
+        found.unwrap_or((self, 0, "waiting"))
+    }
 
     /// Returns the number in the database.
     pub(crate) fn number(self) -> u8 {
-        Self::ALL.iter().find(|(status, _)| *status == self).map_or(0, |(_, number)| *number)
+        self.row().1
     }
 
     pub(crate) fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.iter().find(|(_, known)| *known == number).map(|(status, _)| *status)
+        Self::ALL.iter().find(|(_, known, _)| *known == number).map(|(status, ..)| *status)
     }
 
     /// Returns the stable code.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Sent => "sent",
-            Self::Bounced => "bounced",
-            Self::GivenUp => "given-up",
-            Self::Dropped(DropReason::Superseded) => "superseded",
-            Self::Dropped(DropReason::Older) => "older-than-e-mail",
-            Self::Dropped(DropReason::NoAddress) => "no-address",
-            Self::Dropped(DropReason::OptedOut) => "unsubscribed",
-            Self::Dropped(DropReason::SwitchedOff) => "switched-off",
-            Self::Dropped(DropReason::NotAllowed) => "not-allowed",
-            Self::Dropped(DropReason::TooMany) => "too-many",
-        }
+    pub fn code(self) -> &'static str {
+        self.row().2
     }
 }
 
@@ -302,7 +296,7 @@ pub enum MailDecision {
 
 impl MailDecision {
     /// Returns the name in the metrics.
-    pub(crate) const fn code(self) -> &'static str {
+    pub(crate) fn code(self) -> &'static str {
         match self {
             Self::Retry(_) => "failed",
             Self::Done(status) => status.code(),
@@ -486,8 +480,9 @@ mod tests {
             let others = others.fold(DisabledMailKinds::default(), DisabledMailKinds::with);
             assert!(!DisabledMailKinds::from_number(others.number()).contains(kind));
         }
-        for (status, number) in MailStatus::ALL {
-            assert_eq!((MailStatus::from_number(number), status.number()), (Some(status), number));
+        for (status, number, code) in MailStatus::ALL {
+            assert_eq!(MailStatus::from_number(number), Some(status));
+            assert_eq!((status.number(), status.code()), (number, code));
         }
         for recipient in [Receiver, Sender] {
             assert_eq!(MailRecipient::from_number(recipient.number()), Some(recipient));

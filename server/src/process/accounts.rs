@@ -4,7 +4,7 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::{
     Failure,
-    database::{AdminDatabase, DatabaseArg, open},
+    database::{AdminDatabase, DatabaseArg, find_account, open},
     password, print,
     shared_args::{CommonArgs, parse_name},
 };
@@ -86,8 +86,7 @@ async fn list(options: CommonArgs) -> Result<(), Failure> {
 async fn shop(options: SetShop) -> Result<(), Failure> {
     let SetShop { database, name, shop_name, contact, json } = options;
     let store = open(&database).await?;
-    let account = store.account_named(&name).await?;
-    let account = account.ok_or_else(|| Failure::NoAccount(name.clone()))?;
+    let account = find_account(&store, &name).await?;
     let (name_before, contact_before) = store.shop(account).await?.to_stored();
     if shop_name.is_some() || contact.is_some() {
         let name = shop_name.unwrap_or(name_before);

@@ -1,20 +1,16 @@
 //! `parcelo-server audit`: the log of changes of keys, secrets, passwords and settings.
 
-use chrono::NaiveDate;
 use clap::Args as ClapArgs;
 use parcelo::{Language, model::time};
 use serde_json::json;
 
 use super::{
     Failure,
-    database::{DatabaseArg, open},
+    database::{DatabaseArg, find_account, open},
     print,
-    shared_args::{CommonArgs, parse_name},
+    shared_args::{CommonArgs, parse_day, parse_name},
 };
-use crate::{
-    clock::Millis,
-    domain::{activity::day_start, audit::AuditEntry},
-};
+use crate::{clock::Millis, domain::audit::AuditEntry};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Audit {
@@ -39,10 +35,7 @@ pub(super) async fn list(options: Audit) -> Result<(), Failure> {
     let store = open(&database).await?;
     let account = match account {
         None => None,
-        Some(name) => {
-            let found = store.account_named(&name).await?;
-            Some(found.ok_or(Failure::NoAccount(name))?)
-        }
+        Some(name) => Some(find_account(&store, &name).await?),
     };
     let entries = store.audit_log(account, since.unwrap_or(Millis(0)), limit).await?;
     let empty_text = "The audit log has no such entries.";
@@ -66,11 +59,4 @@ fn row(entry: &AuditEntry) -> (serde_json::Value, String) {
         "actor": actor.code(),
     });
     (view, line)
-}
-
-/// Parses a day, and returns the time at which it begins.
-fn parse_day(text: &str) -> Result<Millis, String> {
-    let day = text.parse::<NaiveDate>();
-    let day = day.map_err(|_| "expected a date such as 2026-11-23")?;
-    Ok(day_start(i64::from(day.to_epoch_days())))
 }

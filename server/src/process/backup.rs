@@ -44,11 +44,9 @@ pub(super) fn run(options: &Backup) -> Result<(), Failure> {
     let bytes = store::backup(existing_file(&options.database)?, &options.file)?;
     let file = options.file.display().to_string();
     if options.json {
-        print::json(&json!({ "file": file, "bytes": bytes }))?;
-    } else {
-        print::backup_done(&file, bytes)?;
+        return Ok(print::json(&json!({ "file": file, "bytes": bytes }))?);
     }
-    Ok(())
+    Ok(print::backup_done(&file, bytes)?)
 }
 
 #[cfg(test)]

@@ -45,11 +45,9 @@ pub(super) async fn run(options: Copy) -> Result<(), Failure> {
         }
     };
     if options.json {
-        print::json(&copied.iter().map(view).collect::<Vec<_>>())?;
-    } else {
-        print::copy_done(&copied)?;
+        return Ok(print::json(&copied.iter().map(view).collect::<Vec<_>>())?);
     }
-    Ok(())
+    Ok(print::copy_done(&copied)?)
 }
 
 fn view(table: &CopiedTable) -> serde_json::Value {

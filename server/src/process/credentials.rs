@@ -158,11 +158,9 @@ fn print_new_credential<K: CredentialKind>(
     record: &Credential<K>,
 ) -> Result<(), Failure> {
     if options.json {
-        print::secret_json(&K::created(secret, record))?;
-    } else {
-        print::new_secret(secret.text(), K::SECRET_NAME, (&record.id, &record.name))?;
+        return Ok(print::secret_json(&K::created(secret, record))?);
     }
-    Ok(())
+    Ok(print::new_secret(secret.text(), K::SECRET_NAME, (&record.id, &record.name))?)
 }
 
 /// Lists the credentials of a kind, without their secrets.
@@ -187,11 +185,9 @@ async fn rotate(options: CommonArgs, id: String, overlap: u32) -> Result<(), Fai
         RotationOutcome::Unknown => return Err(unknown_id::<ApiKeyScope>(id)),
     };
     if options.json {
-        print::secret_json(&RotatedApiKey::new(&key, &record, now))?;
-    } else {
-        print::rotated_key(&key, &record, now)?;
+        return Ok(print::secret_json(&RotatedApiKey::new(&key, &record, now))?);
     }
-    Ok(())
+    Ok(print::rotated_key(&key, &record, now)?)
 }
 
 /// Revokes the credential with an id.
@@ -211,10 +207,10 @@ fn unknown_id<K: CredentialKind>(id: String) -> Failure {
 fn to_countries(entries: &[CountryOrAll]) -> Result<Countries, Failure> {
     let mut listed = Vec::new();
     for entry in entries {
-        match entry {
-            CountryOrAll::One(country) if listed.contains(country) => {}
-            CountryOrAll::One(country) => listed.push(*country),
-            CountryOrAll::All => {}
+        if let CountryOrAll::One(country) = entry
+            && !listed.contains(country)
+        {
+            listed.push(*country);
         }
     }
     match (listed.is_empty(), entries.contains(&CountryOrAll::All)) {

@@ -13,7 +13,7 @@ use super::{Failure, secrets};
 use crate::store::{Address, StoreError};
 use crate::{
     clock::{Clock, SystemClock},
-    domain::{Secrets, audit::Actor},
+    domain::{AccountRowId, Secrets, audit::Actor},
     ids::Ids,
     service::CredentialIssuer,
     shell,
@@ -124,6 +124,11 @@ pub(super) async fn open(database: &DatabaseArg) -> Result<Store, Failure> {
             Ok(Store::connect_for_admin((**address).clone(), random).await?)
         }
     }
+}
+
+/// Returns the account with a name.
+pub(super) async fn find_account(store: &Store, name: &str) -> Result<AccountRowId, Failure> {
+    store.account_named(name).await?.ok_or_else(|| Failure::NoAccount(name.to_owned()))
 }
 
 /// Returns the file of an existing database, for commands that work on files only.

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 
 use super::{
     Failure,
-    database::{DatabaseArg, open},
+    database::{DatabaseArg, find_account, open},
     print,
     shared_args::parse_name,
 };
@@ -33,8 +33,7 @@ pub(super) struct SetPassword {
 pub(super) async fn set_password(options: SetPassword) -> Result<(), Failure> {
     // The account is looked up before the prompt, so that no password is typed in vain.
     let store = open(&options.database).await?;
-    let account = store.account_named(&options.name).await?;
-    let account = account.ok_or_else(|| Failure::NoAccount(options.name.clone()))?;
+    let account = find_account(&store, &options.name).await?;
     let password = read_password()?;
     if !is_valid_password(&password) {
         return Err(Failure::WeakPassword);

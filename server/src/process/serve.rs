@@ -155,17 +155,14 @@ fn clock(store: &Store) -> Arc<dyn Clock> {
 
 async fn bind(options: &Serve) -> Result<BoundSockets, Failure> {
     let serves = |environment| options.environments.contains(&environment);
-    let production = if serves(EnvironmentArg::Production) {
-        Some(bind_one(options.listen).await?)
-    } else {
-        None
+    let bind_if_served = async |environment, address| {
+        if serves(environment) { bind_one(address).await.map(Some) } else { Ok(None) }
     };
-    let sandbox = if serves(EnvironmentArg::Sandbox) {
-        Some(bind_one(options.sandbox_listen).await?)
-    } else {
-        None
-    };
-    Ok(BoundSockets { production, sandbox, admin: bind_one(options.admin_listen).await? })
+    Ok(BoundSockets {
+        production: bind_if_served(EnvironmentArg::Production, options.listen).await?,
+        sandbox: bind_if_served(EnvironmentArg::Sandbox, options.sandbox_listen).await?,
+        admin: bind_one(options.admin_listen).await?,
+    })
 }
 
 async fn bind_one(address: SocketAddr) -> Result<TcpListener, Failure> {
@@ -174,18 +171,13 @@ async fn bind_one(address: SocketAddr) -> Result<TcpListener, Failure> {
 
 /// Returns the listeners with the addresses that reach them from this machine.
 fn addresses(sockets: &BoundSockets) -> Result<Vec<(&'static str, String)>, Failure> {
-    let mut addresses = Vec::new();
     let all = [
         ("production", sockets.production.as_ref()),
         ("sandbox", sockets.sandbox.as_ref()),
         ("admin", Some(&sockets.admin)),
     ];
-    for (listener, socket) in all {
-        if let Some(socket) = socket {
-            addresses.push((listener, socket_url(socket)?));
-        }
-    }
-    Ok(addresses)
+    let bound = all.into_iter().filter_map(|(listener, socket)| Some((listener, socket?)));
+    bound.map(|(listener, socket)| Ok((listener, socket_url(socket)?))).collect()
 }
 
 fn socket_url(socket: &TcpListener) -> Result<String, Failure> {

@@ -10,7 +10,9 @@ use url::Url;
 use super::{
     database::DatabaseArg,
     mail_args::MailArgs,
-    shared_args::{EnvironmentArg, TrimmingParser, parse_base_url, parse_country, parse_network},
+    shared_args::{
+        EnvironmentArg, TrimmingParser, parse_base_url, parse_country, parse_day, parse_network,
+    },
 };
 use crate::{
     clock::Millis,
@@ -174,12 +176,6 @@ fn parse_labels_address(text: &str) -> Result<Url, String> {
         }
         Some(_) | None => Ok(url),
     }
-}
-
-fn parse_day(text: &str) -> Result<Millis, String> {
-    let date =
-        text.parse::<chrono::NaiveDate>().map_err(|_| "expected a date such as 2027-06-30")?;
-    Ok(date.and_time(chrono::NaiveTime::MIN).and_utc().into())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 
+use chrono::NaiveDate;
 use clap::{
     Arg, Args as ClapArgs, Command, Error, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
@@ -11,7 +12,10 @@ use parcelo::{CountryCode, Environment, model::FaultCode, rules::meant_country};
 use url::Url;
 
 use super::database::DatabaseArg;
-use crate::domain::access;
+use crate::{
+    clock::Millis,
+    domain::{access, activity::day_start},
+};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct CommonArgs {
@@ -86,6 +90,12 @@ pub(super) fn parse_base_url(text: &str) -> Result<Url, String> {
 pub(super) fn parse_network(text: &str) -> Result<IpNet, String> {
     access::parse_network(text)
         .ok_or_else(|| "expected an address or a network such as 10.0.0.0/8".to_owned())
+}
+
+/// Parses a day, and returns the time at which it begins.
+pub(super) fn parse_day(text: &str) -> Result<Millis, String> {
+    let day = text.parse::<NaiveDate>().map_err(|_| "expected a date such as 2027-06-30")?;
+    Ok(day_start(day.to_epoch_days().into()))
 }
 
 pub(super) fn parse_name(text: &str) -> Result<String, String> {

@@ -27,12 +27,9 @@ pub(super) fn run(options: &Vacuum) -> Result<(), Failure> {
         print::vacuum_started(&name)?;
     }
     let sizes = vacuum.run()?;
-    if options.json {
-        print::json(
-            &json!({ "file": name, "bytesBefore": sizes.before, "bytesAfter": sizes.after }),
-        )?;
-    } else {
-        print::vacuum_done(&name, sizes)?;
+    if !options.json {
+        return Ok(print::vacuum_done(&name, sizes)?);
     }
-    Ok(())
+    let view = json!({ "file": name, "bytesBefore": sizes.before, "bytesAfter": sizes.after });
+    Ok(print::json(&view)?)
 }

@@ -1,12 +1,12 @@
 //! The admin commands for webhooks. They open the database directly, even while a server uses it. The server sends
 //! events that a command has put into the outbox within half a second.
 
-use parcelo::Environment;
+use parcelo::{Environment, webhook::Secret};
 use serde::Serialize;
 
 use super::{
     Failure,
-    database::open,
+    database::{find_account, open},
     print,
     webhook_args::{ListDeliveries, ReplayEvents, SetWebhook, WebhookArgs, Webhooks},
 };
@@ -70,24 +70,16 @@ async fn set(options: SetWebhook) -> Result<(), Failure> {
         }
         error => error.into(),
     })?;
-    if webhook.json {
-        print::secret_json(&WebhookView::with_secret(&webhook.account, &endpoint))?;
-    } else {
-        print::webhook_secret(&endpoint.secret)?;
-    }
-    Ok(())
+    let view = WebhookView::with_secret(&webhook.account, &endpoint);
+    print_secret(&webhook, &view, &endpoint.secret)
 }
 
 async fn rotate_secret(webhook: WebhookArgs) -> Result<(), Failure> {
     let ((store, tenant), ids, now) =
         (open_tenant(&webhook).await?, Ids::random(), SystemClock.now());
     let secret = endpoints(&store, &ids).rotate_secret(tenant, now).await?;
-    if webhook.json {
-        print::secret_json(&NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME_MILLIS)))?;
-    } else {
-        print::webhook_secret(&secret)?;
-    }
-    Ok(())
+    let view = NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME_MILLIS));
+    print_secret(&webhook, &view, &secret)
 }
 
 async fn test(webhook: WebhookArgs) -> Result<(), Failure> {
@@ -126,11 +118,9 @@ async fn deliveries(options: &ListDeliveries) -> Result<(), Failure> {
     let (store, tenant) = open_tenant(&options.webhook).await?;
     let logged = store.deliveries(tenant, options.limit.into()).await?;
     if options.webhook.json {
-        print::json(&logged.iter().map(DeliveryView::from).collect::<Vec<_>>())?;
-    } else {
-        print::deliveries(&logged)?;
+        return Ok(print::json(&logged.iter().map(DeliveryView::from).collect::<Vec<_>>())?);
     }
-    Ok(())
+    Ok(print::deliveries(&logged)?)
 }
 
 fn endpoints<'a>(store: &'a Store, ids: &'a Ids) -> Endpoints<'a> {
@@ -140,9 +130,16 @@ fn endpoints<'a>(store: &'a Store, ids: &'a Ids) -> Endpoints<'a> {
 /// Opens the database and finds the tenant of the webhook.
 async fn open_tenant(webhook: &WebhookArgs) -> Result<(Store, Tenant), Failure> {
     let store = open(&webhook.database).await?;
-    let account = store.account_named(&webhook.account).await?;
-    let account = account.ok_or_else(|| Failure::NoAccount(webhook.account.clone()))?;
+    let account = find_account(&store, &webhook.account).await?;
     Ok((store, Tenant { account, environment: webhook.environment.into() }))
+}
+
+fn print_secret(
+    webhook: &WebhookArgs,
+    view: &impl Serialize,
+    secret: &Secret,
+) -> Result<(), Failure> {
+    Ok(if webhook.json { print::secret_json(view) } else { print::webhook_secret(secret) }?)
 }
 
 fn print_view(webhook: &WebhookArgs, value: &impl Serialize) -> Result<(), Failure> {
