@@ -186,6 +186,7 @@ async fn show_describes_a_label_even_after_a_void() {
     let people = shop.run("label show SB-SUCCESS-0001");
     assert_eq!((people.code, &*people.stderr), (0, ""));
     insta::assert_snapshot!("label", without_link(people.text()));
+    assert!(people.text().contains("sig="), "{people:?}");
     let label = shop.run("label show SB-SUCCESS-0001 -o json").json();
     assert_eq!((&label["version"], &label["reprintCount"]), (&json!(1), &json!(0)));
     assert!(label["labelId"].as_str().unwrap().starts_with("lbl_"));

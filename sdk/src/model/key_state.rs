@@ -34,10 +34,18 @@ use super::time;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyState {
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::serialize_option"
+    )]
     first_sent: Option<DateTime<Utc>>,
     /// The time on the service's clock then, as far as its answers show it.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "time::serialize")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "time::serialize_option"
+    )]
     service_time: Option<DateTime<Utc>>,
     /// Always present, so that a damaged state is not mistaken for that of a key without history.
     execution: Execution,

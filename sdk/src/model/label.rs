@@ -151,10 +151,18 @@ pub struct LabelMetadata {
     #[serde(with = "time")]
     pub created_at: DateTime<Utc>,
     /// Time of the last reprint.
-    #[serde(default, deserialize_with = "lenient::option", serialize_with = "time::serialize")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::serialize_option"
+    )]
     pub last_reprinted_at: Option<DateTime<Utc>>,
     /// Time at which its order was voided.
-    #[serde(default, deserialize_with = "lenient::option", serialize_with = "time::serialize")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::serialize_option"
+    )]
     pub voided_at: Option<DateTime<Utc>>,
 }
 

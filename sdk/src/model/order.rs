@@ -255,7 +255,11 @@ pub struct Parcel {
     #[cfg_attr(feature = "openapi", schema(value_type = String, required = true))]
     pub label_url: Option<LabelLink>,
     /// Time of creation.
-    #[serde(default, deserialize_with = "lenient::option", serialize_with = "time::serialize")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::option",
+        serialize_with = "time::serialize_option"
+    )]
     #[cfg_attr(feature = "openapi", schema(value_type = DateTime<Utc>, required = true))]
     pub created_at: Option<DateTime<Utc>>,
 }

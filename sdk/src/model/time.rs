@@ -8,12 +8,19 @@ pub fn to_text(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Serializes a time, or one that may be absent.
 pub(super) fn serialize<S: Serializer>(
-    time: &(impl Into<Option<DateTime<Utc>>> + Copy),
+    time: &DateTime<Utc>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let time: Option<DateTime<Utc>> = (*time).into();
+    serializer.serialize_str(&to_text(*time))
+}
+
+/// Serializes a time that may be absent.
+#[expect(clippy::ref_option, reason = "serde gives a reference to the field")]
+pub(super) fn serialize_option<S: Serializer>(
+    time: &Option<DateTime<Utc>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     time.map(to_text).serialize(serializer)
 }
 

@@ -223,7 +223,7 @@ pub struct VoidResult {
     #[serde(
         default,
         deserialize_with = "lenient::option",
-        serialize_with = "time::serialize",
+        serialize_with = "time::serialize_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub voided_at: Option<DateTime<Utc>>,

@@ -301,7 +301,9 @@ mod tests {
             faults_of(check_carrier_key(&json!({}))),
             ["name REQUIRED", "environment REQUIRED"]
         );
-        assert_eq!(faults_of(check_account(&json!({ "name": "" }))), ["name REQUIRED"]);
+        for (name, fault) in [("", "name REQUIRED"), ("a\u{202E}b", "name INVALID_FORMAT")] {
+            assert_eq!(faults_of(check_account(&json!({ "name": name }))), [fault]);
+        }
         let both = json!({ "eventId": format!("evt_{}", "0".repeat(26)), "since": "2026-01-10T15:05:00Z" });
         assert_eq!(faults_of(check_replay(&both)), ["since MISMATCH"]);
         let wrong = json!({ "eventId": "evt_1", "since": "yesterday" });

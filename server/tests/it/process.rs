@@ -22,17 +22,8 @@ async fn a_first_start_prints_curl_lines_that_work() {
         serde_json::from_slice(&answer.stdout).expect(line)
     };
     let (_, after) = output.split_once("  curl ").expect("a curl line");
-    let body = run(&format!(
-        "curl {}",
-        after
-            .split(
-                "
-
-"
-            )
-            .next()
-            .unwrap()
-    ));
+    let (curl, _) = after.split_once("\n\n").expect("an empty line after it");
+    let body = run(&format!("curl {curl}"));
     assert_eq!(body["parcel"]["trackingNumber"], "SB-SUCCESS-0001", "{body}");
     assert_eq!(body.get("warnings"), None, "{body}");
     let keys = run(output.lines().rfind(|line| line.contains("/admin/v1/keys")).unwrap());
