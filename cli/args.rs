@@ -1,4 +1,4 @@
-//! The command line as typed. `texts` has its help, and `resolve` turns it into a job.
+//! The command line as typed. `texts` has its help, and `resolve` validates it.
 
 mod preferences;
 mod suggested;

@@ -1,4 +1,4 @@
-//! `--dry-run`: a transport that records requests instead of sending them. It answers each with
+//! `--dry-run`: a transport that records requests instead of sending them. Each gets the response
 //! "not found", so that nothing waits and nothing is retried.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,10 +50,10 @@ impl Transport for DryRun {
         let code = ErrorCode::ParcelNotFound.code();
         let error = serde_json::json!({"success": false, "error": {"code": code, "message": ""}});
         let body = Bytes::from(error.to_string());
-        let mut answer = Response::new(stream::iter([Ok(body)]).boxed());
+        let mut response = Response::new(stream::iter([Ok(body)]).boxed());
         let status = StatusCode::from_u16(ErrorCode::ParcelNotFound.status());
-        *answer.status_mut() = status.unwrap_or_default();
-        async { Ok(answer) }.boxed()
+        *response.status_mut() = status.unwrap_or_default();
+        async { Ok(response) }.boxed()
     }
 }
 

@@ -47,7 +47,7 @@ impl Source {
 
     /// Reads the whole text, without the byte order mark that editors on Windows write. It may be UTF-16, which
     /// PowerShell writes with `>`.
-    pub(crate) fn read(&self) -> Result<String, Failure> {
+    pub(crate) fn read_text(&self) -> Result<String, Failure> {
         let mut bytes = Vec::new();
         let read = match self {
             Self::File(path) => fs::read(path).map(|content| bytes = content),

@@ -1,7 +1,7 @@
 //! The `parcelo` command: parse, resolve, run, print, exit.
 //!
 //! A run goes through `args` (the command line as typed), `settings` (the precedence of option, variable and profile),
-//! `resolve` (a job whose values are valid), `commands` (running it), `results` (its results) and `output` (printing
+//! `resolve` (a command whose values are valid), `commands` (running it), `results` (its results) and `output` (printing
 //! them). Files do not import one another in cycles, except a parent module and its children.
 
 mod api_error;
@@ -68,7 +68,7 @@ fn run(arguments: &[OsString], settings: Settings) -> CommandOutcome {
         output::warn(&warning, settings.output);
     }
     match resolve::resolve(args, settings) {
-        Ok((job, address)) => commands::run(job)
+        Ok((resolved, address)) => commands::run(resolved)
             .unwrap_or_else(CommandOutcome::from)
             .map_failure(|failure| failure.at_address(&address)),
         Err(failure) => failure.into(),

@@ -92,7 +92,7 @@ impl OrderInput {
 /// Reads a file of orders. A table is an error, because another command imports it.
 fn read_orders(source: &Source) -> Result<String, Failure> {
     // The name is checked before the text, because spreadsheets save tables in encodings that an order never has.
-    let content = if source.is_sheet() { None } else { Some(source.read()?) };
+    let content = if source.is_sheet() { None } else { Some(source.read_text()?) };
     content.filter(|content| !input::is_table(content)).ok_or_else(|| {
         let message = texts::TABLE_OF_ORDERS.with(&[("file", &source.name())]);
         Failure::usage(message, texts::IMPORT_THEM)

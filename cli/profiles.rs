@@ -31,7 +31,7 @@ pub(crate) struct Profiles {
     pub(crate) current: Option<String>,
     pub(crate) all: BTreeMap<String, Profile>,
     /// Set if other users can read the file.
-    pub(crate) exposed: bool,
+    pub(crate) is_exposed: bool,
 }
 
 /// The settings of a profile.
@@ -78,7 +78,7 @@ const NAMES: [&str; 5] = ["base_url", "api_key", "language", "output", "sender"]
 
 impl Profiles {
     /// Reads the file; without a file there are no profiles.
-    pub(crate) fn read(file: PathBuf) -> Result<Self, ConfigError> {
+    pub(crate) fn load(file: PathBuf) -> Result<Self, ConfigError> {
         let text = match fs::read(&file).and_then(|bytes| encoding::decode(&bytes)) {
             Ok(text) => text,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => String::new(),
@@ -96,8 +96,8 @@ impl Profiles {
         for sender in all.values_mut().filter_map(|profile| profile.sender.as_mut()) {
             *sender = folder.join(&*sender);
         }
-        let exposed = is_exposed(&file);
-        Ok(Self { file, document, current, all, exposed })
+        let is_exposed = is_exposed(&file);
+        Ok(Self { file, document, current, all, is_exposed })
     }
 
     /// Sets a profile; the first one becomes the current one.
@@ -240,7 +240,7 @@ fn write_private(file: &Path, content: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<FileSettings, String> {
+    fn parse(text: &str) -> Result<FileSettings, String> {
         parse_settings(&text.parse().unwrap())
     }
 
@@ -248,7 +248,7 @@ mod tests {
     fn a_file_has_profiles_and_a_selected_one() {
         let text = "# mine\nprofile = 'live'\n[profiles.live]\nbase_url = 'https://h'\n\
             api_key = 'pk_live_x'\nlanguage = 'es'\noutput = 'json'\n[profiles.test]\n";
-        let (current, all) = read(text).unwrap();
+        let (current, all) = parse(text).unwrap();
         assert_eq!(current.as_deref(), Some("live"));
         let live = &all["live"];
         assert_eq!(live.base_url.as_deref(), Some("https://h"));
@@ -270,7 +270,7 @@ mod tests {
             ("[profiles.live]\noutput = 'yaml'", "profiles.live.output"),
         ];
         for (text, place) in table {
-            assert_eq!(read(text).unwrap_err(), place, "{text}");
+            assert_eq!(parse(text).unwrap_err(), place, "{text}");
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn with_stdin(arguments: Vec<String>) -> Result<Vec<String>, Failure>
     let mut typed = Vec::new();
     for argument in arguments {
         if argument == "-" {
-            let text = Source::Stdin.read()?;
+            let text = Source::Stdin.read_text()?;
             if input::is_table(&text) || text.trim_start().starts_with(['{', '[']) {
                 return Err(Failure::usage(texts::TABLE_OF_NUMBERS, texts::NUMBERS_COLUMN));
             }
@@ -86,12 +86,12 @@ pub(crate) fn parse_manifest_name(typed: &str) -> Result<ManifestName, Failure> 
 
 pub(crate) fn void_request(numbers: &[String], write: &Write) -> Result<VoidRequest, Failure> {
     let body = json!({"trackingNumbers": numbers, "reason": write.reason,
-        "idempotencyKey": key(write)});
+        "idempotencyKey": idempotency_key(write)});
     checked(check_void(&body, None), faults(numbers))
 }
 
 pub(crate) fn reprint_request(write: &Write) -> Result<ReprintRequest, Failure> {
-    let body = json!({"reason": write.reason, "idempotencyKey": key(write)});
+    let body = json!({"reason": write.reason, "idempotencyKey": idempotency_key(write)});
     checked(check_reprint(&body, None), Vec::new())
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn manifest_request(
 }
 
 /// Returns the idempotency key from the option, or a new one.
-fn key(write: &Write) -> Value {
+fn idempotency_key(write: &Write) -> Value {
     match &write.idempotency_key {
         Some(key) => json!(key),
         None => json!(IdempotencyKey::random()),

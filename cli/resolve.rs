@@ -1,4 +1,4 @@
-//! Turns arguments and settings into a job whose values are all valid.
+//! Resolves arguments and settings to a command whose values are all valid.
 
 mod client;
 mod import;
@@ -18,8 +18,8 @@ use crate::{
         Parcel, Reset, Sandbox, Track, Void, Webhook,
     },
     commands::{
-        Job, LabelFile, LabelTarget, LabelView, MAX_PAGE_SIZE, MergedFile, PageSelection,
-        ParcelFilter, WantedLabels, WatchOptions,
+        LabelFile, LabelTarget, LabelView, MAX_PAGE_SIZE, MergedFile, PageSelection, ParcelFilter,
+        ResolvedCommand, WantedLabels, WatchOptions,
     },
     dry_run::DryRun,
     failure::Failure,
@@ -35,21 +35,24 @@ use crate::{
 /// Interval in seconds between two rounds of `track --watch`.
 const DEFAULT_WATCH_SECONDS: u32 = 15;
 
-/// Returns the job, and the service's address for messages, which is empty if there is none.
-pub(crate) fn resolve(args: Args, settings: Settings) -> Result<(Job, String), Failure> {
+/// Returns the resolved command, and the service's address for messages, which is empty for a command without one.
+pub(crate) fn resolve(
+    args: Args,
+    settings: Settings,
+) -> Result<(ResolvedCommand, String), Failure> {
     settings::check_variables(|name| env::var(name).ok())?;
     let dry_run = args.global.dry_run.then(DryRun::default);
     let resolver = Resolver { global: args.global, settings, dry_run: dry_run.clone() };
     let address = resolver.address().unwrap_or_default();
-    let job = resolver.job(args.command)?;
-    let job = match dry_run {
-        Some(dry_run) => Job::DryRun(Box::new(job), dry_run),
-        None => job,
+    let command = resolver.resolve_command(args.command)?;
+    let command = match dry_run {
+        Some(dry_run) => ResolvedCommand::DryRun(Box::new(command), dry_run),
+        None => command,
     };
-    Ok((job, address))
+    Ok((command, address))
 }
 
-/// Turns commands into jobs, using the global options and the settings.
+/// Resolves commands, using the global options and the settings.
 struct Resolver {
     global: Global,
     settings: Settings,
@@ -58,83 +61,88 @@ struct Resolver {
 }
 
 impl Resolver {
-    fn job(self, command: Command) -> Result<Job, Failure> {
+    fn resolve_command(self, command: Command) -> Result<ResolvedCommand, Failure> {
         match command {
-            Command::Order(order) => self.order(order),
-            Command::Manifest(manifest) => self.manifest(manifest),
-            Command::Track(track) => self.track(track),
+            Command::Order(order) => self.resolve_order(order),
+            Command::Manifest(manifest) => self.resolve_manifest(manifest),
+            Command::Track(track) => self.resolve_track(track),
             Command::Parcel(Parcel::List(list)) => {
                 let (filter, pages) = (parse_filter(&list)?, select_pages(&list));
-                Ok(Job::ListParcels(self.client()?, filter, pages))
+                Ok(ResolvedCommand::ListParcels(self.client()?, filter, pages))
             }
-            Command::Parcel(Parcel::Show(show)) => Ok(Job::ShowParcel(self.client()?, show.wanted)),
-            Command::Label(label) => self.label(label),
-            Command::Invoice(Invoice::Get(get)) => self.invoices(get),
-            Command::Sandbox(Sandbox::Reset(reset)) => self.reset(&reset),
-            Command::Health => Ok(Job::Health(self.client()?)),
-            Command::Api(api) => self.api(api),
-            Command::Webhook(Webhook::Listen(listen)) => self.listen(&listen),
-            Command::Config(config) => self.config(config),
-            Command::Doctor => self.doctor(),
+            Command::Parcel(Parcel::Show(show)) => {
+                Ok(ResolvedCommand::ShowParcel(self.client()?, show.wanted))
+            }
+            Command::Label(label) => self.resolve_label(label),
+            Command::Invoice(Invoice::Get(get)) => self.resolve_invoices(get),
+            Command::Sandbox(Sandbox::Reset(reset)) => self.resolve_reset(&reset),
+            Command::Health => Ok(ResolvedCommand::Health(self.client()?)),
+            Command::Api(api) => self.resolve_api(api),
+            Command::Webhook(Webhook::Listen(listen)) => self.resolve_listen(&listen),
+            Command::Config(config) => self.resolve_config(config),
+            Command::Doctor => self.resolve_doctor(),
             Command::Completions(completions) => {
-                Ok(Job::Completions(completions.shell, self.settings.output.language))
+                Ok(ResolvedCommand::Completions(completions.shell, self.settings.output.language))
             }
-            Command::Man(man) => self.man(man),
+            Command::Man(man) => self.resolve_man(man),
         }
     }
 
-    fn order(&self, order: Order) -> Result<Job, Failure> {
+    fn resolve_order(&self, order: Order) -> Result<ResolvedCommand, Failure> {
         match order {
             Order::Create(create) => {
-                let order = self.orders(create.file.as_slice(), &create.set)?;
-                let label = label_file(create)?;
-                Ok(Job::Create(self.client()?, order, label))
+                let order = self.order_input(create.file.as_slice(), &create.set)?;
+                let label = resolve_label_file(create)?;
+                Ok(ResolvedCommand::Create(self.client()?, order, label))
             }
-            Order::Void(void) => self.void(void),
+            Order::Void(void) => self.resolve_void(void),
             Order::Validate(validate) => {
-                Ok(Job::Validate(self.orders(&validate.files, &validate.set)?))
+                Ok(ResolvedCommand::Validate(self.order_input(&validate.files, &validate.set)?))
             }
-            Order::Import(import) => self.import(import),
-            Order::Template(template) if template.csv => Ok(Job::CsvTemplate),
-            Order::Template(template) => Ok(Job::Template(parse_country(&template.country)?)),
+            Order::Import(import) => self.resolve_import(import),
+            Order::Template(template) if template.csv => Ok(ResolvedCommand::CsvTemplate),
+            Order::Template(template) => {
+                Ok(ResolvedCommand::Template(parse_country(&template.country)?))
+            }
         }
     }
 
-    fn orders(&self, files: &[PathBuf], set: &[String]) -> Result<OrderInput, Failure> {
+    /// Resolves the files and fields from which orders are read.
+    fn order_input(&self, files: &[PathBuf], set: &[String]) -> Result<OrderInput, Failure> {
         let sources: Vec<_> = files.iter().map(|file| Source::from_argument(file)).collect();
-        self.stdin_once(sources.iter().filter(|source| source.is_stdin()).count())?;
+        self.check_stdin_is_read_once(sources.iter().filter(|source| source.is_stdin()).count())?;
         let fields = set.iter().map(|field| FieldAssignment::parse(field));
         Ok(OrderInput { sources, fields: fields.collect::<Result<_, _>>()? })
     }
 
-    fn manifest(&self, manifest: Manifest) -> Result<Job, Failure> {
+    fn resolve_manifest(&self, manifest: Manifest) -> Result<ResolvedCommand, Failure> {
         match manifest {
             Manifest::Submit(mut submit) => {
-                let numbers = self.numbers(std::mem::take(&mut submit.numbers))?;
+                let numbers = self.read_numbers(std::mem::take(&mut submit.numbers))?;
                 let request = requests::manifest_request(&numbers, &submit)?;
-                Ok(Job::Submit(self.client()?, request))
+                Ok(ResolvedCommand::Submit(self.client()?, request))
             }
             Manifest::Show(show) => {
                 let name = requests::parse_manifest_name(&show.manifest_id)?;
-                Ok(Job::ShowManifest(self.client()?, name))
+                Ok(ResolvedCommand::ShowManifest(self.client()?, name))
             }
         }
     }
 
-    fn track(&self, track: Track) -> Result<Job, Failure> {
-        let numbers = requests::parse_numbers(&self.numbers(track.numbers)?)?;
+    fn resolve_track(&self, track: Track) -> Result<ResolvedCommand, Failure> {
+        let numbers = requests::parse_numbers(&self.read_numbers(track.numbers)?)?;
         let (client, history) = (self.client()?, track.history);
         // In a dry run no parcel is ever delivered, so a watch would never end.
         if !track.watch || self.dry_run.is_some() {
-            return Ok(Job::Track { client, numbers, history });
+            return Ok(ResolvedCommand::Track { client, numbers, history });
         }
         let every = Duration::from_secs(track.every.unwrap_or(DEFAULT_WATCH_SECONDS).into());
         let options = WatchOptions { numbers, history, every, output: self.settings.output };
-        Ok(Job::Watch(client, options))
+        Ok(ResolvedCommand::Watch(client, options))
     }
 
     /// Resolves `label show`. The label's text is for people; programs get the details.
-    fn show_label(&self, number: TrackingNumber, open: bool) -> Result<Job, Failure> {
+    fn show_label(&self, number: TrackingNumber, open: bool) -> Result<ResolvedCommand, Failure> {
         // A pipe or a CI job has no display.
         let is_attended = output::is_terminal() && env::var_os("CI").is_none();
         if open && !is_attended {
@@ -145,15 +153,17 @@ impl Resolver {
             Format::Table => LabelView::Text,
             Format::Json | Format::Ndjson | Format::Csv | Format::Numbers => LabelView::Details,
         };
-        Ok(Job::ShowLabel(self.client()?, number, view))
+        Ok(ResolvedCommand::ShowLabel(self.client()?, number, view))
     }
 
-    fn label(&self, label: Label) -> Result<Job, Failure> {
+    fn resolve_label(&self, label: Label) -> Result<ResolvedCommand, Failure> {
         match label {
             Label::Get(get) => {
                 let wanted = match get.manifest {
                     Some(name) => WantedLabels::OfManifest(requests::parse_manifest_name(&name)?),
-                    None => WantedLabels::Of(requests::parse_numbers(&self.numbers(get.numbers)?)?),
+                    None => {
+                        WantedLabels::Of(requests::parse_numbers(&self.read_numbers(get.numbers)?)?)
+                    }
                 };
                 let format = match (get.format, get.merge.as_deref()) {
                     (Some(format), _) => format,
@@ -163,13 +173,13 @@ impl Resolver {
                 if let Some(file) = get.merge {
                     let file = if self.dry_run.is_some() { PathBuf::from("-") } else { file };
                     let merge = merged_file(file, format)?;
-                    return Ok(Job::MergeLabels(self.client()?, wanted, merge));
+                    return Ok(ResolvedCommand::MergeLabels(self.client()?, wanted, merge));
                 }
                 let target = match self.dry_run {
                     Some(_) => LabelTarget::Stdout,
                     None => label_target(get.dir, format, wanted.is_one())?,
                 };
-                Ok(Job::GetLabels(self.client()?, wanted, format, target))
+                Ok(ResolvedCommand::GetLabels(self.client()?, wanted, format, target))
             }
             Label::Show(show) => {
                 let number = requests::parse_number(&show.number)?;
@@ -178,62 +188,66 @@ impl Resolver {
             Label::Reprint(reprint) => {
                 let number = requests::parse_number(&reprint.number)?;
                 let request = requests::reprint_request(&reprint.write)?;
-                Ok(Job::Reprint(self.client()?, number, request))
+                Ok(ResolvedCommand::Reprint(self.client()?, number, request))
             }
         }
     }
 
-    fn invoices(&self, get: GetInvoice) -> Result<Job, Failure> {
-        let numbers = requests::parse_numbers(&self.numbers(get.numbers)?)?;
+    fn resolve_invoices(&self, get: GetInvoice) -> Result<ResolvedCommand, Failure> {
+        let numbers = requests::parse_numbers(&self.read_numbers(get.numbers)?)?;
         let target = match self.dry_run {
             Some(_) => LabelTarget::Stdout,
             None => invoice_target(get.dir, numbers.len())?,
         };
-        Ok(Job::GetInvoices(self.client()?, numbers, target))
+        Ok(ResolvedCommand::GetInvoices(self.client()?, numbers, target))
     }
 
-    /// Asks for confirmation if the user can be prompted. A script is assumed to mean what it says.
-    fn void(&self, void: Void) -> Result<Job, Failure> {
-        let is_sure = void.yes || self.dry_run.is_some() || !self.can_ask();
-        let request = requests::void_request(&self.numbers(void.numbers)?, &void.write)?;
+    /// Asks for confirmation if the user can be prompted. In a script no confirmation is needed.
+    fn resolve_void(&self, void: Void) -> Result<ResolvedCommand, Failure> {
+        let is_sure = void.yes || self.dry_run.is_some() || !self.can_prompt();
+        let request = requests::void_request(&self.read_numbers(void.numbers)?, &void.write)?;
         let client = self.client()?;
         let count = request.tracking_numbers.len().to_string();
-        if is_sure || self.confirms(texts::ASK_VOID.with(&[("n", &count)]))? {
-            return Ok(Job::Void(client, request));
+        if is_sure || self.ask_for_confirmation(texts::ASK_VOID.with(&[("n", &count)]))? {
+            return Ok(ResolvedCommand::Void(client, request));
         }
         Err(Failure::for_declined_prompt(texts::NOTHING_VOIDED))
     }
 
-    fn can_ask(&self) -> bool {
+    /// Returns `true` if the user can be prompted, and standard input is not used for the key.
+    fn can_prompt(&self) -> bool {
         output::can_prompt() && !self.global.api_key_stdin
     }
 
-    fn confirms(&self, question: impl Into<Message>) -> Result<bool, Failure> {
+    /// Prompts the user for a yes or no.
+    fn ask_for_confirmation(&self, question: impl Into<Message>) -> Result<bool, Failure> {
         output::prompt(question, self.settings.output.language);
         Ok(is_yes(&input::line()?))
     }
 
     /// Asks for confirmation, unless --yes is given.
-    fn reset(&self, reset: &Reset) -> Result<Job, Failure> {
+    fn resolve_reset(&self, reset: &Reset) -> Result<ResolvedCommand, Failure> {
         let is_sure = reset.yes || self.dry_run.is_some();
-        if !is_sure && !self.can_ask() {
+        if !is_sure && !self.can_prompt() {
             return Err(Failure::usage(texts::NO_CONFIRMATION, texts::ADD_YES));
         }
         let client = self.client()?;
-        if is_sure || self.confirms(texts::ASK_RESET)? {
-            return Ok(Job::Reset(client));
+        if is_sure || self.ask_for_confirmation(texts::ASK_RESET)? {
+            return Ok(ResolvedCommand::Reset(client));
         }
         Err(Failure::for_declined_prompt(texts::DECLINED))
     }
 
     /// Returns the tracking numbers; `-` is replaced by those on standard input.
-    fn numbers(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
-        self.stdin_once(arguments.iter().filter(|argument| *argument == "-").count())?;
+    fn read_numbers(&self, arguments: Vec<String>) -> Result<Vec<String>, Failure> {
+        self.check_stdin_is_read_once(
+            arguments.iter().filter(|argument| *argument == "-").count(),
+        )?;
         requests::with_stdin(arguments)
     }
 
     /// Fails if standard input would be read more than once, for the key and for other input.
-    fn stdin_once(&self, others: usize) -> Result<(), Failure> {
+    fn check_stdin_is_read_once(&self, others: usize) -> Result<(), Failure> {
         let has_key = self.global.api_key_stdin;
         if others + usize::from(has_key) <= 1 {
             return Ok(());
@@ -288,7 +302,7 @@ fn is_yes(answer: &str) -> bool {
 }
 
 /// Returns the label's file. Its directory is checked now, before the order is created.
-fn label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
+fn resolve_label_file(create: Create) -> Result<Option<LabelFile>, Failure> {
     let Some(path) = create.label else { return Ok(None) };
     if path.as_os_str() == "-" {
         return Err(Failure::usage(texts::LABEL_TO_STDOUT, texts::GET_TO_STDOUT));

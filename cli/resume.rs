@@ -1,4 +1,4 @@
-//! How to resume a write with an unknown outcome, after a missing response or Ctrl-C.
+//! Hints for resuming a write with an unknown outcome, after a missing response or Ctrl-C.
 
 use parcelo::{IdempotencyKey, OrderRequest};
 

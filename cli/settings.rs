@@ -39,7 +39,7 @@ impl Settings {
         let output = OutputOptions { format: Format::Table, language: Language::En };
         let Preferences { profile, output: format, lang, .. } = preferences;
         let requested = profile.or_else(|| given("PARCELO_PROFILE"));
-        let file = config_path().map(Profiles::read);
+        let file = config_path().map(Profiles::load);
         let mut settings = Self { file, requested, output };
         // A profile that cannot be read is reported later, by `profile`.
         let profile = settings.profile().unwrap_or_default();
@@ -85,7 +85,7 @@ impl Settings {
 
     /// Returns a warning if other users can read the keys in the file.
     pub(crate) fn exposure_warning(&self) -> Option<Message> {
-        let profiles = self.file.as_ref()?.as_ref().ok().filter(|profiles| profiles.exposed)?;
+        let profiles = self.file.as_ref()?.as_ref().ok().filter(|profiles| profiles.is_exposed)?;
         Some(texts::EXPOSED.with(&[("file", &*profiles.file.to_string_lossy())]))
     }
 }

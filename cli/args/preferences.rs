@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-/// The options as they were typed, valid or not.
+/// The options as typed, valid or not.
 #[derive(Debug, Default)]
 pub(crate) struct Preferences {
     pub(crate) output: Option<String>,

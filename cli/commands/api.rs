@@ -23,7 +23,7 @@ pub(crate) struct RawCall {
 
 /// Replaces the hint of an unknown endpoint: a wrong path is more likely than a wrong address, which the usual hint is
 /// about.
-fn unknown_call(failure: Failure) -> Failure {
+fn with_unknown_call_hint(failure: Failure) -> Failure {
     let is_unknown = failure.exit == Exit::Usage || failure.code == ErrorCode::NotFound.code();
     if is_unknown { failure.hint(texts::CHECK_CALL) } else { failure }
 }
@@ -31,14 +31,14 @@ fn unknown_call(failure: Failure) -> Failure {
 pub(super) async fn call(client: &Client, request: RawCall) -> Result<CommandOutcome, Failure> {
     let RawCall { method, path, body } = request;
     let resume = if method == "GET" { ResumeHint::ReadOnly } else { ResumeHint::SameRequest };
-    let answer = call::execute(client.raw(&method, &path, body), resume).await;
-    let answer = answer.map_err(unknown_call)?.into_inner();
-    let kind = answer.content_type.as_deref().unwrap_or_default();
+    let response = call::execute(client.raw(&method, &path, body), resume).await;
+    let response = response.map_err(with_unknown_call_hint)?.into_inner();
+    let kind = response.content_type.as_deref().unwrap_or_default();
     let is_text = kind.starts_with("text/") || kind.contains("json");
     if !is_text && output::is_terminal() {
         return Err(Failure::usage(texts::BINARY_RESPONSE, texts::REDIRECT_OUTPUT));
     }
-    let mut content = answer.body.to_vec();
+    let mut content = response.body.to_vec();
     if output::is_terminal() {
         let lines = String::from_utf8_lossy(&content);
         content = lines.lines().map(plain).collect::<Vec<_>>().join("\n").into_bytes();

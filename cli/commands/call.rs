@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::{failure::Failure, resume::ResumeHint};
 
 /// Makes a call that only reads.
-pub(super) async fn read<T>(
+pub(super) async fn execute_read<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
 ) -> Result<T, Failure> {
     execute(call, ResumeHint::ReadOnly).await
@@ -19,8 +19,8 @@ pub(super) async fn execute<T>(
     call: impl IntoFuture<Output = Result<T, Error>>,
     resume: ResumeHint<'_>,
 ) -> Result<T, Failure> {
-    let answer = async { call.await.map_err(|error| Failure::for_call(error, resume)) };
-    unless_interrupted(answer, resume).await
+    let response = async { call.await.map_err(|error| Failure::for_call(error, resume)) };
+    unless_interrupted(response, resume).await
 }
 
 /// Runs a future to its end, unless Ctrl-C is pressed first.

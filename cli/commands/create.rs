@@ -35,7 +35,7 @@ pub(super) async fn create(
     let reply = call::execute(create, ResumeHint::SameOrder(&order)).await?;
     let (outcome, request_id) = (reply.outcome(), reply.meta().request_id.clone());
     let CreatedOrder { parcel, warnings: mut all, .. } = reply.into_inner();
-    add_new(&mut all, warnings);
+    add_local_warnings(&mut all, warnings);
 
     let number = &parcel.tracking_number;
     let (label, failure) = match label {
@@ -66,7 +66,7 @@ fn check_order(client: &Client, order: &str) -> Result<Accepted<OrderRequest>, F
 }
 
 /// Adds the warnings that only the local check gives, such as those about unknown fields, which are not sent.
-fn add_new(warnings: &mut Vec<Warning>, local: Vec<Warning>) {
+fn add_local_warnings(warnings: &mut Vec<Warning>, local: Vec<Warning>) {
     for warning in local {
         let same = |other: &Warning| (&other.code, &other.field) == (&warning.code, &warning.field);
         if !warnings.iter().any(same) {

@@ -80,7 +80,7 @@ async fn check_network(client: &Client) -> Result<Vec<Check>, Failure> {
     };
     let once = client.with_retry(Retry::none());
     let mut checks = vec![dns];
-    match call::read(once.health()).await {
+    match call::execute_read(once.health()).await {
         Ok(health) => {
             let seen = [service_check(client, &health), check_skew(&health), check_limits(&health)];
             checks.extend(seen);

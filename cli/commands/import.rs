@@ -362,7 +362,7 @@ fn failure_for(counts: &RowCounts, stop: Option<ImportStop>, done: &Message) -> 
         Some(ImportStop::Interrupted) => resume(Exit::Interrupted, "INTERRUPTED"),
         Some(ImportStop::Failing(why)) => stopped_failure(counts, &why, done),
         None if unknown > 0 => resume(Exit::OutcomeUnknown, "OUTCOME_UNKNOWN"),
-        None if counts.good() < counts.all() => {
+        None if counts.complete() < counts.all() => {
             Failure::new(Exit::Partly, "PARTLY_FAILED", done.clone()).hint(texts::FIX_AND_RESUME)
         }
         None => return None,
@@ -372,13 +372,13 @@ fn failure_for(counts: &RowCounts, stop: Option<ImportStop>, done: &Message) -> 
 
 /// Returns a message with the number of successful rows of the file; an interrupted run has reports of only some.
 fn done_rows(counts: &RowCounts, rows: u64) -> Message {
-    let values = [("done", &*counts.good().to_string()), ("all", &*rows.to_string())];
+    let values = [("done", &*counts.complete().to_string()), ("all", &*rows.to_string())];
     texts::DONE_ROWS.with(&values)
 }
 
 /// Returns the failure of a run that cannot continue: the existing orders, the reason, and how to resume.
 fn stopped_failure(counts: &RowCounts, why: &Failure, done: &Message) -> Failure {
-    let exit = match (counts.get(RowOutcome::Unknown), counts.good()) {
+    let exit = match (counts.get(RowOutcome::Unknown), counts.complete()) {
         (1.., _) => Exit::OutcomeUnknown,
         (0, 1..) => Exit::Partly,
         (0, 0) => why.exit,

@@ -26,7 +26,7 @@ pub(crate) enum LabelTarget {
     Stdout,
 }
 
-/// The parcels whose labels are wanted.
+/// The parcels whose labels are requested.
 #[derive(Debug)]
 pub(crate) enum WantedLabels {
     Of(Vec<TrackingNumber>),
@@ -127,7 +127,7 @@ pub(super) async fn get_documents<'a>(
             Ok(CommandOutcome::report(saved).failing(failure))
         }
         LabelTarget::Stdout => {
-            let read = async |number| call::read(document(number).1.bytes()).await;
+            let read = async |number| call::execute_read(document(number).1.bytes()).await;
             let (files, failure) = call::for_each(numbers, read).await?;
             Ok(CommandOutcome::with(Results::Raw(files.concat())).failing(failure))
         }
@@ -155,7 +155,7 @@ pub(super) async fn save_file(download: LabelDownload<'_>, file: &Path) -> Resul
     match fs::metadata(file) {
         // A pipe or a device is written to directly, because `save_to` would replace it with a file.
         Ok(found) if !found.is_file() => {
-            let bytes = call::read(download.bytes()).await?;
+            let bytes = call::execute_read(download.bytes()).await?;
             fs::write(file, &bytes)
                 .map_err(|why| Failure::for_unwritable_file(&file.to_string_lossy(), &why))?;
             Ok(bytes.len() as u64)
@@ -163,9 +163,9 @@ pub(super) async fn save_file(download: LabelDownload<'_>, file: &Path) -> Resul
         // `save_to` replaces the path that it is given, so a symbolic link is resolved first and stays a link.
         Ok(_) => {
             let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-            call::read(download.save_to(place)).await
+            call::execute_read(download.save_to(place)).await
         }
-        Err(_) => call::read(download.save_to(file)).await,
+        Err(_) => call::execute_read(download.save_to(file)).await,
     }
 }
 
@@ -174,17 +174,17 @@ pub(super) async fn show(
     number: &TrackingNumber,
     view: LabelView,
 ) -> Result<CommandOutcome, Failure> {
-    let label = call::read(client.labels().metadata(number)).await?.into_inner();
+    let label = call::execute_read(client.labels().metadata(number)).await?.into_inner();
     // The service does not serve the file of a void label.
     let is_void = label.status == LabelStatus::Voided;
     let download = |format| client.labels().download(number, format).bytes();
     match view {
         LabelView::Text if !is_void => {
-            let lines = label_text::lines(&call::read(download(LabelFormat::Zpl)).await?);
+            let lines = label_text::lines(&call::execute_read(download(LabelFormat::Zpl)).await?);
             Ok(CommandOutcome::report(ShownLabel { label, lines }))
         }
         LabelView::Open if !is_void => {
-            let file = call::read(download(LabelFormat::Pdf)).await?;
+            let file = call::execute_read(download(LabelFormat::Pdf)).await?;
             let opened = opener::open(&file_name(number, LabelFormat::Pdf), &file)?;
             let note = texts::OPENED.with(&[("file", &opened.to_string_lossy())]);
             Ok(CommandOutcome::report(ShownLabel { label, lines: Vec::new() }).note(note))

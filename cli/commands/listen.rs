@@ -95,7 +95,7 @@ struct ListenState {
     lost: OnceLock<String>,
 }
 
-/// Accepts connections until Ctrl-C, or until standard output is closed; open requests are answered.
+/// Accepts connections until Ctrl-C, or until standard output is closed; open requests still get their responses.
 async fn serve(listener: TcpListener, state: &Arc<ListenState>) {
     let graceful = GracefulShutdown::new();
     loop {
@@ -132,9 +132,9 @@ fn serve_connection(stream: TcpStream, state: &Arc<ListenState>, graceful: &Grac
 }
 
 fn empty_response(status: u16) -> Response<Full<Bytes>> {
-    let mut answer = Response::new(Full::default());
-    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
-    answer
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+    response
 }
 
 impl ListenState {
@@ -191,7 +191,7 @@ impl ListenState {
             headers.remove(name);
         }
         let sent = self.client.post(target.clone()).headers(headers).body(body).send().await;
-        sent.map(|answer| answer.status().as_u16()).map_err(|_| {
+        sent.map(|response| response.status().as_u16()).map_err(|_| {
             let values = [("address", target.as_str())];
             let message = texts::NOT_FORWARDED.with(&values);
             Failure::new(Exit::NotExecuted, "FORWARD", message).hint(texts::CHECK_RECEIVER)

@@ -32,13 +32,13 @@ pub(super) async fn find(client: &Client, name: &ManifestName) -> Result<Manifes
         ManifestName::Id(id) => id.clone(),
         ManifestName::Awb(awb) => find_id(client, awb).await?,
     };
-    Ok(call::read(client.manifests().get(&id)).await?.into_inner())
+    Ok(call::execute_read(client.manifests().get(&id)).await?.into_inner())
 }
 
 /// Returns the ID of the manifest with an air waybill, which the service reports with each parcel in it.
 async fn find_id(client: &Client, awb: &Awb) -> Result<ManifestId, Failure> {
     let search = client.parcels().list().search(format!("\"{awb}\"")).limit(MAX_PAGE_SIZE);
-    let page = call::read(search).await?.into_inner();
+    let page = call::execute_read(search).await?.into_inner();
     let mut parcels = page.parcels.into_iter().flatten();
     // Other parcels may have the number as their reference.
     let parcel = parcels.find(|parcel| parcel.awb_number.as_deref() == Some(awb.as_str()));

@@ -34,7 +34,7 @@ pub(super) async fn get(
         }
         let mut labels = Vec::new();
         for part in numbers.chunks(MAX_MERGED) {
-            labels.extend(call::read(client.labels().batch(part, *format).bytes()).await?);
+            labels.extend(call::execute_read(client.labels().batch(part, *format).bytes()).await?);
         }
         return Ok(CommandOutcome::with(Results::Raw(labels)));
     };

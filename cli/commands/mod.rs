@@ -1,4 +1,4 @@
-//! Runs a job: each command has a module, except `health`, which is a single call.
+//! Runs resolved commands: each has a module, except `health`, which is a single call.
 
 mod api;
 mod call;
@@ -58,7 +58,7 @@ pub(crate) const MAX_PAGE_SIZE: u32 = 100;
 
 /// A command whose values are all valid.
 #[derive(Debug)]
-pub(crate) enum Job {
+pub(crate) enum ResolvedCommand {
     Create(Client, OrderInput, Option<LabelFile>),
     Void(Client, VoidRequest),
     Validate(OrderInput),
@@ -93,60 +93,64 @@ pub(crate) enum Job {
     Completions(Shell, Language),
     Man(Vec<String>, Language),
     ManPages(PathBuf, Language),
-    /// A job whose requests are shown, not sent.
+    /// A command whose requests are shown, not sent.
     DryRun(Box<Self>, DryRun),
 }
 
-/// Runs a job.
-pub(crate) fn run(job: Job) -> Result<CommandOutcome, Failure> {
-    match job {
-        Job::Validate(orders) => validate::validate(&orders),
-        Job::Template(country) => Ok(template::show(country)),
-        Job::CsvTemplate => template::csv(),
-        Job::MapTemplate(source, encoding, preset, language) => {
+/// Runs a command.
+pub(crate) fn run(resolved: ResolvedCommand) -> Result<CommandOutcome, Failure> {
+    match resolved {
+        ResolvedCommand::Validate(orders) => validate::validate(&orders),
+        ResolvedCommand::Template(country) => Ok(template::show(country)),
+        ResolvedCommand::CsvTemplate => template::csv(),
+        ResolvedCommand::MapTemplate(source, encoding, preset, language) => {
             import::map_template(&source, encoding, preset, language)
         }
-        Job::CheckImport(environment, plan) => import::check(environment, &plan),
-        Job::Import(client, plan, origin, options) => {
+        ResolvedCommand::CheckImport(environment, plan) => import::check(environment, &plan),
+        ResolvedCommand::Import(client, plan, origin, options) => {
             block_on(import::import(&client, &plan, origin, options))
         }
-        Job::Create(client, order, label) => {
+        ResolvedCommand::Create(client, order, label) => {
             block_on(create::create(&client, &order, label.as_ref()))
         }
-        Job::Void(client, request) => block_on(void::void(&client, &request)),
-        Job::Submit(client, request) => block_on(manifest::submit(&client, &request)),
-        Job::ShowManifest(client, name) => block_on(manifest::show(&client, &name)),
-        Job::ListParcels(client, filter, pages) => {
+        ResolvedCommand::Void(client, request) => block_on(void::void(&client, &request)),
+        ResolvedCommand::Submit(client, request) => block_on(manifest::submit(&client, &request)),
+        ResolvedCommand::ShowManifest(client, name) => block_on(manifest::show(&client, &name)),
+        ResolvedCommand::ListParcels(client, filter, pages) => {
             block_on(parcels::list(&client, &filter, &pages))
         }
-        Job::ShowParcel(client, wanted) => block_on(parcels::show(&client, &wanted)),
-        Job::Track { client, numbers, history } => {
+        ResolvedCommand::ShowParcel(client, wanted) => block_on(parcels::show(&client, &wanted)),
+        ResolvedCommand::Track { client, numbers, history } => {
             block_on(track::track(&client, &numbers, history))
         }
-        Job::GetLabels(client, wanted, format, target) => {
+        ResolvedCommand::GetLabels(client, wanted, format, target) => {
             block_on(label::get(&client, &wanted, format, &target))
         }
-        Job::MergeLabels(client, wanted, file) => block_on(merge::get(&client, &wanted, &file)),
-        Job::ShowLabel(client, number, view) => block_on(label::show(&client, &number, view)),
-        Job::GetInvoices(client, numbers, target) => {
+        ResolvedCommand::MergeLabels(client, wanted, file) => {
+            block_on(merge::get(&client, &wanted, &file))
+        }
+        ResolvedCommand::ShowLabel(client, number, view) => {
+            block_on(label::show(&client, &number, view))
+        }
+        ResolvedCommand::GetInvoices(client, numbers, target) => {
             block_on(invoice::get(&client, &numbers, &target))
         }
-        Job::Reprint(client, number, request) => {
+        ResolvedCommand::Reprint(client, number, request) => {
             block_on(label::reprint(&client, &number, &request))
         }
-        Job::Reset(client) => block_on(sandbox::reset(&client)),
-        Job::Health(client) => block_on(health(&client)),
-        Job::Watch(client, options) => block_on(watch::watch(&client, &options)),
-        Job::Api(client, request) => block_on(api::call(&client, request)),
-        Job::Listen(listener) => block_on(listen::listen(listener)),
-        Job::Config(action) => config::run(*action),
-        Job::Doctor(preflight) => block_on(doctor::examine(*preflight)),
-        Job::Completions(shell, language) => Ok(shell::completions(shell, language)),
-        Job::Man(command, language) => shell::print_page(&command, language),
-        Job::ManPages(folder, language) => shell::write_pages(&folder, language),
-        Job::DryRun(job, dry_run) => {
-            let done = run(*job);
-            // The recorded requests were answered "not found", so a failure after one of them means nothing. A failure
+        ResolvedCommand::Reset(client) => block_on(sandbox::reset(&client)),
+        ResolvedCommand::Health(client) => block_on(health(&client)),
+        ResolvedCommand::Watch(client, options) => block_on(watch::watch(&client, &options)),
+        ResolvedCommand::Api(client, request) => block_on(api::call(&client, request)),
+        ResolvedCommand::Listen(listener) => block_on(listen::listen(listener)),
+        ResolvedCommand::Config(action) => config::run(*action),
+        ResolvedCommand::Doctor(preflight) => block_on(doctor::examine(*preflight)),
+        ResolvedCommand::Completions(shell, language) => Ok(shell::completions(shell, language)),
+        ResolvedCommand::Man(command, language) => shell::print_page(&command, language),
+        ResolvedCommand::ManPages(folder, language) => shell::write_pages(&folder, language),
+        ResolvedCommand::DryRun(resolved, dry_run) => {
+            let done = run(*resolved);
+            // The recorded requests got "not found", so a failure after one of them means nothing. A failure
             // before any request comes from the command itself, for instance because an order is invalid.
             let requests = dry_run.requests();
             if requests.is_empty() {
@@ -168,6 +172,6 @@ fn block_on(
 }
 
 async fn health(client: &Client) -> Result<CommandOutcome, Failure> {
-    let health = call::read(client.health()).await?.into_inner();
+    let health = call::execute_read(client.health()).await?.into_inner();
     Ok(CommandOutcome::report(health))
 }

@@ -44,7 +44,7 @@ pub(super) async fn list(
                 Some(limit) => request.limit(limit),
                 None => request,
             };
-            Ok(page_outcome(call::read(request).await?.into_inner()))
+            Ok(page_outcome(call::execute_read(request).await?.into_inner()))
         }
         PageSelection::All { limit } => list_all(client, filter, limit).await,
     }
@@ -100,13 +100,13 @@ async fn list_all(
     let (mut parcels, mut seen, mut is_partial) = (Vec::new(), HashSet::new(), false);
     for page in 1.. {
         let request = apply_filter(client, filter).page(page).limit(limit);
-        let answer = call::read(request).await?.into_inner();
-        is_partial |= answer.meta.is_partial;
-        let is_last = answer.parcels.is_empty() || u64::from(page) >= answer.meta.total_pages;
+        let reply = call::execute_read(request).await?.into_inner();
+        is_partial |= reply.meta.is_partial;
+        let is_last = reply.parcels.is_empty() || u64::from(page) >= reply.meta.total_pages;
         let mut is_new = |row: &Row<ParcelSummary>| {
             row.as_ref().map_or(true, |parcel| seen.insert(parcel.tracking_number.clone()))
         };
-        parcels.extend(answer.parcels.into_iter().filter(&mut is_new));
+        parcels.extend(reply.parcels.into_iter().filter(&mut is_new));
         if is_last {
             break;
         }
@@ -146,12 +146,14 @@ pub(super) async fn show(client: &Client, wanted: &str) -> Result<CommandOutcome
 
 async fn show_outcome(client: &Client, parcel: &ParcelSummary) -> Result<CommandOutcome, Failure> {
     let request = client.tracking().get(&parcel.tracking_number).history(true);
-    let tracking = call::read(request).await?.into_inner();
+    let tracking = call::execute_read(request).await?.into_inner();
     Ok(CommandOutcome::report(ShownParcel { parcel: parcel.clone(), tracking }))
 }
 
 async fn search(client: &Client, text: &str) -> Result<Page, Failure> {
-    Ok(call::read(client.parcels().list().search(text).limit(MAX_PAGE_SIZE)).await?.into_inner())
+    Ok(call::execute_read(client.parcels().list().search(text).limit(MAX_PAGE_SIZE))
+        .await?
+        .into_inner())
 }
 
 /// Returns the matching parcels as the outcome, at most the newest ones.

@@ -164,7 +164,7 @@ impl<'a> RowImporter<'a> {
         before: Option<&KeyState>,
     ) -> Result<Option<ImportedOrder>, Box<RowResult>> {
         let Ok(order) = &row.order else { return Err(Box::new(unknown_outcome(row))) };
-        let key = key(row, before);
+        let key = key_with_history(row, before);
         let about_to_be_sent = key.clone().first_sent_at(clock::now()).state();
         self.record(row, &sent_entry(row, about_to_be_sent)).await?;
         let order = OrderRequest::clone(order).with_idempotency_key(key);
@@ -314,9 +314,9 @@ impl<'a> RowImporter<'a> {
     }
 }
 
-/// Returns the row's key with its history, by which the client refuses an expired key. The key is parsed again, because
+/// Returns the row's key with its history, because of which the client refuses an expired key. The key is parsed again, because
 /// clones share their history, and a row that is sent as new must not have the old one.
-fn key(row: &Row, before: Option<&KeyState>) -> IdempotencyKey {
+fn key_with_history(row: &Row, before: Option<&KeyState>) -> IdempotencyKey {
     let fresh = IdempotencyKey::parse(row.key.as_str()).unwrap_or_else(|_| row.key.clone());
     fresh.with_state(before.unwrap_or(&KeyState::default()))
 }

@@ -41,7 +41,7 @@ const SAMPLES: &[Sample] = &[
     Sample { country: "BR", name: "Marina Souza", phone: "11912345678", national_id: None, line1: "Av. Paulista 1578", city: "São Paulo", province: Some("SP"), zip_code: Some("01310-200") },
 ];
 
-/// The receiver for countries without a sample of their own.
+/// The receiver for countries without a sample.
 const DEFAULT_SAMPLE: Sample = Sample {
     country: "",
     name: "Alex Moreno",

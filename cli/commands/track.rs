@@ -28,10 +28,10 @@ pub(super) async fn records(
 ) -> Result<(FoundItems<TrackingRecord>, Option<Failure>), Failure> {
     if let [number] = numbers {
         let request = client.tracking().get(number).history(history);
-        let record = call::read(request).await?.into_inner();
+        let record = call::execute_read(request).await?.into_inner();
         return Ok((FoundItems { asked: 1, found: vec![record] }, None));
     }
-    let results = call::read(client.tracking().batch(numbers).history(history)).await?;
+    let results = call::execute_read(client.tracking().batch(numbers).history(history)).await?;
     let (mut found, mut failed) = (Vec::new(), Vec::new());
     for result in results {
         match result {

@@ -81,7 +81,7 @@ impl ColumnMap {
             vec![fault(&place.en, "INVALID_FORMAT", texts::NOT_TOML)]
         })?;
         let mut reader = MapReader::default();
-        reader.read(&document);
+        reader.read_document(&document);
         if reader.faults.is_empty() { Ok(reader.map) } else { Err(reader.faults) }
     }
 
@@ -135,7 +135,7 @@ struct MapReader {
 }
 
 impl MapReader {
-    fn read(&mut self, document: &DocumentMut) {
+    fn read_document(&mut self, document: &DocumentMut) {
         for (name, item) in document.iter() {
             match name {
                 "one_row_per" => {

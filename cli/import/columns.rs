@@ -19,15 +19,18 @@ pub(crate) enum CellType {
     Number,
 }
 
-const fn required(name: &'static str, path: &'static str, sample: &'static str) -> Column {
+/// Returns a text column that every order needs.
+const fn required_text(name: &'static str, path: &'static str, sample: &'static str) -> Column {
     Column { name, path, kind: CellType::Text, is_required: true, sample }
 }
 
-const fn text(name: &'static str, path: &'static str, sample: &'static str) -> Column {
+/// Returns a text column that orders may lack.
+const fn optional_text(name: &'static str, path: &'static str, sample: &'static str) -> Column {
     Column { name, path, kind: CellType::Text, is_required: false, sample }
 }
 
-const fn number(name: &'static str, path: &'static str, sample: &'static str) -> Column {
+/// Returns a number column that orders may lack.
+const fn optional_number(name: &'static str, path: &'static str, sample: &'static str) -> Column {
     Column { name, path, kind: CellType::Number, is_required: false, sample }
 }
 
@@ -36,54 +39,54 @@ pub(crate) const REFERENCE: &str = "reference";
 
 #[rustfmt::skip]
 pub(super) const COLUMNS: &[Column] = &[
-    required(REFERENCE, "externalOrderId", "ORDER-1001"),
-    text("tracking_number", "trackingNumber", ""),
-    text("customer_reference", "customerReference", ""),
-    required("sender_name", "sender.fullName", "Ana Ruiz"),
-    text("sender_company", "sender.companyName", ""),
-    required("sender_phone", "sender.phone", "+13055550100"),
-    text("sender_email", "sender.email", ""),
-    required("sender_line1", "sender.address.line1", "8400 NW 25th Street"),
-    text("sender_line2", "sender.address.line2", ""),
-    required("sender_city", "sender.address.city", "Miami"),
-    text("sender_state", "sender.address.state", "FL"),
-    text("sender_zip", "sender.address.zipCode", "33122"),
-    required("sender_country", "sender.address.country", "US"),
-    required("receiver_name", "receiver.fullName", "Luis Paredes"),
-    text("receiver_company", "receiver.companyName", ""),
-    required("receiver_phone", "receiver.phone", "+593991234567"),
-    text("receiver_email", "receiver.email", ""),
-    text("receiver_national_id", "receiver.nationalId", "1714307103"),
-    text("receiver_id_type", "receiver.idType", "cedula"),
-    required("receiver_line1", "receiver.address.line1", "Av. Amazonas N34-451"),
-    text("receiver_line2", "receiver.address.line2", ""),
-    required("receiver_city", "receiver.address.city", "Quito"),
-    text("receiver_province", "receiver.address.province", "Pichincha"),
-    text("receiver_zip", "receiver.address.zipCode", "170515"),
-    required("receiver_country", "receiver.address.country", "EC"),
-    text("delivery_instructions", "receiver.address.deliveryInstructions", ""),
-    number("weight_kg", "parcelDetails.weightKg", "1.25"),
-    number("weight_lbs", "parcelDetails.weightLbs", ""),
-    number("length_cm", "parcelDetails.lengthCm", "30"),
-    number("width_cm", "parcelDetails.widthCm", "20"),
-    number("height_cm", "parcelDetails.heightCm", "10"),
-    Column { is_required: true, ..number("declared_value", "parcelDetails.declaredValue", "45.50") },
-    text("currency", "parcelDetails.currency", "USD"),
-    text("customs_description", "customsInfo.description", "Cotton shirts"),
-    text("customs_hs_code", "customsInfo.hsCode", "610910"),
-    text("contents_category", "customsInfo.contentsCategory", "SALE_OF_GOODS"),
-    text("incoterm", "customsInfo.incoterm", "DAP"),
+    required_text(REFERENCE, "externalOrderId", "ORDER-1001"),
+    optional_text("tracking_number", "trackingNumber", ""),
+    optional_text("customer_reference", "customerReference", ""),
+    required_text("sender_name", "sender.fullName", "Ana Ruiz"),
+    optional_text("sender_company", "sender.companyName", ""),
+    required_text("sender_phone", "sender.phone", "+13055550100"),
+    optional_text("sender_email", "sender.email", ""),
+    required_text("sender_line1", "sender.address.line1", "8400 NW 25th Street"),
+    optional_text("sender_line2", "sender.address.line2", ""),
+    required_text("sender_city", "sender.address.city", "Miami"),
+    optional_text("sender_state", "sender.address.state", "FL"),
+    optional_text("sender_zip", "sender.address.zipCode", "33122"),
+    required_text("sender_country", "sender.address.country", "US"),
+    required_text("receiver_name", "receiver.fullName", "Luis Paredes"),
+    optional_text("receiver_company", "receiver.companyName", ""),
+    required_text("receiver_phone", "receiver.phone", "+593991234567"),
+    optional_text("receiver_email", "receiver.email", ""),
+    optional_text("receiver_national_id", "receiver.nationalId", "1714307103"),
+    optional_text("receiver_id_type", "receiver.idType", "cedula"),
+    required_text("receiver_line1", "receiver.address.line1", "Av. Amazonas N34-451"),
+    optional_text("receiver_line2", "receiver.address.line2", ""),
+    required_text("receiver_city", "receiver.address.city", "Quito"),
+    optional_text("receiver_province", "receiver.address.province", "Pichincha"),
+    optional_text("receiver_zip", "receiver.address.zipCode", "170515"),
+    required_text("receiver_country", "receiver.address.country", "EC"),
+    optional_text("delivery_instructions", "receiver.address.deliveryInstructions", ""),
+    optional_number("weight_kg", "parcelDetails.weightKg", "1.25"),
+    optional_number("weight_lbs", "parcelDetails.weightLbs", ""),
+    optional_number("length_cm", "parcelDetails.lengthCm", "30"),
+    optional_number("width_cm", "parcelDetails.widthCm", "20"),
+    optional_number("height_cm", "parcelDetails.heightCm", "10"),
+    Column { is_required: true, ..optional_number("declared_value", "parcelDetails.declaredValue", "45.50") },
+    optional_text("currency", "parcelDetails.currency", "USD"),
+    optional_text("customs_description", "customsInfo.description", "Cotton shirts"),
+    optional_text("customs_hs_code", "customsInfo.hsCode", "610910"),
+    optional_text("contents_category", "customsInfo.contentsCategory", "SALE_OF_GOODS"),
+    optional_text("incoterm", "customsInfo.incoterm", "DAP"),
 ];
 
 /// The columns of a product: `product_sku` and `product_1_sku` belong to the first one, `product_2_sku` to the second.
 pub(super) const PRODUCT_COLUMNS: &[Column] = &[
-    text("description", "description", "Cotton shirt"),
-    number("quantity", "quantity", "2"),
-    number("value", "unitFobValue", "22.75"),
-    number("net_weight_kg", "unitNetWeightKg", "0.25"),
-    text("origin", "countryOfOrigin", "CO"),
-    text("hs_code", "hsCode", "610910"),
-    text("sku", "sku", "SHIRT-M"),
+    optional_text("description", "description", "Cotton shirt"),
+    optional_number("quantity", "quantity", "2"),
+    optional_number("value", "unitFobValue", "22.75"),
+    optional_number("net_weight_kg", "unitNetWeightKg", "0.25"),
+    optional_text("origin", "countryOfOrigin", "CO"),
+    optional_text("hs_code", "hsCode", "610910"),
+    optional_text("sku", "sku", "SHIRT-M"),
 ];
 
 /// Maximum number of products in an order (`rules`).

@@ -51,7 +51,7 @@ impl CsvRows {
         let mut reader = reader(separator, file.open()?);
         let mut record = ByteRecord::new();
         reader.read_byte_record(&mut record).map_err(|why| file.unreadable(&why.into()))?;
-        let header = Header::read(&cells, settings).map_err(|faults| {
+        let header = Header::parse(&cells, settings).map_err(|faults| {
             let faults = faults.into_iter().map(RowFault::into).collect();
             Failure::invalid(texts::INVALID_HEADINGS, faults).hint(texts::OTHER_HEADINGS)
         })?;
@@ -86,7 +86,7 @@ impl CsvRows {
             };
             let products =
                 products.into_iter().map(|product| ProductOrigin { row: number, number: product });
-            // What follows an open quote is the rest of the file, not cells of the row.
+            // After an open quote comes the rest of the file, not further cells of the row.
             let reference =
                 if is_open { String::new() } else { self.header.reference(&self.record) };
             let products = products.collect();

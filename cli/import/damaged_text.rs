@@ -68,7 +68,7 @@ fn restore_text(text: &str) -> Option<String> {
         rest = after;
     }
     whole.push_str(rest);
-    // A text with lost characters has a fault of its own already.
+    // A text with lost characters has a separate fault already.
     let is_lost = whole.contains(char::REPLACEMENT_CHARACTER);
     (whole != text && !is_lost).then_some(whole)
 }

@@ -141,7 +141,7 @@ fn copy_to_temp_file(mut from: impl Read) -> io::Result<File> {
     Ok(file)
 }
 
-/// Converts a JSON document to one order per line. The error is the place where it is not JSON.
+/// Converts a JSON document to one order per line. The error has the position at which it is not JSON.
 fn one_per_line(document: &str) -> Result<String, Failure> {
     let orders = input::orders(document);
     if let [only] = &*orders {

@@ -43,7 +43,7 @@ enum Part {
 
 impl Header {
     /// Parses the header row. The error contains all of its faults.
-    pub(crate) fn read(cells: &[String], settings: &RowSettings) -> Result<Self, Vec<RowFault>> {
+    pub(crate) fn parse(cells: &[String], settings: &RowSettings) -> Result<Self, Vec<RowFault>> {
         let cells: Vec<_> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
         let map = &settings.columns;
         let (mut columns, mut faults) = (Vec::new(), Vec::new());
@@ -75,7 +75,7 @@ impl Header {
         if faults.is_empty() { Ok(Self { cells, columns, must_be_empty }) } else { Err(faults) }
     }
 
-    /// Returns the number of these headings that are known.
+    /// Counts the headings that are known.
     pub(crate) fn count_known(cells: &[String], map: &ColumnMap) -> usize {
         let is_mapped = |cell: &str| {
             let mut sources = map.columns.iter().flat_map(|column| &column.sources);
@@ -335,10 +335,10 @@ mod tests {
     fn a_wrong_header_reports_all_faults_with_suggestions() {
         let plain = RowSettings::default();
         let mut names: Vec<_> = sample().into_iter().map(|[name, _]| name).collect();
-        assert!(Header::read(&names, &plain).is_ok());
+        assert!(Header::parse(&names, &plain).is_ok());
         names[3] = "sendr_name".to_owned();
         names.extend(cells("Currency,# my note,,colour"));
-        let faults = Header::read(&names, &plain).unwrap_err();
+        let faults = Header::parse(&names, &plain).unwrap_err();
         let expected = [
             ("sendr_name", "UNKNOWN_COLUMN", Some("sender_name")),
             ("Currency", "DUPLICATE_COLUMN", None),
@@ -356,7 +356,7 @@ mod tests {
             receiver_country = 'EC'\ndeclared_value = 5\nweight_lbs = 2\n";
         let mut settings = settings(map);
         settings.sender = Some(serde_json::json!({}));
-        let header = Header::read(&cells("order nr,First,Last,Street,Colour"), &settings).unwrap();
+        let header = Header::parse(&cells("order nr,First,Last,Street,Colour"), &settings).unwrap();
         let text = |row: &str, name: &str| {
             let record = ByteRecord::from(cells(row));
             let column = header.columns.iter().find(|one| one.heading.name() == name).unwrap();
@@ -369,7 +369,7 @@ mod tests {
         assert_eq!(header.column_of("receiver.fullName", &[]).as_deref(), Some("First + Last"));
 
         settings.columns.defaults.pop();
-        let faults = Header::read(&cells("Oder Nr,First,Last,Size"), &settings).unwrap_err();
+        let faults = Header::parse(&cells("Oder Nr,First,Last,Size"), &settings).unwrap_err();
         let expected = [
             ("Order Nr", "UNKNOWN_COLUMN", Some("Oder Nr")),
             ("Oder Nr", "UNKNOWN_COLUMN", None),

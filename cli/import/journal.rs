@@ -133,7 +133,7 @@ impl Journal {
         let unwritable =
             |why: io::Error| Failure::for_unwritable_file(&path.to_string_lossy(), &why);
         let mut file = open_locked(path, mode)?;
-        let contents = read(&mut file).map_err(|error| error.failure(path))?;
+        let contents = read_journal(&mut file).map_err(|error| error.failure(path))?;
         // If no order can exist, for instance because the address was wrong, no order can be created a second time.
         let has_orders =
             contents.orders.values().any(|order| !matches!(order, RecordedOrder::NotCreated));
@@ -271,7 +271,7 @@ impl JournalError {
 
 /// Reads the journal, and truncates a last line without a line break. That line was being written when the process was
 /// killed, and nothing is done before a line is complete.
-fn read(file: &mut File) -> Result<JournalContents, JournalError> {
+fn read_journal(file: &mut File) -> Result<JournalContents, JournalError> {
     file.seek(SeekFrom::Start(0))?;
     let (mut contents, mut length, mut number) = (JournalContents::default(), 0, 0);
     let mut lines = BufReader::new(&*file);

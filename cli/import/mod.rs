@@ -33,7 +33,7 @@ pub(crate) use reports::{ImportResults, ReportSpool, RowCounts, RowOutcome, RowR
 pub(crate) use row::{Row, RowFault};
 pub(crate) use row_reader::RowReader;
 pub(crate) use row_settings::RowSettings;
-pub(crate) use sender::read as read_sender;
+pub(crate) use sender::read_sender;
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub(crate) struct ImportPlan {
     pub(crate) encoding: Option<Encoding>,
     pub(crate) settings: RowSettings,
     pub(crate) labels: PathBuf,
-    /// The file of all labels, if one is wanted.
+    /// The file of all labels, if one is requested.
     pub(crate) merge: Option<(PathBuf, LabelFormat)>,
     pub(crate) format: LabelFormat,
     pub(crate) concurrency: usize,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{row::Row, row_reader::RowReader};
 use crate::failure::Failure;
 
-/// The findings of the first pass. They take about a hundred bytes per row, whatever its length.
+/// The findings of the first pass. They take about a hundred bytes per row, even if it is long.
 #[derive(Debug, Default)]
 pub(crate) struct Prescan {
     pub(crate) rows: u64,

@@ -74,7 +74,7 @@ impl RowOutcome {
     }
 
     /// Returns `true` if nothing is left to do for the row.
-    pub(crate) fn is_good(self) -> bool {
+    pub(crate) fn is_complete(self) -> bool {
         match self {
             Self::Created | Self::Replayed | Self::DoneBefore | Self::Repeated | Self::Valid => {
                 true
@@ -146,6 +146,7 @@ impl RowCounts {
         self.outcomes.get(outcome as usize).copied().unwrap_or_default()
     }
 
+    /// Returns the number of all rows.
     pub(crate) fn all(&self) -> u64 {
         self.outcomes.iter().sum()
     }
@@ -156,10 +157,11 @@ impl RowCounts {
         [Created, Replayed, DoneBefore, LabelMissing].map(|outcome| self.get(outcome)).iter().sum()
     }
 
-    pub(crate) fn good(&self) -> u64 {
+    /// Returns the number of rows for which nothing is left to do.
+    pub(crate) fn complete(&self) -> u64 {
         RowOutcome::ALL
             .into_iter()
-            .filter(|outcome| outcome.is_good())
+            .filter(|outcome| outcome.is_complete())
             .map(|one| self.get(one))
             .sum()
     }

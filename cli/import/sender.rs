@@ -10,8 +10,8 @@ use toml_edit::{Item, TableLike};
 use crate::{failure::Failure, input::Source, texts::import as texts, toml_file};
 
 /// Reads a sender and checks it with the rules once, so that its faults are not repeated for every row.
-pub(crate) fn read(source: &Source) -> Result<Value, Failure> {
-    let text = source.read()?;
+pub(crate) fn read_sender(source: &Source) -> Result<Value, Failure> {
+    let text = source.read_text()?;
     let sender = if text.trim_start().starts_with('{') {
         serde_json::from_str(&text).map_err(|why| why.line())
     } else {
@@ -53,7 +53,7 @@ fn from_table(table: &dyn TableLike) -> Value {
     Value::Object(members.collect::<Map<_, _>>())
 }
 
-/// Converts TOML to JSON. All fields of a sender are texts; the rules reject any other value, whatever it becomes here.
+/// Converts TOML to JSON. All fields of a sender are texts; the rules reject any other value.
 fn from_item(item: &Item) -> Value {
     match (item.as_table_like(), item.as_str()) {
         (Some(table), _) => from_table(table),
@@ -74,7 +74,7 @@ mod tests {
     fn read_text(text: &str) -> Result<Value, Failure> {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), text).unwrap();
-        read(&Source::File(file.path().to_owned()))
+        read_sender(&Source::File(file.path().to_owned()))
     }
 
     #[test]

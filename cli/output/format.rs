@@ -21,7 +21,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns `true` if errors are JSON too, and notes and progress are omitted.
+    /// Returns `true` for a JSON format, with which errors are JSON too, and notes and progress are omitted.
     pub(crate) fn is_json(self) -> bool {
         match self {
             Self::Json | Self::Ndjson => true,

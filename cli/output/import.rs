@@ -91,7 +91,7 @@ fn write_noted_rows(
     for wants_failed in [true, false] {
         for line in BufReader::new(results.lines()?).lines() {
             let report: RowReport = serde_json::from_str(&line?)?;
-            let has_failed = !report.outcome.is_good() && !report.errors.is_empty();
+            let has_failed = !report.outcome.is_complete() && !report.errors.is_empty();
             if has_failed != wants_failed || (!has_failed && report.warnings.is_empty()) {
                 continue;
             }

@@ -131,7 +131,7 @@ fn write_messages(
     text::write_wrapped(&mut err, &messages, width)
 }
 
-/// Makes attempts and waits be printed as they happen, for `--verbose`.
+/// Prints attempts and waits as they happen, for `--verbose`.
 pub(crate) fn log_attempts(language: Language) {
     let subscriber = tracing_subscriber::registry().with(attempts::AttemptLog(language));
     // No subscriber is set yet: this is called once, at the start.
@@ -178,7 +178,7 @@ fn columns() -> usize {
     terminal_size::terminal_size().map_or(80, |(width, _)| width.0.into())
 }
 
-/// Makes a panic print that it is a bug, and where it happened. Its own message could contain personal data.
+/// Installs a panic hook that prints that the panic is a bug, and where it happened. Its own message could contain personal data.
 pub(crate) fn install_panic_hook(language: Language) {
     panic::set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();

@@ -117,7 +117,7 @@ fn format_eta(time: Duration) -> String {
 }
 
 fn counts_text(counts: &RowCounts, all: u64) -> Message {
-    let (done, good) = (counts.all(), counts.good());
+    let (done, good) = (counts.all(), counts.complete());
     let [done_text, all, good_text, bad] =
         [done, all, good, done - good].map(|number| number.to_string());
     texts::PROGRESS.with(&[

@@ -21,7 +21,7 @@ impl Resolver {
             // A requested profile must exist, even if options and variables override all of it.
             self.settings.profile()?;
         }
-        let key = self.key()?;
+        let key = self.find_key()?;
         Ok((self.client_for(key.clone())?, key))
     }
 
@@ -45,7 +45,8 @@ impl Resolver {
         address.ok_or_else(|| Failure::usage(texts::NO_BASE_URL, texts::GIVE_BASE_URL))
     }
 
-    fn key(&self) -> Result<ApiKey, Failure> {
+    /// Returns the key from its source, parsed.
+    fn find_key(&self) -> Result<ApiKey, Failure> {
         self.parse_key(&self.find_key_text()?.0)
     }
 

@@ -7,7 +7,7 @@ use parcelo::LabelFormat;
 use super::{Resolver, format_from_name, merged_file};
 use crate::{
     args::Import,
-    commands::Job,
+    commands::ResolvedCommand,
     failure::Failure,
     import::{
         ColumnMap, ImportMode, ImportPlan, Origin, Preset, ResumeMode, RowSettings, read_sender,
@@ -17,19 +17,24 @@ use crate::{
 };
 
 impl Resolver {
-    pub(super) fn import(&self, import: Import) -> Result<Job, Failure> {
+    pub(super) fn resolve_import(&self, import: Import) -> Result<ResolvedCommand, Failure> {
         let source = Source::from_argument(&import.rows);
         let [map, sender] =
             [&import.map, &import.sender].map(|file| file.as_deref().map(Source::from_argument));
         let others = [&map, &sender].into_iter().flatten().filter(|file| file.is_stdin()).count();
-        self.stdin_once(usize::from(source.is_stdin()) + others)?;
+        self.check_stdin_is_read_once(usize::from(source.is_stdin()) + others)?;
         let Some(labels) = import.labels else {
             let language = self.settings.output.language;
-            return Ok(Job::MapTemplate(source, import.encoding, import.preset, language));
+            return Ok(ResolvedCommand::MapTemplate(
+                source,
+                import.encoding,
+                import.preset,
+                language,
+            ));
         };
         let settings = RowSettings {
             columns: column_map(map.as_ref(), import.preset)?,
-            sender: self.sender(sender)?,
+            sender: self.read_sender(sender)?,
         };
         let mode = match (&self.dry_run, import.all_or_nothing) {
             (Some(_), _) => ImportMode::CheckOnly,
@@ -56,15 +61,15 @@ impl Resolver {
         if mode == ImportMode::CheckOnly {
             // Rows can be checked without a key; with one, the rules of its environment apply too.
             let environment = self.client().ok().map(|client| client.environment());
-            return Ok(Job::CheckImport(environment, plan));
+            return Ok(ResolvedCommand::CheckImport(environment, plan));
         }
         let (client, key) = self.client_and_key()?;
         let origin = Origin::new(&client, &key);
-        Ok(Job::Import(client, plan, origin, self.settings.output))
+        Ok(ResolvedCommand::Import(client, plan, origin, self.settings.output))
     }
 
     /// Returns the sender for orders without one, from the option or else the profile.
-    fn sender(&self, given: Option<Source>) -> Result<Option<serde_json::Value>, Failure> {
+    fn read_sender(&self, given: Option<Source>) -> Result<Option<serde_json::Value>, Failure> {
         let file = match given {
             Some(file) => Some(file),
             None => self.settings.profile()?.sender.map(Source::File),
@@ -76,7 +81,7 @@ impl Resolver {
 fn column_map(file: Option<&Source>, preset: Option<Preset>) -> Result<ColumnMap, Failure> {
     let own = match file {
         None => ColumnMap::default(),
-        Some(source) => ColumnMap::parse(&source.read()?).map_err(|faults| {
+        Some(source) => ColumnMap::parse(&source.read_text()?).map_err(|faults| {
             let message = texts::INVALID_MAP.with(&[("file", &source.name())]);
             Failure::usage(message, texts::FIX_MAP).with(|details| details.fields = faults)
         })?,

@@ -12,7 +12,7 @@ use parcelo::{
 use super::{Resolver, client::parse_trimmed};
 use crate::{
     args::{Api, Config, Init, Listen, Man},
-    commands::{ConfigAction, Job, Preflight, RawCall, WebhookListener},
+    commands::{ConfigAction, Preflight, RawCall, ResolvedCommand, WebhookListener},
     failure::Failure,
     input::{self, Source},
     output::{self, EventPrinter},
@@ -24,20 +24,20 @@ use crate::{
 };
 
 impl Resolver {
-    pub(super) fn api(&self, api: Api) -> Result<Job, Failure> {
+    pub(super) fn resolve_api(&self, api: Api) -> Result<ResolvedCommand, Failure> {
         let data = api.data.as_deref().map(Source::from_argument);
-        self.stdin_once(usize::from(data.as_ref().is_some_and(Source::is_stdin)))?;
-        let body = data.map(|source| source.read()).transpose()?.map(Into::into);
+        self.check_stdin_is_read_once(usize::from(data.as_ref().is_some_and(Source::is_stdin)))?;
+        let body = data.map(|source| source.read_text()).transpose()?.map(Into::into);
         let method = api.method.to_ascii_uppercase();
         let request = RawCall { method, path: api.path, body };
-        Ok(Job::Api(self.client()?, request))
+        Ok(ResolvedCommand::Api(self.client()?, request))
     }
 
-    pub(super) fn listen(&self, listen: &Listen) -> Result<Job, Failure> {
+    pub(super) fn resolve_listen(&self, listen: &Listen) -> Result<ResolvedCommand, Failure> {
         self.refuse_dry_run()?;
         let secret = match listen.secret.as_deref() {
             Some("-") => {
-                self.stdin_once(1)?;
+                self.check_stdin_is_read_once(1)?;
                 input::line()?
             }
             Some(secret) => secret.to_owned(),
@@ -57,7 +57,7 @@ impl Resolver {
             forward_to,
             events: EventPrinter(self.settings.output),
         };
-        Ok(Job::Listen(listener))
+        Ok(ResolvedCommand::Listen(listener))
     }
 
     /// Refuses `--dry-run` for commands that send no request to the service.
@@ -68,7 +68,7 @@ impl Resolver {
         }
     }
 
-    pub(super) fn config(self, config: Config) -> Result<Job, Failure> {
+    pub(super) fn resolve_config(self, config: Config) -> Result<ResolvedCommand, Failure> {
         self.refuse_dry_run()?;
         let action = match config {
             Config::Path => ConfigAction::Path,
@@ -82,13 +82,13 @@ impl Resolver {
                 }
                 ConfigAction::Use { profiles, name: choice.name }
             }
-            Config::Init(init) => self.init(init)?,
+            Config::Init(init) => self.resolve_init(init)?,
         };
-        Ok(Job::Config(Box::new(action)))
+        Ok(ResolvedCommand::Config(Box::new(action)))
     }
 
     /// Resolves a new profile, and prompts for values that neither options nor variables set.
-    fn init(self, init: Init) -> Result<ConfigAction, Failure> {
+    fn resolve_init(self, init: Init) -> Result<ConfigAction, Failure> {
         let name = init.name.or_else(|| self.settings.requested.clone());
         let name = name.unwrap_or_else(|| settings::DEFAULT_PROFILE.to_owned());
         if !is_plain_name(&name) {
@@ -174,7 +174,7 @@ impl Resolver {
         }
     }
 
-    pub(super) fn doctor(self) -> Result<Job, Failure> {
+    pub(super) fn resolve_doctor(self) -> Result<ResolvedCommand, Failure> {
         self.refuse_dry_run()?;
         let key = self.find_key_text().and_then(|(text, place)| {
             let place = texts::KEY_PLACE.with_message("place", &place);
@@ -211,7 +211,7 @@ impl Resolver {
             None => skipped_check("environment", texts::ENVIRONMENT),
         });
         let preflight = Preflight { checks, client: client.and_then(Result::ok) };
-        Ok(Job::Doctor(Box::new(preflight)))
+        Ok(ResolvedCommand::Doctor(Box::new(preflight)))
     }
 
     fn profile_check(&self) -> Check {
@@ -229,14 +229,14 @@ impl Resolver {
         if self.settings.has_exposed_keys() { check.warning(texts::EXPOSED_HINT) } else { check }
     }
 
-    pub(super) fn man(&self, man: Man) -> Result<Job, Failure> {
+    pub(super) fn resolve_man(&self, man: Man) -> Result<ResolvedCommand, Failure> {
         let language = self.settings.output.language;
         match man.dir {
             Some(_) if !man.command.is_empty() => {
                 Err(Failure::usage(texts::DIR_OR_COMMAND, texts::SEE_HELP))
             }
-            Some(folder) => Ok(Job::ManPages(folder, language)),
-            None => Ok(Job::Man(man.command, language)),
+            Some(folder) => Ok(ResolvedCommand::ManPages(folder, language)),
+            None => Ok(ResolvedCommand::Man(man.command, language)),
         }
     }
 }

@@ -61,7 +61,7 @@ fn status_table(records: &[TrackingRecord], language: Language) -> Table {
     ];
     let rows = records.iter().map(|record| {
         let estimated = match record.status {
-            // The service's answer still includes the promised day.
+            // The service's response still includes the promised day.
             ParcelStatus::Voided => Cell::default(),
             _ => Cell::new(record.estimated_delivery.to_rfc3339()),
         };

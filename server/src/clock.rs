@@ -62,9 +62,9 @@ pub trait Clock: fmt::Debug + Send + Sync {
     /// Returns the current time.
     fn now(&self) -> Millis;
 
-    /// Returns the time against which expiry is checked. It is earlier than now while the clock is in doubt after a
+    /// Returns the time against which expiry is checked. It is earlier than now while the clock is untrusted after a
     /// jump.
-    fn expiry(&self) -> Millis {
+    fn expiry_now(&self) -> Millis {
         self.now()
     }
 
@@ -141,8 +141,8 @@ impl<T: ClockSource> Clock for GuardedClock<T> {
         self.clocks.read().wall
     }
 
-    fn expiry(&self) -> Millis {
-        self.guard().expiry(self.clocks.read())
+    fn expiry_now(&self) -> Millis {
+        self.guard().expiry_now(self.clocks.read())
     }
 
     fn may_purge(&self) -> bool {

@@ -83,7 +83,7 @@ async fn the_shown_curl_line_runs_in_a_shell() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_raw_call_has_the_key_and_prints_the_answer_unchanged() {
+async fn a_raw_call_has_the_key_and_prints_the_response_unchanged() {
     let shop = Shop::open().await;
     let health = shop.run("api GET /api/v1/health");
     assert_eq!((health.code, &health.json()["status"]), (0, &json!("ok")), "{health:?}");
@@ -104,13 +104,13 @@ async fn a_raw_call_has_the_key_and_prints_the_answer_unchanged() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_cannot_control_the_terminal() {
+async fn a_response_cannot_control_the_terminal() {
     let key = Shop::open().await.key;
     for head in [
         "200 OK\r\ncontent-type: text/plain",
         "200 OK\r\ncontent-type: application/json; charset=utf-8",
     ] {
-        let url = fake_servers::start_answering(head, "a\u{1b}[2Jb\nc").await;
+        let url = fake_servers::start_with_response(head, "a\u{1b}[2Jb\nc").await;
         let dir = Workdir::new(key.secret(), &url);
         let output = tokio::task::block_in_place(|| dir.run_on_terminal("api GET /page", ""));
         assert_eq!((output.code, output.text()), (0, "a [2Jb\r\nc\r\n"), "{head}");
@@ -142,7 +142,7 @@ async fn a_raw_call_fails_like_every_other_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_raw_call_is_retried_where_that_is_safe() {
     let shop = Shop::open().await;
-    let dir = Workdir::new(shop.key.secret(), &fake_servers::start_cutting().await);
+    let dir = Workdir::new(shop.key.secret(), &fake_servers::start_closing_connections().await);
     let attempts = |line: &str| {
         let output = dir.run(&format!("{line} -v"));
         let printed =

@@ -72,7 +72,7 @@ async fn an_untrusted_certificate_exits_with_8_after_one_attempt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn plain_http_never_goes_through_a_proxy_of_the_environment() {
     let shop = Shop::open().await;
-    let proxy = fake_servers::start_answering("200 OK", "{}").await;
+    let proxy = fake_servers::start_with_response("200 OK", "{}").await;
     let names = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
     let variables = names.map(|name| (name, &*proxy));
     let output = shop.with_key(&shop.key).run_with("health", &variables, "");
@@ -232,7 +232,7 @@ async fn the_key_is_never_read_from_an_argument() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn too_many_requests_exit_with_7_and_the_time_to_wait() {
-    let url = fake_servers::start_answering(
+    let url = fake_servers::start_with_response(
         "429 Too Many Requests\r\nretry-after: 3600",
         r#"{"success":false,"error":{"code":"RATE_LIMIT_EXCEEDED","message":"Too many.","message_es":"Demasiadas.","retryAfter":3600}}"#,
     )
@@ -272,7 +272,10 @@ async fn an_unreachable_server_exits_with_8_for_reads_and_writes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_interrupted_read_exits_with_8_and_a_write_with_9() {
-    let dir = Workdir::new(Shop::open().await.key.secret(), &fake_servers::start_cutting().await);
+    let dir = Workdir::new(
+        Shop::open().await.key.secret(),
+        &fake_servers::start_closing_connections().await,
+    );
     assert_eq!(dir.run("track SB-SUCCESS-0001").code, 8);
     let people = dir.run("order create order.json --lang es");
     assert_eq!(people.code, 9, "{people:?}");
@@ -285,7 +288,10 @@ async fn an_interrupted_read_exits_with_8_and_a_write_with_9() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_interrupted_write_says_how_to_resume_it() {
-    let dir = Workdir::new(Shop::open().await.key.secret(), &fake_servers::start_cutting().await);
+    let dir = Workdir::new(
+        Shop::open().await.key.secret(),
+        &fake_servers::start_closing_connections().await,
+    );
     let table = [
         ("order void SB-SUCCESS-0001", "--idempotency-key idk-", true),
         (
@@ -325,7 +331,8 @@ async fn a_response_of_another_service_exits_with_8_and_a_hint() {
         ("501 No", "", "The service failed"),
     ];
     for (head, body, fitting) in table {
-        let dir = Workdir::new(secret.secret(), &fake_servers::start_answering(head, body).await);
+        let dir =
+            Workdir::new(secret.secret(), &fake_servers::start_with_response(head, body).await);
         let output = dir.run("health -o json");
         assert_eq!(output.code, 8, "{head}");
         let hint = output.error()["hint"].to_string();

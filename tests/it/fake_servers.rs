@@ -28,7 +28,7 @@ pub(crate) fn unused_address() -> String {
 }
 
 /// Starts a server that reads each request and closes the connection.
-pub(crate) async fn start_cutting() -> String {
+pub(crate) async fn start_closing_connections() -> String {
     let (listener, url) = listen().await;
     tokio::spawn(async move {
         loop {
@@ -54,7 +54,7 @@ pub(crate) async fn start_silent() -> (String, Arc<Notify>) {
 }
 
 /// Starts a server that gives every request the same head and body as its response.
-pub(crate) async fn start_answering(head: &'static str, body: &'static str) -> String {
+pub(crate) async fn start_with_response(head: &'static str, body: &'static str) -> String {
     let (listener, url) = listen().await;
     tokio::spawn(async move {
         loop {

@@ -295,7 +295,7 @@ async fn a_label_is_opened_only_on_a_terminal_by_the_system() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_label_that_cannot_be_saved_says_why() {
+async fn an_unsaved_label_is_reported_with_a_reason() {
     let shop = Shop::open().await;
     shop.run("order create order.json");
     for lang in ["en", "es"] {

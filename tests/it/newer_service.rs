@@ -11,7 +11,7 @@ use crate::{
 async fn dir_with_response(body: &'static str) -> Workdir {
     Workdir::new(
         Shop::open().await.key.secret(),
-        &fake_servers::start_answering("200 OK\r\nx-request-id: req_1", body).await,
+        &fake_servers::start_with_response("200 OK\r\nx-request-id: req_1", body).await,
     )
 }
 
@@ -82,7 +82,7 @@ async fn a_void_names_the_unreadable_row() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unreadable_answer_is_reported_as_executed() {
+async fn an_unreadable_response_is_reported_as_executed() {
     let dir = dir_with_response(r#"{"success":true,"parcel":{"trackingNumber":"NEW/1"}}"#).await;
     let output = dir.run("order create order.json");
     assert_eq!(output.code, 10, "{output:?}");

@@ -79,7 +79,7 @@ async fn a_parcel_that_moves_to_the_next_page_is_listed_once() {
         "updatedAt":"2026-01-05T08:00:00.000Z"}],"meta":{"requestId":"req_1","page":1,"limit":1,"total":3,"totalPages":3}}"#;
     let dir = Workdir::new(
         Shop::open().await.key.secret(),
-        &fake_servers::start_answering("200 OK", body).await,
+        &fake_servers::start_with_response("200 OK", body).await,
     );
     let all = dir.run("parcel list --all -o json -v");
     assert_eq!((all.code, numbers(&all.json())), (0, vec!["SB-NUMBER-0001".to_owned()]));
@@ -181,7 +181,8 @@ async fn a_parcel_is_not_shown_while_other_matches_may_exist() {
         "meta":{"page":1,"limit":100,"total":1,"totalPages":1,"isPartial":true,"requestId":"req_1"}}"#;
     for (body, says) in [(none, "No parcel found so far"), (one, "Matching parcels: at least 1")] {
         let url =
-            fake_servers::start_answering("200 OK\r\ncontent-type: application/json", body).await;
+            fake_servers::start_with_response("200 OK\r\ncontent-type: application/json", body)
+                .await;
         let dir = Workdir::new(Shop::open().await.key.secret(), &url);
         let output = dir.run("parcel show ana");
         assert_eq!(output.code, 11, "{output:?}");

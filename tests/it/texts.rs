@@ -147,7 +147,7 @@ async fn an_error_names_field_and_remedy_in_both_languages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn verbose_shows_attempts_waits_and_the_answer() {
+async fn verbose_shows_attempts_waits_and_the_response() {
     let shop = Shop::open().await;
     let output = shop.run("health -v");
     assert_eq!(output.stderr, "GET /api/v1/health: status 200 on attempt 1\n");
@@ -255,7 +255,7 @@ async fn a_table_fits_the_terminal_without_cutting_numbers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn texts_of_a_server_cannot_control_the_terminal() {
-    let url = fake_servers::start_answering(
+    let url = fake_servers::start_with_response(
         "404 Not Found",
         "{\"success\":false,\"error\":{\"code\":\"PARCEL_NOT_FOUND\",\"message\":\"\\u001b[2Jgone\"}}",
     )
@@ -271,7 +271,7 @@ async fn texts_of_a_server_cannot_control_the_terminal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bidirectional_text_cannot_reorder_terminal_lines() {
-    let url = fake_servers::start_answering(
+    let url = fake_servers::start_with_response(
         "200 OK\r\ncontent-type: application/json",
         r#"{"trackingNumber":"SB-SUCCESS-0001","status":"IN_TRANSIT","statusName":"In transit",
             "estimatedDelivery":"2026-01-13T23:59:59-05:00","history":[{"sequence":1,

@@ -144,7 +144,7 @@ async fn on_a_terminal_the_table_is_redrawn() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_cannot_control_the_terminal() {
-    let url = fake_servers::start_answering(
+    let url = fake_servers::start_with_response(
         "200 OK\r\ncontent-type: application/json",
         "{\"trackingNumber\":\"SB-SUCCESS-0001\",\"status\":\"DELIVERED\",\
          \"statusName\":\"a\\u001b[2Jb\\u202ec\\u009bd\",\

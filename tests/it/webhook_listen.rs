@@ -179,7 +179,7 @@ async fn several_secrets_are_accepted_during_a_rotation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_is_forwarded_unchanged_with_the_answer_returned() {
+async fn an_event_is_forwarded_unchanged_and_its_status_returned() {
     let dir = Workdir::new("", "");
     for (status, code) in [("204 No Content", 204), ("500 Internal Server Error", 500)] {
         let (target, mut received) = fake_servers::start_recording(status).await;
@@ -202,7 +202,7 @@ async fn an_event_is_forwarded_unchanged_with_the_answer_returned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_cannot_be_forwarded_is_to_be_resent() {
+async fn an_event_that_cannot_be_forwarded_gets_a_503() {
     let dir = Workdir::new("", "");
     let target = fake_servers::unused_address();
     let mut listening = listen(&dir, &format!("--forward-to {target}"));

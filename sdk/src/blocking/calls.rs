@@ -282,7 +282,7 @@ calls! {
 }
 
 impl<R> Request<'_, R> {
-    /// Sends the request and waits for the answer.
+    /// Sends the request and waits for the response.
     pub fn send<T>(self) -> Result<T, Error>
     where
         R: IntoFuture<Output = Result<T, Error>>,

@@ -91,7 +91,7 @@ where
     }
 }
 
-/// Wakes the thread at the other end of the channel. Each call has a channel of its own, since a call within a call
+/// Wakes the thread at the other end of the channel. Each call has a separate channel, since a call within a call
 /// waits on the same thread.
 struct ThreadWaker(SyncSender<()>);
 

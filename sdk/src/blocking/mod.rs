@@ -1,4 +1,4 @@
-//! The client for programs without `async`: each method blocks until its answer has arrived.
+//! The client for programs without `async`: each method blocks until its response has arrived.
 //!
 //! Every method calls the one of the same name in [`parcelo::Client`](crate::client::Client) or its handles and
 //! waits for it. Settings, retries, errors and guarantees are the same.

@@ -31,9 +31,9 @@ pub struct Attempt {
     pub operation: Operation,
     /// 1 for the first attempt of a call.
     pub number: u32,
-    /// The HTTP status; `None` when no answer came.
+    /// The HTTP status; `None` when no response came.
     pub status: Option<u16>,
-    /// The id to quote to support; `None` when no answer came.
+    /// The id to quote to support; `None` when no response came.
     pub request_id: Option<RequestId>,
     /// The kind of failure; `None` when it succeeded.
     pub failure: Option<FailureClass>,
@@ -47,7 +47,7 @@ pub struct Attempt {
     pub queued: Duration,
     /// The time that it took, without that wait.
     pub took: Duration,
-    /// The wait before the call's next attempt; `None` when there is none.
+    /// The wait before the call's next attempt; `None` after the last attempt.
     pub wait: Option<Duration>,
     /// The reason why there is no next attempt; `None` after a success and when there is one.
     pub stopped: Option<StopReason>,

@@ -17,11 +17,11 @@ use crate::model::{AttemptOutcome, ErrorBody, ErrorCode, ErrorEnvelope, RequestI
 /// The reason why an attempt failed.
 #[derive(Debug)]
 pub(super) enum AttemptError {
-    /// No whole answer arrived.
+    /// No whole response arrived.
     Transport(TransportError),
-    /// The answer is larger than any that the service gives.
+    /// The response is larger than any that the service sends.
     TooLarge(ResponseSummary),
-    /// The answer's status is not a success.
+    /// The response's status is not a success.
     Response(Box<ErrorResponse>),
 }
 
@@ -31,7 +31,7 @@ impl From<TransportError> for AttemptError {
     }
 }
 
-/// An answer whose status is not a success.
+/// A response whose status is not a success.
 #[derive(Debug)]
 pub(super) struct ErrorResponse {
     pub(super) status: StatusCode,
@@ -41,8 +41,8 @@ pub(super) struct ErrorResponse {
 }
 
 impl ErrorResponse {
-    /// Parses an answer whose status is not a success, as far as it can be read.
-    pub(super) fn read(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Self {
+    /// Parses a response whose status is not a success, as far as it can be read.
+    pub(super) fn parse(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> Self {
         let body =
             serde_json::from_slice::<ErrorEnvelope>(body).ok().map(|envelope| envelope.error);
         let id_in_body = || body.as_ref().and_then(|body| body.request_id.clone());
@@ -63,7 +63,7 @@ impl ErrorResponse {
             return ErrorKind::CountryNotAllowed;
         }
         // Validation, NotFound and Conflict are about the request and its parcels, which a proxy or a web server at a
-        // wrong address does not know. For the other kinds the caller's options do not depend on who answered.
+        // wrong address does not know. For the other kinds the caller's options are always the same.
         let is_from_service = self.body.is_some();
         match self.status {
             StatusCode::BAD_REQUEST
@@ -88,10 +88,10 @@ impl ErrorResponse {
         }
     }
 
-    /// Returns the answer's evidence on the execution of the write. The service looks an idempotency key up after it
+    /// Returns what the response says about the execution of the write. The service looks an idempotency key up after it
     /// has checked the API key, the rate limit and the form of the body, and before everything else (docs/api.md, Order
     /// of checks). So the codes listed here say that no earlier request with the key was executed. Those with 403 and
-    /// 404 are left out, because proxies in front of the service answer with these too.
+    /// 404 are left out, because proxies in front of the service return these too.
     fn write_outcome(&self) -> AttemptOutcome {
         let code = self.code().filter(|code| code.status() == self.status.as_u16());
         match code {
@@ -140,9 +140,9 @@ fn is_rejection(status: StatusCode) -> bool {
 }
 
 const TOO_LARGE: Texts =
-    ("The answer is larger than allowed.", "La respuesta supera el tamaño permitido.");
+    ("The response is larger than allowed.", "La respuesta supera el tamaño permitido.");
 const NOT_FROM_SERVICE: Texts =
-    ("The answer does not come from this API.", "La respuesta no proviene de esta API.");
+    ("The response does not come from this API.", "La respuesta no proviene de esta API.");
 
 impl AttemptError {
     pub(super) fn class(&self) -> FailureClass {
@@ -162,7 +162,7 @@ impl AttemptError {
         }
     }
 
-    /// Returns the id in the answer; `None` when no answer came.
+    /// Returns the id in the response; `None` when no response came.
     pub(super) fn request_id(&self) -> Option<RequestId> {
         match self {
             Self::Transport(_) => None,
@@ -171,7 +171,7 @@ impl AttemptError {
         }
     }
 
-    /// Returns the HTTP status; `None` when no answer came.
+    /// Returns the HTTP status; `None` when no response came.
     pub(super) fn status(&self) -> Option<u16> {
         match self {
             Self::Transport(_) => None,
@@ -254,7 +254,7 @@ mod tests {
 
     fn response(status: u16, body: &'static str) -> ErrorResponse {
         let status = StatusCode::from_u16(status).unwrap();
-        ErrorResponse::read(status, &HeaderMap::new(), &Bytes::from_static(body.as_bytes()))
+        ErrorResponse::parse(status, &HeaderMap::new(), &Bytes::from_static(body.as_bytes()))
     }
 
     fn refusal(status: u16, code: &str, field: &str) -> ErrorResponse {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn each_outcome_of_an_attempt_says_if_it_was_executed() {
+    fn each_attempt_error_has_its_write_outcome() {
         let failed = |status| AttemptError::Response(Box::new(response(status, "")));
         let lost = |phase| AttemptError::Transport(TransportError::new(phase, "lost"));
         let table: [(AttemptOutcome, &[u16]); 2] = [
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn only_refusals_after_the_key_lookup_settle_a_doubt() {
+    fn only_refusals_after_the_key_lookup_settle_an_outcome() {
         use ErrorCode::{
             IdempotencyConflict, IdempotencyInProgress, LabelNotReprintable, LabelVoided,
             ManifestAlreadySubmitted, ManifestParcelsRejected, ParcelAlreadyManifested,
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unreadable_error_answer_has_no_code() {
+    fn an_unreadable_error_response_has_no_code() {
         for body in [
             "",
             "null",

@@ -1,4 +1,4 @@
-//! Reading an answer's body: bounded in size and time, and whole or not at all.
+//! Reading a response's body: bounded in size and time, and whole or not at all.
 
 use std::{ops::RangeInclusive, time::Duration};
 
@@ -46,7 +46,7 @@ impl BodyReader {
         Self { head, body, timeout, size, content_length, bytes_read: 0 }
     }
 
-    /// Makes the reader expect no body, for the answer to a HEAD request, whose `Content-Length` is that of a body that
+    /// Makes the reader expect no body, for the response to a HEAD request, whose `Content-Length` is that of a body that
     /// is not sent.
     pub(super) fn without_body(self) -> Self {
         Self { size: 0..=0, content_length: None, ..self }
@@ -112,7 +112,7 @@ impl BodyReader {
 }
 
 fn truncated() -> AttemptError {
-    TransportError::new(Phase::MaybeSent, "the answer does not have the length that it announced")
+    TransportError::new(Phase::MaybeSent, "the response does not have the length that it announced")
         .into()
 }
 

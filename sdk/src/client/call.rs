@@ -14,7 +14,7 @@ use super::{
 };
 use crate::model::{Idempotency, IdempotencyKey, Method, Operation, header, hex};
 
-/// Maximum size of JSON that is read: far more than any answer of the service, none of which has more than 500 rows.
+/// Maximum size of JSON that is read: far more than any response of the service, none of which has more than 500 rows.
 pub(super) const MAX_JSON_BYTES: u64 = 8 << 20;
 /// Maximum size of a label that is read: far more than the tens of KB that a label takes.
 const MAX_LABEL_BYTES: u64 = 16 << 20;
@@ -24,7 +24,7 @@ const MAX_LABEL_BYTES: u64 = 16 << 20;
 enum Target<'a> {
     /// The operation's path, with this value of its parameter.
     Path(&'a str),
-    /// A link that the service gave out, which opens without the key.
+    /// A link from one of the service's responses, which opens without the key.
     Link(&'a Url),
     /// Any method and path under the service's address.
     Raw(&'a HttpMethod, &'a str),
@@ -60,7 +60,7 @@ impl<'a> Call<'a> {
         Self { target: Target::Path(parameter), ..self }
     }
 
-    /// Sets a link that the service gave out, in place of the operation's path.
+    /// Sets a link from one of the service's responses, in place of the operation's path.
     pub(super) fn link(self, link: &'a Url) -> Self {
         Self { target: Target::Link(link), ..self }
     }
@@ -259,12 +259,12 @@ impl PreparedRequest {
         self.recipient == Recipient::Service
     }
 
-    /// Returns the permitted size of the answer's body; a label is not empty.
+    /// Returns the permitted size of the response's body; a label is not empty.
     pub(super) fn body_size(&self) -> RangeInclusive<u64> {
         if self.downloads_file { 1..=MAX_LABEL_BYTES } else { 0..=MAX_JSON_BYTES }
     }
 
-    /// Returns the limit for reading the answer's body: a label while chunks arrive, JSON until the attempt's deadline.
+    /// Returns the limit for reading the response's body: a label while chunks arrive, JSON until the attempt's deadline.
     pub(super) fn read_timeout(&self, deadline: Deadline, idle: Duration) -> ReadTimeout {
         if self.downloads_file {
             ReadTimeout::BetweenChunks(idle)

@@ -1,4 +1,4 @@
-//! The state of a call besides its last answer. Every error of the call carries it.
+//! The state of a call besides its last response. Every error of the call carries it.
 
 use super::{Error, ErrorKind, StopReason, error::Texts, response::ResponseSummary};
 use crate::model::IdempotencyKey;

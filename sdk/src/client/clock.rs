@@ -41,7 +41,7 @@ pub(super) struct Deadline {
 /// A timeout that is noticed later than this was not polled when it fired. Timers under load are usually late by
 /// less.
 const UNPOLLED_AFTER: Duration = Duration::from_millis(100);
-/// Maximum time for an answer that arrived while nothing polled to pass through the connection's task and its buffers.
+/// Maximum time for a response that arrived while nothing polled to pass through the connection's task and its buffers.
 const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 impl Deadline {
@@ -51,7 +51,7 @@ impl Deadline {
 
     /// Returns the future's output, if it is ready in time.
     ///
-    /// An answer that arrived in time wins over a timeout that fired while nothing polled. The extra time is
+    /// A response that arrived in time wins over a timeout that fired while nothing polled. The extra time is
     /// given once, so that a peer which sends byte by byte cannot go on for ever.
     pub(super) async fn wait<T>(&mut self, future: impl Future<Output = T>) -> Result<T, Elapsed> {
         let mut future = pin!(future);
@@ -67,7 +67,7 @@ impl Deadline {
     }
 }
 
-/// The clocks that a client can read: the machine's two, and the service's, derived from its answers. If a test passes
+/// The clocks that a client can read: the machine's two, and the service's, derived from its responses. If a test passes
 /// the service's clock, only that one counts.
 #[derive(Debug, Default)]
 pub(super) struct Clocks {
@@ -90,7 +90,7 @@ impl Default for ClockSource {
     }
 }
 
-/// The newest `Date` of an answer, and the moment when it was received.
+/// The newest `Date` of a response, and the moment when it was received.
 #[derive(Debug)]
 struct LastDate {
     header: HeaderValue,
@@ -122,20 +122,20 @@ impl Clocks {
 
     /// Parses a `Date` header.
     pub(super) fn parse_date(&self, header: &HeaderValue) -> Option<DateTime<Utc>> {
-        // Most answers have the same date as the last one, and comparing costs less than parsing.
+        // Most responses have the same date as the last one, and comparing costs less than parsing.
         let is_same = |last: &&LastDate| last.header == header;
         let last = self.last_date().as_ref().filter(is_same).map(|last| last.date);
         last.or_else(|| parse(header))
     }
 
-    /// Updates what is known about the service's clock from an answer.
+    /// Updates what is known about the service's clock from a response.
     pub(super) fn observe_date(&self, header: &HeaderValue, date: DateTime<Utc>) {
         // The same date adds no information, and no clock needs to be read.
         if self.last_date().as_ref().is_some_and(|last| last.date == date) {
             return;
         }
         let now = self.moment();
-        // Answers may overtake each other, so an older date is ignored.
+        // Responses may overtake each other, so an older date is ignored.
         if now.service.is_none_or(|known| known <= date)
             || self.last_date().as_ref().is_none_or(|last| last.date < date)
         {

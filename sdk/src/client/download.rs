@@ -305,11 +305,11 @@ impl Download {
     }
 }
 
-/// Media types that no label and no invoice has. An answer that declares one of them comes from another server in
+/// Media types that neither labels nor invoices have. A response that declares one of them comes from another server in
 /// between, such as the login page of a proxy.
 const NON_LABEL_TYPES: [&str; 2] = ["text/html", "application/json"];
 
-/// Returns the body of an answer, if it is a label or an invoice.
+/// Returns the body of a response, if it is a label or an invoice.
 fn label_body<T>(response: ServiceResponse<T>, execution: &CallExecution) -> Result<T, Error> {
     let body = checked_body(response, &execution.state);
     execution.finish(body.as_ref().err());
@@ -318,7 +318,7 @@ fn label_body<T>(response: ServiceResponse<T>, execution: &CallExecution) -> Res
 
 fn checked_body<T>(response: ServiceResponse<T>, state: &CallState) -> Result<T, Error> {
     const NOT_THE_FILE: Texts = (
-        "The answer is not the file that was requested: check what answers at this address.",
+        "The response is not the file that was requested: check which server is at this address.",
         "La respuesta no es el archivo solicitado: revise qué responde en esa dirección.",
     );
     let declared = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());

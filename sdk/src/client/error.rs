@@ -39,18 +39,18 @@ pub enum ErrorKind {
     Server,
     /// The service could not be reached, or the connection broke.
     Network,
-    /// The service did not answer in time, or the call's time ran out before it was sent.
+    /// The service did not respond in time, or the call's time ran out before it was sent.
     Timeout,
-    /// The answer could not be read; see [`Error::unreadable`].
+    /// The response could not be read; see [`Error::unreadable`].
     Decode,
-    /// The service executed the request, but this version cannot read its answer: do not send it again, and take
+    /// The service executed the request, but this version cannot read its response: do not send it again, and take
     /// what you need from [`Error::unreadable`].
     Executed,
     /// The client's configuration is invalid.
     Config,
     /// The file could not be written.
     File,
-    /// The answer does not come from the API, or has an HTTP status that the API does not use here, such as a
+    /// The response does not come from the API, or has an HTTP status that the API does not use here, such as a
     /// redirect.
     Unexpected,
 }
@@ -58,7 +58,7 @@ pub enum ErrorKind {
 /// A text in English and Spanish.
 pub(crate) type Texts = (&'static str, &'static str);
 
-const IN_DOUBT: Texts =
+const OUTCOME_UNKNOWN: Texts =
     ("The request may have been executed.", "Es posible que la solicitud se haya ejecutado.");
 const NOTHING_SENT: Texts = ("nothing was sent.", "no se envió nada.");
 
@@ -159,12 +159,12 @@ impl Error {
         self.0.kind
     }
 
-    /// Returns the code in the service's answer, whether or not this version knows it.
+    /// Returns the code in the service's response, whether or not this version knows it.
     pub fn code(&self) -> Option<&str> {
         self.0.body.as_ref().map(|body| body.code.as_str())
     }
 
-    /// Returns the code in the service's answer, if this version knows it. [`ErrorCode`] lists them.
+    /// Returns the code in the service's response, if this version knows it. [`ErrorCode`] lists them.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -182,7 +182,7 @@ impl Error {
         self.0.body.as_ref().and_then(ErrorBody::known)
     }
 
-    /// Returns the HTTP status; `None` when no answer came.
+    /// Returns the HTTP status; `None` when no response came.
     pub fn status(&self) -> Option<u16> {
         self.0.status
     }
@@ -210,7 +210,7 @@ impl Error {
     /// let error = client.orders().create(&order.with_receiver(receiver)).await.unwrap_err();
     /// assert_eq!(error.kind(), ErrorKind::Validation);
     /// assert_eq!(error.field_faults()[0].field, "receiver.phone");
-    /// println!("{}", error.field_faults()[0].text(Language::Es)); // beside the form's field
+    /// println!("{}", error.field_faults()[0].text(Language::Es)); // next to the form's field
     /// # Ok(())
     /// # }
     /// ```
@@ -228,7 +228,7 @@ impl Error {
         if self.is_executed() {
             text.to_owned()
         } else if self.may_have_executed() {
-            format!("{text} {}", language.pick(IN_DOUBT.0, IN_DOUBT.1))
+            format!("{text} {}", language.pick(OUTCOME_UNKNOWN.0, OUTCOME_UNKNOWN.1))
         } else if self.0.nothing_sent {
             let nothing = language.pick(NOTHING_SENT.0, NOTHING_SENT.1);
             format!("{}; {nothing}", text.trim_end_matches('.'))
@@ -244,7 +244,7 @@ impl Error {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// Returns the `error` object of the service's answer.
+    /// Returns the `error` object of the service's response.
     ///
     /// Its details may repeat values of the request: keep them out of logs.
     pub fn body(&self) -> Option<&ErrorBody> {
@@ -266,7 +266,7 @@ impl Error {
     /// Returns `false` only if the service cannot have executed the request; always `false` for reads.
     ///
     /// True if the outcome of an attempt of this call, or of an earlier call with the same key, is unknown, and if
-    /// an answer says that an earlier call was executed, even with another request. The key and its clones remember
+    /// a response says that an earlier call was executed, even with another request. The key and its clones remember
     /// this: see [`IdempotencyKey::may_have_executed`].
     pub fn may_have_executed(&self) -> bool {
         self.0.may_have_executed
@@ -290,7 +290,7 @@ impl Error {
         &self.0.found
     }
 
-    /// Returns the part of the answer that this version cannot read, unchanged: a row of a list, or the whole answer if
+    /// Returns the part of the response that this version cannot read, unchanged: a row of a list, or the whole response if
     /// it is JSON.
     ///
     /// It may repeat values of the request: keep it out of logs.
@@ -317,7 +317,7 @@ impl fmt::Display for Error {
         }
         write!(f, "{}", OneLine(&self.message(Language::En)))?;
         if self.may_have_executed() && self.service_message(Language::En).is_some() {
-            write!(f, " {}", IN_DOUBT.0)?;
+            write!(f, " {}", OUTCOME_UNKNOWN.0)?;
         }
         for (i, fault) in self.field_faults().iter().enumerate() {
             let before = if i == 0 { " " } else { ", " };

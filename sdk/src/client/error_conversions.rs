@@ -41,7 +41,7 @@ impl From<Rejected> for Error {
 impl From<Unreadable> for Error {
     fn from(row: Unreadable) -> Self {
         const ROW: Texts = (
-            "A row of the answer could not be read.",
+            "A row of the response could not be read.",
             "No se pudo interpretar una fila de la respuesta.",
         );
         Self::new(ErrorKind::Decode, ROW).with(|inner| inner.unreadable = Some(row))

@@ -25,13 +25,13 @@ use super::{
     response::{RateLimitStatus, ServiceResponse, is_from_service},
     retry::{Decision, FailedAttempt},
     retry_after,
-    spans::{ReportedAnswer, attempt_span, call_span, record_error, record_result},
+    spans::{ReportedResponse, attempt_span, call_span, record_error, record_result},
 };
 use crate::model::{AttemptOutcome, Operation};
 
 impl Client {
     /// Makes a call. `read` reads as much of the body as is needed before an attempt counts as a success. The caller
-    /// calls [`CallExecution::finish`] when it knows the meaning of the answer.
+    /// calls [`CallExecution::finish`] when it knows the meaning of the response.
     pub(super) async fn execute<T, R>(
         &self,
         call: &Call<'_>,
@@ -69,12 +69,12 @@ pub(super) struct CallExecution {
     queued: Duration,
     total_queue_time: Duration,
     span: Span,
-    answer: Option<ReportedAnswer>,
+    response: Option<ReportedResponse>,
     /// An attempt with an idempotency key has begun, and its outcome is not recorded yet.
     is_outcome_open: bool,
 }
 
-/// A call that is dropped between its request and the answer may have been executed.
+/// A call that is dropped between its request and the response may have been executed.
 impl Drop for CallExecution {
     fn drop(&mut self) {
         self.record_outcome(AttemptOutcome::Unknown);
@@ -98,7 +98,7 @@ impl CallExecution {
             queued: Duration::ZERO,
             total_queue_time: Duration::ZERO,
             span,
-            answer: None,
+            response: None,
             is_outcome_open: false,
         };
         match execution.admit().await {
@@ -135,7 +135,7 @@ impl CallExecution {
             match result {
                 Ok(response) => {
                     self.client.retry_policy().record_success(self.last_retry_cost);
-                    self.answer = Some(self.answer(&response));
+                    self.response = Some(self.reported_response(&response));
                     return Ok(response);
                 }
                 Err(error) => self.recover(error).await?,
@@ -146,7 +146,7 @@ impl CallExecution {
     fn begin_attempt(&mut self) {
         self.state.attempts += 1;
         self.attempt_started = clock::now();
-        // From here on an interrupted attempt leaves its key in doubt.
+        // From here on, the outcome of an interrupted attempt is unknown.
         if let Some(key) = &self.state.idempotency_key {
             let clocks = &self.client.shared.clocks;
             // All clocks are read for the first attempt only.
@@ -187,7 +187,7 @@ impl CallExecution {
         let timeout = ReadTimeout::WholeBody(deadline);
         let reader = BodyReader::new(&head, body, 0..=MAX_JSON_BYTES, timeout);
         let body = reader.read_all().await.unwrap_or_default();
-        let response = ErrorResponse::read(head.status, &head.headers, &body);
+        let response = ErrorResponse::parse(head.status, &head.headers, &body);
         let is_throttled =
             head.status == StatusCode::TOO_MANY_REQUESTS && is_from_service(&head.headers);
         let throttled = is_throttled.then(|| response.retry_after.unwrap_or_default());
@@ -195,7 +195,7 @@ impl CallExecution {
         Err(AttemptError::Response(Box::new(response)))
     }
 
-    /// Returns the date of an answer. The service's clock is learnt only from answers of the service.
+    /// Returns the date of a response. The service's clock is learnt only from responses of the service.
     fn observe_date(&self, headers: &HeaderMap) -> Option<DateTime<Utc>> {
         let (clocks, shown) = (&self.client.shared.clocks, headers.get(DATE)?);
         let date = clocks.parse_date(shown)?;
@@ -228,12 +228,15 @@ impl CallExecution {
         });
     }
 
-    fn answer<T>(&self, response: &ServiceResponse<T>) -> ReportedAnswer {
+    fn reported_response<T>(&self, response: &ServiceResponse<T>) -> ReportedResponse {
         let outcome = outcome(self.operation, response.status, &response.headers);
-        ReportedAnswer { head: response.summary(), outcome: self.state.is_write.then_some(outcome) }
+        ReportedResponse {
+            head: response.summary(),
+            outcome: self.state.is_write.then_some(outcome),
+        }
     }
 
-    /// Waits until the next attempt may be sent; returns the error if there is none.
+    /// Waits until the next attempt may be sent; returns the call's error if there is no next attempt.
     pub(super) async fn recover(&mut self, error: AttemptError) -> Result<(), Error> {
         self.record_failure(&error);
         let failed = self.failed_attempt(&error);
@@ -289,7 +292,7 @@ impl CallExecution {
         self.record_outcome(outcome);
     }
 
-    /// Records that the write was executed, as its answer says.
+    /// Records that the write was executed, as its response says.
     pub(super) fn mark_executed(&mut self) {
         self.record_outcome(AttemptOutcome::Executed);
     }

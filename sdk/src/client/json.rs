@@ -10,13 +10,13 @@ use super::{
 };
 
 impl Client {
-    /// Makes a call whose answer is JSON.
+    /// Makes a call whose response is JSON.
     pub(super) async fn json<T: DeserializeOwned + HasSuccess>(
         &self,
         call: Call<'_>,
     ) -> Result<Reply<T>, Error> {
         let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
-        let reply = reply::read(&call, response, &execution.state);
+        let reply = reply::parse_reply(&call, response, &execution.state);
         if reply.as_ref().err().is_none_or(Error::is_executed) {
             execution.mark_executed();
         }
@@ -24,12 +24,12 @@ impl Client {
         reply
     }
 
-    /// Makes a call whose answer is JSON in an envelope.
+    /// Makes a call whose response is JSON in an envelope.
     pub(super) async fn enveloped<T: DeserializeOwned>(
         &self,
         call: Call<'_>,
     ) -> Result<Reply<T>, Error> {
         let reply: Reply<Enveloped<T>> = self.json(call).await?;
-        Ok(reply.map(|answer| answer.data))
+        Ok(reply.map(|response| response.data))
     }
 }

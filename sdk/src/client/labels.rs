@@ -29,7 +29,7 @@ impl<'a> Labels<'a> {
     /// Returns the download of a label file of 4 × 6 inches, at most 16 MiB; a method of [`LabelDownload`] starts it.
     ///
     /// Errors: `NotFound` (no such parcel, or no label yet), `Conflict` (the parcel was voided), `Decode`
-    /// (the answer is HTML or JSON, such as the login page of a proxy), and those of every call.
+    /// (the response is HTML or JSON, such as the login page of a proxy), and those of every call.
     ///
     /// ```
     #[doc = include_str!("example.txt")]
@@ -110,7 +110,7 @@ impl<'a> Labels<'a> {
     #[doc = include_str!("example.txt")]
     /// # let folder = tempfile::tempdir()?;
     /// let created = client.orders().create(&order).await?;
-    /// let link = created.parcel.label_url.as_deref().ok_or("the answer has no link")?;
+    /// let link = created.parcel.label_url.as_deref().ok_or("the response has no link")?;
     /// let label = client.labels().download_link(link)?;
     /// let file = label.save_in(&folder).await?;
     /// println!("{}", file.display());

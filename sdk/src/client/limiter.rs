@@ -1,5 +1,5 @@
 //! The moment when the next request may be sent. Requests are evenly spaced, at a rate adjusted to the key's rate limit
-//! as the service's answers report it. After a pause some are sent at once, and the next second has fewer turns in
+//! as the service's responses report it. After a pause some are sent at once, and the next second has fewer turns in
 //! return, so that no second exceeds the limit. The limiter decides; [`pacer`](super::pacer) waits.
 //!
 //! A request that has to wait gets a numbered ticket. Tickets get their turns in order, and turns pass with time alone,
@@ -28,16 +28,16 @@ const RECOVERY_PER_SECOND: f64 = 0.05;
 const LATE_TURN_TOLERANCE: Duration = Duration::from_millis(5);
 /// Maximum time between the first and the last request of a burst: a program starts its calls one after the other.
 const BURST_LIFETIME: Duration = Duration::from_millis(20);
-/// Maximum number of requests in a burst before an answer has reported the rest of a window. Other processes with the
+/// Maximum number of requests in a burst before a response has reported the rest of a window. Other processes with the
 /// same key may start at that moment: five of them fit into the 50 requests of a production key.
 const COLD_BURST: u32 = 10;
 /// Time for which a turn stays valid after it came. It is the length of a window, so that turns which are taken late
 /// and all at once still fit into one window.
 const TURN_LIFETIME: Duration = SECOND;
-/// A bound for what an answer may claim, so that gaps stay longer than zero.
+/// A bound for what a response may claim, so that gaps stay longer than zero.
 const MAX_REQUESTS_PER_SECOND: u32 = 100_000;
 const SECOND: Duration = Duration::from_secs(1);
-/// A bound for what an answer may claim: no clock that is set wrongly stops a client for longer.
+/// A bound for what a response may claim: no clock that is set wrongly stops a client for longer.
 const MAX_WINDOW: Duration = Duration::from_secs(60);
 
 /// The decision about a request.
@@ -57,17 +57,17 @@ pub(super) struct Ticket {
     pub(super) due: Instant,
 }
 
-/// An answer's data about the rate limit.
+/// A response's data about the rate limit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RateLimitFeedback {
     /// The moment when the request was sent.
     pub(super) sent: Instant,
-    /// The moment when its answer came.
+    /// The moment when its response came.
     pub(super) received: Instant,
     pub(super) rate_limit: Option<RateLimitStatus>,
-    /// Seconds from the answer's own `Date` to the end of the window; 1 when not known.
+    /// Seconds from the response's own `Date` to the end of the window; 1 when not known.
     pub(super) window_seconds: u64,
-    /// The answer is a 429, with this `Retry-After`.
+    /// The response is a 429, with this `Retry-After`.
     pub(super) throttled: Option<Duration>,
 }
 
@@ -303,9 +303,9 @@ impl Limiter {
         f64::from(self.requests_per_second) * self.share
     }
 
-    /// Adjusts the pace to an answer.
+    /// Adjusts the pace to a response.
     pub(super) fn observe(&mut self, feedback: &RateLimitFeedback) {
-        // Turns before this answer followed the rate that was known then.
+        // Turns before this response followed the rate that was known then.
         self.call_due_tickets(feedback.received);
         if let Some(rate_limit) = feedback.rate_limit {
             self.requests_per_second = rate_limit.limit.clamp(1, MAX_REQUESTS_PER_SECOND);
@@ -324,7 +324,7 @@ impl Limiter {
         let remaining_time = Duration::from_secs(feedback.window_seconds).clamp(SECOND, MAX_WINDOW);
         let latest_end = feedback.received + remaining_time;
         let window = match self.window {
-            // An answer is out of date if one of a later window has overtaken it.
+            // A response is out of date if one of a later window has overtaken it.
             Some(known) if rate_limit.reset < known.reset && feedback.sent < known.ends => return,
             Some(known) if rate_limit.reset == known.reset && feedback.sent < known.ends => {
                 Window { remaining: known.remaining.min(rate_limit.remaining), ..known }
@@ -363,7 +363,7 @@ impl Limiter {
 
 impl Window {
     /// Returns the end of a later window, if windows of a second follow one another until then. After an hour without
-    /// an answer the two clocks may have drifted apart, and the estimate starts again.
+    /// a response the two clocks may have drifted apart, and the estimate starts again.
     fn end_of(&self, reset: u64) -> Option<Instant> {
         let seconds = reset.checked_sub(self.reset).filter(|seconds| *seconds < 3600)?;
         Some(self.ends + Duration::from_secs(seconds))
@@ -416,7 +416,7 @@ mod tests {
         }
     }
 
-    fn answer(at: Instant, limit: u32, remaining: u32, reset: u64) -> RateLimitFeedback {
+    fn feedback_at(at: Instant, limit: u32, remaining: u32, reset: u64) -> RateLimitFeedback {
         let status = RateLimitStatus { limit, remaining, reset };
         RateLimitFeedback {
             sent: at,
@@ -428,7 +428,11 @@ mod tests {
     }
 
     fn refusal(at: Instant, retry_after: Duration) -> RateLimitFeedback {
-        RateLimitFeedback { rate_limit: None, throttled: Some(retry_after), ..answer(at, 1, 1, 1) }
+        RateLimitFeedback {
+            rate_limit: None,
+            throttled: Some(retry_after),
+            ..feedback_at(at, 1, 1, 1)
+        }
     }
 
     #[test]
@@ -505,7 +509,7 @@ mod tests {
         let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.admit(start);
         let mut tickets = queue(&mut limiter, start, 10);
-        limiter.observe(&answer(start + MS, 1, 0, 1000));
+        limiter.observe(&feedback_at(start + MS, 1, 0, 1000));
         // The window is used up, and the next ones have one request each.
         let mut now = start + limiter.even_gap(start);
         for ticket in &mut tickets {
@@ -516,8 +520,10 @@ mod tests {
         // A refusal came after its turn but before it woke up, so it waits with the others.
         let mut ticket = queue(&mut limiter, now - MS, 1).remove(0);
         limiter.call_due_tickets(ticket.due);
-        let refused =
-            RateLimitFeedback { throttled: Some(3 * SECOND), ..answer(ticket.due, 1, 0, 1001) };
+        let refused = RateLimitFeedback {
+            throttled: Some(3 * SECOND),
+            ..feedback_at(ticket.due, 1, 0, 1001)
+        };
         limiter.observe(&refused);
         let resumes_at = ticket.due + 3 * SECOND;
         assert_eq!(
@@ -590,7 +596,7 @@ mod tests {
             let at = |milliseconds| start + Duration::from_millis(milliseconds);
             limiter.admit(start);
             for (sent, received, limit, remaining, reset) in answers {
-                let answer = answer(at(*received), *limit, *remaining, *reset);
+                let answer = feedback_at(at(*received), *limit, *remaining, *reset);
                 limiter.observe(&RateLimitFeedback { sent: at(*sent), ..answer });
             }
             let next = take_turns(&mut limiter, at(now), 1)[0] - start;
@@ -629,15 +635,15 @@ mod tests {
         (0..10_000).take_while(|_| limiter.admit(now) == Admission::Go).count().try_into().unwrap()
     }
 
-    /// Returns a limiter that has observed an answer, and a time after the end of its window.
-    fn limiter_after_answer(limit: u32, share: f64, max_burst: u32) -> (Instant, Limiter) {
+    /// Returns a limiter that has observed a response, and a time after the end of its window.
+    fn limiter_after_response(limit: u32, share: f64, max_burst: u32) -> (Instant, Limiter) {
         let (before, mut limiter) = (start(), Limiter::new(limit, share, max_burst));
-        limiter.observe(&answer(before, limit, limit - 1, 1000));
+        limiter.observe(&feedback_at(before, limit, limit - 1, 1000));
         (before + 2 * SECOND, limiter)
     }
 
     #[test]
-    fn before_the_first_answer_the_burst_is_small() {
+    fn before_the_first_response_the_burst_is_small() {
         for (limit, max_burst, expected) in
             [(2, u32::MAX, 1), (50, u32::MAX, 10), (100, u32::MAX, 10), (100, 4, 4), (5000, 99, 10)]
         {
@@ -646,7 +652,7 @@ mod tests {
             assert_eq!(
                 count_admitted_at(&mut limiter, start + 3 * SECOND),
                 expected,
-                "no answer yet"
+                "no response yet"
             );
         }
     }
@@ -654,12 +660,12 @@ mod tests {
     #[test]
     fn after_a_pause_a_burst_makes_up_for_missed_turns() {
         for (limit, whole) in [(1, 1), (2, 1), (50, 49), (100, 99), (5000, 4950)] {
-            let (start, mut limiter) = limiter_after_answer(limit, 1.0, u32::MAX);
+            let (start, mut limiter) = limiter_after_response(limit, 1.0, u32::MAX);
             assert_eq!(count_admitted_at(&mut limiter, start), whole, "the first ones: {limit}");
             assert_eq!(count_admitted_at(&mut limiter, start + 3 * SECOND), whole, "{limit}");
         }
         for (pause, expected) in [(20, 1), (100, 9), (500, 49), (5000, 99)] {
-            let (start, mut limiter) = limiter_after_answer(100, 1.0, u32::MAX);
+            let (start, mut limiter) = limiter_after_response(100, 1.0, u32::MAX);
             let last = *take_turns(&mut limiter, start, 200).last().unwrap();
             assert_eq!(count_admitted_at(&mut limiter, last + pause * MS), expected, "{pause}");
         }
@@ -667,11 +673,11 @@ mod tests {
         let (begun, mut limiter) = (start(), Limiter::new(50, 1.0, 8));
         let bursts = [0, 300, 600, 900].map(|ms| count_admitted_at(&mut limiter, begun + ms * MS));
         assert_eq!(bursts, [8; 4]);
-        let (begun, mut limiter) = limiter_after_answer(50, 1.0, 30);
+        let (begun, mut limiter) = limiter_after_response(50, 1.0, 30);
         let bursts = [0, 300, 600, 900].map(|ms| count_admitted_at(&mut limiter, begun + ms * MS));
         assert!(bursts[0] == 30 && bursts.iter().sum::<u32>() <= 49, "{bursts:?}");
         for (share, max_burst, expected) in [(1.0, 8, 8), (1.0, 0, 1), (0.25, u32::MAX, 24)] {
-            let (start, mut limiter) = limiter_after_answer(100, share, max_burst);
+            let (start, mut limiter) = limiter_after_response(100, share, max_burst);
             assert_eq!(count_admitted_at(&mut limiter, start), expected, "{share} {max_burst}");
         }
     }
@@ -680,9 +686,9 @@ mod tests {
     fn a_burst_is_limited_by_the_service_and_ends_at_a_refusal() {
         let (start, mut limiter) = (start(), Limiter::new(100, 1.0, u32::MAX));
         limiter.admit(start);
-        limiter.observe(&answer(start, 100, 7, 1000));
+        limiter.observe(&feedback_at(start, 100, 7, 1000));
         assert_eq!(count_admitted_at(&mut limiter, start + 5 * MS), 7, "others use the window too");
-        limiter.observe(&answer(start + 6 * MS, 100, 5, 1000));
+        limiter.observe(&feedback_at(start + 6 * MS, 100, 5, 1000));
         assert_eq!(count_admitted_at(&mut limiter, start + 900 * MS), 5, "still");
         assert_eq!(count_admitted_at(&mut limiter, start + 5 * SECOND), 99, "it has ended");
         limiter.admit(start + 5 * SECOND);
@@ -695,7 +701,7 @@ mod tests {
     #[test]
     fn a_window_that_begins_with_a_burst_has_fewer_turns() {
         for calls in [2_u32, 8, 30, 49, 60] {
-            let (start, mut limiter) = limiter_after_answer(50, 1.0, u32::MAX);
+            let (start, mut limiter) = limiter_after_response(50, 1.0, u32::MAX);
             let mut turns: Vec<_> =
                 (0..calls).map(|_| turn_after(&mut limiter, start, || Duration::ZERO)).collect();
             let last = *turns.last().unwrap();
@@ -713,7 +719,7 @@ mod tests {
     fn missed_turns_are_not_made_up_in_the_next_window() {
         let (start, mut limiter) = (start(), evenly_paced(100));
         limiter.admit(start);
-        limiter.observe(&answer(start, 100, 1, 1000));
+        limiter.observe(&feedback_at(start, 100, 1, 1000));
         let mut tickets = queue(&mut limiter, start, 50);
         let now = start + SECOND + 5 * MS;
         let goes = tickets.iter_mut().map(|ticket| limiter.check(ticket, now));
@@ -802,7 +808,7 @@ mod tests {
         }
 
         #[test]
-        fn no_answer_causes_a_panic_or_an_endless_pause(
+        fn no_response_causes_a_panic_or_an_endless_pause(
             feedback in prop::collection::vec(
                 (any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>(), 0_u64..100_000, any::<Option<u64>>()),
                 0..50,
@@ -813,12 +819,12 @@ mod tests {
             for (limit, remaining, reset, window_seconds, millis, throttled) in feedback {
                 let throttled = throttled.map(Duration::from_secs);
                 now += Duration::from_millis(millis);
-                limiter.observe(&RateLimitFeedback { window_seconds, throttled, ..answer(now, limit, remaining, reset) });
+                limiter.observe(&RateLimitFeedback { window_seconds, throttled, ..feedback_at(now, limit, remaining, reset) });
                 limiter.admit(now);
             }
             let limit = RateLimitStatus { limit: 100, remaining: 100, reset: 1 };
             now += MAX_WAIT + SECOND;
-            limiter.observe(&RateLimitFeedback { rate_limit: Some(limit), ..answer(now, 0, 0, 0) });
+            limiter.observe(&RateLimitFeedback { rate_limit: Some(limit), ..feedback_at(now, 0, 0, 0) });
             let next = take_turns(&mut limiter, now, 1)[0];
             prop_assert!(next <= now + MAX_WINDOW + SECOND, "{:?}", next - now);
         }

@@ -1,4 +1,4 @@
-//! The client: one call is one future, retried where that is safe, with typed answers and errors.
+//! The client: one call is one future, retried where that is safe, with typed responses and errors.
 //!
 //! [`ClientBuilder`] makes a [`Client`], whose methods return a handle for each resource
 //! ([`Orders`], [`Tracking`], [`Labels`]). Every method makes a `Call` of an operation, and `execute` makes

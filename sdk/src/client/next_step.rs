@@ -34,7 +34,7 @@ pub enum NextStep {
         /// The step if it was not executed.
         if_absent: IfAbsent,
     },
-    /// It was executed; do not send it again. [`Error::unreadable`] has the answer, which this version cannot read.
+    /// It was executed; do not send it again. [`Error::unreadable`] has the response, which this version cannot read.
     Settled,
     /// Correct the request ([`Error::field_faults`], [`Error::known_code`]) and send it with the same idempotency
     /// key.
@@ -43,7 +43,7 @@ pub enum NextStep {
     /// it unchanged. It was not executed: if it may have been, the step is [`LookUp`](Self::LookUp), since with
     /// another API key it would count as a new one.
     Configure,
-    /// Nothing that a program can do: the service's answer is final, or this version does not know it. Quote
+    /// Nothing helps that a program can do: the service's response is final, or this version does not know it. Quote
     /// [`Error::request_id`] to support.
     GiveUp,
 }
@@ -64,7 +64,7 @@ pub enum IfAbsent {
     GiveUp,
 }
 
-/// It may have been executed, and the same request would meet the same answer.
+/// It may have been executed, and the same request would get the same response.
 const LOOK_UP: NextStep = NextStep::LookUp { if_absent: IfAbsent::GiveUp };
 
 impl Error {
@@ -94,7 +94,7 @@ impl Error {
             ErrorKind::RateLimited => self.resend(),
             ErrorKind::Conflict => self.after_conflict(),
             ErrorKind::Server | ErrorKind::Network | ErrorKind::Timeout => self.after_failure(),
-            ErrorKind::Decode | ErrorKind::Unexpected => self.after_unknown_answer(),
+            ErrorKind::Decode | ErrorKind::Unexpected => self.after_unexpected_response(),
             ErrorKind::Authentication
             | ErrorKind::CountryNotAllowed
             | ErrorKind::Forbidden
@@ -109,9 +109,9 @@ impl Error {
         if self.may_have_executed() { LOOK_UP } else { NextStep::Configure }
     }
 
-    fn after_unknown_answer(&self) -> NextStep {
+    fn after_unexpected_response(&self) -> NextStep {
         let is_the_services = self.body().is_some() || self.unreadable().is_some();
-        // An answer that is not the service's comes from another server at the address.
+        // A response that is not the service's comes from another server at the address.
         if is_the_services && !self.may_have_executed() {
             NextStep::GiveUp
         } else {
@@ -199,10 +199,10 @@ mod tests {
     const RESEND: NextStep = NextStep::Resend { after: RESEND_AFTER };
     const NEW_KEY: NextStep = LookUp { if_absent: IfAbsent::NewKey };
 
-    fn error(kind: ErrorKind, stop: Option<StopReason>, in_doubt: bool) -> Error {
+    fn error(kind: ErrorKind, stop: Option<StopReason>, is_unknown: bool) -> Error {
         Error::new(kind, ("no", "no")).with(|inner| {
             inner.stop_reason = stop;
-            inner.may_have_executed = in_doubt;
+            inner.may_have_executed = is_unknown;
             inner.idempotency_key = Some(IdempotencyKey::derive("test", "1"));
         })
     }
@@ -219,7 +219,7 @@ mod tests {
     fn every_kind_has_a_step_for_every_stop_reason() {
         let same = |step: NextStep| std::array::from_fn(|_| step.clone());
         let table: [(&[ErrorKind], [NextStep; 4]); 10] = [
-            // kinds: permanent, permanent in doubt, otherwise, otherwise in doubt
+            // kinds: permanent, permanent with an unknown outcome, otherwise, otherwise with an unknown outcome
             (&[Executed], same(Settled)),
             (&[KeyExpired], same(NEW_KEY)),
             (&[KeyReused], same(LOOK_UP)),
@@ -242,17 +242,18 @@ mod tests {
         assert_eq!((rows.len(), kinds.len()), (17, 17), "each kind once");
         for (kind, steps) in rows {
             for stop in STOPS {
-                for in_doubt in [false, true] {
+                for is_unknown in [false, true] {
                     let is_final = matches!(stop, None | Some(StopReason::Permanent));
-                    let mut expected = &steps[usize::from(in_doubt) + if is_final { 0 } else { 2 }];
+                    let mut expected =
+                        &steps[usize::from(is_unknown) + if is_final { 0 } else { 2 }];
                     if stop == Some(StopReason::NotRepeatable)
-                        && in_doubt
+                        && is_unknown
                         && matches!(kind, Server | Network | Timeout)
                     {
                         expected = &LOOK_UP;
                     }
-                    let step = error(kind, stop, in_doubt).next_step();
-                    assert_eq!(&step, expected, "{kind:?} {stop:?} in doubt: {in_doubt}");
+                    let step = error(kind, stop, is_unknown).next_step();
+                    assert_eq!(&step, expected, "{kind:?} {stop:?} unknown: {is_unknown}");
                 }
             }
         }
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_answer_is_not_a_configuration_error() {
+    fn an_unknown_status_is_not_a_configuration_error() {
         let row = Unreadable::new(serde_json::json!({"new": 1}));
         let unreadable = error(Decode, Some(StopReason::Permanent), false);
         let unreadable = unreadable.with(|inner| inner.unreadable = Some(row)).next_step();
@@ -294,8 +295,8 @@ mod tests {
             assert_eq!(error.next_step(), NextStep::Resend { after: Duration::from_secs(after) });
         }
         for kind in [RateLimited, Server, Network, Timeout] {
-            let keyless = |in_doubt| {
-                let error = error(kind, Some(StopReason::Attempts), in_doubt);
+            let keyless = |is_unknown| {
+                let error = error(kind, Some(StopReason::Attempts), is_unknown);
                 error.with(|inner| inner.idempotency_key = None).next_step()
             };
             assert_eq!([keyless(false), keyless(true)], [RESEND, LOOK_UP], "{kind:?}");

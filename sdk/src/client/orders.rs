@@ -24,7 +24,7 @@ impl Orders<'_> {
     /// order).
     ///
     /// For 24 hours, sending the same request again creates no second parcel, even from another process: the service
-    /// recognises its idempotency key, and answers as it did the first time. This holds for one API key, whose secret
+    /// recognises its idempotency key, and returns the first response again. This holds for one API key, whose secret
     /// may be rotated in between.
     ///
     /// Errors: `Validation` with the invalid fields, `CountryNotAllowed`, `Conflict` (the tracking
@@ -94,7 +94,7 @@ impl Orders<'_> {
     /// The id is compared exactly, without surrounding white space.
     ///
     /// Errors: `Validation` when it is blank or has more than 100 characters, `Decode` when a parcel cannot be
-    /// read ([`Error::found`] has the others), and those of every call. So an empty answer means that the order has
+    /// read ([`Error::found`] has the others), and those of every call. So an empty response means that the order has
     /// no parcel.
     ///
     /// ```

@@ -9,7 +9,7 @@ use crate::model::{Operation, header};
 pub enum Outcome {
     /// This call executed it. (Every read has this outcome too.)
     Created,
-    /// An earlier call with the same idempotency key executed it; this is that call's answer.
+    /// An earlier call with the same idempotency key executed it; this is that call's response.
     Replayed,
 }
 

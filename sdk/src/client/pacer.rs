@@ -20,7 +20,7 @@ use super::{
 ///
 /// The service counts the requests of a key in windows of a second and refuses those above its limit. After a pause the
 /// client sends at once as many as the window admits; it spreads the following ones evenly. It learns the limit and the
-/// windows from every answer, and so is hardly ever refused. Clones of a client share one limiter.
+/// windows from every response, so that it is hardly ever refused. Clones of a client share one limiter.
 ///
 /// ```
 /// use parcelo::RateLimit;
@@ -61,7 +61,7 @@ impl Default for RateLimit {
 }
 
 impl RateLimit {
-    /// Keeps to the limit that the service's answers state. A call waits for its turn as long as its time allows.
+    /// Keeps to the limit that the service's responses state. A call waits for its turn as long as its time allows.
     pub fn adaptive() -> Self {
         let (pacing, when_full) = (Pacing::Adaptive, WhenFull::Wait);
         Self { pacing, when_full, burst: u32::MAX, share: 1.0 }
@@ -81,7 +81,7 @@ impl RateLimit {
     }
 
     /// Limits the requests that go at once after a pause: without it they are as many as the window admits (10 before
-    /// the first answer has described one), and with 1 all are spread evenly. It is a setting of the limiter, so
+    /// the first response has described one), and with 1 all are spread evenly. It is a setting of the limiter, so
     /// [`ClientBuilder::rate_limit`] sets it and [`Client::with_rate_limit`] does not change it.
     ///
     /// [`Client::with_rate_limit`]: crate::client::Client::with_rate_limit
@@ -111,7 +111,7 @@ pub(super) struct Pacer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotAdmitted {
     pub(super) reason: StopReason,
-    /// The wait until its turn; `None` if its time is over, whatever the queue.
+    /// The wait until its turn; `None` if the call's time is over.
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -216,7 +216,7 @@ impl Pacer {
         })
     }
 
-    /// Adjusts the pace to an answer.
+    /// Adjusts the pace to a response.
     pub(super) fn observe(&self, feedback: &RateLimitFeedback) {
         self.with_limiter(|limiter| limiter.observe(feedback));
     }

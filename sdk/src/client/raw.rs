@@ -11,7 +11,7 @@ use super::{
 };
 use crate::model::{IdempotencyKey, Operation};
 
-/// The answer to [`Client::raw`], unchanged.
+/// The response to [`Client::raw`], unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RawResponse {
@@ -34,8 +34,8 @@ impl Client {
     ///
     /// ```no_run
     /// # async fn example(client: parcelo::Client) -> Result<(), parcelo::Error> {
-    /// let answer = client.raw("GET", "/api/v1/parcels?limit=1", None).await?;
-    /// println!("{} {:?}", answer.status, answer.body);
+    /// let response = client.raw("GET", "/api/v1/parcels?limit=1", None).await?;
+    /// println!("{} {:?}", response.status, response.body);
     /// # Ok(())
     /// # }
     /// ```
@@ -48,8 +48,8 @@ impl Client {
         let method = Method::from_bytes(method.as_bytes())
             .map_err(|error| Error::config(INVALID_METHOD).with_source(error))?;
         self.check_path(path)?;
-        let key = body.as_deref().and_then(key_in);
-        let call = Call::raw(&method, path, operation(&method, path));
+        let key = body.as_deref().and_then(find_key);
+        let call = Call::raw(&method, path, find_operation(&method, path));
         let call = key.iter().fold(call, Call::idempotency_key);
         let call = body.into_iter().fold(call, Call::body);
         let (response, mut execution) = self.execute(&call, BodyReader::read_all).await?;
@@ -80,20 +80,20 @@ impl Client {
     /// }
     ///
     /// let me = client.get::<Me>("/api/v1/health").await?;
-    /// println!("{}, answered {:?}", me.key_name, me.meta().headers.get("date"));
+    /// println!("{}, at {:?}", me.key_name, me.meta().headers.get("date"));
     /// assert!(client.get::<Me>("https://elsewhere.example/").await.is_err());
     /// # Ok(())
     /// # }
     /// ```
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Reply<T>, Error> {
         self.check_path(path)?;
-        let call = Call::raw(&Method::GET, path, operation(&Method::GET, path));
+        let call = Call::raw(&Method::GET, path, find_operation(&Method::GET, path));
         let reply: Reply<WithoutSuccess<T>> = self.json(call).await?;
         Ok(reply.map(|answer| answer.0))
     }
 
     fn check_path(&self, path: &str) -> Result<(), Error> {
-        if leads_to(path, self.base_url()) { Ok(()) } else { Err(Error::config(INVALID_PATH)) }
+        if is_path_under(path, self.base_url()) { Ok(()) } else { Err(Error::config(INVALID_PATH)) }
     }
 }
 
@@ -107,7 +107,7 @@ const INVALID_PATH: Texts = (
 );
 
 /// Returns `true` for a path under the service's address, without a fragment and without `..`.
-fn leads_to(path: &str, base: &Url) -> bool {
+fn is_path_under(path: &str, base: &Url) -> bool {
     let plain = path.bytes().all(|byte| byte.is_ascii_graphic() && !b"\\#".contains(&byte));
     let address = format!("{}{path}", base.as_str().trim_end_matches('/'));
     let prefix = base.path().trim_end_matches('/');
@@ -122,7 +122,7 @@ fn leads_to(path: &str, base: &Url) -> bool {
 }
 
 /// Returns the operation that has this method and path.
-fn operation(method: &Method, path: &str) -> Option<Operation> {
+fn find_operation(method: &Method, path: &str) -> Option<Operation> {
     let path = path.split('?').next().unwrap_or_default();
     let fits = |known: &&Operation| {
         let (known, given) = (known.path().split('/'), path.split('/'));
@@ -138,7 +138,7 @@ fn operation(method: &Method, path: &str) -> Option<Operation> {
 }
 
 /// Returns the idempotency key in a JSON body.
-fn key_in(body: &[u8]) -> Option<IdempotencyKey> {
+fn find_key(body: &[u8]) -> Option<IdempotencyKey> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
     IdempotencyKey::parse(body.get("idempotencyKey")?.as_str()?).ok()
 }
@@ -169,7 +169,7 @@ mod tests {
         for base in ["http://127.0.0.1:8081", "https://h/base/", "https://h/base"] {
             let base = Url::parse(base).unwrap();
             for (path, fine) in table {
-                assert_eq!(leads_to(path, &base), fine, "{base} {path:?}");
+                assert_eq!(is_path_under(path, &base), fine, "{base} {path:?}");
             }
         }
     }
@@ -179,17 +179,17 @@ mod tests {
         for operation_here in Operation::ALL {
             let method = Method::from_bytes(operation_here.method().as_str().as_bytes()).unwrap();
             let path = operation_here.path_of("batch-1");
-            assert_eq!(operation(&method, &path), Some(*operation_here), "{path}");
-            assert_eq!(operation(&method, &format!("{path}?a=b/c")), Some(*operation_here));
-            assert_eq!(operation(&Method::DELETE, &path), None);
+            assert_eq!(find_operation(&method, &path), Some(*operation_here), "{path}");
+            assert_eq!(find_operation(&method, &format!("{path}?a=b/c")), Some(*operation_here));
+            assert_eq!(find_operation(&Method::DELETE, &path), None);
         }
-        assert_eq!(operation(&Method::GET, "/api/v1/labels/"), None);
-        assert_eq!(operation(&Method::GET, "/healthz"), None);
+        assert_eq!(find_operation(&Method::GET, "/api/v1/labels/"), None);
+        assert_eq!(find_operation(&Method::GET, "/healthz"), None);
     }
 
     #[test]
     fn the_idempotency_key_is_found_in_the_body() {
-        let key = |body: &str| key_in(body.as_bytes()).map(|key| key.as_str().to_owned());
+        let key = |body: &str| find_key(body.as_bytes()).map(|key| key.as_str().to_owned());
         assert_eq!(key(r#"{"idempotencyKey":"order-0001"}"#).as_deref(), Some("order-0001"));
         for none in ["", "[]", "{}", r#"{"idempotencyKey":1}"#] {
             assert_eq!(key(none), None, "{none}");

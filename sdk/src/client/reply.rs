@@ -1,4 +1,4 @@
-//! A successful answer: its value, and what the answer's head says.
+//! A successful response: its value, and what the response's head says.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -20,7 +20,7 @@ use crate::model::{
     CreatedOrder, Health, IdempotencyKey, RequestId, TrackingRecord, Unreadable, header,
 };
 
-/// A successful answer. It dereferences to its value.
+/// A successful response. It dereferences to its value.
 ///
 /// ```
 #[doc = include_str!("example.txt")]
@@ -41,7 +41,7 @@ pub struct Reply<T> {
     meta: ReplyMeta,
 }
 
-/// Metadata of an answer.
+/// Metadata of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplyMeta {
@@ -53,9 +53,9 @@ pub struct ReplyMeta {
     pub rate_limit: Option<RateLimitStatus>,
     /// The idempotency key with which a write was sent.
     pub idempotency_key: Option<IdempotencyKey>,
-    /// The time of the answer, by the service's clock (`Date`).
+    /// The time of the response, by the service's clock (`Date`).
     pub date: Option<DateTime<Utc>>,
-    /// All headers of the answer. `Debug` shows the values of known ones only, such as `content-type` and the
+    /// All headers of the response. `Debug` shows the values of known ones only, such as `content-type` and the
     /// service's own; all others, such as a proxy's cookie, show as `Sensitive`.
     pub headers: HeaderMap,
 }
@@ -117,7 +117,7 @@ impl<T> Reply<T> {
         }
     }
 
-    /// Returns the error for a row that cannot be read, with the answer's metadata.
+    /// Returns the error for a row that cannot be read, with the response's metadata.
     pub(super) fn unreadable_row(&self, row: Unreadable) -> Error {
         Error::from(row).with(|inner| {
             inner.status = Some(self.status.as_u16());
@@ -133,7 +133,7 @@ impl<T> Reply<T> {
     }
 }
 
-/// An answer whose body may contain a `success` that contradicts its status.
+/// A response whose body may contain a `success` that contradicts its status.
 pub(super) trait HasSuccess {
     /// Returns the body's `success`; `true` if it has none.
     fn is_success(&self) -> bool {
@@ -141,7 +141,7 @@ pub(super) trait HasSuccess {
     }
 }
 
-/// An answer in an envelope. The `meta` in the envelope repeats headers, and need not be readable.
+/// A response in an envelope. The `meta` in the envelope repeats headers, and need not be readable.
 #[derive(Debug, Deserialize)]
 pub(super) struct Enveloped<T> {
     success: bool,
@@ -154,7 +154,7 @@ impl<T> HasSuccess for Enveloped<T> {
     }
 }
 
-/// An answer whose body has no `success`, or whose type is not known here.
+/// A response whose body has no `success`, or whose type is not known here.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(super) struct WithoutSuccess<T>(pub(super) T);
@@ -175,8 +175,8 @@ impl HasSuccess for Health {
 
 impl HasSuccess for TrackingRecord {}
 
-/// Reads the JSON of an answer.
-pub(super) fn read<T: DeserializeOwned + HasSuccess>(
+/// Parses the JSON of a response.
+pub(super) fn parse_reply<T: DeserializeOwned + HasSuccess>(
     call: &Call<'_>,
     response: ServiceResponse<Bytes>,
     state: &CallState,
@@ -237,20 +237,21 @@ fn cause(headers: &HeaderMap, error: &serde_json::Error) -> String {
         Some(encoding) if encoding != "identity" => {
             let encoding = encoding.to_str().unwrap_or("(not ASCII)");
             format!(
-                "{position}; the answer has content-encoding: {encoding}, which was not requested"
+                "{position}; the response has content-encoding: {encoding}, which was not requested"
             )
         }
         Some(_) | None => position,
     }
 }
 
-const UNREADABLE: Texts = ("The answer could not be read.", "No se pudo interpretar la respuesta.");
+const UNREADABLE: Texts =
+    ("The response could not be read.", "No se pudo interpretar la respuesta.");
 const EXECUTED: Texts = (
-    "The request was executed, but its answer could not be read: do not send it again.",
+    "The request was executed, but its response could not be read: do not send it again.",
     "La solicitud se ejecutó, pero no se pudo interpretar su respuesta: no la envíe otra vez.",
 );
 const CONTRADICTORY: Texts = (
-    "The answer contradicts itself: its status says success, its body says failure.",
+    "The response contradicts itself: its status says success, its body says failure.",
     "La respuesta se contradice: su estado indica éxito y su cuerpo indica un error.",
 );
 

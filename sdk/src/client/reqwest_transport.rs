@@ -48,10 +48,10 @@ impl ReqwestTransport {
         request: http::Request<Bytes>,
     ) -> Result<http::Response<BodyStream>, TransportError> {
         let request = self.request(request)?;
-        let answer =
+        let response =
             self.client.execute(request).await.map_err(|error| failed(phase(&error), error))?;
-        let answer: http::Response<reqwest::Body> = answer.into();
-        Ok(answer.map(|body| {
+        let response: http::Response<reqwest::Body> = response.into();
+        Ok(response.map(|body| {
             BodyDataStream::new(body).map_err(|error| failed(Phase::MaybeSent, error)).boxed()
         }))
     }
@@ -98,7 +98,7 @@ fn phase(error: &reqwest::Error) -> Phase {
         if causes(error).any(is_untrusted) { Phase::Untrusted } else { Phase::NotSent }
     } else if error.is_timeout() {
         Phase::Timeout
-    } else if causes(error).any(is_closed_unanswered) {
+    } else if causes(error).any(is_closed_without_response) {
         Phase::Stale
     } else if causes(error).any(is_not_http) {
         Phase::NotHttp
@@ -118,7 +118,7 @@ fn phase_of_http2(cause: &(dyn StdError + 'static)) -> Option<Phase> {
     match error.reason() {
         Some(Reason::REFUSED_STREAM) if error.is_remote() => Some(Phase::Stale),
         Some(_) if error.is_go_away() && error.is_remote() => Some(Phase::Stale),
-        // The answer does not consist of HTTP/2 frames.
+        // The response does not consist of HTTP/2 frames.
         Some(Reason::PROTOCOL_ERROR | Reason::FRAME_SIZE_ERROR)
             if error.is_go_away() && error.is_library() =>
         {
@@ -148,17 +148,17 @@ fn is_untrusted(cause: &(dyn StdError + 'static)) -> bool {
     io.and_then(io::Error::get_ref).is_some_and(|inner| is_untrusted(inner))
 }
 
-/// Returns `true` if the connection closed without an answer. hyper does not say whether it had been used before: a new
+/// Returns `true` if the connection closed without a response. hyper does not say whether it had been used before: a new
 /// one that closes in this way counts as stale too, and is retried under the same conditions. Over HTTP/2 it is a
 /// broken pipe.
-fn is_closed_unanswered(cause: &(dyn StdError + 'static)) -> bool {
+fn is_closed_without_response(cause: &(dyn StdError + 'static)) -> bool {
     let http: Option<&hyper::Error> = cause.downcast_ref();
     let io: Option<&io::Error> = cause.downcast_ref();
     http.is_some_and(|error| error.is_incomplete_message() || error.is_canceled())
         || io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Returns `true` for an answer whose head cannot be parsed. One with too many headers is still HTTP; unless hyper is
+/// Returns `true` for a response whose head cannot be parsed. One with too many headers is still HTTP; unless hyper is
 /// built as a server, only its message tells the two apart.
 fn is_not_http(cause: &(dyn StdError + 'static)) -> bool {
     cause

@@ -1,4 +1,4 @@
-//! The head of an answer: the parts that a success passes on, and those that an error keeps.
+//! The head of a response: the parts that a success passes on, and those that an error keeps.
 
 use chrono::{DateTime, Utc};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -11,13 +11,13 @@ static RATE_LIMIT: HeaderName = HeaderName::from_static(header::RATE_LIMIT);
 static RATE_REMAINING: HeaderName = HeaderName::from_static(header::RATE_REMAINING);
 static RATE_RESET: HeaderName = HeaderName::from_static(header::RATE_RESET);
 
-/// A successful answer, with its body as far as it was read.
+/// A successful response, with its body as far as it was read.
 #[derive(Debug)]
 pub(super) struct ServiceResponse<T> {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) rate_limit: Option<RateLimitStatus>,
-    /// The answer's `Date`.
+    /// The response's `Date`.
     pub(super) date: Option<DateTime<Utc>>,
     pub(super) body: T,
 }
@@ -28,7 +28,7 @@ impl<T> ServiceResponse<T> {
     }
 }
 
-/// The parts of an answer's head that an error keeps.
+/// The parts of a response's head that an error keeps.
 #[derive(Debug, Clone)]
 pub(super) struct ResponseSummary {
     pub(super) status: StatusCode,
@@ -73,7 +73,7 @@ impl RateLimitStatus {
     }
 }
 
-/// Returns `true` for an answer with an id of the service. A proxy in front of it has a different clock and rate limit,
+/// Returns `true` for a response with an id of the service. A proxy in front of it has a different clock and rate limit,
 /// and gives ids to requests too, but of another form.
 pub(super) fn is_from_service(headers: &HeaderMap) -> bool {
     headers.get(&REQUEST_ID).is_some_and(|id| id.as_bytes().starts_with(b"req_"))

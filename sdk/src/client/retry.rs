@@ -13,7 +13,7 @@ use crate::model::ErrorCode;
 /// Three retries wait 0.35 s on average and 0.7 s at most, unless the service asks for more. That outlasts a
 /// dropped connection; what lasts longer is reported to the caller.
 const DEFAULT_ATTEMPTS: u32 = 4;
-/// The service answers within milliseconds, so a request that failed is over by then.
+/// The service responds within milliseconds, so a request that failed is over by then.
 const DEFAULT_FIRST_BACKOFF: Duration = Duration::from_millis(100);
 /// After this the waits no longer double: a caller who allows many attempts wants to notice the recovery soon.
 const DEFAULT_MAX_BACKOFF: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ const RETRY_COST_TOKENS: u32 = 14;
 /// the same moment, and each takes a call with it. So a call's first retry after that needs no tokens if there are none
 /// left, as often as connections can have been idle: in an outage that is at most 5 % more load, with the budget.
 pub(super) const MAX_IDLE_CONNECTIONS: usize = 64;
-/// After a 429 the service is up, and it said how long to wait, so such a retry is less likely to be in vain.
+/// After a 429 the service is up, and it said how long to wait, so such a retry is more likely to succeed.
 const THROTTLED_RETRY_COST_TOKENS: u32 = 5;
 /// Tokens that a call which succeeds without a retry gives back.
 const SUCCESS_REFUND_TOKENS: u32 = 1;
@@ -146,7 +146,7 @@ impl Default for Retry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The same request would get the same answer.
+    /// The same request would get the same response.
     Permanent,
     /// Sending it twice could execute it twice.
     NotRepeatable,
@@ -173,10 +173,10 @@ pub enum StopReason {
 pub enum FailureClass {
     /// Nothing was sent: the address could not be resolved or connected to. Always tried again.
     NotSent,
-    /// The connection was closed without a byte of an answer, as one is that died in the pool. If repeating the
+    /// The connection was closed without a byte of a response, as happens to an idle one in the pool. If repeating the
     /// request changes nothing, tried again without a wait the first time; after that like `MaybeSent`.
     Stale,
-    /// No whole answer arrived. Tried again if repeating the request changes nothing.
+    /// No whole response arrived. Tried again if repeating the request changes nothing.
     MaybeSent,
     /// The service, or a proxy in front of it, failed (408, 425, and 5xx except 501, 505 and 511). As `MaybeSent`.
     Server,
@@ -184,7 +184,7 @@ pub enum FailureClass {
     Throttled,
     /// The same write is in progress (409 `IDEMPOTENCY_IN_PROGRESS`). As `MaybeSent`.
     Busy,
-    /// The same request would get the same answer. Never tried again.
+    /// The same request would get the same response. Never tried again.
     Permanent,
     /// The attempt was not made: the client's own rate limiter, the call's time or the key's age did not allow it.
     /// Nothing was sent, and the call ends.
@@ -206,7 +206,7 @@ impl FailureClass {
             StatusCode::TOO_MANY_REQUESTS => Self::Throttled,
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY => Self::Server,
             StatusCode::CONFLICT if code == Some(ErrorCode::IdempotencyInProgress) => Self::Busy,
-            // These are about the request, or about a network that wants its user to log in.
+            // These statuses are about the request, or about a network that requires its user to log in.
             StatusCode::NOT_IMPLEMENTED
             | StatusCode::HTTP_VERSION_NOT_SUPPORTED
             | StatusCode::NETWORK_AUTHENTICATION_REQUIRED => Self::Permanent,
@@ -302,7 +302,7 @@ impl RetryPolicy {
         can
     }
 
-    /// Refunds the cost of the last retry after a success. If all retries were refunded, a service that answers every
+    /// Refunds the cost of the last retry after a success. If all retries were refunded, a service that responds to every
     /// third attempt would never use up the budget.
     pub(super) fn record_success(&mut self, last_retry_cost: Option<u32>) {
         self.budget.refund(last_retry_cost.unwrap_or(SUCCESS_REFUND_TOKENS));

@@ -1,4 +1,4 @@
-//! The wait that a refusing service asks for. A value that cannot be read is ignored and never causes a panic.
+//! The wait that a refusal of the service requests. A value that cannot be read is ignored and never causes a panic.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, StatusCode, header as standard};
 use super::response::is_from_service;
 use crate::model::{ErrorBody, header};
 
-/// Maximum time for which an answer's `Retry-After` stops a client or is handed on as the time to the next try. After
+/// Maximum time for which a response's `Retry-After` stops a client or is handed on as the time to the next try. After
 /// that a request asks again: it costs little, and a `Retry-After` that is a mistake stops no one for good.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
@@ -17,7 +17,7 @@ const MAX_SECONDS: f64 = 365.0 * 24.0 * 60.0 * 60.0;
 
 /// Returns the first of these that can be read: `Retry-After` in seconds, `Retry-After` as a date, the body's
 /// `retryAfter`, and for a 429 of the service's the end of the rate limit's window. Dates are compared with the
-/// answer's own `Date`, so the two clocks need not agree.
+/// response's own `Date`, so the two clocks need not agree.
 pub(super) fn retry_after(
     status: StatusCode,
     headers: &HeaderMap,
@@ -25,13 +25,13 @@ pub(super) fn retry_after(
 ) -> Option<Duration> {
     let header = text(headers, &standard::RETRY_AFTER).unwrap_or_default();
     let date = text(headers, &standard::DATE).and_then(|date| httpdate::parse_http_date(date).ok());
-    seconds(header)
+    parse_seconds(header)
         .or_else(|| between(date?, httpdate::parse_http_date(header).ok()?))
         .or_else(|| bounded(body?.retry_after.as_ref()?.as_f64()?))
         .or_else(|| window_end(status, headers, date?))
 }
 
-/// Returns the seconds from the answer's own date to the end of the rate limit's window.
+/// Returns the seconds from the response's own date to the end of the rate limit's window.
 pub(super) fn seconds_until(reset: u64, date: DateTime<Utc>) -> Option<u64> {
     reset.checked_sub(date.timestamp().try_into().ok()?)
 }
@@ -45,7 +45,7 @@ fn window_end(status: StatusCode, headers: &HeaderMap, date: SystemTime) -> Opti
 }
 
 /// Parses seconds, which may have only digits and a point: Rust's own parser would accept `inf`, `1e9` and `+1` too.
-fn seconds(text: &str) -> Option<Duration> {
+fn parse_seconds(text: &str) -> Option<Duration> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     bounded(text.parse().ok().filter(|_| is_plain)?)
 }

@@ -1,5 +1,5 @@
 //! The budget for retries, a token bucket. Without it every caller of a service that is down would multiply its load.
-//! With it a long outage costs hardly more requests than there are calls.
+//! With it a long outage costs few more requests than there are calls.
 //!
 //! The functions are pure: the time is a parameter.
 

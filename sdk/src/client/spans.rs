@@ -13,9 +13,9 @@ use super::{
 };
 use crate::model::{Operation, RequestId};
 
-/// The parts of a successful answer that traces and observers see.
+/// The parts of a successful response that traces and observers see.
 #[derive(Debug)]
-pub(super) struct ReportedAnswer {
+pub(super) struct ReportedResponse {
     pub(super) head: ResponseSummary,
     /// `None` for reads.
     pub(super) outcome: Option<Outcome>,
@@ -58,7 +58,7 @@ pub(super) fn record_result<T>(span: &Span, result: &Result<ServiceResponse<T>, 
             (error.status(), error.request_id())
         }
     };
-    record_answer(span, status, request_id.as_ref());
+    record_response(span, status, request_id.as_ref());
 }
 
 /// Returns the span of a call. Like that of an attempt, it does not contain the address.
@@ -79,12 +79,12 @@ pub(super) fn call_span(call: &Call<'_>) -> Span {
 }
 
 /// Records in the span of a call that it succeeded after this many attempts.
-pub(super) fn record_success(span: &Span, attempts: u32, answer: &ReportedAnswer) {
+pub(super) fn record_success(span: &Span, attempts: u32, response: &ReportedResponse) {
     if span.is_disabled() {
         return;
     }
-    let ReportedAnswer { head, outcome } = answer;
-    record_answer(span, Some(head.status.as_u16()), head.request_id().as_ref());
+    let ReportedResponse { head, outcome } = response;
+    record_response(span, Some(head.status.as_u16()), head.request_id().as_ref());
     span.record("attempts", attempts)
         .record("outcome", outcome.map(|outcome| format!("{outcome:?}")));
 }
@@ -94,13 +94,13 @@ pub(super) fn record_error(span: &Span, error: &Error) {
     if span.is_disabled() {
         return;
     }
-    record_answer(span, error.status(), error.request_id());
+    record_response(span, error.status(), error.request_id());
     span.record("attempts", error.attempts())
         .record("error.type", format_args!("{:?}", error.kind()))
         .record("may_have_executed", error.may_have_executed());
 }
 
-fn record_answer(span: &Span, status: Option<u16>, request_id: Option<&RequestId>) {
+fn record_response(span: &Span, status: Option<u16>, request_id: Option<&RequestId>) {
     span.record("http.response.status_code", status)
         .record("request_id", request_id.map(RequestId::as_str));
 }

@@ -141,7 +141,7 @@ const NO_RUNTIME: Texts = (
     "create_many debe usarse dentro de un runtime de tokio; sin él, use el cliente bloqueante.",
 );
 const RUNTIME_ENDED: Texts = (
-    "The tokio runtime ended before the answer came.",
+    "The tokio runtime ended before the response came.",
     "El runtime de tokio terminó antes de recibir la respuesta.",
 );
 

@@ -63,7 +63,7 @@ const NUMBERED_DEVICE_NAMES: [&str; 2] = ["COM", "LPT"];
 const MAX_NAME_CHARS: usize = 100;
 
 /// Returns a file name of ASCII letters, digits, dots, hyphens and underscores. It is hidden on no system, stays in its
-/// directory, and is not taken for a command's option.
+/// directory, and does not look like a command's option.
 pub(super) fn safe_file_name(name: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let safe = name.chars().map(|c| if is_safe(c) { c } else { '_' });

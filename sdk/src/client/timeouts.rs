@@ -59,7 +59,7 @@ impl Timeouts {
         Self { total, ..self }
     }
 
-    /// Sets the timeout of one attempt, until its answer is complete.
+    /// Sets the timeout of one attempt, until its response is complete.
     #[must_use]
     pub fn attempt(self, attempt: Duration) -> Self {
         Self { attempt, ..self }

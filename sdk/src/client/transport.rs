@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 
-/// The body of an answer as a stream of chunks.
+/// The body of a response as a stream of chunks.
 pub type BodyStream = BoxStream<'static, Result<Bytes, TransportError>>;
 
-/// Sends one request to the service once and returns its answer: no retries, no redirects.
+/// Sends one request to the service once and returns its response: no retries, no redirects.
 ///
 /// The client uses HTTP unless [`ClientBuilder::transport`](crate::client::ClientBuilder::transport) sets another
 /// transport, such as a service embedded in the same process.
@@ -33,7 +33,7 @@ pub type BodyStream = BoxStream<'static, Result<Bytes, TransportError>>;
 /// }
 /// ```
 pub trait Transport: Send + Sync + std::fmt::Debug + 'static {
-    /// Sends the request and returns when the head of the answer has arrived.
+    /// Sends the request and returns when the head of the response has arrived.
     fn send(
         &self,
         request: http::Request<Bytes>,
@@ -61,14 +61,14 @@ pub enum Phase {
     Refused,
     /// Nothing was sent, because the peer's certificate is not trusted. It is not tried again.
     Untrusted,
-    /// A connection that had been used before was closed without a byte of an answer, or the peer says
+    /// A connection that had been used before was closed without a byte of a response, or the peer says
     /// that it has not processed the request (HTTP/2).
     Stale,
-    /// It was sent, at least in part, and the answer did not arrive whole.
+    /// It was sent, at least in part, and the response did not arrive whole.
     MaybeSent,
-    /// Like `MaybeSent`: the answer did not arrive in time.
+    /// Like `MaybeSent`: the response did not arrive in time.
     Timeout,
-    /// It was sent, and the answer is not HTTP. It is not tried again.
+    /// It was sent, and the response is not HTTP. It is not tried again.
     NotHttp,
 }
 
@@ -88,11 +88,11 @@ impl Phase {
                 "El servicio no pudo probar su identidad (TLS).",
             ),
             Self::Stale | Self::MaybeSent => (
-                "The connection broke before the whole answer arrived.",
+                "The connection broke before the whole response arrived.",
                 "La conexión se cortó antes de recibir la respuesta completa.",
             ),
             Self::Timeout => {
-                ("The service did not answer in time.", "El servicio no respondió a tiempo.")
+                ("The service did not respond in time.", "El servicio no respondió a tiempo.")
             }
             Self::NotHttp => (
                 "The server at this address does not speak HTTP.",
@@ -102,7 +102,7 @@ impl Phase {
     }
 }
 
-/// The reason why no whole answer arrived.
+/// The reason why no whole response arrived.
 #[derive(Debug)]
 pub struct TransportError {
     phase: Phase,

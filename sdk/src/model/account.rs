@@ -9,7 +9,7 @@ use super::{
     ParcelStatus, TrackingNumber, lenient, macros::setters, time,
 };
 
-/// The answer to a health check: the API key that was used, and its permissions.
+/// The response to a health check: the API key that was used, and its permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -20,7 +20,7 @@ pub struct Health {
     pub success: bool,
     /// Always `ok`.
     pub status: String,
-    /// Always true: without a valid key the answer is an error.
+    /// Always true: without a valid key the response is an error.
     pub authenticated: bool,
     /// The name of the API key.
     pub key_name: String,
@@ -34,7 +34,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// Returns the answer for a key that may ship to every country.
+    /// Returns the response for a key that may ship to every country.
     ///
     /// ```
     /// use parcelo::Environment;
@@ -77,7 +77,7 @@ pub struct ParcelSummary {
     pub tracking_number: TrackingNumber,
     /// The status of the parcel.
     pub status: ParcelStatus,
-    /// The name of the status, in the language of the answer.
+    /// The name of the status, in the language of the response.
     pub status_name: String,
     /// The order's id in the caller's system.
     #[serde(default)]

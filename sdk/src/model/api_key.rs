@@ -30,7 +30,7 @@ impl ApiKey {
     /// Returns `true` if the key does not have the form of the keys that the service issues today: 32 letters and
     /// digits after the prefix, and 6 check characters (docs/api.md, Keys, address lists, rate limits).
     ///
-    /// It is a hint, for a warning beside the field of a form: a key that was invented for a test looks mistyped too,
+    /// It is a hint, for a warning next to the field of a form: a key that was invented for a test looks mistyped too,
     /// and so might a key of a later service.
     pub fn looks_mistyped(&self) -> bool {
         !self.0.is_sound(self.environment().key_prefix())

@@ -19,7 +19,7 @@ wire_enum! {
     }
 }
 
-/// The forecast of a parcel's arrival, at the time of the answer. There is none for a parcel that is held, missed,
+/// The forecast of a parcel's arrival, at the time of the response. It is absent for a parcel that is held, missed,
 /// returning or void, because no day can be promised.
 ///
 /// ```
@@ -33,9 +33,7 @@ wire_enum! {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(
     feature = "openapi",
-    schema(
-        description = "When a parcel arrives, as the service saw it at the moment of its answer."
-    )
+    schema(description = "The forecast of a parcel's arrival, at the time of the response.")
 )]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -50,7 +50,7 @@ wire_enum! {
     }
 }
 
-/// The answer to a carrier: one result for each event.
+/// The response to a carrier: one result for each event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CarrierResults {

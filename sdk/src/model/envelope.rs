@@ -1,19 +1,19 @@
-//! The envelope around most answers (spec: Response envelope).
+//! The envelope around most responses (spec: Response envelope).
 
 use serde::{Deserialize, Serialize};
 
 use super::RequestId;
 
-/// The envelope of a successful answer: `{"success": true, "data": …, "meta": {"requestId": …}}`.
+/// The envelope of a successful response: `{"success": true, "data": …, "meta": {"requestId": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Envelope<T, M = Meta> {
     /// Always true.
     pub success: bool,
-    /// The content of the answer.
+    /// The content of the response.
     pub data: T,
-    /// The metadata of the answer.
+    /// The metadata of the response.
     pub meta: M,
 }
 
@@ -24,7 +24,7 @@ impl<T, M> Envelope<T, M> {
     }
 }
 
-/// The metadata of an answer.
+/// The metadata of a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -36,7 +36,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Returns the metadata of an answer with this request id.
+    /// Returns the metadata of a response with this request id.
     pub fn new(request_id: RequestId) -> Self {
         Self { request_id }
     }

@@ -1,4 +1,4 @@
-//! The body of an error answer (spec: Errors).
+//! The body of an error response (spec: Errors).
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -181,7 +181,7 @@ wire_enum! {
     }
 }
 
-/// The `error` object of an error answer.
+/// The `error` object of an error response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -313,7 +313,7 @@ setters! { RejectedParcel {
     with_status(status: some ParcelStatus);
 } }
 
-/// An error answer: `{"success": false, "error": {…}}`.
+/// An error response: `{"success": false, "error": {…}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
@@ -325,7 +325,7 @@ pub struct ErrorEnvelope {
 }
 
 impl ErrorEnvelope {
-    /// Returns an error answer.
+    /// Returns an error response.
     pub fn new(error: ErrorBody) -> Self {
         Self { success: false, error }
     }

@@ -28,7 +28,7 @@ macro_rules! catalogue {
                 match self { $(Self::$variant => $code,)+ }
             }
 
-            /// Returns the HTTP status of an answer with this code.
+            /// Returns the HTTP status of a response with this code.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$variant => $status,)+ }
             }

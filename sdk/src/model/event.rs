@@ -246,7 +246,7 @@ impl EventData {
 
     /// Parses the data of an event. Data that cannot be parsed is kept unchanged: if the receiver rejected it, the
     /// service would send it again for days.
-    fn read(kind: &EventKind, data: Value) -> Self {
+    fn parse(kind: &EventKind, data: Value) -> Self {
         let read = match kind {
             EventKind::ParcelStatusChanged => lenient::row(data).map(Self::StatusChanged),
             EventKind::ParcelCreated => lenient::row(data).map(Self::ParcelCreated),
@@ -304,6 +304,6 @@ impl<'de> Deserialize<'de> for WebhookEvent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Wire { id, event, environment, timestamp, data } =
             Wire::<Value>::deserialize(deserializer)?;
-        Ok(Self { id, environment, timestamp, data: EventData::read(&event, data) })
+        Ok(Self { id, environment, timestamp, data: EventData::parse(&event, data) })
     }
 }

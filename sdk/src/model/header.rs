@@ -8,7 +8,7 @@ pub const CARRIER_KEY: &str = "x-carrier-key";
 pub const IDEMPOTENCY_KEY: &str = "x-idempotency-key";
 /// The idempotency key in the header of the IETF draft, with or without quotation marks.
 pub const STANDARD_IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Present with the value `true` on a replayed answer.
+/// Present with the value `true` on a replayed response.
 pub const IDEMPOTENT_REPLAYED: &str = "idempotent-replayed";
 /// The id to quote to support.
 pub const REQUEST_ID: &str = "x-request-id";

@@ -129,11 +129,11 @@ impl IdempotencyKey {
     }
 
     /// Returns `false` only if no request with this key can have been executed, as far as this process knows: nothing
-    /// was sent, or an answer says that nothing was done.
+    /// was sent, or a response says that nothing was done.
     ///
-    /// Doubt outlives the call that it comes from. It ends with an answer that says that the write was
-    /// executed, that the key belongs to another request (if that is the one in doubt, it was executed), or that the
-    /// service looked the key up and refused the same request. Once it was executed, this stays true. Any other
+    /// An unknown outcome stays unknown after the call. It is settled by a response that says that the write was
+    /// executed, that the key belongs to another request (if that one had the unknown outcome, it was executed), or that
+    /// the service looked the key up and refused the same request. Once it was executed, this stays true. Any other
     /// refusal, such as of the API key or of too many requests, settles nothing.
     pub fn may_have_executed(&self) -> bool {
         self.state().may_have_executed()
@@ -145,7 +145,7 @@ impl IdempotencyKey {
     }
 
     /// Returns the key with the state that an earlier process saved, added to its own: the earlier first attempt
-    /// counts, and a doubt is never removed. Clones made before do not share the added state.
+    /// counts, and an unknown outcome stays unknown. Clones made before do not share the added state.
     ///
     /// ```
     /// # use parcelo::IdempotencyKey;
@@ -169,7 +169,7 @@ impl IdempotencyKey {
     /// saved; a key that knows an earlier one keeps that.
     ///
     /// Such a process knows the key's age by the wall clock alone, and one with a state by the dates of
-    /// the service's answers too: if the wall clock was set back in between, the key looks younger by that much.
+    /// the service's responses too: if the wall clock was set back in between, the key looks younger by that much.
     ///
     /// ```
     /// # use parcelo::IdempotencyKey;

@@ -19,7 +19,7 @@ macro_rules! ids {
     ($($(#[$meta:meta])* $name:ident = $prefix:literal, $example:literal;)+) => {$(
         $(#[$meta])*
         ///
-        /// One that was read from an answer is as the service gave it, whatever its form.
+        /// An id from a response is kept as the service sent it, whatever its form.
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub struct $name(Box<str>);
 
@@ -35,7 +35,7 @@ macro_rules! ids {
                 }
             }
 
-            /// Returns the id as the service gave it, whatever its form: for ids that were stored elsewhere.
+            /// Returns this text as an id without checking its form: for ids that were stored elsewhere.
             pub fn unchecked(text: impl Into<Box<str>>) -> Self {
                 Self(text.into())
             }

@@ -1,4 +1,4 @@
-//! The error of one item of a list, in the answer to the whole list (spec: Errors).
+//! The error of one item of a list, in the response to the whole list (spec: Errors).
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ErrorCode;
 use super::lenient;
 
-/// An error of one item of a list, in the answer to the whole list.
+/// An error of one item of a list, in the response to the whole list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]

@@ -10,7 +10,7 @@ use super::time;
 
 /// A process's knowledge about an idempotency key, for the process that continues.
 ///
-/// A process that may be killed at any moment writes [`KeyState::sent_at`] with the present time beside the request
+/// A process that may be killed at any moment stores [`KeyState::sent_at`] with the present time and the request
 /// **before** it sends it for the first time: the state of a key that was not sent yet says "never sent", and would say
 /// so for ever. The key's state after a call can replace it.
 ///
@@ -40,7 +40,7 @@ pub struct KeyState {
         serialize_with = "time::serialize_option"
     )]
     first_sent: Option<DateTime<Utc>>,
-    /// The time on the service's clock then, as far as its answers show it.
+    /// The time on the service's clock then, as far as its responses show it.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -49,7 +49,7 @@ pub struct KeyState {
     service_time: Option<DateTime<Utc>>,
     /// Always present, so that a damaged state is not mistaken for that of a key without history.
     execution: Execution,
-    /// The digest of the one request that is in doubt; `None` if there are several, or if it is not known.
+    /// The digest of the one request whose outcome is unknown; `None` if there are several, or if it is not known.
     #[serde(rename = "request", default, skip_serializing_if = "Option::is_none")]
     request_digest: Option<String>,
 }
@@ -63,9 +63,9 @@ enum Execution {
     #[default]
     #[serde(rename = "no")]
     NotExecuted,
-    /// Unknown: an attempt was sent and no answer arrived.
+    /// Unknown: an attempt was sent and no response arrived.
     Unknown,
-    /// Executed, as an answer says.
+    /// Executed, as a response says.
     #[serde(rename = "yes")]
     Executed,
 }
@@ -82,7 +82,7 @@ impl KeyState {
         let request_digest = match (self.execution, other.execution) {
             (_, Execution::NotExecuted) => self.request_digest.clone(),
             (Execution::NotExecuted, _) => other.request_digest.clone(),
-            // In doubt about two requests: any request may have been executed.
+            // The outcomes of two requests are unknown: either may have been executed.
             _ => self
                 .request_digest
                 .clone()
@@ -118,7 +118,7 @@ pub(super) struct Memory {
     /// at which this one first looked whether an attempt may be under way.
     #[cfg(feature = "client")]
     last_attempt: Option<TimeDelta>,
-    /// Age of the key at the beginning of the last attempt that no answer had preceded.
+    /// Age of the key at the beginning of the last attempt that no response had preceded.
     #[cfg(feature = "client")]
     age_at_attempt: TimeDelta,
     /// Number of attempts that have not ended.
@@ -181,7 +181,7 @@ impl Memory {
 }
 
 /// Maximum time from an attempt's beginning until the service has executed it or never will. The service waits 10 s for
-/// a request's head, 30 s for its body and 30 s for its answer; the rest is for proxies, and for processes whose clocks
+/// a request's head, 30 s for its body and 30 s for its handler; the rest is for proxies, and for processes whose clocks
 /// differ.
 #[cfg(feature = "client")]
 const MAX_EXECUTION: TimeDelta = TimeDelta::minutes(10);
@@ -199,7 +199,7 @@ pub(crate) struct Moment {
     /// The time on the monotonic clock, which stops while the machine is suspended: counted from an arbitrary moment of
     /// this process. `None` if a test moves the service's clock.
     pub(crate) monotonic: Option<TimeDelta>,
-    /// The time on the service's clock, as far as its answers show it.
+    /// The time on the service's clock, as far as its responses show it.
     pub(crate) service: Option<DateTime<Utc>>,
 }
 
@@ -257,7 +257,7 @@ impl Memory {
                 self.set_execution(Execution::NotExecuted, None);
             }
             AttemptOutcome::RejectedAfterLookup => {}
-            // Another request has the key: the one in doubt, if that is not this one.
+            // Another request has the key: the one with the unknown outcome, if that is not this one.
             AttemptOutcome::KeyConflict
                 if self.state.execution == Execution::Unknown
                     && !self.is_only_unknown_request(&request()) =>
@@ -274,7 +274,7 @@ impl Memory {
         }
     }
 
-    /// Records the service's clock from an answer to an attempt with the key.
+    /// Records the service's clock from a response to an attempt with the key.
     pub(super) fn note_service_time(&mut self, date: DateTime<Utc>) {
         self.state.service_time.get_or_insert(date - self.age_at_attempt);
     }
@@ -284,7 +284,7 @@ impl Memory {
         let first_sent = self.state.first_sent?;
         let wall = now.wall - first_sent;
         let monotonic = now.monotonic.zip(self.monotonic).map(|(now, first)| now - first);
-        // A state saved before any answer has only the other process's wall time, and this one's clock may be behind
+        // A state saved before any response has only the other process's wall time, and this one's clock may be behind
         // it.
         let first = self.state.service_time.or(Some(first_sent).filter(|_| monotonic.is_none()));
         let service = now.service.zip(first).map(|(now, first)| now - first);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_state_makes_no_key_younger_and_removes_no_doubt() {
+    fn a_merged_state_has_the_earlier_time_and_worse_outcome() {
         let state = |(hours, execution, request): (Option<i64>, _, Option<&str>)| KeyState {
             first_sent: hours.map(at),
             service_time: hours.map(at),
@@ -381,12 +381,12 @@ mod tests {
         }
     }
 
-    /// Returns `true` if the outcome is in doubt after attempts that ended one after the other.
-    fn is_in_doubt_after(outcomes: &[(AttemptOutcome, &str)]) -> bool {
+    /// Returns `true` if the write may have been executed after attempts that ended one after the other.
+    fn may_have_executed_after(outcomes: &[(AttemptOutcome, &str)]) -> bool {
         let mut memory = Memory::default();
         for (outcome, request) in outcomes {
             begin(&mut memory, moment(0));
-            assert!(memory.state().may_have_executed(), "what is in flight may be executed");
+            assert!(memory.state().may_have_executed(), "an attempt in flight may be executed");
             end(&mut memory, *outcome, request);
             memory = Memory::from_state(memory.state()); // in another process it is the same
         }
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubt_remains_until_an_answer_settles_it() {
+    fn an_unknown_outcome_remains_until_a_response_settles_it() {
         use AttemptOutcome::{
             Executed, KeyConflict as Conflict, NotSent, Rejected, RejectedAfterLookup as Refused,
             Unknown,
@@ -412,19 +412,19 @@ mod tests {
             (&[(Unknown, "a"), (Unknown, "b"), (Refused, "a"), (Refused, "b")], true),
             (&[(Unknown, "a"), (Unknown, "a"), (Refused, "a")], false),
             (&[(Unknown, "a"), (Conflict, "a")], false),
-            // The other request, which is in doubt, has the key.
+            // The other request, whose outcome is unknown, has the key.
             (&[(Unknown, "a"), (Conflict, "b")], true),
             // It was executed, and stays so.
             (&[Executed, NotSent, Rejected, Refused, Conflict, Unknown].map(|it| (it, "a")), true),
             (&[(Unknown, "a"), (Refused, "a"), (Unknown, "a")], true),
         ];
         for (outcomes, expected) in table {
-            assert_eq!(is_in_doubt_after(outcomes), expected, "{outcomes:?}");
+            assert_eq!(may_have_executed_after(outcomes), expected, "{outcomes:?}");
         }
     }
 
     #[test]
-    fn an_answer_wins_over_a_later_doubt_of_a_clone() {
+    fn a_known_execution_wins_over_a_clones_unknown_outcome() {
         let mut memory = Memory::default();
         begin(&mut memory, moment(0));
         begin(&mut memory, moment(0));
@@ -525,7 +525,7 @@ mod tests {
         // The service's clock, while this process's is behind.
         let mut memory = Memory::from_state(KeyState::sent_at(at(0)));
         assert_eq!(age(&memory, &now(22, 0, Some(25))), 25);
-        // The monotonic clock from the first attempt on, and the service's from the first answer on.
+        // The monotonic clock from the first attempt on, and the service's from the first response on.
         begin(&mut memory, now(10, 0, None));
         assert_eq!(age(&memory, &now(-4, 15, None)), 25);
         memory.note_service_time(at(110));

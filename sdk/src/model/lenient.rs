@@ -1,4 +1,4 @@
-//! Lenient deserialization of the answers of a newer service: values that cannot be parsed are kept unchanged, or
+//! Lenient deserialization of the responses of a newer service: values that cannot be parsed are kept unchanged, or
 //! omitted where the rest matters more. Requests are parsed strictly, by the rules.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
@@ -10,13 +10,13 @@ use serde_json::Value;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(transparent)]
 #[error(
-    "the answer holds something that this version of parcelo cannot read; is there a newer one?"
+    "the response holds something that this version of parcelo cannot read; is there a newer one?"
 )]
 pub struct Unreadable {
     json: Value,
 }
 
-/// A row of an answer. A row that cannot be parsed keeps its position and its JSON, and the others are returned as
+/// A row of a response. A row that cannot be parsed keeps its position and its JSON, and the others are returned as
 /// usual.
 ///
 /// ```

@@ -1,7 +1,7 @@
-//! Macros for types of requests and answers: enums of open lists of codes, newtypes around validated text, and setters
+//! Macros for types of requests and responses: enums of open lists of codes, newtypes around validated text, and setters
 //! of structs to which fields will be added.
 
-/// Defines an enum of codes that keeps unknown codes, so that answers of a newer server can be parsed.
+/// Defines an enum of codes that keeps unknown codes, so that responses of a newer server can be parsed.
 macro_rules! wire_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident = $code:literal),+ $(,)? }) => {
         $(#[$meta])*

@@ -1,4 +1,4 @@
-//! Values in answers that this version may not know, which are then kept unchanged.
+//! Values in responses that this version may not know, which are then kept unchanged.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::{CountryCode, Language, lenient};
 
-/// A value in an answer that this version knows, or an unknown one, unchanged.
+/// A value in a response that this version knows, or an unknown one, unchanged.
 ///
-/// So an answer with the country, currency, environment or label format of a later version can be read.
+/// So a response with the country, currency, environment or label format of a later version can be read.
 /// Requests take the value itself, which exists only when this version knows it.
 ///
 /// ```

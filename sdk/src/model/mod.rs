@@ -1,8 +1,8 @@
-//! The types of requests and answers. They use no clock, no randomness and no I/O.
+//! The types of requests and responses. They use no clock, no randomness and no I/O.
 //!
 //! Types that every program needs, such as [`OrderRequest`] and [`TrackingNumber`], are at the root of the crate; all
 //! others are here. Later versions may add fields to structs, so requests are built with `new` and `with_…`, and so are
-//! answers, in your own tests.
+//! responses, in your own tests.
 //!
 //! ```
 //! use parcelo::model::{CreatedOrder, ParcelId};
@@ -11,8 +11,8 @@
 //! let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
 //! let id = ParcelId::unchecked("par_1");
 //! let parcel = Parcel::new(id, number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
-//! let answer = CreatedOrder::new(parcel);
-//! assert_eq!(answer.parcel.status.code(), "LABEL_GENERATED");
+//! let created = CreatedOrder::new(parcel);
+//! assert_eq!(created.parcel.status.code(), "LABEL_GENERATED");
 //! # Ok::<(), parcelo::InvalidValue>(())
 //! ```
 

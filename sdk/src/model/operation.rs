@@ -172,7 +172,7 @@ impl Operation {
     pub const fn is_repeatable(self) -> bool {
         match self.idempotency() {
             Idempotency::Required | Idempotency::Reads => true,
-            // Without a key the same manifest is answered with the one that exists, and a voided order stays void. A
+            // Without a key the same manifest returns the one that exists, and a voided order stays void. A
             // legacy creation without a key and a `reference` makes a parcel each time (docs/api.md, Legacy API).
             Idempotency::Optional => !matches!(self, Self::LegacyCreateOrder),
             Idempotency::None => false,

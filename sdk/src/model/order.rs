@@ -1,4 +1,4 @@
-//! The order: what its creation asks for and answers (spec: Order request, Parcel).
+//! The order: the request that creates it, and the response (spec: Order request, Parcel).
 //!
 //! These types carry an order; whether it keeps the rules is decided by [`crate::rules`].
 //! `Debug` of the order, the sender, the receiver and their addresses shows no personal data.
@@ -229,7 +229,7 @@ impl ParcelDetails {
 
 /// The parcel of an order.
 ///
-/// It exists, whatever else the service says of it, so its tracking number is all that must be readable. If
+/// It exists even if other fields of the response cannot be read, so only its tracking number must be readable. If
 /// another field cannot be read, `id` is empty, `status` is `Unknown`, and `label_url` and `created_at` are `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(
@@ -282,8 +282,8 @@ impl Parcel {
     /// let number = TrackingNumber::parse("EC7K2M9QX4T8WD0")?;
     /// let id = ParcelId::unchecked("par_1");
     /// let parcel = Parcel::new(id, number, "https://labels.example/EC7K2M9QX4T8WD0.pdf");
-    /// let answer = CreatedOrder::new(parcel); // for a test of your own
-    /// assert!(answer.warnings.is_empty());
+    /// let created = CreatedOrder::new(parcel); // for a test of your own
+    /// assert!(created.warnings.is_empty());
     /// # Ok::<(), parcelo::InvalidValue>(())
     /// ```
     pub fn new(
@@ -308,7 +308,7 @@ setters! { Parcel {
     with_created_at(created_at: some DateTime<Utc>);
 } }
 
-/// The answer to a creation: `{"success": true, "parcel": {…}, "warnings": […]}`.
+/// The response to a creation: `{"success": true, "parcel": {…}, "warnings": […]}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
@@ -323,7 +323,7 @@ pub struct CreatedOrder {
 }
 
 impl CreatedOrder {
-    /// Returns the answer to an order without warnings.
+    /// Returns the response to an order without warnings.
     pub fn new(parcel: Parcel) -> Self {
         Self { success: true, parcel, warnings: Vec::new() }
     }

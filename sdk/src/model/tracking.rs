@@ -19,7 +19,7 @@ pub struct TrackingRecord {
     pub tracking_number: TrackingNumber,
     /// The current status.
     pub status: ParcelStatus,
-    /// The name of the current status, in the language of the answer.
+    /// The name of the current status, in the language of the response.
     pub status_name: String,
     /// The end of the promised day at the destination, with the destination's own offset.
     pub estimated_delivery: DateTime<FixedOffset>,
@@ -84,7 +84,7 @@ setters! { TrackingRecord {
 pub struct HistoryEntry {
     /// The status at this event.
     pub status: ParcelStatus,
-    /// The status's name, in the language of the answer.
+    /// The status's name, in the language of the response.
     pub status_name: String,
     /// Time of the event.
     #[serde(with = "time")]
@@ -152,10 +152,10 @@ setters! { BatchTrackingRequest {
     with_include_history(include_history: bool);
 } }
 
-/// The answer to a batch: one result for each requested number.
+/// The response to a batch: one result for each requested number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(from = "BatchAnswer")]
+#[serde(from = "BatchResponse")]
 #[non_exhaustive]
 pub struct BatchTracking {
     /// Numbers of parcels that were found and that were not.
@@ -165,7 +165,7 @@ pub struct BatchTracking {
 }
 
 impl BatchTracking {
-    /// Returns the answer with these results, and computes the counts.
+    /// Returns the response with these results, and computes the counts.
     pub fn new(results: Vec<BatchResult>) -> Self {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let is_missing = |result: &&BatchResult| matches!(result, BatchResult::NotFound { .. });
@@ -178,17 +178,17 @@ impl BatchTracking {
     }
 }
 
-/// The answer in JSON. Counts that cannot be parsed are computed.
+/// The response in JSON. Counts that cannot be parsed are computed.
 #[derive(Deserialize)]
-struct BatchAnswer {
+struct BatchResponse {
     #[serde(default, deserialize_with = "lenient::option")]
     summary: Option<BatchSummary>,
     #[serde(deserialize_with = "lenient::list")]
     results: Vec<BatchResult>,
 }
 
-impl From<BatchAnswer> for BatchTracking {
-    fn from(BatchAnswer { summary, results }: BatchAnswer) -> Self {
+impl From<BatchResponse> for BatchTracking {
+    fn from(BatchResponse { summary, results }: BatchResponse) -> Self {
         let counted = Self::new(results);
         Self { summary: summary.unwrap_or(counted.summary), ..counted }
     }

@@ -6,7 +6,7 @@ use super::{InvalidValue, macros::checked_text};
 
 /// A tracking number: 10-30 letters, digits and hyphens, with no hyphen at either end.
 ///
-/// It is kept and displayed as it was given, and compared without case: two spellings of one number are equal.
+/// It is kept and displayed as written, and compared without case: two spellings of one number are equal.
 ///
 /// ```
 /// # use parcelo::TrackingNumber;
@@ -35,7 +35,7 @@ impl TrackingNumber {
         if fits { Ok(Self(text.into())) } else { Err(InvalidValue::TrackingNumber) }
     }
 
-    /// Returns the number as it was given.
+    /// Returns the number as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -113,10 +113,10 @@ impl VoidManyRequest {
     }
 }
 
-/// The answer to a void: one result for each requested number.
+/// The response to a void: one result for each requested number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(from = "VoidAnswer")]
+#[serde(from = "VoidResponse")]
 #[non_exhaustive]
 pub struct VoidedOrders {
     /// Numbers of orders that were voided and that were not.
@@ -128,7 +128,7 @@ pub struct VoidedOrders {
 }
 
 impl VoidedOrders {
-    /// Returns the answer with these results, and computes the counts. An unreadable row counts as requested, but
+    /// Returns the response with these results, and computes the counts. An unreadable row counts as requested, but
     /// neither as voided nor as failed.
     ///
     /// ```
@@ -152,17 +152,17 @@ impl VoidedOrders {
     }
 }
 
-/// The answer in JSON. Counts that cannot be parsed are computed.
+/// The response in JSON. Counts that cannot be parsed are computed.
 #[derive(Deserialize)]
-struct VoidAnswer {
+struct VoidResponse {
     #[serde(default, deserialize_with = "lenient::option")]
     summary: Option<VoidSummary>,
     #[serde(with = "rows")]
     results: Vec<Row<VoidResult>>,
 }
 
-impl From<VoidAnswer> for VoidedOrders {
-    fn from(VoidAnswer { summary, results }: VoidAnswer) -> Self {
+impl From<VoidResponse> for VoidedOrders {
+    fn from(VoidResponse { summary, results }: VoidResponse) -> Self {
         let counted = Self::new(results);
         Self { summary: summary.unwrap_or(counted.summary), ..counted }
     }

@@ -32,10 +32,10 @@ impl AddressFormat {
 
 fn formats() -> &'static [AddressFormat] {
     static FORMATS: OnceLock<Vec<AddressFormat>> = OnceLock::new();
-    FORMATS.get_or_init(|| DATA.lines().skip(1).filter_map(read).collect())
+    FORMATS.get_or_init(|| DATA.lines().skip(1).filter_map(parse_row).collect())
 }
 
-fn read(line: &'static str) -> Option<AddressFormat> {
+fn parse_row(line: &'static str) -> Option<AddressFormat> {
     let mut cells = line.split('\t');
     let (country, order, required) = (cells.next()?, cells.next()?, cells.next()?);
     let [requires_state, requires_zip] = ['S', 'Z'].map(|part| required.contains(part));

@@ -31,7 +31,7 @@ pub(crate) const MAX_LIST_WORDS: usize = 300;
 
 /// Returns `true` for an e-mail address in the form that orders accept (docs/api.md, Fields and their rules).
 pub fn is_email(address: &str) -> bool {
-    contact::email(address).is_ok()
+    contact::parse_email(address).is_ok()
 }
 
 const KEY: Fields = Fields(&[
@@ -50,10 +50,10 @@ const REPLAY: Fields = Fields(&[("eventId", Leaf), ("since", Leaf)]);
 pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest, Rejected> {
     let checked = validate(body, &KEY, |key| {
         let name = key.text("name", Text::NAME).required();
-        let environment = environment(key);
-        let allowed = countries(key, destinations);
-        let addresses = words(key, (ADDRESSES, MAX_IP_ADDRESSES), network);
-        let account = account(key);
+        let environment = parse_environment(key);
+        let allowed = parse_countries(key, destinations);
+        let addresses = parse_words(key, (ADDRESSES, MAX_IP_ADDRESSES), parse_network);
+        let account = parse_account(key);
         Some(KeyRequest {
             name: name?.to_owned(),
             environment: environment?,
@@ -69,7 +69,7 @@ pub fn check_key(body: &Value, destinations: &Destinations) -> Result<KeyRequest
 pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
     let checked = validate(body, &WEBHOOK, |webhook| {
         let url = webhook.text("url", Text::DATA.with_max(usize::MAX)).required();
-        let events = words(webhook, (EVENTS, MAX_LIST_WORDS), kind);
+        let events = parse_words(webhook, (EVENTS, MAX_LIST_WORDS), parse_event_kind);
         Some(WebhookRequest { url: url?.to_owned(), events: events? })
     });
     checked.map(|accepted| accepted.value)
@@ -79,7 +79,7 @@ pub fn check_webhook(body: &Value) -> Result<WebhookRequest, Rejected> {
 pub fn check_carrier_key(body: &Value) -> Result<CarrierKeyRequest, Rejected> {
     let checked = validate(body, &CARRIER, |carrier| {
         let name = carrier.text("name", Text::NAME).required();
-        let environment = environment(carrier);
+        let environment = parse_environment(carrier);
         Some(CarrierKeyRequest { name: name?.to_owned(), environment: environment? })
     });
     checked.map(|accepted| accepted.value)
@@ -96,8 +96,8 @@ pub fn check_account(body: &Value) -> Result<AccountRequest, Rejected> {
 /// Checks a request to resend events.
 pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
     let checked = validate(body, &REPLAY, |replay| {
-        let event = replay.text("eventId", Text::DATA).and_then(event_id).optional();
-        let since = replay.text("since", Text::DATA).and_then(since);
+        let event = replay.text("eventId", Text::DATA).and_then(parse_event_id).optional();
+        let since = replay.text("since", Text::DATA).and_then(parse_since);
         if event.is_some() && !since.is_absent() {
             since.fault(faults::EVENT_OR_SINCE);
         }
@@ -113,29 +113,31 @@ pub fn check_replay(body: &Value) -> Result<ReplayRequest, Rejected> {
 
 /// Checks the name of an account in a query.
 pub fn check_account_name(name: &str) -> Result<String, FieldFault> {
-    name_at("account", name)
+    check_name_in("account", name)
 }
 
 /// Checks the name of a key, a token, a carrier or an account.
 pub fn check_name(name: &str) -> Result<String, FieldFault> {
-    name_at("name", name)
+    check_name_in("name", name)
 }
 
-fn name_at(field: &str, name: &str) -> Result<String, FieldFault> {
-    let read = if is_blank(name) { Err(faults::REQUIRED) } else { Text::NAME.read(name) };
-    read.map(str::to_owned).map_err(|fault| fault.at(field))
+/// Checks a name; a fault is reported for `field`.
+fn check_name_in(field: &str, name: &str) -> Result<String, FieldFault> {
+    let checked = if is_blank(name) { Err(faults::REQUIRED) } else { Text::NAME.parse(name) };
+    checked.map(str::to_owned).map_err(|fault| fault.at(field))
 }
 
 /// Parses the account; the default one if the field is absent. A blank name is a fault, unlike a blank text elsewhere:
 /// a key of the wrong account would see another customer's parcels.
-fn account(key: &Object<'_>) -> Option<String> {
+fn parse_account(key: &Object<'_>) -> Option<String> {
     match key.members().get("account") {
         None | Some(Json::Null) => Some(DEFAULT_ACCOUNT.to_owned()),
         Some(_) => key.text("account", Text::NAME).required().map(str::to_owned),
     }
 }
 
-fn environment(request: &Object<'_>) -> Option<Environment> {
+/// Parses the environment, which is required.
+fn parse_environment(request: &Object<'_>) -> Option<Environment> {
     let named = |word: &str| {
         let mut all = Environment::ALL.into_iter();
         all.find(|environment| environment.code() == word).ok_or(faults::ENVIRONMENT)
@@ -143,8 +145,8 @@ fn environment(request: &Object<'_>) -> Option<Environment> {
     request.text("environment", Text::DATA).and_then(named).required()
 }
 
-/// Returns the supported countries in the list, each once, or `*` for all.
-fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCountries> {
+/// Parses the list of supported countries, each once, or `*` for all.
+fn parse_countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCountries> {
     let list = key.list(COUNTRIES, MAX_LIST_WORDS).required()?;
     if list.is_empty() {
         key.fault_at(COUNTRIES, faults::too_few(COUNTRIES));
@@ -152,7 +154,7 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
     }
     let country = |word| match word {
         "*" => Ok(None),
-        code => receiver::supported(contact::country(code)?, destinations).map(Some),
+        code => receiver::check_supported(contact::parse_country(code)?, destinations).map(Some),
     };
     let read: Vec<_> =
         list.texts(Text::DATA).map(|each| each.and_then(country).required()).collect();
@@ -171,7 +173,7 @@ fn countries(key: &Object<'_>, destinations: &Destinations) -> Option<AllowedCou
 }
 
 /// Parses an address, or a network in CIDR notation.
-fn network(text: &str) -> Result<String, FaultText> {
+fn parse_network(text: &str) -> Result<String, FaultText> {
     let (address, prefix) = text.split_once('/').unwrap_or((text, "0"));
     let longest = match address.parse() {
         Ok(IpAddr::V4(_)) => 32,
@@ -184,33 +186,35 @@ fn network(text: &str) -> Result<String, FaultText> {
 }
 
 /// Returns the elements of a list with a maximum length; none if the list is absent.
-fn words<T>(
+fn parse_words<T>(
     request: &Object<'_>,
     (name, max): (&str, usize),
-    read: impl Fn(&str) -> Result<T, FaultText>,
+    parse: impl Fn(&str) -> Result<T, FaultText>,
 ) -> Option<Vec<T>> {
     let Some(list) = request.list(name, max).into_result().ok()? else {
         return Some(vec![]);
     };
-    let read: Vec<_> = list.texts(Text::DATA).map(|each| each.and_then(&read).required()).collect();
-    read.into_iter().collect()
+    let codes: Vec<_> =
+        list.texts(Text::DATA).map(|each| each.and_then(&parse).required()).collect();
+    codes.into_iter().collect()
 }
 
 /// Parses a kind of event that can be subscribed to: `webhook.test` is sent to every webhook on demand.
-fn kind(word: &str) -> Result<EventKind, FaultText> {
+fn parse_event_kind(word: &str) -> Result<EventKind, FaultText> {
     match EventKind::from(word) {
         EventKind::WebhookTest | EventKind::Unknown(_) => Err(faults::EVENT_KIND),
         kind => Ok(kind),
     }
 }
 
-fn event_id(text: &str) -> Result<&str, FaultText> {
+/// Parses an event's id: `evt_` and a ULID.
+fn parse_event_id(text: &str) -> Result<&str, FaultText> {
     let ulid = text.strip_prefix("evt_").unwrap_or_default();
     let fits = ulid.len() == 26 && ulid.bytes().all(|b| b.is_ascii_alphanumeric());
     if fits { Ok(text) } else { Err(faults::EVENT_ID) }
 }
 
-fn since(text: &str) -> Result<DateTime<Utc>, FaultText> {
+fn parse_since(text: &str) -> Result<DateTime<Utc>, FaultText> {
     let read = DateTime::parse_from_rfc3339(text);
     read.map(|time| time.to_utc()).map_err(|_| faults::TIME_WITH_OFFSET)
 }
@@ -231,21 +235,21 @@ mod tests {
     }
 
     #[test]
-    fn a_valid_key_request_is_typed() {
-        let read = check_key(&key(), &Destinations::All).unwrap();
-        assert_eq!((read.name.as_str(), read.account.as_str()), ("Warehouse", "default"));
+    fn a_valid_key_request_is_parsed() {
+        let request = check_key(&key(), &Destinations::All).unwrap();
+        assert_eq!((request.name.as_str(), request.account.as_str()), ("Warehouse", "default"));
         assert_eq!(
-            read.allowed_countries,
+            request.allowed_countries,
             AllowedCountries::Only(vec![CountryCode::EC, CountryCode::MX])
         );
-        assert_eq!(read.ip_whitelist.len(), 3);
+        assert_eq!(request.ip_whitelist.len(), 3);
         let all = json!({ "name": "n", "environment": "production", "allowedCountries": ["*"] });
-        let read = check_key(&all, &Destinations::All).unwrap();
-        assert_eq!(read.allowed_countries, AllowedCountries::All);
+        let request = check_key(&all, &Destinations::All).unwrap();
+        assert_eq!(request.allowed_countries, AllowedCountries::All);
     }
 
     #[test]
-    fn every_fault_of_a_key_has_its_path_and_code() {
+    fn every_fault_of_a_key_request_has_its_path_and_code() {
         let many: Vec<_> = (0..51).map(|i| format!("10.0.0.{i}")).collect();
         let table = [
             ("name", json!(" "), "name REQUIRED"),
@@ -265,14 +269,14 @@ mod tests {
             ("account", json!(7), "account INVALID_FORMAT"),
             ("account", json!(" "), "account REQUIRED"),
         ];
-        let served = Destinations::Only([CountryCode::EC, CountryCode::MX].into());
+        let supported = Destinations::Only([CountryCode::EC, CountryCode::MX].into());
         for (field, value, fault) in table {
             let mut body = key();
             body[field] = value.clone();
-            assert_eq!(faults_of(check_key(&body, &served)), [fault], "{field} {value}");
+            assert_eq!(faults_of(check_key(&body, &supported)), [fault], "{field} {value}");
         }
         let all = ["name REQUIRED", "environment REQUIRED", "allowedCountries REQUIRED"];
-        assert_eq!(faults_of(check_key(&json!({}), &served)), all);
+        assert_eq!(faults_of(check_key(&json!({}), &supported)), all);
     }
 
     #[test]
@@ -293,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_requests_have_faults_of_their_own() {
+    fn faults_of_webhooks_carriers_and_replays_are_reported() {
         assert_eq!(faults_of(check_webhook(&json!({}))), ["url REQUIRED"]);
         let test = json!({ "url": "https://shop.example/", "events": ["webhook.test"] });
         assert_eq!(faults_of(check_webhook(&test)), ["events[0] UNKNOWN_VALUE"]);

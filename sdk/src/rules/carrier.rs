@@ -1,7 +1,7 @@
 //! A carrier's request: 1-100 scans (docs/api.md, Carrier events). Unknown fields are ignored.
 //!
-//! A fault in any event rejects the whole request. Whether the parcel exists, and whether its state machine
-//! allows the status, is answered for each event.
+//! A fault in any event rejects the whole request. An unknown parcel, or a status that its state machine does not
+//! allow, is an error of that event only.
 
 use chrono::{DateTime, FixedOffset, TimeDelta, Utc};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::{
         Fields,
         Kind::{Leaf, Nested},
     },
-    list_query::status,
+    list_query::parse_status,
     reader::{Object, validate},
     texts::{FaultText, faults},
 };
@@ -24,7 +24,7 @@ const EVENTS: &str = "events";
 pub(crate) const MAX_EVENTS: usize = 100;
 /// Maximum time by which a scan may be later than the service's clock; later ones are refused.
 const MAX_CLOCK_LEAD: TimeDelta = TimeDelta::minutes(5);
-/// Enough for a UUID, a ULID or a hash in hexadecimal digits.
+/// The carrier's id of an event: long enough for a UUID, a ULID or a hash in hexadecimal digits.
 pub(crate) const EVENT_ID: Text = Text::CODE.with_max(100);
 /// The carrier's own status code, kept as received.
 pub(crate) const CARRIER_CODE: Text = Text::DATA.with_max(100);
@@ -60,18 +60,19 @@ pub fn check_carrier_events(body: &Value, now: DateTime<Utc>) -> Result<CarrierE
         if events.is_empty() {
             request.fault_at(EVENTS, faults::too_few(EVENTS));
         }
-        let read: Vec<_> = events.objects().map(|each| event(&each?, now)).collect();
-        Some(CarrierEvents { events: read.into_iter().collect::<Option<_>>()? })
+        let parsed: Vec<_> = events.objects().map(|each| parse_event(&each?, now)).collect();
+        Some(CarrierEvents { events: parsed.into_iter().collect::<Option<_>>()? })
     });
     checked.map(|accepted| accepted.value)
 }
 
 /// Parses one scan; `None` if it has a fault.
-fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
+fn parse_event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
     let event_id = event.text("eventId", EVENT_ID).required();
     let tracking_number = event.text("trackingNumber", Text::LOOKUP_NUMBER).required();
-    let status = event.text("status", Text::CODE.with_max(255)).and_then(status).required();
-    let occurred_at = event.text("occurredAt", Text::DATA).and_then(|text| occurred_at(text, now));
+    let status = event.text("status", Text::CODE.with_max(255)).and_then(parse_status).required();
+    let occurred_at =
+        event.text("occurredAt", Text::DATA).and_then(|text| parse_occurred_at(text, now));
     let occurred_at = occurred_at.required();
     let location = event.text("location", Text::DATA).required();
     let description = event.text("description", Text::NOTE).optional();
@@ -87,11 +88,12 @@ fn event(event: &Object<'_>, now: DateTime<Utc>) -> Option<CarrierEvent> {
     })
 }
 
-fn occurred_at(text: &str, now: DateTime<Utc>) -> Result<DateTime<FixedOffset>, FaultText> {
+/// Parses a time with its offset from UTC, from 1970 to [`MAX_CLOCK_LEAD`] after `now`.
+fn parse_occurred_at(text: &str, now: DateTime<Utc>) -> Result<DateTime<FixedOffset>, FaultText> {
     let time = DateTime::parse_from_rfc3339(text).map_err(|_| faults::TIME_WITH_OFFSET)?;
     match time.to_utc() {
         utc if utc - now > MAX_CLOCK_LEAD => Err(faults::TOO_FAR_AHEAD),
-        // The offset can move a time of the year 0 into the year -1 of UTC, which cannot be written in an answer.
+        // The offset can move a time of the year 0 into the year -1 of UTC, which RFC 3339 cannot express.
         utc if utc < DateTime::UNIX_EPOCH => Err(faults::TOO_LONG_AGO),
         _ => Ok(time),
     }
@@ -118,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_valid_request_is_typed_in_its_order() {
+    fn a_valid_request_is_parsed_in_its_order() {
         let body = json!({"events": (0..100).map(scan).collect::<Vec<_>>(), "unknown": 1});
         let events = check_carrier_events(&body, now()).unwrap().events;
         assert_eq!(events.len(), 100);
@@ -143,13 +145,13 @@ mod tests {
             (json!({"events": [7]}), "events[0] INVALID_FORMAT"),
             (json!([]), "body MALFORMED_JSON"),
         ];
-        for (body, says) in table {
-            assert_eq!(faults_of(&body), [says]);
+        for (body, fault) in table {
+            assert_eq!(faults_of(&body), [fault]);
         }
     }
 
     #[test]
-    fn every_fault_of_any_event_has_its_path() {
+    fn a_fault_in_an_event_is_reported_with_its_path() {
         let table = [
             ("eventId", json!(null), "REQUIRED"),
             ("eventId", json!(" "), "REQUIRED"),

@@ -14,7 +14,7 @@ pub(crate) const EMAIL: Text = Text::DATA.with_max(254);
 
 /// Parses an e-mail address without display name. Its domain must have a dot: `ana@localhost` is valid, but never
 /// reaches a receiver.
-pub(crate) fn email(address: &str) -> Result<&str, FaultText> {
+pub(crate) fn parse_email(address: &str) -> Result<&str, FaultText> {
     let strict =
         Options::default().with_required_tld().without_domain_literal().without_display_text();
     match EmailAddress::parse_with_options(address, strict) {
@@ -24,14 +24,14 @@ pub(crate) fn email(address: &str) -> Result<&str, FaultText> {
 }
 
 /// Parses an assigned ISO 3166-1 code in upper case (spec: 2-letter ISO country code).
-pub(crate) fn country(code: &str) -> Result<CountryCode, FaultText> {
+pub(crate) fn parse_country(code: &str) -> Result<CountryCode, FaultText> {
     CountryCode::parse(code)
         .map_err(|_| faults::COUNTRY.suggest(meant_country(code).map(|meant| meant.as_str())))
 }
 
 /// Returns the country that a text other than a code probably means: `ec`, `UK`, `Ecuador`.
 pub fn meant_country(text: &str) -> Option<CountryCode> {
-    CountryCode::parse(&text.trim().to_uppercase()).ok().or_else(|| named(text))
+    CountryCode::parse(&text.trim().to_uppercase()).ok().or_else(|| find_by_name(text))
 }
 
 /// Common names that the table of `CountryCode::name` does not have.
@@ -47,7 +47,7 @@ const USUAL_NAMES: [(&str, &str); 8] = [
 ];
 
 /// Returns the country with this name in English or Spanish, with or without accents.
-fn named(name: &str) -> Option<CountryCode> {
+fn find_by_name(name: &str) -> Option<CountryCode> {
     let name = fold(name);
     let is_named = |country: &CountryCode| {
         [Language::En, Language::Es].iter().any(|language| fold(country.name(*language)) == name)

@@ -58,8 +58,8 @@ impl Text {
     pub(crate) const NOTE: Self = Self { max_chars: MAX_TEXT_CHARS, form: Form::Note };
     /// An id or a reference of the caller's, which the label shows.
     pub(crate) const REFERENCE: Self = Self { max_chars: MAX_REFERENCE_CHARS, ..Self::LINE };
-    /// A tracking number to look up. Its format is not checked: a malformed number is answered like an
-    /// unknown one, so that one of a list does not reject the whole request.
+    /// A tracking number to look up. Its format is not checked: a malformed number counts as unknown, so
+    /// that it does not reject a whole list.
     pub(crate) const LOOKUP_NUMBER: Self = Self { max_chars: MAX_TEXT_CHARS, ..Self::CODE };
 
     /// Returns the maximum length in characters.
@@ -74,7 +74,7 @@ impl Text {
     }
 
     /// Parses a text of this type, trimmed unless it is a code.
-    pub(crate) fn read(self, given: &str) -> Result<&str, FaultText> {
+    pub(crate) fn parse(self, given: &str) -> Result<&str, FaultText> {
         let given = if self.form == Form::Code { given } else { given.trim() };
         // Characters count, not bytes: a name in Cyrillic may be as long as one in Latin letters.
         if given.len() > self.max_chars && given.chars().count() > self.max_chars {

@@ -61,7 +61,7 @@ const WEIGHT_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 const MONEY_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 2);
 
 /// Parses weight, size and value; `None` if there is a fault.
-pub(crate) fn details(details: &Object<'_>) -> Option<ParcelDetails> {
+pub(crate) fn read_details(details: &Object<'_>) -> Option<ParcelDetails> {
     let lbs = details.number("weightLbs", WEIGHT_LBS_BOUNDS);
     let kg = details.number("weightKg", WEIGHT_KG_BOUNDS);
     check_weights(&lbs, &kg);
@@ -69,7 +69,7 @@ pub(crate) fn details(details: &Object<'_>) -> Option<ParcelDetails> {
     let width_cm = details.number("widthCm", LENGTH_CM_BOUNDS).optional();
     let height_cm = details.number("heightCm", LENGTH_CM_BOUNDS).optional();
     let declared_value = details.number("declaredValue", MONEY_BOUNDS).required();
-    let currency = details.text("currency", Text::CODE).and_then(currency).optional();
+    let currency = details.text("currency", Text::CODE).and_then(parse_currency).optional();
     Some(ParcelDetails {
         weight_lbs: lbs.optional(),
         weight_kg: kg.optional(),
@@ -97,7 +97,8 @@ fn check_weights(lbs: &FieldValue<'_, Decimal>, kg: &FieldValue<'_, Decimal>) {
     }
 }
 
-fn currency(code: &str) -> Result<CurrencyCode, FaultText> {
+/// Parses the code of a currency that is still in use.
+fn parse_currency(code: &str) -> Result<CurrencyCode, FaultText> {
     let active = |code: &str| CurrencyCode::parse(code).ok().filter(|code| code.is_active());
     active(code).ok_or_else(|| {
         let meant = active(&code.trim().to_uppercase());
@@ -106,10 +107,10 @@ fn currency(code: &str) -> Result<CurrencyCode, FaultText> {
 }
 
 /// Parses the customs declaration of the parcel as a whole; `None` if there is a fault.
-pub(crate) fn customs(customs: &Object<'_>) -> Option<CustomsInfo> {
-    let (description, hs_code) = (customs.text("description", Text::NOTE), hs_code(customs));
-    let category = customs.text("contentsCategory", Text::CODE).and_then(contents_category);
-    let incoterm = customs.text("incoterm", Text::CODE).and_then(incoterm);
+pub(crate) fn read_customs(customs: &Object<'_>) -> Option<CustomsInfo> {
+    let (description, hs_code) = (customs.text("description", Text::NOTE), read_hs_code(customs));
+    let category = customs.text("contentsCategory", Text::CODE).and_then(parse_contents_category);
+    let incoterm = customs.text("incoterm", Text::CODE).and_then(parse_incoterm);
     Some(CustomsInfo {
         description: description.into_result().ok()?.map(str::to_owned),
         hs_code: hs_code.into_result().ok()?.map(str::to_owned),
@@ -118,7 +119,8 @@ pub(crate) fn customs(customs: &Object<'_>) -> Option<CustomsInfo> {
     })
 }
 
-fn contents_category(word: &str) -> Result<ContentsCategory, FaultText> {
+/// Parses a category; the fault of a misspelt one suggests the right code.
+fn parse_contents_category(word: &str) -> Result<ContentsCategory, FaultText> {
     match ContentsCategory::from(word) {
         ContentsCategory::Unknown(word) => {
             let word = word.trim().to_uppercase().replace([' ', '-'], "_");
@@ -132,7 +134,8 @@ fn contents_category(word: &str) -> Result<ContentsCategory, FaultText> {
 /// Withdrawn Incoterms, and the ones that replaced them.
 const FORMER_INCOTERMS: [(&str, &str); 2] = [("DDU", "DAP"), ("DAT", "DPU")];
 
-fn incoterm(word: &str) -> Result<Incoterm, FaultText> {
+/// Parses an Incoterm; the fault of a withdrawn or misspelt one suggests the right code.
+fn parse_incoterm(word: &str) -> Result<Incoterm, FaultText> {
     match Incoterm::from(word) {
         Incoterm::Unknown(word) => {
             let word = word.trim().to_uppercase();
@@ -145,18 +148,19 @@ fn incoterm(word: &str) -> Result<Incoterm, FaultText> {
 }
 
 /// Parses the line items; `None` if there is a fault.
-pub(crate) fn products(list: &List<'_>) -> Option<Vec<Product>> {
-    let read: Vec<_> = list.objects().map(|item| product(&item?)).collect();
-    read.into_iter().collect()
+pub(crate) fn read_products(list: &List<'_>) -> Option<Vec<Product>> {
+    let products: Vec<_> = list.objects().map(|item| read_product(&item?)).collect();
+    products.into_iter().collect()
 }
 
-fn product(product: &Object<'_>) -> Option<Product> {
+/// Parses a line item; `None` if there is a fault.
+fn read_product(product: &Object<'_>) -> Option<Product> {
     let description = product.text("description", Text::NOTE);
     let quantity = product.whole_number("quantity", MAX_QUANTITY).required();
     let unit_fob_value = product.number("unitFobValue", MONEY_BOUNDS).required();
     let net_weight = product.number("unitNetWeightKg", WEIGHT_KG_BOUNDS);
-    let origin = product.text("countryOfOrigin", Text::CODE).and_then(contact::country);
-    let hs_code = hs_code(product);
+    let origin = product.text("countryOfOrigin", Text::CODE).and_then(contact::parse_country);
+    let hs_code = read_hs_code(product);
     let sku = product.text("sku", Text::DATA).optional();
     Some(Product {
         description: description.into_result().ok()?.map(str::to_owned),
@@ -169,7 +173,8 @@ fn product(product: &Object<'_>) -> Option<Product> {
     })
 }
 
-fn hs_code<'a>(goods: &'a Object<'a>) -> FieldValue<'a, &'a str> {
+/// Reads an HS code: digits, optionally with dots.
+fn read_hs_code<'a>(goods: &'a Object<'a>) -> FieldValue<'a, &'a str> {
     let digits = |code: &str| strip_separators(code, &['.']);
     let code = goods.text("hsCode", Text::DATA).and_then(|code| {
         if is_digits(&digits(code)) { Ok(code) } else { Err(faults::HS_CODE_FORM) }
@@ -208,7 +213,7 @@ pub(crate) fn warn_missing(order: &Object<'_>, customs: &CustomsInfo, products: 
 /// validation). Below the sum it is a fault, since it under-declares; above the sum only a warning, since freight
 /// or insurance may be included.
 pub(crate) fn check_sum(order: &Object<'_>, details: &ParcelDetails, products: &[Product]) {
-    let Some(sum) = products.iter().try_fold(Decimal::ZERO, add) else { return };
+    let Some(sum) = products.iter().try_fold(Decimal::ZERO, add_value) else { return };
     let path = "parcelDetails.declaredValue";
     match details.declared_value - sum {
         _ if products.is_empty() => {}
@@ -236,6 +241,7 @@ pub(crate) fn check_net_weight(order: &Object<'_>, details: &ParcelDetails, prod
     }
 }
 
-fn add(sum: Decimal, product: &Product) -> Option<Decimal> {
+/// Adds the value of a line item to a sum; `None` if the result is too large.
+fn add_value(sum: Decimal, product: &Product) -> Option<Decimal> {
     sum.checked_add(Decimal::from(product.quantity).checked_mul(product.unit_fob_value)?)
 }

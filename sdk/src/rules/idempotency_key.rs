@@ -43,7 +43,7 @@ pub fn read_key<'a>(body: impl Into<Body<'a>>, header: Option<&str>) -> KeyReadi
     let (body, no_members) = (body.into(), Members::new());
     let report = RefCell::<Report>::default();
     let request = Object::from_members(body.as_object().unwrap_or(&no_members), &report);
-    let key = optional(&request, header);
+    let key = read_optional(&request, header);
     match (key, report.take().faults.pop()) {
         (_, Some(fault)) => KeyReading::Faulty(fault),
         (Ok(Some(key)), None) => KeyReading::Key(key),
@@ -51,19 +51,19 @@ pub fn read_key<'a>(body: impl Into<Body<'a>>, header: Option<&str>) -> KeyReadi
     }
 }
 
-/// Returns the key of a request for which it is optional, such as a manifest.
-pub(crate) fn optional(
+/// Reads the key of a request for which it is optional, such as a manifest.
+pub(crate) fn read_optional(
     request: &Object<'_>,
     header: Option<&str>,
 ) -> Result<Option<IdempotencyKey>, AlreadyReported> {
     let agree = |key| match non_blank(header) {
         Some(other) if other != key => Err(faults::KEY_MISMATCH),
-        Some(_) | None => parse(key),
+        Some(_) | None => parse_key(key),
     };
     let given = request.text(FIELD, Text::CODE).and_then(agree);
     match non_blank(header) {
         Some(alone) if given.is_absent() => {
-            reject_several(alone).and_then(parse).map(Some).map_err(|fault| {
+            reject_several(alone).and_then(parse_key).map(Some).map_err(|fault| {
                 given.fault(fault);
                 AlreadyReported
             })
@@ -72,9 +72,9 @@ pub(crate) fn optional(
     }
 }
 
-/// Returns the key of a request for which it is required.
-pub(crate) fn required(request: &Object<'_>, header: Option<&str>) -> Option<IdempotencyKey> {
-    let key = optional(request, header).ok()?;
+/// Reads the key of a request for which it is required.
+pub(crate) fn read_required(request: &Object<'_>, header: Option<&str>) -> Option<IdempotencyKey> {
+    let key = read_optional(request, header).ok()?;
     if key.is_none() {
         request.fault_at(FIELD, faults::KEY_REQUIRED);
     }
@@ -90,7 +90,7 @@ fn reject_several(header: &str) -> Result<&str, FaultText> {
     if header.contains(',') { Err(faults::KEY_MISMATCH) } else { Ok(header) }
 }
 
-fn parse(key: &str) -> Result<IdempotencyKey, FaultText> {
+fn parse_key(key: &str) -> Result<IdempotencyKey, FaultText> {
     IdempotencyKey::parse(key).map_err(|_| match key.chars().count() {
         0..IdempotencyKey::MIN => faults::too_short(IdempotencyKey::MIN),
         IdempotencyKey::MIN..=IdempotencyKey::MAX => faults::KEY_CHARACTERS,

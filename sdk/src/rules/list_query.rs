@@ -94,17 +94,17 @@ pub fn check_list<'q>(
 ) -> Result<ListQuery, Rejected> {
     let mut params = Params { pairs: pairs.into_iter().collect(), faults: Vec::new() };
     let query = ListQuery {
-        page: params.read("page", |text| whole_number(text, u32::MAX)).unwrap_or(1),
+        page: params.parse("page", |text| parse_whole_number(text, u32::MAX)).unwrap_or(1),
         limit: params
-            .read("limit", |text| whole_number(text, ListQuery::MAX_LIMIT))
+            .parse("limit", |text| parse_whole_number(text, ListQuery::MAX_LIMIT))
             .unwrap_or(ListQuery::DEFAULT_LIMIT),
-        status: params.read("status", status),
-        country: params.read("country", contact::country),
-        external_order_id: params.read("externalOrderId", external_order_id),
-        search: params.read("search", search),
-        reference: params.read("reference", search),
-        created_from: params.read("createdFrom", date_or_time),
-        created_to: params.read("createdTo", date_or_time),
+        status: params.parse("status", parse_status),
+        country: params.parse("country", contact::parse_country),
+        external_order_id: params.parse("externalOrderId", parse_external_order_id),
+        search: params.parse("search", parse_search),
+        reference: params.parse("reference", parse_search),
+        created_from: params.parse("createdFrom", parse_date_or_time),
+        created_to: params.parse("createdTo", parse_date_or_time),
     };
     if let (Some(from), Some(to)) = (query.created_from, query.created_to)
         && from > to
@@ -124,8 +124,9 @@ struct Params<'q> {
 }
 
 impl Params<'_> {
-    fn read<T>(&mut self, name: &str, read: impl Fn(&str) -> Result<T, FaultText>) -> Option<T> {
-        match read(self.pairs.get(name)?) {
+    /// Parses a parameter; `None` if it is absent or has a fault.
+    fn parse<T>(&mut self, name: &str, parse: impl Fn(&str) -> Result<T, FaultText>) -> Option<T> {
+        match parse(self.pairs.get(name)?) {
             Ok(value) => Some(value),
             Err(fault) => {
                 self.fault(name, fault);
@@ -139,7 +140,8 @@ impl Params<'_> {
     }
 }
 
-fn whole_number(text: &str, max: u32) -> Result<u32, FaultText> {
+/// Parses a whole number from 1 to `max`.
+fn parse_whole_number(text: &str, max: u32) -> Result<u32, FaultText> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(faults::NOT_WHOLE);
@@ -149,24 +151,25 @@ fn whole_number(text: &str, max: u32) -> Result<u32, FaultText> {
 }
 
 /// Parses the code of a known status.
-pub(crate) fn status(code: &str) -> Result<ParcelStatus, FaultText> {
+pub(crate) fn parse_status(code: &str) -> Result<ParcelStatus, FaultText> {
     match ParcelStatus::from(code) {
         ParcelStatus::Unknown(_) => Err(faults::PARCEL_STATUS),
         known => Ok(known),
     }
 }
 
-fn external_order_id(text: &str) -> Result<String, FaultText> {
-    match Text::CODE.with_max(ListQuery::MAX_ORDER_ID).read(text)? {
+/// Parses an id in the caller's system, which must not be empty.
+fn parse_external_order_id(text: &str) -> Result<String, FaultText> {
+    match Text::CODE.with_max(ListQuery::MAX_ORDER_ID).parse(text)? {
         "" => Err(faults::too_short(1)),
         id => Ok(id.to_owned()),
     }
 }
 
 /// Parses a search text, which must have a letter or a digit, because only these are compared.
-fn search(text: &str) -> Result<String, FaultText> {
+fn parse_search(text: &str) -> Result<String, FaultText> {
     let marks = if ListQuery::quoted(text).is_some() { 2 } else { 0 };
-    let text = Text::DATA.with_max(ListQuery::MAX_SEARCH + marks).read(text)?;
+    let text = Text::DATA.with_max(ListQuery::MAX_SEARCH + marks).parse(text)?;
     if text.chars().any(char::is_alphanumeric) {
         Ok(text.to_owned())
     } else {
@@ -175,7 +178,7 @@ fn search(text: &str) -> Result<String, FaultText> {
 }
 
 /// Parses a time with its offset from UTC, or a date, which means midnight UTC.
-fn date_or_time(text: &str) -> Result<DateTime<Utc>, FaultText> {
+fn parse_date_or_time(text: &str) -> Result<DateTime<Utc>, FaultText> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Ok(time.to_utc());
     }
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_is_read() {
+    fn every_parameter_is_parsed() {
         let query = check(&[
             ("page", "7"),
             ("page", "2"),

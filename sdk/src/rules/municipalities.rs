@@ -76,7 +76,7 @@ impl Municipalities {
     /// Returns all municipalities; the list is parsed on first use.
     pub(crate) fn all() -> &'static Self {
         static ALL: OnceLock<Municipalities> = OnceLock::new();
-        ALL.get_or_init(Self::read)
+        ALL.get_or_init(Self::from_csv)
     }
 
     /// Returns the municipalities that a text may refer to: a code, a name, or a name followed by its department after
@@ -165,7 +165,7 @@ impl Municipalities {
         Some(CityMatch { name, department: None, departments })
     }
 
-    fn read() -> Self {
+    fn from_csv() -> Self {
         let mut all = Self { list: Vec::new(), by_name: HashMap::new() };
         for (code, name) in DATA.lines().skip(1).filter_map(|line| line.split_once(';')) {
             all.add(all.list.len(), name);

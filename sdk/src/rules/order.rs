@@ -76,22 +76,24 @@ pub fn check_order<'a>(
 ) -> Result<Accepted<OrderRequest>, Rejected> {
     validate(body, &FIELDS, |order| {
         order.warn_unknown(&FIELDS);
-        read(order, context)
+        read_order(order, context)
     })
 }
 
-fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> {
-    let idempotency_key = idempotency_key::required(order, context.header_key);
-    let number = |text: &str| tracking_number(text, context.environment);
+/// Reads the order; `None` if there is a fault.
+fn read_order(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> {
+    let idempotency_key = idempotency_key::read_required(order, context.header_key);
+    let number = |text: &str| parse_tracking_number(text, context.environment);
     let tracking_number = order.text("trackingNumber", Text::CODE).and_then(number).optional();
     let external_order_id = order.text("externalOrderId", Text::REFERENCE).optional();
     let customer_reference = order.text("customerReference", Text::REFERENCE).optional();
     let sender = order.object("sender").required();
-    let sender = sender.as_ref().and_then(sender::read);
+    let sender = sender.as_ref().and_then(sender::read_sender);
     let receiver = order.object("receiver").required();
-    let receiver = receiver.as_ref().and_then(|it| receiver::read(it, context.destinations));
+    let receiver =
+        receiver.as_ref().and_then(|it| receiver::read_receiver(it, context.destinations));
     let details = order.object("parcelDetails").required();
-    let details = details.as_ref().and_then(goods::details);
+    let details = details.as_ref().and_then(goods::read_details);
     let (customs_info, products) = read_goods(order);
     if let (Some(details), Some(products)) = (&details, &products) {
         goods::check_sum(order, details, products);
@@ -110,12 +112,13 @@ fn read(order: &Object<'_>, context: &OrderContext<'_>) -> Option<OrderRequest> 
     })
 }
 
+/// Reads the customs declaration and the line items, and warns about missing descriptions and HS codes.
 fn read_goods(order: &Object<'_>) -> (Option<CustomsInfo>, Option<Vec<Product>>) {
     let info = order.object("customsInfo");
-    let customs = info.value().and_then(goods::customs);
+    let customs = info.value().and_then(goods::read_customs);
     let list = order.list("products", goods::MAX_PRODUCTS);
     let products = match list.value() {
-        Some(list) => goods::products(list),
+        Some(list) => goods::read_products(list),
         None => list.is_absent().then(Vec::new),
     };
     let given = if info.is_absent() { Some(CustomsInfo::default()) } else { customs.clone() };
@@ -126,8 +129,8 @@ fn read_goods(order: &Object<'_>) -> (Option<CustomsInfo>, Option<Vec<Product>>)
 }
 
 /// Parses a tracking number chosen by the caller (spec: 10-30 characters; in the sandbox it starts with `SB`). In
-/// production that prefix is refused, so that a test parcel is never taken for a real one.
-fn tracking_number(
+/// production that prefix is refused, so that a test parcel cannot be mistaken for a real one.
+fn parse_tracking_number(
     text: &str,
     environment: Option<Environment>,
 ) -> Result<TrackingNumber, FaultText> {

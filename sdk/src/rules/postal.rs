@@ -27,14 +27,14 @@ pub(crate) fn check_form(zip: &FieldValue<'_, &str>, country: CountryCode) {
 /// Returns `Some(true)` if a code, in upper case, matches the pattern of its country; `None` if the country has none.
 fn matches_pattern(zip: &str, country: CountryCode) -> Option<bool> {
     static PATTERNS: OnceLock<Vec<Pattern>> = OnceLock::new();
-    let patterns = PATTERNS.get_or_init(read);
+    let patterns = PATTERNS.get_or_init(parse_patterns);
     let index = patterns.binary_search_by(|row| row.country.cmp(country.as_str())).ok()?;
     let pattern = patterns.get(index)?;
     let regex = pattern.regex.get_or_init(|| Regex::new(&format!("^(?:{})$", pattern.text)).ok());
     Some(regex.as_ref()?.is_match(&zip.to_uppercase()))
 }
 
-fn read() -> Vec<Pattern> {
+fn parse_patterns() -> Vec<Pattern> {
     let rows = DATA.lines().skip(1).filter_map(|line| line.split_once('\t'));
     rows.map(|(country, text)| Pattern { country, text, regex: OnceLock::new() }).collect()
 }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn every_row_is_a_country_and_a_pattern_in_order() {
-        let patterns = read();
+        let patterns = parse_patterns();
         assert_eq!(patterns.len(), 178);
         assert!(patterns.is_sorted_by(|a, b| a.country < b.country));
         for row in patterns {

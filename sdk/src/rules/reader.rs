@@ -292,7 +292,7 @@ fn read_text<'a>(field: FieldRef<'a>, value: &'a Json<'_>, text: Text) -> FieldV
         return FieldValue { field, value: Err(AlreadyReported) };
     };
     let given = Some(&**given).filter(|given| !field_types::is_blank(given));
-    let value = FieldValue { field, value: Ok(given) }.and_then(|given| text.read(given));
+    let value = FieldValue { field, value: Ok(given) }.and_then(|given| text.parse(given));
     if let Some(given) = value.value()
         && !text::is_plain(given)
     {

@@ -60,18 +60,21 @@ pub fn destination<'a>(body: impl Into<Body<'a>>) -> Option<CountryCode> {
 
 /// Reads the receiver; `None` if a required field is missing or a field is invalid. Faults that a rule adds to valid
 /// fields, such as those of `countries`, are only in the report.
-pub(crate) fn read(receiver: &Object<'_>, destinations: &Destinations) -> Option<Receiver> {
+pub(crate) fn read_receiver(
+    receiver: &Object<'_>,
+    destinations: &Destinations,
+) -> Option<Receiver> {
     let full_name = receiver.text("fullName", Text::PERSON).required();
     let company_name = receiver.text("companyName", Text::PERSON).optional();
     // Fields that a rule below examines are checked for presence and kept as fields, so that a fault can be added.
     let phone = receiver.text("phone", Text::DATA).and_then(phone::check).check_present();
-    let email = receiver.text("email", contact::EMAIL).and_then(contact::email).optional();
+    let email = receiver.text("email", contact::EMAIL).and_then(contact::parse_email).optional();
     let national_id = receiver.text("nationalId", Text::DATA);
-    let id_type = receiver.text("idType", Text::CODE).and_then(id_type);
+    let id_type = receiver.text("idType", Text::CODE).and_then(parse_id_type);
     let address = receiver.object("address").required()?;
-    let supported = |country| supported(country, destinations);
+    let supported = |country| check_supported(country, destinations);
     let country =
-        address.text("country", Text::CODE).and_then(contact::country).and_then(supported);
+        address.text("country", Text::CODE).and_then(contact::parse_country).and_then(supported);
     let (country, state) = (country.required(), read_state(&address));
     let to = ReceiverFields {
         national_id,
@@ -122,14 +125,15 @@ fn read_state<'a>(address: &'a Object<'a>) -> FieldValue<'a, &'a str> {
 }
 
 /// Returns the country if the service ships to it.
-pub(crate) fn supported(
+pub(crate) fn check_supported(
     country: CountryCode,
     destinations: &Destinations,
 ) -> Result<CountryCode, FaultText> {
     if destinations.supports(country) { Ok(country) } else { Err(faults::DESTINATION_UNSUPPORTED) }
 }
 
-fn id_type(word: &str) -> Result<IdType, FaultText> {
+/// Parses a kind of national id; the fault of a misspelt one suggests the right code.
+fn parse_id_type(word: &str) -> Result<IdType, FaultText> {
     match IdType::from(word) {
         IdType::Unknown(word) => {
             let word = fold(&word);

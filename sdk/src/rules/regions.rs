@@ -41,7 +41,7 @@ impl Regions {
     pub(crate) fn for_country(country: CountryCode) -> &'static Self {
         static ALL: OnceLock<HashMap<&'static str, Regions>> = OnceLock::new();
         static NONE: OnceLock<Regions> = OnceLock::new();
-        let all = ALL.get_or_init(read);
+        let all = ALL.get_or_init(parse_regions);
         all.get(country.as_str()).unwrap_or_else(|| NONE.get_or_init(Regions::default))
     }
 
@@ -77,7 +77,7 @@ impl Regions {
     }
 }
 
-fn read() -> HashMap<&'static str, Regions> {
+fn parse_regions() -> HashMap<&'static str, Regions> {
     let mut all: HashMap<_, Regions> = HashMap::new();
     for line in DATA.lines().skip(1) {
         let mut columns = line.split(';');
@@ -87,13 +87,13 @@ fn read() -> HashMap<&'static str, Regions> {
         let codes = [code.to_owned(), iso.to_owned(), format!("{country}-{iso}")];
         let names = std::iter::once(name).chain(aliases.split('|')).map(str::to_owned);
         let names = codes.into_iter().chain(names).filter(|name| !name.is_empty());
-        let region = Region { code, name, postal: range(postal) };
+        let region = Region { code, name, postal: parse_range(postal) };
         all.entry(country).or_default().add(region, names);
     }
     all
 }
 
-fn range(text: &str) -> Option<RangeInclusive<u8>> {
+fn parse_range(text: &str) -> Option<RangeInclusive<u8>> {
     let (first, last) = text.split_once('-')?;
     Some(first.parse().ok()?..=last.parse().ok()?)
 }

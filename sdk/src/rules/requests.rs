@@ -1,8 +1,8 @@
 //! The smaller requests: void, manifest, reprint, tracking batch, labels (docs/api.md). Their unknown fields are
 //! ignored.
 //!
-//! A tracking number in a list only has to be a string: whether the parcel exists is answered for each number.
-//! A request is rejected as a whole only for its form.
+//! A tracking number in a list only has to be a string: an unknown one has an error of its own in the response. Only a
+//! malformed request is rejected as a whole.
 
 use std::collections::HashSet;
 
@@ -60,8 +60,8 @@ pub fn check_void<'a>(
     header: Option<&str>,
 ) -> Result<VoidRequest, Rejected> {
     let checked = validate(body, &VOID, |void| {
-        let idempotency_key = idempotency_key::required(void, header);
-        let tracking_numbers = unique_numbers(void, MAX_TRACKING_NUMBERS);
+        let idempotency_key = idempotency_key::read_required(void, header);
+        let tracking_numbers = read_unique_numbers(void, MAX_TRACKING_NUMBERS);
         let reason = void.text("reason", Text::NOTE).optional().map(str::to_owned);
         Some(VoidRequest {
             idempotency_key: idempotency_key?,
@@ -87,14 +87,15 @@ pub fn check_manifest<'a>(
     header: Option<&str>,
 ) -> Result<ManifestRequest, Rejected> {
     let checked = validate(body, &MANIFEST, |manifest| {
-        let idempotency_key = idempotency_key::optional(manifest, header);
-        let awb_number = manifest.text("awbNumber", Text::CODE).and_then(awb).required();
-        let tracking_numbers = unique_numbers(manifest, MAX_MANIFEST_PARCELS);
-        let flight = manifest.text("flightNumber", Text::DATA).and_then(flight_number).optional();
-        let departure = manifest.text("departureDate", Text::DATA).and_then(date).optional();
-        let origin = manifest.text("originAirport", Text::DATA).and_then(airport).optional();
+        let idempotency_key = idempotency_key::read_optional(manifest, header);
+        let awb_number = manifest.text("awbNumber", Text::CODE).and_then(parse_awb).required();
+        let tracking_numbers = read_unique_numbers(manifest, MAX_MANIFEST_PARCELS);
+        let flight =
+            manifest.text("flightNumber", Text::DATA).and_then(parse_flight_number).optional();
+        let departure = manifest.text("departureDate", Text::DATA).and_then(parse_date).optional();
+        let origin = manifest.text("originAirport", Text::DATA).and_then(parse_airport).optional();
         let destination =
-            manifest.text("destinationAirport", Text::DATA).and_then(airport).optional();
+            manifest.text("destinationAirport", Text::DATA).and_then(parse_airport).optional();
         let reference = manifest.text("reference", Text::REFERENCE).optional();
         Some(ManifestRequest {
             idempotency_key: idempotency_key.ok()?,
@@ -123,7 +124,7 @@ pub fn check_reprint<'a>(
     header: Option<&str>,
 ) -> Result<ReprintRequest, Rejected> {
     let checked = validate(body, &REPRINT, |reprint| {
-        let idempotency_key = idempotency_key::required(reprint, header);
+        let idempotency_key = idempotency_key::read_required(reprint, header);
         let reason = reprint.text("reason", Text::NOTE).optional().map(str::to_owned);
         Some(ReprintRequest { idempotency_key: idempotency_key?, reason })
     });
@@ -140,7 +141,7 @@ pub fn check_reprint<'a>(
 /// ```
 pub fn check_batch<'a>(body: impl Into<Body<'a>>) -> Result<BatchTrackingRequest, Rejected> {
     let checked = validate(body, &BATCH, |batch| {
-        let tracking_numbers = numbers(batch, MAX_TRACKING_NUMBERS);
+        let tracking_numbers = read_numbers(batch, MAX_TRACKING_NUMBERS);
         let include_history = batch.boolean("includeHistory").optional().unwrap_or_default();
         Some(BatchTrackingRequest { tracking_numbers: tracking_numbers?, include_history })
     });
@@ -157,8 +158,8 @@ pub fn check_batch<'a>(body: impl Into<Body<'a>>) -> Result<BatchTrackingRequest
 /// ```
 pub fn check_label_batch<'a>(body: impl Into<Body<'a>>) -> Result<LabelBatchRequest, Rejected> {
     let checked = validate(body, &LABELS, |labels| {
-        let tracking_numbers = unique_numbers(labels, MAX_TRACKING_NUMBERS);
-        let format = labels.text("format", Text::CODE).and_then(many_labels).optional();
+        let tracking_numbers = read_unique_numbers(labels, MAX_TRACKING_NUMBERS);
+        let format = labels.text("format", Text::CODE).and_then(parse_batch_format).optional();
         Some(LabelBatchRequest {
             tracking_numbers: tracking_numbers?,
             format: format.unwrap_or_default(),
@@ -167,15 +168,15 @@ pub fn check_label_batch<'a>(body: impl Into<Body<'a>>) -> Result<LabelBatchRequ
     checked.map(|accepted| accepted.value)
 }
 
-/// Parses the format of a file with many labels, which not every format can be.
-fn many_labels(name: &str) -> Result<LabelFormat, FaultText> {
+/// Parses the format of a file with many labels: any except PNG, which has room for one.
+fn parse_batch_format(name: &str) -> Result<LabelFormat, FaultText> {
     let format = LabelFormat::parse(name).ok().filter(|format| *format != LabelFormat::Png);
     format.ok_or(faults::MANY_LABELS)
 }
 
 /// Returns the tracking numbers without repetition; tracking numbers are compared without case.
-fn unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
-    let numbers = numbers(request, max)?;
+fn read_unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
+    let numbers = read_numbers(request, max)?;
     let mut seen = HashSet::new();
     for (i, number) in numbers.iter().enumerate() {
         let path = format!("{NUMBERS}[{i}]");
@@ -189,24 +190,25 @@ fn unique_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
 }
 
 /// Returns the tracking numbers as received, blank ones as an empty text; `None` if one is not a string.
-fn numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
+fn read_numbers(request: &Object<'_>, max: usize) -> Option<Vec<String>> {
     let list = request.list(NUMBERS, max).required()?;
     if list.is_empty() {
         request.fault_at(NUMBERS, faults::too_few(NUMBERS));
         return None;
     }
-    let read: Vec<_> =
+    let numbers: Vec<_> =
         list.texts(Text::LOOKUP_NUMBER).map(|number| number.into_result().ok()).collect();
-    read.into_iter().map(|number| Some(number?.unwrap_or_default().to_owned())).collect()
+    numbers.into_iter().map(|number| Some(number?.unwrap_or_default().to_owned())).collect()
 }
 
-fn awb(number: &str) -> Result<Awb, FaultText> {
+/// Parses an air waybill number. If only its check digit is wrong, the fault names the right one.
+fn parse_awb(number: &str) -> Result<Awb, FaultText> {
     let expected = || Awb::expected_check_digit(number);
     Awb::parse(number).map_err(|_| expected().map_or(faults::AWB, faults::awb_check_digit))
 }
 
-/// Parses an airline's two characters (IATA) and 1-4 digits.
-fn flight_number(number: &str) -> Result<&str, FaultText> {
+/// Parses a flight number: an airline's two characters (IATA) and 1-4 digits.
+fn parse_flight_number(number: &str) -> Result<&str, FaultText> {
     let fits = number.split_at_checked(2).is_some_and(|(airline, flight)| {
         airline.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
             && (1..=4).contains(&flight.len())
@@ -216,12 +218,13 @@ fn flight_number(number: &str) -> Result<&str, FaultText> {
 }
 
 /// Parses a date. The length is checked, because chrono also accepts `2026-1-1`.
-fn date(day: &str) -> Result<NaiveDate, FaultText> {
-    let read = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok();
-    read.filter(|_| day.len() == 10).ok_or(faults::DATE)
+fn parse_date(day: &str) -> Result<NaiveDate, FaultText> {
+    let date = NaiveDate::parse_from_str(day, "%Y-%m-%d").ok();
+    date.filter(|_| day.len() == 10).ok_or(faults::DATE)
 }
 
-fn airport(code: &str) -> Result<&str, FaultText> {
+/// Parses an airport's three letters (IATA).
+fn parse_airport(code: &str) -> Result<&str, FaultText> {
     let fits = code.len() == 3 && code.bytes().all(|b| b.is_ascii_alphabetic());
     if fits { Ok(code) } else { Err(faults::AIRPORT) }
 }
@@ -242,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn valid_requests_are_typed_and_trimmed() {
+    fn valid_requests_are_parsed_and_trimmed() {
         let key = json!({"idempotencyKey": "void-0001", "trackingNumbers": ["a", "B"], "reason": " x\ny "});
         let void = check_void(&key, None).unwrap();
         assert_eq!((void.tracking_numbers.len(), void.reason.as_deref()), (2, Some("x\ny")));
@@ -327,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_requests_have_faults_of_their_own() {
+    fn faults_of_voids_batches_and_reprints_are_reported() {
         let hundred_one: Vec<String> = (0..101).map(|i| format!("number-{i}")).collect();
         let void = json!({"trackingNumbers": hundred_one, "reason": "x".repeat(256)});
         let expected = ["idempotencyKey REQUIRED", "trackingNumbers TOO_LONG", "reason TOO_LONG"];

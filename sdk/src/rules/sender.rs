@@ -33,11 +33,11 @@ const ADDRESS: Fields = Fields(&[
 
 /// Reads the sender; `None` if a required field is missing or a field is invalid. Faults that a rule adds to valid
 /// fields are only in the report.
-pub(crate) fn read(sender: &Object<'_>) -> Option<Sender> {
+pub(crate) fn read_sender(sender: &Object<'_>) -> Option<Sender> {
     let full_name = sender.text("fullName", Text::PERSON).required();
     let company_name = sender.text("companyName", Text::PERSON).optional();
     let phone = sender.text("phone", Text::DATA).and_then(phone::check).check_present();
-    let email = sender.text("email", contact::EMAIL).and_then(contact::email).optional();
+    let email = sender.text("email", contact::EMAIL).and_then(contact::parse_email).optional();
     let address = sender.object("address").required();
     let address = address.as_ref().and_then(|at| read_address(at, &phone));
     Some(Sender {
@@ -49,13 +49,14 @@ pub(crate) fn read(sender: &Object<'_>) -> Option<Sender> {
     })
 }
 
+/// Reads the address; `None` if a required field is missing or a field is invalid.
 fn read_address(address: &Object<'_>, phone: &FieldValue<'_, &str>) -> Option<SenderAddress> {
     let line1 = address.text("line1", Text::LINE).required();
     let line2 = address.text("line2", Text::LINE).optional();
     let city = address.text("city", Text::LINE).required();
     let state = address.text("state", Text::LINE);
     let zip = address.text("zipCode", Text::LINE);
-    let country = address.text("country", Text::CODE).and_then(contact::country).required();
+    let country = address.text("country", Text::CODE).and_then(contact::parse_country).required();
     if let Some(country) = country {
         phone::check_country(phone, country);
         postal::check_form(&zip, country);

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_text_is_printable_and_hides_nothing() {
+    fn a_plain_text_is_printable_and_visible() {
         let plain = |c: &char| is_plain(&c.to_string());
         assert_eq!(('\0'..'\u{3000}').filter(plain).count(), 95);
         assert!(('\0'..'\u{3000}').filter(plain).all(|c| is_printable(c) && !is_hidden(c)));

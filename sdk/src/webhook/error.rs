@@ -1,4 +1,4 @@
-//! Why a message was rejected. No text has a secret, a signature or a part of the body.
+//! The reasons why a message is rejected. No text has a secret, a signature or a part of the body.
 
 use crate::model::InvalidValue;
 

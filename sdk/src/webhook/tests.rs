@@ -1,5 +1,5 @@
-//! What verification promises: known vectors, an independent implementation in both directions,
-//! and no header that makes it panic or believe.
+//! Tests of verification: published vectors, an independent implementation in both directions, and random input, which
+//! must be neither accepted nor cause a panic.
 
 use chrono::DateTime;
 use http::{HeaderMap, HeaderValue};

@@ -104,7 +104,7 @@ impl Webhook {
     /// Verifies a message: its signature, and that its timestamp is within 5 minutes of this machine's clock. The
     /// body must be passed byte for byte.
     ///
-    /// Errors: all of [`WebhookError`] except `NoSecret`, `Secret` and `Body`. Answer with a 4xx status and do nothing
+    /// Errors: all of [`WebhookError`] except `NoSecret`, `Secret` and `Body`. Respond with a 4xx status and do nothing
     /// else. Signatures are compared in constant time.
     ///
     /// ```
@@ -239,8 +239,8 @@ impl<'b> Verified<'b> {
         Self { id: String::new(), timestamp: 0, body: body.as_bytes() }
     }
 
-    /// Returns the event's id, the same on every attempt. Store it with the effects of the event, and answer a
-    /// repetition with 2xx without doing them again.
+    /// Returns the event's id, the same on every attempt. Store it with the effects of the event, and respond to
+    /// a repetition with 2xx without doing them again.
     pub fn id(&self) -> &str {
         &self.id
     }

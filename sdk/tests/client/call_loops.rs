@@ -177,7 +177,7 @@ async fn futures_polled_only_once_delay_no_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_in_time_wins_over_an_unpolled_timeout() {
+async fn a_response_in_time_wins_over_an_unpolled_timeout() {
     let (client, shop) = FakeService::client();
     let order = order();
     let mut call = pin!(client.orders().create(&order));

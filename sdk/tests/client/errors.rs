@@ -42,7 +42,7 @@ async fn a_queue_longer_than_the_timeout_is_a_rate_limit_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn not_sent_is_claimed_only_if_no_attempt_was_sent() {
+async fn not_sent_is_reported_only_if_no_attempt_was_sent() {
     for (earlier, said) in [
         (Step::Fail(Phase::NotSent), true),
         (Step::Fail(Phase::Untrusted), true),
@@ -90,7 +90,7 @@ async fn a_refusal_of_another_service_is_unexpected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_is_too_large_keeps_its_status_and_request_id() {
+async fn an_oversized_response_keeps_its_status_and_request_id() {
     let announced = answer(201, "").with("content-length", (9_u64 << 20).to_string());
     let piece = Piece::Bytes(vec![b' '; 1 << 20].into());
     let endless = Step::Answer(201, vec![], vec![piece; 9]);
@@ -105,7 +105,7 @@ async fn an_answer_that_is_too_large_keeps_its_status_and_request_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unrequested_compressed_answer_is_a_named_error() {
+async fn an_unrequested_compressed_response_is_an_error() {
     let step = answer(201, "\u{1f}\u{8}").with("content-encoding", "gzip");
     let error = refused(step).await;
     let cause = std::error::Error::source(&error).unwrap().to_string();

@@ -14,7 +14,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
     [&head, &compress_to_vec(content, 6)[..], &check, &length].concat()
 }
 
-async fn start_answering(status: u16, body: Vec<u8>) -> MockServer {
+async fn start_with_response(status: u16, body: Vec<u8>) -> MockServer {
     let server = MockServer::start().await;
     let response = ResponseTemplate::new(status).insert_header("content-encoding", "gzip");
     Mock::given(any()).respond_with(response.set_body_bytes(body)).mount(&server).await;
@@ -26,15 +26,15 @@ fn builder(server: &MockServer) -> ClientBuilder {
 }
 
 #[tokio::test]
-async fn a_client_with_gzip_gets_answers_decompressed() {
-    let server = start_answering(201, gzip(CREATED.as_bytes())).await;
+async fn a_client_with_gzip_decompresses_responses() {
+    let server = start_with_response(201, gzip(CREATED.as_bytes())).await;
     let client = builder(&server).gzip().build().unwrap();
     assert!(client.orders().create(&order()).await.is_ok());
     let sent = server.received_requests().await.unwrap();
     assert_eq!(sent[0].headers["accept-encoding"], "gzip");
 
     let label = b"%PDF-1.7 ".repeat(1000);
-    let server = start_answering(200, gzip(&label)).await;
+    let server = start_with_response(200, gzip(&label)).await;
     let client = builder(&server).gzip().build().unwrap();
     let (folder, number) = (tempfile::tempdir().unwrap(), number());
     let download = client.labels().download(&number, LabelFormat::Pdf);
@@ -47,7 +47,7 @@ async fn a_client_with_gzip_gets_answers_decompressed() {
 
 #[tokio::test]
 async fn a_client_without_gzip_neither_asks_for_nor_accepts_it() {
-    let server = start_answering(200, gzip(b"%PDF-")).await;
+    let server = start_with_response(200, gzip(b"%PDF-")).await;
     let client = builder(&server).build().unwrap();
     let (folder, number) = (tempfile::tempdir().unwrap(), number());
     let download = client.labels().download(&number, LabelFormat::Pdf);
@@ -66,7 +66,7 @@ async fn a_truncated_compressed_label_is_an_error() {
     let number = number();
     for length in 0..whole.len() {
         // It has the announced length: the file was cut before it was sent.
-        let server = start_answering(200, whole[..length].to_vec()).await;
+        let server = start_with_response(200, whole[..length].to_vec()).await;
         let client = builder(&server).gzip().build().unwrap();
         let label = client.labels().download(&number, LabelFormat::Pdf).bytes().await;
         assert!(label.is_err(), "cut after {length} of {}: {label:?}", whole.len());
@@ -74,12 +74,12 @@ async fn a_truncated_compressed_label_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_invalid_gzip_answer_leaves_the_write_in_doubt() {
+async fn an_invalid_gzip_response_leaves_the_outcome_unknown() {
     let mut spoilt = gzip(CREATED.as_bytes());
     let last = spoilt.len() - 8;
     spoilt[last] ^= 1;
     for body in [b"no gzip".to_vec(), spoilt] {
-        let server = start_answering(201, body).await;
+        let server = start_with_response(201, body).await;
         let client = builder(&server).gzip().build().unwrap();
         let error = client.orders().create(&order()).await.unwrap_err();
         assert!(error.may_have_executed(), "{error:?}");
@@ -88,11 +88,11 @@ async fn an_invalid_gzip_answer_leaves_the_write_in_doubt() {
 
 #[tokio::test]
 async fn a_gzip_bomb_is_an_error() {
-    let server = start_answering(200, gzip(&vec![b' '; 17 << 20])).await;
+    let server = start_with_response(200, gzip(&vec![b' '; 17 << 20])).await;
     let client = builder(&server).gzip().build().unwrap();
     let label = client.labels().download(&number(), LabelFormat::Pdf).bytes().await;
     assert_eq!(
         label.unwrap_err().to_string(),
-        "HTTP 200: The answer is larger than allowed. [1 attempt]"
+        "HTTP 200: The response is larger than allowed. [1 attempt]"
     );
 }

@@ -149,7 +149,7 @@ async fn respond_with(
 }
 
 #[tokio::test]
-async fn an_answer_is_read_and_the_connection_reused() {
+async fn a_response_is_read_and_the_connection_reused() {
     let length = Some(RECORD.len());
     let (address, _server) = serve(ConnectionEnd::Body(length, RECORD, None)).await;
     let client = builder(&address).retry(Retry::none()).build().unwrap();

@@ -20,7 +20,7 @@ fn builder(address: &str) -> ClientBuilder {
     Client::builder(key()).base_url(address).unwrap().retry(Retry::none())
 }
 
-async fn start_answering(response: ResponseTemplate) -> MockServer {
+async fn start_with_response(response: ResponseTemplate) -> MockServer {
     let server = MockServer::start().await;
     Mock::given(any()).respond_with(response).mount(&server).await;
     server
@@ -32,9 +32,9 @@ async fn count_requests(server: &MockServer) -> usize {
 
 #[tokio::test]
 async fn redirects_stay_off() {
-    let elsewhere = start_answering(ResponseTemplate::new(200).set_body_string(RECORD)).await;
+    let elsewhere = start_with_response(ResponseTemplate::new(200).set_body_string(RECORD)).await;
     let redirect = ResponseTemplate::new(307).insert_header("location", elsewhere.uri());
-    let server = start_answering(redirect).await;
+    let server = start_with_response(redirect).await;
     let client = builder(&server.uri())
         .reqwest(|http| http.redirect(reqwest::redirect::Policy::limited(5)))
         .build()
@@ -46,7 +46,7 @@ async fn redirects_stay_off() {
 
 #[tokio::test]
 async fn retries_of_the_http_client_stay_off() {
-    let server = start_answering(ResponseTemplate::new(503)).await;
+    let server = start_with_response(ResponseTemplate::new(503)).await;
     let client = builder(&server.uri())
         .reqwest(|http| {
             let again = reqwest::retry::for_host("127.0.0.1").no_budget();
@@ -64,8 +64,8 @@ async fn retries_of_the_http_client_stay_off() {
 
 #[tokio::test]
 async fn a_proxy_of_the_hook_follows_the_rule_of_the_client() {
-    let proxy = start_answering(ResponseTemplate::new(502)).await;
-    let server = start_answering(ResponseTemplate::new(200).set_body_string(RECORD)).await;
+    let proxy = start_with_response(ResponseTemplate::new(502)).await;
+    let server = start_with_response(ResponseTemplate::new(200).set_body_string(RECORD)).await;
     let address = proxy.uri();
     let client = builder(&server.uri())
         .reqwest(move |http| http.proxy(reqwest::Proxy::all(&address).unwrap()))
@@ -81,7 +81,7 @@ async fn a_proxy_of_the_hook_follows_the_rule_of_the_client() {
 
 #[tokio::test]
 async fn headers_of_the_hook_replace_no_header_of_the_client() {
-    let server = start_answering(ResponseTemplate::new(200).set_body_string(RECORD)).await;
+    let server = start_with_response(ResponseTemplate::new(200).set_body_string(RECORD)).await;
     let client = builder(&server.uri())
         .reqwest(|http| {
             let names = ["x-api-key", "accept-language", "user-agent", "x-own"];

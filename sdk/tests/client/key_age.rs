@@ -42,11 +42,11 @@ fn is_expired(client: &Client, order: &parcelo::OrderRequest) -> impl Future<Out
     async move { client.orders().create(&order).await.unwrap_err().kind() == ErrorKind::KeyExpired }
 }
 
-fn lost_answer() -> Step {
+fn lost_response() -> Step {
     Step::Fail(Phase::MaybeSent)
 }
 
-fn answer_with_date(date: &str) -> Step {
+fn response_with_date(date: &str) -> Step {
     answer(503, "").with("date", date).with("x-request-id", "req_1")
 }
 
@@ -56,7 +56,7 @@ const TOMORROW: &str = "Sun, 11 Jan 2026 13:00:00 GMT";
 #[tokio::test(start_paused = true)]
 async fn a_machine_that_slept_a_day_sends_no_expired_key() {
     // The runtime's clock stands still during suspend.
-    let (client, wall, script) = client_on_machine([lost_answer()]);
+    let (client, wall, script) = client_on_machine([lost_response()]);
     let order = order();
     assert!(!is_expired(&client, &order).await);
     wall.set(TimeDelta::hours(23));
@@ -68,7 +68,7 @@ async fn a_machine_that_slept_a_day_sends_no_expired_key() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wall_clock_set_back_makes_no_key_younger() {
-    let (client, wall, _) = client_on_machine([lost_answer()]);
+    let (client, wall, _) = client_on_machine([lost_response()]);
     let order = order();
     assert!(!is_expired(&client, &order).await);
     tokio::time::advance(Duration::from_secs(25 * 3600)).await;
@@ -80,8 +80,8 @@ async fn a_wall_clock_set_back_makes_no_key_younger() {
 async fn dates_of_the_service_show_time_that_both_clocks_missed() {
     // The first answer came before the key was sent, or answers it.
     for steps in [
-        vec![answer_with_date(TODAY), lost_answer(), answer_with_date(TOMORROW)],
-        vec![answer_with_date(TODAY), answer_with_date(TOMORROW)],
+        vec![response_with_date(TODAY), lost_response(), response_with_date(TOMORROW)],
+        vec![response_with_date(TODAY), response_with_date(TOMORROW)],
     ] {
         let (client, _, script) = client_on_machine(steps.clone());
         let (order, before) = (order(), steps.len() == 3);
@@ -103,10 +103,10 @@ async fn dates_of_proxies_and_dates_going_back_are_ignored() {
     for odd in [
         anonymous,
         proxy,
-        answer_with_date("garbage"),
-        answer_with_date("Sat, 10 Jan 1976 12:00:00 GMT"),
+        response_with_date("garbage"),
+        response_with_date("Sat, 10 Jan 1976 12:00:00 GMT"),
     ] {
-        let (client, wall, _) = client_on_machine([answer_with_date(TODAY), odd.clone()]);
+        let (client, wall, _) = client_on_machine([response_with_date(TODAY), odd.clone()]);
         let order = order();
         assert!(!is_expired(&client, &order).await);
         client.health().await.unwrap_err();
@@ -153,7 +153,7 @@ async fn a_call_is_not_sent_after_a_suspend_in_the_queue() {
 
 #[tokio::test(start_paused = true)]
 async fn a_resumed_process_uses_wall_time_and_dates_of_the_service() {
-    let (client, _, _) = client_on_machine([answer_with_date(TODAY)]);
+    let (client, _, _) = client_on_machine([response_with_date(TODAY)]);
     let first = order();
     assert!(!is_expired(&client, &first).await);
     let state = serde_json::to_string(&first.idempotency_key.state()).unwrap();
@@ -164,10 +164,10 @@ async fn a_resumed_process_uses_wall_time_and_dates_of_the_service() {
             IdempotencyKey::parse(first.idempotency_key.as_str()).unwrap().with_state(&state);
         order
     };
-    let (client, _, script) = client_on_machine([answer_with_date(TOMORROW)]);
+    let (client, _, script) = client_on_machine([response_with_date(TOMORROW)]);
     client.health().await.unwrap_err();
     assert!(is_expired(&client, &resumed()).await, "by the service's dates");
-    let (client, late, _) = client_on_machine([lost_answer()]);
+    let (client, late, _) = client_on_machine([lost_response()]);
     late.set(TimeDelta::hours(24));
     assert!(is_expired(&client, &resumed()).await, "by the wall clock");
     assert_eq!(script.sent_requests().len(), 1);

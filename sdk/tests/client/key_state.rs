@@ -14,7 +14,7 @@ use crate::scripted_transport::{
 };
 
 /// Returns a client that gets no answers and makes one attempt.
-fn client_without_answers() -> (Client, ScriptedTransport) {
+fn client_without_responses() -> (Client, ScriptedTransport) {
     let (client, script) = ScriptedTransport::client([lost()]);
     (client.with_retry(Retry::none()), script)
 }
@@ -59,7 +59,7 @@ const WRITE_KINDS: std::ops::Range<usize> = 0..7;
 #[tokio::test(start_paused = true)]
 async fn a_request_shares_the_state_of_its_key_for_24_hours() {
     for write_kind in WRITE_KINDS {
-        let (client, script) = client_without_answers();
+        let (client, script) = client_without_responses();
         let key = IdempotencyKey::random();
         send(&client, write_kind, key.clone()).await;
         assert!(key.may_have_executed() && key.first_sent().is_some(), "write {write_kind}");
@@ -110,7 +110,7 @@ fn a_blocking_client_shares_the_state_of_a_key() {
 
 #[tokio::test(start_paused = true)]
 async fn a_key_is_updated_by_each_part_of_a_void_of_many() {
-    let (client, _) = client_without_answers();
+    let (client, _) = client_without_responses();
     let key = IdempotencyKey::random();
     let numbers: Vec<_> = (0..150)
         .map(|i| parcelo::TrackingNumber::parse(&format!("SB-NUMBER-{i:04}")).unwrap())

@@ -269,7 +269,7 @@ async fn nothing_is_sent_again_after_it_was_executed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_order_corrected_in_doubt_is_not_shipped_twice() {
+async fn an_order_corrected_after_a_lost_response_ships_once() {
     for execution in [Execution::Executed, Execution::UnderWay, Execution::NotExecuted] {
         let lost = (Step::Fail(Phase::MaybeSent), execution);
         let (client, service) = Service::client([lost], None);

@@ -13,7 +13,7 @@ use crate::{
 const PROXY_REQUEST_ID: &str = "9f1c2b1e-7d1a-4c59-8b0f-0f4b6a5f3a10";
 const SERVICE_REQUEST_ID: &str = "req_1";
 
-fn throttled_answer(seconds: &str) -> Step {
+fn throttled_response(seconds: &str) -> Step {
     answer(429, "").with("retry-after", seconds)
 }
 
@@ -25,9 +25,9 @@ fn banned_answer() -> Step {
 #[tokio::test(start_paused = true)]
 async fn only_a_429_of_the_service_delays_other_calls() {
     let table = [
-        (throttled_answer("20"), false),
-        (throttled_answer("20").with("x-request-id", PROXY_REQUEST_ID), false),
-        (throttled_answer("20").with("x-request-id", SERVICE_REQUEST_ID), true),
+        (throttled_response("20"), false),
+        (throttled_response("20").with("x-request-id", PROXY_REQUEST_ID), false),
+        (throttled_response("20").with("x-request-id", SERVICE_REQUEST_ID), true),
     ];
     for (refused, delays_all) in table {
         let (client, script) = ScriptedTransport::client([refused.clone(), answer(200, RECORD)]);

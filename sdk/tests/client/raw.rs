@@ -10,7 +10,7 @@ use crate::scripted_transport::{ScriptedTransport, Step, answer, key};
 const BODY: Bytes = Bytes::from_static(br#"{"idempotencyKey":"order-0001"}"#);
 
 #[tokio::test(start_paused = true)]
-async fn a_raw_call_and_its_answer_are_passed_on_unchanged() {
+async fn a_raw_call_and_its_response_are_passed_on_unchanged() {
     let step = answer(200, "no json").with("content-type", "text/plain");
     let step = step.with("date", "Mon, 05 Jan 2026 08:00:00 GMT").with("x-request-id", "req_1");
     let (client, script) = ScriptedTransport::client([step]);

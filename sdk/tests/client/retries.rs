@@ -120,7 +120,7 @@ async fn the_request_id_of_the_body_is_used_without_a_header() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_never_answers_times_out_after_a_minute() {
+async fn a_service_that_never_responds_times_out_after_a_minute() {
     let (client, script) = ScriptedTransport::client([Step::Hang]);
     let start = now();
     let error = client.orders().create(&order()).await.unwrap_err();
@@ -184,7 +184,7 @@ async fn a_reply_says_whether_it_is_a_repeat_and_has_metadata() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_of_newer_services_are_read() {
+async fn responses_of_newer_services_are_read() {
     let (client, script) = ScriptedTransport::client([answer(200, RECORD)]);
     let record = client.tracking().get(&number()).history(true).await.unwrap();
     assert_eq!(record.status.code(), "LOST_AT_SEA");
@@ -195,7 +195,7 @@ async fn answers_of_newer_services_are_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unreadable_answer_is_an_error_and_never_a_panic() {
+async fn an_unreadable_response_is_an_error_and_never_a_panic() {
     let bodies =
         ["", "\u{0}", "null", "[]", "{", "\"", "{\"success\":true}", "9".repeat(400).leak()];
     let heads = ["", "\u{ff}", "-1", "99999999999999999999", "NaN", "; , ="];

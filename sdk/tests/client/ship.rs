@@ -22,13 +22,13 @@ pub(crate) async fn ship(
                 tokio::time::sleep(after).await;
             }
             NextStep::LookUp { if_absent: IfAbsent::NewKey } => {
-                if let Some(number) = living_parcel(client, id).await? {
+                if let Some(number) = unvoided_parcel(client, id).await? {
                     return Ok(number);
                 }
                 order.idempotency_key = IdempotencyKey::random(); // save the order before it is sent
             }
             NextStep::Settled | NextStep::LookUp { .. } => {
-                return living_parcel(client, id).await?.ok_or(error);
+                return unvoided_parcel(client, id).await?.ok_or(error);
             }
             // Correct, Configure and GiveUp are for a person.
             _ => return Err(error),
@@ -37,7 +37,7 @@ pub(crate) async fn ship(
 }
 
 /// Returns the parcel of an order by its external id, unless it was voided.
-async fn living_parcel(client: &Client, id: &str) -> Result<Option<TrackingNumber>, Error> {
+async fn unvoided_parcel(client: &Client, id: &str) -> Result<Option<TrackingNumber>, Error> {
     let mut parcels = client.orders().find(id).await?.into_iter();
     let living = parcels.find(|parcel| parcel.status != ParcelStatus::Voided);
     Ok(living.map(|parcel| parcel.tracking_number))

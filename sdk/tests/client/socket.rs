@@ -115,7 +115,7 @@ async fn each_broken_peer_has_a_phase_and_no_error_an_address() {
 }
 
 #[tokio::test]
-async fn an_answer_with_too_many_headers_is_still_http() {
+async fn a_response_with_too_many_headers_is_still_http() {
     let (address, _peer) = peer(async |mut socket| {
         read_request(&mut socket).await;
         let huge = format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(1 << 20));

@@ -109,7 +109,7 @@ async fn call(client: &Client, operation: &str) -> Result<(), Error> {
     }
 }
 
-fn answer_of(operation: &str) -> Value {
+fn response_of(operation: &str) -> Value {
     match operation {
         "create" => created(),
         "void" => data(voided()),
@@ -207,10 +207,10 @@ fn unexpected_values() -> Vec<(&'static str, &'static str, Value)> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_answer_may_have_unknown_values_and_rows() {
+async fn every_response_may_have_unknown_values_and_rows() {
     let mut failed = Vec::new();
     for (operation, at, odd) in unexpected_values() {
-        let mut body = answer_of(operation);
+        let mut body = response_of(operation);
         *body.pointer_mut(at).unwrap() = odd.clone();
         let (client, script) = ScriptedTransport::client([answer(200, body.to_string())]);
         if let Err(error) = call(&client, operation).await {
@@ -222,7 +222,7 @@ async fn every_answer_may_have_unknown_values_and_rows() {
 }
 
 /// Returns a client whose answer is `body` with these unexpected values.
-fn client_answering(mut body: Value, unexpected_values: &[(&str, Value)]) -> Client {
+fn client_with_response(mut body: Value, unexpected_values: &[(&str, Value)]) -> Client {
     for (at, odd) in unexpected_values {
         *body.pointer_mut(at).unwrap() = odd.clone();
     }
@@ -235,7 +235,7 @@ fn unknown<T>(word: &str) -> MaybeKnown<T> {
 
 #[tokio::test(start_paused = true)]
 async fn unknown_values_are_kept_unchanged() {
-    let client = client_answering(
+    let client = client_with_response(
         data(manifest()),
         &[
             ("/data/declaredValues/0/currency", json!("XYZ")),
@@ -253,11 +253,11 @@ async fn unknown_values_are_kept_unchanged() {
     assert_eq!(manifest.tracking_numbers, [number().into(), unknown("NEW/1")]);
     assert_eq!(manifest.awb_number.as_str(), "NEW-1");
 
-    let client = client_answering(data(label()), &[("/data/formats/1", json!("SVG"))]);
+    let client = client_with_response(data(label()), &[("/data/formats/1", json!("SVG"))]);
     let label = client.labels().metadata(&number()).await.unwrap();
     assert_eq!(label.formats, [LabelFormat::Pdf.into(), unknown("SVG"), LabelFormat::Png.into()]);
 
-    let client = client_answering(health(), &[("/environment", json!("staging"))]);
+    let client = client_with_response(health(), &[("/environment", json!("staging"))]);
     let health = client.health().await.unwrap();
     assert_eq!(health.environment, Some(unknown::<Environment>("staging")));
 }
@@ -265,12 +265,12 @@ async fn unknown_values_are_kept_unchanged() {
 #[tokio::test(start_paused = true)]
 async fn an_unreadable_row_keeps_its_place_and_its_json() {
     let odd = json!({"trackingNumber": "SB-SUCCESS-0001", "new": 1});
-    let client = client_answering(list(), &[("/data/0", odd.clone())]);
+    let client = client_with_response(list(), &[("/data/0", odd.clone())]);
     let page = client.parcels().list().await.unwrap();
     let [Err(row), Ok(parcel)] = &page.parcels[..] else { panic!("{:?}", page.parcels) };
     assert_eq!((row.json(), parcel.tracking_number.as_str()), (&odd, "SB-SUCCESS-0002"));
 
-    let client = client_answering(data(batch()), &[("/data/results/0", odd.clone())]);
+    let client = client_with_response(data(batch()), &[("/data/results/0", odd.clone())]);
     let results = client.tracking().batch([&number(), &number()]).await.unwrap();
     let [BatchResult::Unreadable { tracking_number, row, .. }, BatchResult::NotFound { .. }] =
         &results[..]
@@ -279,13 +279,13 @@ async fn an_unreadable_row_keeps_its_place_and_its_json() {
     };
     assert_eq!((tracking_number.as_deref(), row.json()), (Some("SB-SUCCESS-0001"), &odd));
 
-    let client = client_answering(data(voided()), &[("/data/results/0", odd.clone())]);
+    let client = client_with_response(data(voided()), &[("/data/results/0", odd.clone())]);
     let request = VoidRequest::new(IdempotencyKey::random(), [&number()]);
     let voided = client.orders().void(&request).await.unwrap();
     let [Err(row), Ok(other)] = &voided.results[..] else { panic!("{:?}", voided.results) };
     assert_eq!((row.json(), other.voided), (&odd, false));
 
-    let client = client_answering(record(), &[("/history/0", odd.clone())]);
+    let client = client_with_response(record(), &[("/history/0", odd.clone())]);
     let number = number();
     let record = client.tracking().get(&number).history(true).await.unwrap();
     assert_eq!(record.history.as_ref().unwrap()[0].as_ref().unwrap_err().json(), &odd);
@@ -344,8 +344,11 @@ async fn a_creation_yields_its_number_despite_unreadable_fields() {
         ("/parcel/createdAt", json!("soon")),
         ("/warnings/0", json!({"text": "New."})),
     ];
-    let created =
-        client_answering(created(), &unexpected_values).orders().create(&order()).await.unwrap();
+    let created = client_with_response(created(), &unexpected_values)
+        .orders()
+        .create(&order())
+        .await
+        .unwrap();
     let parcel = &created.parcel;
     assert_eq!(parcel.tracking_number, number());
     assert_eq!(parcel.status, ParcelStatus::Unknown("7".to_owned()));
@@ -368,7 +371,7 @@ async fn a_write_that_was_executed_is_never_reported_as_failed() {
         ("reset", "/data"),
     ];
     for (operation, at) in table {
-        let mut body = answer_of(operation);
+        let mut body = response_of(operation);
         *body.pointer_mut(at).unwrap() = json!("?");
         let answered = answer(200, body.to_string()).with("x-request-id", "req_1");
         let (client, script) = ScriptedTransport::client([answered]);
@@ -386,7 +389,7 @@ async fn a_write_that_was_executed_is_never_reported_as_failed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_without_a_confirmation_stays_in_doubt() {
+async fn a_response_without_success_leaves_the_outcome_unknown() {
     // The last answer is a gateway's about itself: the service's answers have an id.
     let gateway = r#"{"success":true}"#;
     for body in

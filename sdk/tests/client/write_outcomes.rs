@@ -213,7 +213,7 @@ async fn read(socket: &mut TcpStream, limit: usize) -> bool {
 }
 
 /// Checks that the text of an error agrees with `may_have_executed`.
-fn assert_says_if_executed(error: &Error) {
+fn assert_execution_is_reported(error: &Error) {
     let texts = [error.to_string(), error.message(Language::En), error.message(Language::Es)];
     let may = error.may_have_executed();
     assert_eq!(texts[0].contains("may have been executed"), may, "{texts:?}");
@@ -226,7 +226,7 @@ fn assert_says_if_executed(error: &Error) {
 }
 
 #[tokio::test]
-async fn not_executed_is_claimed_only_if_it_is_certain() {
+async fn not_executed_is_reported_only_if_it_is_certain() {
     let recorder = RecordingServer::start().await;
     for (first, proof) in all_ends() {
         for (later, later_proof) in all_ends() {
@@ -245,7 +245,7 @@ async fn not_executed_is_claimed_only_if_it_is_certain() {
                     assert!(may || !possible, "it can have been executed: {case}");
                     assert_eq!(may, doubtful, "{case}");
                     assert_eq!(order.idempotency_key.may_have_executed(), may, "{case}");
-                    assert_says_if_executed(&error);
+                    assert_execution_is_reported(&error);
                     if resumed {
                         order.idempotency_key = resume(&order.idempotency_key);
                     }
@@ -263,7 +263,7 @@ fn resume(key: &IdempotencyKey) -> IdempotencyKey {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_unsent_call_does_not_settle_an_earlier_doubt() {
+async fn an_unsent_call_settles_no_earlier_unknown_outcome() {
     for phase in [Phase::NotSent, Phase::Untrusted] {
         let steps = [Step::Fail(phase), Step::Fail(Phase::MaybeSent), Step::Fail(phase)];
         let (client, _) = ScriptedTransport::client(steps);
@@ -274,14 +274,14 @@ async fn an_unsent_call_does_not_settle_an_earlier_doubt() {
         for _ in 0..2 {
             let error = client.orders().create(&order.clone()).await.unwrap_err();
             assert!(error.may_have_executed() && error.idempotency_key().is_some());
-            assert_says_if_executed(&error);
+            assert_execution_is_reported(&error);
         }
         assert!(order.idempotency_key.first_sent().is_some());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_earlier_attempt_of_the_same_call_stays_in_doubt() {
+async fn an_earlier_attempt_of_the_call_stays_unknown() {
     let validation = r#"{"success":false,"error":{"code":"VALIDATION_FAILED","message":"No.",
         "details":{"errors":[{"field":"receiver.phone","message":"No."}]}}}"#;
     let table = [
@@ -302,7 +302,7 @@ async fn an_earlier_attempt_of_the_same_call_stays_in_doubt() {
             (expected, 2),
             "{last:?}"
         );
-        assert_says_if_executed(&error);
+        assert_execution_is_reported(&error);
     }
 }
 
@@ -348,12 +348,12 @@ async fn a_key_conflict_says_whether_the_request_was_its_own() {
         assert_eq!(error.kind(), ErrorKind::KeyReused, "{case}");
         assert_eq!(error.may_have_executed(), expected, "{case}");
         assert_eq!(error.idempotency_key().unwrap().may_have_executed(), expected, "{case}");
-        assert_says_if_executed(&error);
+        assert_execution_is_reported(&error);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_dropped_in_flight_leaves_its_key_in_doubt() {
+async fn a_call_dropped_in_flight_has_an_unknown_outcome() {
     let (client, script) = ScriptedTransport::client([Step::Hang, Step::Fail(Phase::NotSent)]);
     let order = order();
     let moment = Duration::from_secs(1);

@@ -249,7 +249,7 @@ fn a_service_that_hangs_times_out() {
 }
 
 #[test]
-fn a_creation_whose_answer_was_lost_is_repeated() {
+fn a_creation_whose_response_was_lost_is_repeated() {
     let server = server();
     let attempts = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&attempts);

@@ -232,7 +232,7 @@ async fn each_fault_has_the_same_outcome_over_every_transport() {
 }
 
 #[tokio::test]
-async fn a_missing_answer_times_out_over_every_transport() {
+async fn a_missing_response_times_out_over_every_transport() {
     let hour = Duration::from_secs(3_600);
     for transport in TRANSPORTS {
         let session = Session::start(transport, Retry::standard()).await;

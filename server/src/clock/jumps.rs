@@ -9,8 +9,8 @@ use super::Millis;
 
 /// Maximum drift of the wall clock from monotonic time between two checks, in milliseconds. A larger drift is a jump.
 const MAX_DRIFT_MILLIS: i64 = Millis::MINUTE;
-/// Time for which the wall clock is in doubt after a jump and after the start, so that it can be corrected meanwhile.
-const DOUBT_PERIOD: Duration = Duration::from_secs(600);
+/// Time for which the wall clock is untrusted after a jump and after the start, so that it can be corrected meanwhile.
+const UNTRUSTED_PERIOD: Duration = Duration::from_secs(600);
 
 /// The times of the machine's two clocks, read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,17 +40,17 @@ impl ClockReading {
 pub(crate) struct JumpGuard {
     /// The latest reading.
     last: ClockReading,
-    /// While the clock is in doubt, the reading from before a jump that gives the earliest time.
+    /// While the clock is untrusted, the reading from before a jump that gives the earliest time.
     before_jump: Option<ClockReading>,
-    /// The end of the doubt, in monotonic time.
-    doubted_until: Duration,
+    /// The monotonic time until which the clock is untrusted.
+    untrusted_until: Duration,
 }
 
 impl JumpGuard {
-    /// Creates a guard at the start of the process. The clock is in doubt, as after a jump, because it may have been
+    /// Creates a guard at the start of the process. The clock is untrusted, as after a jump, because it may have been
     /// wrong before the start.
     pub(crate) fn starting_at(first: ClockReading) -> Self {
-        Self { last: first, before_jump: None, doubted_until: first.monotonic + DOUBT_PERIOD }
+        Self { last: first, before_jump: None, untrusted_until: first.monotonic + UNTRUSTED_PERIOD }
     }
 
     /// Checks the clock. Returns the jump since the last check in milliseconds, or `None` if there was none.
@@ -62,17 +62,17 @@ impl JumpGuard {
         let has_jumped = drift.saturating_abs() > MAX_DRIFT_MILLIS;
         if has_jumped {
             self.before_jump = Some(self.earliest_reading(reading.monotonic));
-            self.doubted_until = reading.monotonic + DOUBT_PERIOD;
+            self.untrusted_until = reading.monotonic + UNTRUSTED_PERIOD;
         }
         self.last = reading;
         has_jumped.then_some(drift)
     }
 
-    /// Returns the time against which expiry is checked. While the clock is in doubt, it is the earlier of the time
+    /// Returns the time against which expiry is checked. While the clock is untrusted, it is the earlier of the time
     /// shown and the time without the jump, because an early expiry loses data and a late one does not.
-    pub(crate) fn expiry(&self, reading: ClockReading) -> Millis {
+    pub(crate) fn expiry_now(&self, reading: ClockReading) -> Millis {
         let has_jumped = self.last.drift_until(reading).saturating_abs() > MAX_DRIFT_MILLIS;
-        if has_jumped || self.is_in_doubt(reading.monotonic) {
+        if has_jumped || self.is_untrusted(reading.monotonic) {
             reading
                 .wall
                 .min(self.earliest_reading(reading.monotonic).extrapolated_wall(reading.monotonic))
@@ -81,19 +81,19 @@ impl JumpGuard {
         }
     }
 
-    /// Returns `true` if old data may be deleted: never while the clock is in doubt, because deletion is final.
+    /// Returns `true` if old data may be deleted: never while the clock is untrusted, because deletion is final.
     pub(crate) fn may_purge(&self, reading: ClockReading) -> bool {
-        !self.is_in_doubt(reading.monotonic)
+        !self.is_untrusted(reading.monotonic)
             && self.last.drift_until(reading).saturating_abs() <= MAX_DRIFT_MILLIS
     }
 
-    fn is_in_doubt(&self, monotonic: Duration) -> bool {
-        monotonic < self.doubted_until
+    fn is_untrusted(&self, monotonic: Duration) -> bool {
+        monotonic < self.untrusted_until
     }
 
     /// Returns the reading that gives the earliest of the possible times.
     fn earliest_reading(&self, monotonic: Duration) -> ClockReading {
-        let before = self.before_jump.filter(|_| self.is_in_doubt(monotonic)).unwrap_or(self.last);
+        let before = self.before_jump.filter(|_| self.is_untrusted(monotonic)).unwrap_or(self.last);
         if before.extrapolated_wall(monotonic) < self.last.extrapolated_wall(monotonic) {
             before
         } else {
@@ -124,7 +124,7 @@ mod tests {
 
     /// Returns the error of the expiry time in seconds if the wall clock is off by `off` seconds.
     fn expiry_error_seconds(guard: &JumpGuard, seconds: u64, off: i64) -> i64 {
-        guard.expiry(reading_at(seconds, off)).0 / 1_000 - reading_at(seconds, 0).wall.0 / 1_000
+        guard.expiry_now(reading_at(seconds, off)).0 / 1_000 - reading_at(seconds, 0).wall.0 / 1_000
     }
 
     #[test]

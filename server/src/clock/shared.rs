@@ -212,16 +212,16 @@ mod tests {
             (Millis::DAY, true, false),
             (0, true, true),
         ];
-        for (ahead, is_news, is_usable) in table {
+        for (ahead, is_reported, is_usable) in table {
             let moment = reading(5, ahead);
             let news = clock.record_measurement(moment, Millis(START + 5), moment);
-            assert_eq!(news, is_news.then_some(Skew(ahead)), "{ahead}");
+            assert_eq!(news, is_reported.then_some(Skew(ahead)), "{ahead}");
             assert_eq!(clock.excessive_skew().is_none(), is_usable, "{ahead}");
         }
     }
 
     #[test]
-    fn a_skew_in_words() {
+    fn a_skew_is_displayed_in_seconds() {
         assert_eq!(
             Skew(12_340).to_string(),
             "this machine's clock is 12.3 s ahead of the database's"

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_one_household_are_counted_together() {
+    fn addresses_of_one_ipv6_network_are_counted_together() {
         let of = |text: &str| client_network(ip(text));
         assert_eq!(of("2001:db8:1:2:3::1"), of("2001:db8:1:2::9"));
         assert_ne!(of("2001:db8:1:2::1"), of("2001:db8:1:3::1"));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_network_of_one_in_any_spelling() {
+    fn a_single_address_parses_as_a_network() {
         let read = |text| parse_network(text).map(|net| net.to_string());
         let table = [
             ("192.0.2.1", Some("192.0.2.1/32")),

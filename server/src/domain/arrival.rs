@@ -111,7 +111,7 @@ mod tests {
 
     /// Checks that the promised day ends when it has ended everywhere in the country.
     #[test]
-    fn a_day_has_passed_when_it_has_at_the_destination() {
+    fn a_day_ends_at_the_destination_s_last_zone() {
         let table = [
             ("EC", "2026-01-14T05:59:59Z", "2026-01-14T06:00:00Z"),
             ("CO", "2026-01-14T04:59:59Z", "2026-01-14T05:00:00Z"),

@@ -125,21 +125,21 @@ mod tests {
         state::TRANSITIONS,
     };
 
-    const BORN: Millis = Millis(1_767_600_000_000);
+    const CREATED: Millis = Millis(1_767_600_000_000);
 
     fn parcel(number: &str, state: State) -> ParcelRow {
         let tracking_number = TrackingNumber::parse(number).unwrap();
-        ParcelRow { tracking_number, ..parcel::tests::parcel(state, BORN) }
+        ParcelRow { tracking_number, ..parcel::tests::parcel(state, CREATED) }
     }
 
     fn scan(state: State, minutes: i64) -> Scan {
-        let at = BORN.plus(minutes * Millis::MINUTE);
+        let at = CREATED.plus(minutes * Millis::MINUTE);
         Scan { state, at, location: "Miami, US".to_owned(), description: None }
     }
 
     /// Returns `APPLIED`, `RECORDED` or `REJECTED`.
-    fn word(judgement: &ScanOutcome) -> &'static str {
-        match judgement {
+    fn word(outcome: &ScanOutcome) -> &'static str {
+        match outcome {
             ScanOutcome::Applied(ops) => {
                 assert!(matches!(ops.as_slice(), [StoreOp::Move { .. }]));
                 "APPLIED"
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_the_13_by_13_pairs_is_judged_newer_and_older() {
+    fn every_pair_of_states_is_evaluated_newer_and_older() {
         for (from, next) in TRANSITIONS {
             for (to, _) in TRANSITIONS {
                 let ours = Cause::Carrier.allows(to);
@@ -237,10 +237,10 @@ mod tests {
         ) {
             let number = format!("{}0001", SCENARIOS[journey].prefix);
             let mut row = parcel(&number, State::LabelGenerated);
-            row.step = SCENARIOS[journey].step(0, BORN);
+            row.step = SCENARIOS[journey].step(0, CREATED);
             let history = Vec::from(history::first_events(&row));
             let mut kept = Kept { row, history, moves: vec![State::LabelGenerated] };
-            let mut now = BORN;
+            let mut now = CREATED;
             for (state, ago, pause, kind) in events {
                 now = now.plus(pause * Millis::MINUTE);
                 kept.take_due(now);
@@ -265,9 +265,9 @@ mod tests {
     #[test]
     fn a_step_that_a_carrier_reported_first_is_skipped() {
         let mut row = parcel("SB-SUCCESS-0001", State::CustomsClearance);
-        let step = Step { index: 0, due: BORN.plus(5 * Millis::MINUTE) };
+        let step = Step { index: 0, due: CREATED.plus(5 * Millis::MINUTE) };
         for seen in [4, 5, 6] {
-            row.updated_at = BORN.plus(seen * Millis::MINUTE);
+            row.updated_at = CREATED.plus(seen * Millis::MINUTE);
             let ops = scenario::take_step(&row, step);
             assert!(
                 matches!(ops.as_slice(), [StoreOp::AddEvent { .. }, StoreOp::Schedule { .. }]),
@@ -275,7 +275,7 @@ mod tests {
             );
         }
         row.state = State::Voided;
-        row.updated_at = BORN;
+        row.updated_at = CREATED;
         let ops = scenario::take_step(&row, step);
         assert!(matches!(ops.as_slice(), [StoreOp::CancelSteps { .. }]), "{ops:?}");
     }

@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn countries_that_speak_spanish_get_it_and_others_english() {
+    fn spanish_speaking_countries_get_spanish_documents() {
         for code in SPANISH_SPEAKING {
             assert_eq!(country_language(CountryCode::parse(code).unwrap()), Language::Es, "{code}");
         }

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_promise_counts_from_the_local_date() {
+    fn the_promised_day_counts_from_the_local_date() {
         let table = [
             ("EC", "2026-01-10T15:05:00Z", "2026-01-18T23:59:59-05:00"),
             ("EC", "2026-01-10T03:00:00Z", "2026-01-17T23:59:59-05:00"),

@@ -153,8 +153,8 @@ fn replace_field_names(text: &str) -> String {
     })
 }
 
-/// Returns the last segment of a path if it is unambiguous in a sentence: it is in camelCase, so that it is no ordinary
-/// word, and no other field ends with it.
+/// Returns the last segment of a path if it is unambiguous in a sentence: it is in camelCase, unlike any
+/// English word, and no other field ends with it.
 fn unambiguous_name(path: &str) -> Option<&str> {
     let name = path.rsplit('.').next()?;
     let fields_with_name = FIELDS.iter().filter(|(_, other)| other.ends_with(name)).count();

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_is_bounded() {
+    fn throttle_memory_is_bounded() {
         let mut throttle = LoginThrottle::default();
         let long = "ñ".repeat(10_000);
         assert!(account_and_network(from(&long, "::1")).0.len() <= 4 * MAX_NAME_CHARS);

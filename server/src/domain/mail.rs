@@ -380,7 +380,7 @@ mod tests {
     use crate::domain::{Cause, parcel::tests::parcel};
 
     #[test]
-    fn e_mails_go_to_those_who_have_to_act_or_wait() {
+    fn each_state_triggers_e_mails_to_its_recipients() {
         let table: [(State, &[(MailRecipient, MailKind)]); 13] = [
             (State::Ordered, &[]),
             (State::LabelGenerated, &[]),
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limits_are_reached_and_not_passed() {
+    fn e_mails_up_to_the_limits_are_allowed() {
         assert!(is_within_limits(MAX_DAILY_PER_ADDRESS, MAX_HOURLY_PER_TENANT));
         assert!(!is_within_limits(MAX_DAILY_PER_ADDRESS + 1, 1));
         assert!(!is_within_limits(1, MAX_HOURLY_PER_TENANT + 1));

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_chooses_whatever_its_case() {
+    fn the_prefix_chooses_the_scenario_in_any_case() {
         let prefix = |text| {
             TrackingNumber::parse(text)
                 .ok()

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_looked_for_everywhere_and_together() {
+    fn words_match_every_kind_of_term() {
         assert_eq!(search(None, None), None);
         let terms = |text| -> Vec<Vec<Vec<String>>> {
             let found = search(Some(text), None).unwrap().alternatives.into_iter();
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_alone_find_nothing() {
+    fn punctuation_alone_finds_nothing() {
         for (text, reference) in
             [(Some("\u{93e}"), None), (None, Some("\u{93e}")), (Some("a"), Some("\u{93e}"))]
         {
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_also_looked_for_in_air_waybills() {
+    fn digits_also_match_air_waybills() {
         let word = |text| search(Some(text), None).unwrap().alternatives[0][0].clone();
         let table = [
             ("1", "1", None),

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_that_was_given_out_opens_its_label_for_ever() {
+    fn issued_label_links_stay_valid() {
         let number = TrackingNumber::parse("EC7K2M9QX4T8WD0").unwrap();
         let secrets = Secrets::derive(&[1; 32]);
         let signature = secrets.link_signature(Environment::Sandbox, &number, Ulid::nil());

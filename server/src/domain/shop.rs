@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else_stands_on_a_public_page() {
+    fn unsafe_names_and_contacts_are_refused() {
         let long = format!("https://shop.example/{}", "x".repeat(MAX_CONTACT_CHARS));
         let table = [
             "javascript:alert(1)",

@@ -94,7 +94,7 @@ impl State {
         TRANSITIONS.iter().any(|(from, next)| *from == self && next.contains(&to))
     }
 
-    /// Returns the shortest path to `to`, without `self` and including `to`; `None` if there is none.
+    /// Returns the shortest path to `to`, without `self` and including `to`; `None` if no path exists.
     pub fn shortest_path_to(self, to: Self) -> Option<Vec<Self>> {
         let (mut seen, mut ways) = (vec![self], VecDeque::from([Vec::new()]));
         while let Some(way) = ways.pop_front() {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sdk_calls_final_what_nothing_follows() {
+    fn final_statuses_are_states_without_successors() {
         for (state, next) in TRANSITIONS {
             assert_eq!(ParcelStatus::from(state).is_final(), next.is_empty(), "{state:?}");
         }
@@ -241,7 +241,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_of_the_13_by_13_pairs_is_decided_for_each_cause() {
+    fn every_pair_of_states_is_decided_for_each_cause() {
         for (to, _) in TRANSITIONS {
             let (cause, _) = CAUSES.into_iter().find(|(_, states)| states.contains(&to)).unwrap();
             assert_eq!(to.cause(), cause, "{to:?}");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_legal_and_found_wherever_there_is_one() {
+    fn the_shortest_path_is_legal_and_found_if_it_exists() {
         let ways = [
             (LabelGenerated, Delivered, Some(vec![InTransit, Delivered])),
             (LabelGenerated, ManifestSubmitted, Some(vec![ManifestSubmitted])),

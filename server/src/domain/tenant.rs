@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tenant_is_one_number() {
+    fn tenant_numbers_round_trip() {
         for number in 0..10 {
             assert_eq!(Tenant::from_number(number).number(), number);
             let after_resets = number + 7 * (IDENTITY_MASK + 1);

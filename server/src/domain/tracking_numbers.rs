@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_numbers_start_with_what_their_environment_allows() {
+    fn generated_numbers_start_with_the_environment_prefix() {
         let table = [
             (Environment::Production, "EC", "EC"),
             (Environment::Production, "SB", "XS"),

@@ -134,8 +134,8 @@ pub(super) fn enveloped_with_status(
 }
 
 /// Returns status 200 with this value as the whole body, without the envelope.
-pub(crate) fn json_ok(answer: &impl Serialize) -> Response {
-    json(StatusCode::OK, to_body(answer))
+pub(crate) fn json_ok(body: &impl Serialize) -> Response {
+    json(StatusCode::OK, to_body(body))
 }
 
 /// Returns a file; the disposition names it.

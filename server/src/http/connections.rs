@@ -118,42 +118,42 @@ mod tests {
 
     const GET: &str = "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n";
 
-    fn connected(exempt: &[&str]) -> Arc<OpenConnections> {
+    fn open_connections(exempt: &[&str]) -> Arc<OpenConnections> {
         let exempt = exempt.iter().map(|net| net.parse().unwrap()).collect();
         let metrics = Metrics::default();
         let limits = ConnectionLimits { listener: "production", per_address: 2, exempt, metrics };
         OpenConnections::new(Some(limits))
     }
 
-    fn enter(connected: &Arc<OpenConnections>, peer: &str) -> Option<AddressSlot> {
+    fn admit(connected: &Arc<OpenConnections>, peer: &str) -> Option<AddressSlot> {
         connected.admit(peer.parse().unwrap())
     }
 
     #[test]
-    fn one_address_holds_its_slots_and_no_more() {
-        let connected = connected(&[]);
-        let slots = ["203.0.113.9", "::ffff:203.0.113.9"].map(|peer| enter(&connected, peer));
+    fn the_connections_of_one_address_are_limited() {
+        let connected = open_connections(&[]);
+        let slots = ["203.0.113.9", "::ffff:203.0.113.9"].map(|peer| admit(&connected, peer));
         assert!(slots.iter().all(Option::is_some));
-        assert!(enter(&connected, "203.0.113.9").is_none(), "a third one");
-        assert!(enter(&connected, "203.0.113.10").is_some(), "another address's first");
+        assert!(admit(&connected, "203.0.113.9").is_none(), "a third one");
+        assert!(admit(&connected, "203.0.113.10").is_some(), "another address's first");
         drop(slots);
-        assert!(enter(&connected, "203.0.113.9").is_some(), "slots are given back");
+        assert!(admit(&connected, "203.0.113.9").is_some(), "slots are given back");
         assert!(connected.open().is_empty(), "no count of zero is kept");
     }
 
     #[test]
     fn an_ipv6_network_counts_as_one_address() {
-        let connected = connected(&[]);
-        let _slots = ["2001:db8::1", "2001:db8::2"].map(|peer| enter(&connected, peer).unwrap());
-        assert!(enter(&connected, "2001:db8:0:0:ffff::3").is_none());
-        assert!(enter(&connected, "2001:db8:0:1::1").is_some(), "the next network");
+        let connected = open_connections(&[]);
+        let _slots = ["2001:db8::1", "2001:db8::2"].map(|peer| admit(&connected, peer).unwrap());
+        assert!(admit(&connected, "2001:db8:0:0:ffff::3").is_none());
+        assert!(admit(&connected, "2001:db8:0:1::1").is_some(), "the next network");
     }
 
     #[test]
     fn proxies_have_no_limit() {
-        let connected = connected(&["10.0.0.0/8", "::1/128"]);
+        let connected = open_connections(&["10.0.0.0/8", "::1/128"]);
         for peer in ["10.1.2.3", "::ffff:10.1.2.3", "::1"] {
-            let slots: Vec<_> = (0..5).map(|_| enter(&connected, peer).unwrap()).collect();
+            let slots: Vec<_> = (0..5).map(|_| admit(&connected, peer).unwrap()).collect();
             assert_eq!(slots.len(), 5);
         }
     }
@@ -179,7 +179,7 @@ mod tests {
     type Row = (&'static str, &'static [(&'static str, &'static str)], &'static str, u64);
 
     #[tokio::test]
-    async fn a_head_is_too_slow_once_it_has_begun() {
+    async fn only_a_head_that_has_begun_counts_as_slow() {
         const UPLOAD: &str = "POST / HTTP/1.1\r\nHost: a.test\r\nExpect: 100-continue\r\n";
         let body = &[("Content-Length: 4\r\n\r\n", "\r\n\r\n"), ("body", "here")];
         let chunks = &[
@@ -202,7 +202,7 @@ mod tests {
             line.write_all(first.as_bytes()).await.unwrap();
             for (packet, end) in rest {
                 line.write_all(packet.as_bytes()).await.unwrap();
-                assert!(has_answered(&mut line, end).await, "{first}{packet}");
+                assert!(has_responded(&mut line, end).await, "{first}{packet}");
             }
             line.write_all(begun.as_bytes()).await.unwrap();
             // The paused clock moves on when all tasks are idle.
@@ -239,13 +239,13 @@ mod tests {
     async fn is_served(line: &mut TcpStream) -> bool {
         // If the connection was closed, the read below shows it.
         let _ = line.write_all(GET.as_bytes()).await;
-        has_answered(line, "here").await
+        has_responded(line, "here").await
     }
 
-    async fn has_answered(line: &mut TcpStream, end: &str) -> bool {
-        let mut answer = Vec::new();
-        while !answer.ends_with(end.as_bytes()) {
-            if !matches!(line.read_buf(&mut answer).await, Ok(1..)) {
+    async fn has_responded(line: &mut TcpStream, end: &str) -> bool {
+        let mut response = Vec::new();
+        while !response.ends_with(end.as_bytes()) {
+            if !matches!(line.read_buf(&mut response).await, Ok(1..)) {
                 return false;
             }
         }

@@ -141,7 +141,7 @@ mod tests {
 
     /// Compares with the first code block of the SDK's guide, without the lines that are hidden there.
     #[test]
-    fn the_order_in_rust_is_the_one_that_the_sdks_tests_run() {
+    fn the_rust_example_is_the_one_in_the_sdks_guide() {
         let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk/guide.md");
         let guide = std::fs::read_to_string(guide).unwrap();
         let block = guide.split("```\n").nth(1).unwrap();

@@ -40,10 +40,10 @@ pub(super) async fn check_liveness() -> Response {
 }
 
 /// Responds to the readiness probe. The process is ready if it is not stopping, its store can be written and read, its
-/// clock agrees with the database's, and its version works beside the other servers'.
+/// clock agrees with the database's, and its version is compatible with those of the other servers.
 pub(super) async fn check_readiness(State(api): State<Api>) -> Result<Response, HttpRefusal> {
     let store = api.service.store();
-    if let Some(reason) = api.service.clock_fault().or_else(|| store.fault()) {
+    if let Some(reason) = api.service.clock_skew_reason().or_else(|| store.unavailable_reason()) {
         let body = json!({ "status": "unavailable", "reason": reason });
         let status = answer::http_status(ErrorCode::ServiceUnavailable);
         return Ok((status, answer::json_ok(&body)).into_response());
@@ -95,9 +95,9 @@ mod tests {
         for (ahead, status) in [(9_900, 200), (12_000, 503), (0, 200)] {
             let machine = clock.read_machine();
             clock.record_measurement(machine, machine.wall.plus(-ahead), machine);
-            let answer = super::check_readiness(State(api.clone())).await.unwrap();
-            assert_eq!(answer.status(), status, "{ahead}");
-            let body = axum::body::to_bytes(answer.into_body(), 1_000).await.unwrap();
+            let response = super::check_readiness(State(api.clone())).await.unwrap();
+            assert_eq!(response.status(), status, "{ahead}");
+            let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
             let body = String::from_utf8(body.to_vec()).unwrap();
             let is_explained =
                 body.contains("12.0 s ahead of the database's") && body.contains("NTP");

@@ -20,7 +20,7 @@ use tokio::{
 /// Maximum time for which the client may go on sending. Together with the limit below, it bounds the cost of a client
 /// that never stops.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum number of bytes that it may send meanwhile.
+/// Maximum number of bytes that the client may send in that time.
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
 /// The state of a connection, shared by its stream, its service and the metrics. They all run in the connection's one
@@ -37,13 +37,13 @@ impl ConnectionState {
         self.unread.store(true, Ordering::Relaxed);
     }
 
-    /// Records that a request is answered, so that the next bytes belong to the next head.
-    pub(super) fn mark_answered(&self) {
+    /// Records that a response is sent, so that the next bytes belong to the next head.
+    pub(super) fn mark_responded(&self) {
         self.head_begun.store(false, Ordering::Relaxed);
     }
 
-    /// Returns `true` if a byte of the next head has arrived. One that came before the last response is not seen, since
-    /// only hyper knows where a head ends.
+    /// Returns `true` if a byte of the next head has arrived. A byte that arrived before the last response does not
+    /// count, since only hyper knows where a head ends.
     pub(super) fn has_head_begun(&self) -> bool {
         self.head_begun.load(Ordering::Relaxed)
     }

@@ -107,7 +107,7 @@ pub(crate) trait ServerStream:
     fn open(stream: TcpStream) -> (Self, Self::ResponseHook);
 
     /// Returns the response to send. An error ends the connection without a response.
-    fn release(hook: &Self::ResponseHook, answer: Response) -> io::Result<Response>;
+    fn release(hook: &Self::ResponseHook, response: Response) -> io::Result<Response>;
 }
 
 impl ServerStream for TcpStream {
@@ -117,8 +117,8 @@ impl ServerStream for TcpStream {
         (stream, ())
     }
 
-    fn release((): &(), answer: Response) -> io::Result<Response> {
-        Ok(answer)
+    fn release((): &(), response: Response) -> io::Result<Response> {
+        Ok(response)
     }
 }
 
@@ -161,12 +161,12 @@ impl Listener {
         Self(tokio::spawn(accept::<S>(MAX_CONNECTIONS as usize, socket, routes, stop)))
     }
 
-    /// Closes the socket; requests in flight are answered.
+    /// Closes the socket; requests in flight still get their responses.
     pub(crate) fn abort(self) {
         self.0.abort();
     }
 
-    /// Waits until requests in flight are answered after a stop.
+    /// Waits until requests in flight have got their responses after a stop.
     pub async fn finish(self) {
         if let Err(error) = self.0.await {
             tracing::error!(%error, "a listener failed");
@@ -260,15 +260,15 @@ fn serve_connection<S: ServerStream>(
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(PeerAddress(peer.ip()));
-            let Ok(mut answer) = routes.oneshot(request).await;
-            if answer.extensions().get::<BodyNotDrained>().is_some() {
+            let Ok(mut response) = routes.oneshot(request).await;
+            if response.extensions().get::<BodyNotDrained>().is_some() {
                 state.mark_unread();
             }
-            state.mark_answered();
+            state.mark_responded();
             if stop.is_stopping() {
-                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            S::release(&hook, answer)
+            S::release(&hook, response)
         }
     });
     let connection = http1::Builder::new()
@@ -298,11 +298,11 @@ mod tests {
 
     const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-    async fn answer(stream: &mut TcpStream) -> String {
+    async fn read_response(stream: &mut TcpStream) -> String {
         stream.write_all(REQUEST).await.unwrap();
-        let mut answer = [0; 1_024];
-        let length = stream.read(&mut answer).await.unwrap();
-        String::from_utf8_lossy(&answer[..length]).to_lowercase()
+        let mut response = [0; 1_024];
+        let length = stream.read(&mut response).await.unwrap();
+        String::from_utf8_lossy(&response[..length]).to_lowercase()
     }
 
     /// Starts a listener with two slots and returns its address.
@@ -344,10 +344,10 @@ mod tests {
         let stop = Stop::default();
         let (listener, address) = listener(get(|| async { "fine" }), &stop).await;
         let mut before = TcpStream::connect(address).await.unwrap();
-        assert!(!answer(&mut before).await.contains("connection: close"));
+        assert!(!read_response(&mut before).await.contains("connection: close"));
         stop.drain();
         for stream in [&mut before, &mut TcpStream::connect(address).await.unwrap()] {
-            assert!(answer(stream).await.contains("connection: close"));
+            assert!(read_response(stream).await.contains("connection: close"));
             assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "it is closed");
         }
         stop.now();

@@ -152,10 +152,10 @@ mod tests {
         assert_eq!(to_text_format(open_metrics), text);
     }
 
-    async fn scraped(server: &MockServer) -> String {
+    async fn scrape_text(server: &MockServer) -> String {
         let request = Request::get(super::PATH).body(Body::empty()).unwrap();
-        let answer = admin_router(server.api()).oneshot(request).await.unwrap();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = admin_router(server.api()).oneshot(request).await.unwrap();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         String::from_utf8(body.to_vec()).unwrap()
     }
 
@@ -180,18 +180,18 @@ mod tests {
             }
         };
         let empty = [outbox("pending", 0, 0), outbox("held", 0, 0)].concat();
-        assert_all(&scraped(&server).await, &empty);
+        assert_all(&scrape_text(&server).await, &empty);
         let _inbox = server.webhook_inbox().reply([503, 410]).start().await;
         server.seed_parcels(1).await;
         server.clock().advance(Duration::from_secs(3)).await;
         let waiting = [outbox("pending", 1, 3), outbox("held", 0, 0)].concat();
-        assert_all(&scraped(&server).await, &waiting);
-        assert_all(&scraped(&server).await, &[counts("retried", 1)]);
+        assert_all(&scrape_text(&server).await, &waiting);
+        assert_all(&scrape_text(&server).await, &[counts("retried", 1)]);
         server.clock().advance(Duration::from_secs(10)).await;
         server.seed_parcels(2).await;
         server.clock().advance(Duration::from_secs(60)).await;
         let held = [outbox("pending", 0, 0), outbox("held", 2, 60)].concat();
-        assert_all(&scraped(&server).await, &held);
-        assert_all(&scraped(&server).await, &[counts("gone", 1), counts("retried", 1)]);
+        assert_all(&scrape_text(&server).await, &held);
+        assert_all(&scrape_text(&server).await, &[counts("gone", 1), counts("retried", 1)]);
     }
 }

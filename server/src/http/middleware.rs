@@ -31,8 +31,8 @@ use crate::{
     service::{AnsweredRequest, LimitSubject},
 };
 
-/// Maximum time for a request's body to arrive. It is separate from the handler's, since a slow client is answered
-/// with 408 and a slow handler with 503.
+/// Maximum time for a request's body to arrive. It is separate from the handler's, since a slow client gets 408
+/// and a slow handler 503.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum time for a handler once the body has arrived. It exceeds the 5 s of a write or of the wait for a scan: a
 /// request may need several of them, and a sandbox reset one write for each page that it erases.
@@ -307,7 +307,7 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn a_panic_in_a_handler_is_a_json_500_and_the_server_lives_on() {
+    async fn a_server_survives_a_panic_in_a_handler() {
         async fn panicking() -> &'static str {
             panic!("a handler's own fault")
         }
@@ -317,11 +317,11 @@ mod tests {
         let routes = open_routes(routes, server.api());
         let call = |path| routes.clone().oneshot(Request::get(path).body(Body::empty()).unwrap());
         for _ in 0..3 {
-            let answer = call("/faulty").await.unwrap();
-            assert_eq!(answer.status().as_u16(), 500);
-            assert!(answer.headers().contains_key("x-ratelimit-limit"));
-            let id = answer.headers()["x-request-id"].to_str().unwrap().to_owned();
-            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let response = call("/faulty").await.unwrap();
+            assert_eq!(response.status().as_u16(), 500);
+            assert!(response.headers().contains_key("x-ratelimit-limit"));
+            let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
             let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
             assert_eq!(body["error"]["code"], "INTERNAL_ERROR");
             assert_eq!(body["error"]["requestId"], id);
@@ -355,7 +355,7 @@ mod tests {
         Body::from_stream(first.chain(second))
     }
 
-    async fn answer_to(path: &str, body: Body) -> Response {
+    async fn send(path: &str, body: Body) -> Response {
         let server = MockServer::start().await;
         let routes = Router::new()
             .route("/slow", post(slow_handler))
@@ -380,9 +380,9 @@ mod tests {
             ("/nowhere", delayed_body(Some(3)), 404, true),
         ];
         for (path, body, status, closes) in table {
-            let answer = answer_to(path, body).await;
-            assert_eq!(answer.status().as_u16(), status, "{path}");
-            let is_closed = answer.headers().get("connection").is_some_and(|it| it == "close");
+            let response = send(path, body).await;
+            assert_eq!(response.status().as_u16(), status, "{path}");
+            let is_closed = response.headers().get("connection").is_some_and(|it| it == "close");
             assert_eq!(is_closed, closes, "{path} {status}");
         }
     }

@@ -60,8 +60,11 @@ pub(super) mod description {
                     "The order was created.",
                 ))
                 .with_response(
-                    ResponseDoc::without_envelope::<CreatedOrder>("200", "The first answer again.")
-                        .with_replay_header(),
+                    ResponseDoc::without_envelope::<CreatedOrder>(
+                        "200",
+                        "The first response again.",
+                    )
+                    .with_replay_header(),
                 )
                 .with_refusals(&[AuthCountryNotAllowed, ParcelDuplicateTracking]),
             Call::new(Operation::VoidOrders, "Void up to 100 orders")

@@ -124,7 +124,7 @@ impl SharedBody {
         self.source().progress = ReadProgress::GivenUp;
     }
 
-    /// Reads the rest of the body. If that fails, the response closes the connection, where the rest would be taken for
+    /// Reads the rest of the body. If that fails, the response closes the connection, where the rest would be parsed as
     /// the next request.
     pub(crate) async fn drain_or_close(
         &self,
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_is_whole_or_too_large_or_broken() {
+    async fn a_body_is_read_whole_or_refused() {
         let broken =
             stream::iter([Ok(Bytes::from("ab")), Err(io::Error::from(io::ErrorKind::BrokenPipe))]);
         let table = [

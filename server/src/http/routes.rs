@@ -141,9 +141,9 @@ mod tests {
     async fn get_form(routes: &Router, path: &str) -> (StatusCode, String) {
         let request = Request::get(path).header("accept", "text/html");
         let request = request.body(Body::empty()).unwrap();
-        let answer = routes.clone().oneshot(request).await.unwrap();
-        let status = answer.status();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = routes.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         let body = String::from_utf8(body.to_vec()).unwrap();
         let form = match body.get(..9) {
             Some("<!doctype") => "page",
@@ -160,9 +160,10 @@ mod tests {
         let remaining = async |routes: Router, path: &str, host: &str| {
             let mut request = Request::get(path).header("host", host).body(Body::empty()).unwrap();
             request.extensions_mut().insert(PeerAddress([192, 0, 2, 1].into()));
-            let answer = routes.oneshot(request).await.unwrap();
-            let remaining = answer.headers()["x-ratelimit-remaining"].to_str().unwrap().to_owned();
-            (answer.status().as_u16(), remaining.parse::<u32>().unwrap())
+            let response = routes.oneshot(request).await.unwrap();
+            let remaining =
+                response.headers()["x-ratelimit-remaining"].to_str().unwrap().to_owned();
+            (response.status().as_u16(), remaining.parse::<u32>().unwrap())
         };
         let (_, all) = remaining(router(server.api()), "/nowhere", "a.test").await;
         for path in ["/nowhere", "/admin/v1/keys", "/metrics"] {
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_path_without_a_route_follows_its_folders_policy() {
+    async fn an_unknown_path_gets_the_policy_of_its_prefix() {
         let server = MockServer::start().await;
         let (service, operators) = (router(server.api()), admin_router(server.api()));
         let table = [
@@ -211,8 +212,8 @@ mod tests {
             (&operators, "/dashboards", 404, "json"),
         ];
         for (routes, path, status, form) in table {
-            let (answered, shown) = get_form(routes, path).await;
-            assert_eq!((answered.as_u16(), shown.as_str()), (status, form), "{path}");
+            let (response_status, shown) = get_form(routes, path).await;
+            assert_eq!((response_status.as_u16(), shown.as_str()), (status, form), "{path}");
         }
     }
 }

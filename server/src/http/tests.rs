@@ -112,8 +112,8 @@ impl TestService {
 
     /// Sends a request that must be refused with this code, and keeps the refusal.
     async fn expect_refusal(&mut self, code: ErrorCode, request: TestRequest<'_>) {
-        let answered = self.send(request).await;
-        self.record_refusal(code, answered);
+        let response = self.send(request).await;
+        self.record_refusal(code, response);
     }
 
     fn record_refusal(&mut self, code: ErrorCode, (status, body): (u16, Value)) {
@@ -216,8 +216,8 @@ async fn check_key_refusals(test: &mut TestService) {
     let live = test.key(|key| key.environment = Environment::Production).await;
     let headers = [(name, live.as_str())];
     let reset = TestRequest::post(Operation::ResetSandbox.path(), &headers, &json!({}));
-    let answered = call(router(test.api(Environment::Production)), reset).await;
-    test.record_refusal(ErrorCode::SandboxOnly, answered);
+    let response = call(router(test.api(Environment::Production)), reset).await;
+    test.record_refusal(ErrorCode::SandboxOnly, response);
 }
 
 async fn check_parcel_refusals(test: &mut TestService) {
@@ -436,7 +436,7 @@ async fn every_code_is_sent_in_both_languages() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_looked_up_counts_against_no_address() {
+async fn a_failed_key_lookup_counts_against_no_address() {
     let store = Store::memory([1; 32]).unwrap();
     let test = TestService::new(store, LegacySchedule::default(), Limits::default());
     let key = test.key(|_| {}).await;
@@ -452,7 +452,7 @@ async fn a_key_that_cannot_be_looked_up_counts_against_no_address() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_waited_for_its_key_resets_no_count() {
+async fn a_slow_key_lookup_resets_no_count() {
     let store = Store::memory([1; 32]).unwrap();
     let test = TestService::new(store, LegacySchedule::default(), Limits::default());
     let key = test.key(|key| key.rate_limit = Some(1)).await;

@@ -65,7 +65,7 @@ pub(super) mod description {
             Call::new(Operation::GetTracking, "Track one parcel")
                 .query(&[QueryParameter(
                     super::HISTORY,
-                    "Whether the answer has the parcel's history.",
+                    "Whether the response includes the parcel's history.",
                     <bool as PartialSchema>::schema,
                 )])
                 .with_response(ResponseDoc::without_envelope::<TrackingRecord>(

@@ -62,11 +62,11 @@ pub(super) fn truncated_fields(order: &OrderRequest, layout: Layout) -> Vec<Stri
 /// Returns `true` if each line fits in the smallest type, so that nothing is truncated in any arrangement. This check
 /// is enough for most orders, and saves some sixty allocations.
 fn is_sender_short(sender: &Sender) -> bool {
-    let (address, across) = (&sender.address, SENDER_SPAN.width());
-    let is_line = |parts: &[&str]| is_short(parts, (Weight::Regular, MIN_SIZE), across);
+    let (address, max_width) = (&sender.address, SENDER_SPAN.width());
+    let is_line = |parts: &[&str]| is_short(parts, (Weight::Regular, MIN_SIZE), max_width);
     [or_empty(sender.company_name.as_ref()), &sender.full_name]
         .iter()
-        .all(|name| is_short(&[name], (Weight::Bold, MIN_SIZE), across))
+        .all(|name| is_short(&[name], (Weight::Bold, MIN_SIZE), max_width))
         && is_line(&[&address.line1, or_empty(address.line2.as_ref())])
         && is_line(&[
             &address.city,
@@ -84,7 +84,8 @@ fn is_receiver_short(receiver: &Receiver) -> bool {
         or_empty(receiver.company_name.as_ref()),
         label_text::id_type_name(receiver.id_type.as_ref()),
     );
-    let is_line = |parts: &[&str], across| is_short(parts, (Weight::Regular, MIN_SIZE), across);
+    let is_line =
+        |parts: &[&str], max_width| is_short(parts, (Weight::Regular, MIN_SIZE), max_width);
     is_short(&[&receiver.full_name], (Weight::Bold, MIN_NAME_SIZE), beside)
         && is_short(&[company], (Weight::Bold, MIN_SIZE), beside)
         && is_line(&[&address.line1, or_empty(address.line2.as_ref())], beside)
@@ -114,10 +115,10 @@ const MIN_NAME_SIZE: u32 = 28;
 const MAX_GAP_DOTS: u32 = 48;
 
 /// Returns `true` if the parts certainly fit into one line. Parts that [`to_single_line`] might widen count as too long.
-fn is_short(parts: &[&str], (weight, size): (Weight, u32), across: u32) -> bool {
+fn is_short(parts: &[&str], (weight, size): (Weight, u32), max_width: u32) -> bool {
     let is_plain = |part: &&str| part.chars().all(|c| c < '\u{300}' && !c.is_control());
     let dots: u32 = parts.iter().map(|part| width(part, weight, size)).sum();
-    parts.iter().all(is_plain) && dots + MAX_GAP_DOTS <= across
+    parts.iter().all(is_plain) && dots + MAX_GAP_DOTS <= max_width
 }
 
 /// An address with the lines reserved for it.

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_land_where_they_should_at_every_offset() {
+    fn bits_are_drawn_at_every_offset() {
         for x in 0..140 {
             let mut canvas = Canvas::new(320, 1);
             canvas.draw_bits(x as i32, 0, 1 << 127 | 1, Colour::Black);

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn known_symbol() {
+    fn encodes_a_known_symbol() {
         // Check character of "PJJ123C" in subset B by hand:
         // 104 + 48·1 + 42·2 + 42·3 + 17·4 + 18·5 + 19·6 + 35·7 = 879, 879 mod 103 = 55.
         let bars = encode("PJJ123C").unwrap();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn only_printable_ascii() {
+    fn refuses_non_ascii_characters() {
         assert!(encode(" ~").is_some());
         assert_eq!(encode("Ñ"), None);
         assert_eq!(encode("A\n"), None);

@@ -37,12 +37,15 @@ pub(super) fn draw_customs(page: &mut Page, order: &OrderRequest, total_baseline
     for (item, y) in listed.iter().zip(ROW_BASELINES) {
         draw_row(page, item, y);
     }
-    let across = span(DESCRIPTION.left, VALUE.right);
+    let full_span = span(DESCRIPTION.left, VALUE.right);
     if let (false, Some(y)) = (further.is_empty(), ROW_BASELINES.last()) {
         let more = format!("+ {} {}", further.len(), label_text::MORE_ITEMS);
-        page.add_line(&more, TextSlot::new(*y, across, DESCRIPTION_STYLE));
+        page.add_line(&more, TextSlot::new(*y, full_span, DESCRIPTION_STYLE));
     }
-    page.add_line(&total_line(order), TextSlot::new(total_baseline, across, bold(&[24, 22, 20])));
+    page.add_line(
+        &total_line(order),
+        TextSlot::new(total_baseline, full_span, bold(&[24, 22, 20])),
+    );
 }
 
 /// Returns the number of rows that the box can give up to other texts.

@@ -218,14 +218,14 @@ fn rasterize(font: &FontRef<'_>, glyph: ab_glyph::Glyph) -> GlyphBitmap {
 
 /// Draws the sides of the box: its strokes are so thin that small sizes lose them.
 fn draw_box_sides(rows: &mut [u128], width: u32) {
-    let across = u128::MAX << 128_u32.saturating_sub(width).min(127);
-    let sides = 1 << 127 | across & across.wrapping_neg();
+    let full_row = u128::MAX << 128_u32.saturating_sub(width).min(127);
+    let sides = 1 << 127 | full_row & full_row.wrapping_neg();
     for row in rows.iter_mut() {
         *row |= sides;
     }
     if let [top, .., bottom] = rows {
-        *top |= across;
-        *bottom |= across;
+        *top |= full_row;
+        *bottom |= full_row;
     }
 }
 
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_drawn() {
+    fn the_fonts_cover_latin_greek_and_cyrillic() {
         for good in "Aa0~ñÑüÜéßøŁőẠếΩжЁў–—’…€₡№".chars() {
             assert!(is_drawable(good), "{good}");
         }
@@ -269,13 +269,16 @@ mod tests {
         for weight in [Weight::Regular, Weight::Bold] {
             for size in 10..=84 {
                 let picture = glyph_bitmap(glyph(weight, 'ก'), size);
-                let across = picture.rows.iter().copied().reduce(|all, row| all | row).unwrap();
+                let full_row = picture.rows.iter().copied().reduce(|all, row| all | row).unwrap();
                 let (left, right) =
-                    (1 << 127 >> across.leading_zeros(), 1 << across.trailing_zeros());
+                    (1 << 127 >> full_row.leading_zeros(), 1 << full_row.trailing_zeros());
                 let sides = picture.rows.iter().all(|row| row & left != 0 && row & right != 0);
                 let ends = [picture.rows.first(), picture.rows.last()];
-                let ends = ends.into_iter().flatten().all(|row| *row == across);
-                assert!(sides && ends && across.count_ones() > 2, "{weight:?} {size} {picture:?}");
+                let ends = ends.into_iter().flatten().all(|row| *row == full_row);
+                assert!(
+                    sides && ends && full_row.count_ones() > 2,
+                    "{weight:?} {size} {picture:?}"
+                );
             }
         }
     }

@@ -121,20 +121,20 @@ impl<'a> Invoice<'a> {
         let to =
             self.draw_party(RIGHT_COLUMN, words::CONSIGNEE, &receiver_lines(self.data, self.first));
         let bottom = from.max(to) + BOX_INSET;
-        for across in [LEFT_COLUMN, RIGHT_COLUMN] {
-            self.page.add_outline(across, (top, bottom));
+        for cell_span in [LEFT_COLUMN, RIGHT_COLUMN] {
+            self.page.add_outline(cell_span, (top, bottom));
         }
         self.y = bottom + 16;
     }
 
     /// Draws the lines of one party; returns the baseline of the last.
     fn draw_party(&mut self, box_span: Span, caption: BilingualText, lines: &[String]) -> u32 {
-        let across = span(box_span.left + BOX_INSET, box_span.right - BOX_INSET);
+        let cell_span = span(box_span.left + BOX_INSET, box_span.right - BOX_INSET);
         let mut y = self.y + 28;
-        self.page.add_line(&caption.both(self.first), TextSlot::new(y, across, CAPTION_STYLE));
+        self.page.add_line(&caption.both(self.first), TextSlot::new(y, cell_span, CAPTION_STYLE));
         for text in lines.iter().filter(|text| !text.is_empty()) {
             let slots: Vec<_> = (1..=MAX_ADDRESS_LINES as u32)
-                .map(|line| TextSlot::new(y + line * LINE_HEIGHT, across, WRAPPED_STYLE))
+                .map(|line| TextSlot::new(y + line * LINE_HEIGHT, cell_span, WRAPPED_STYLE))
                 .collect();
             y += LINE_HEIGHT * self.page.add_lines(text, WRAPPED_STYLE, &slots) as u32;
         }
@@ -179,8 +179,8 @@ impl<'a> Invoice<'a> {
         for (column, (caption, value)) in (0..).zip(cells) {
             let left = TEXT_SPAN.left + column * width;
             // Neighbouring cells share a rule.
-            let across = span(left, (left + width + RULE).min(TEXT_SPAN.right));
-            self.page.add_outline(across, (self.y, self.y + HEIGHT + RULE));
+            let cell_span = span(left, (left + width + RULE).min(TEXT_SPAN.right));
+            self.page.add_outline(cell_span, (self.y, self.y + HEIGHT + RULE));
             let inside = span(left + BOX_INSET, left + width - BOX_INSET);
             let caption = caption.both(self.first);
             self.page.add_line(&caption, TextSlot::new(self.y + 22, inside, FINE_PRINT_STYLE));
@@ -202,13 +202,13 @@ impl<'a> Invoice<'a> {
             (words::UNIT_VALUE, UNIT_VALUE, true),
             (words::AMOUNT, AMOUNT, true),
         ];
-        for (heading, across, is_figure) in columns {
+        for (heading, cell_span, is_figure) in columns {
             let lines = [
                 (self.first, 24, CAPTION_STYLE),
                 (other_language(self.first), 44, FINE_PRINT_STYLE),
             ];
             for (language, below, style) in lines {
-                let slot = TextSlot::new(self.y + below, across, style);
+                let slot = TextSlot::new(self.y + below, cell_span, style);
                 let slot = if is_figure { slot.right() } else { slot };
                 self.page.add_line(heading.pick(language), slot);
             }
@@ -233,8 +233,8 @@ impl<'a> Invoice<'a> {
             (item.hs_code.clone(), HS_CODE),
             (item.origin.map_or_else(String::new, |origin| origin.to_string()), ORIGIN),
         ];
-        for (text, across) in cells {
-            self.page.add_line(&text, TextSlot::new(first, across, ROW_FIGURE));
+        for (text, cell_span) in cells {
+            self.page.add_line(&text, TextSlot::new(first, cell_span, ROW_FIGURE));
         }
         let net = item.net_weight_kg.map(|net| net.normalize().to_string());
         let figures = [
@@ -243,8 +243,8 @@ impl<'a> Invoice<'a> {
             (format_amount(item.unit_value), UNIT_VALUE),
             (format_amount(item.amount), AMOUNT),
         ];
-        for (text, across) in figures {
-            self.page.add_line(&text, TextSlot::new(first, across, ROW_FIGURE).right());
+        for (text, cell_span) in figures {
+            self.page.add_line(&text, TextSlot::new(first, cell_span, ROW_FIGURE).right());
         }
         self.y += height;
         self.page.add_rect((TEXT_SPAN.left, self.y), (TEXT_SPAN.width(), 1));
@@ -267,8 +267,8 @@ impl<'a> Invoice<'a> {
                 span(UNIT_VALUE.left, AMOUNT.right),
             ),
         ];
-        for (text, across) in figures {
-            let slot = TextSlot::new(baseline, across, bold(&[18, 16, 14, 12, 10, 8]));
+        for (text, cell_span) in figures {
+            let slot = TextSlot::new(baseline, cell_span, bold(&[18, 16, 14, 12, 10, 8]));
             self.page.add_line(&text, slot.right());
         }
         let caption = TextSlot::new(baseline + 34, span(72, NET_KG.right), bold(&[20, 18, 16]));
@@ -286,9 +286,10 @@ impl<'a> Invoice<'a> {
             let slot = TextSlot::new(self.y + below, TEXT_SPAN, STATEMENT_STYLE);
             self.page.add_line(words::STATEMENT.pick(language), slot);
         }
-        for (caption, across) in [(words::PLACE, LEFT_COLUMN), (words::SIGNATURE, RIGHT_COLUMN)] {
-            self.page.add_rect((across.left, self.y + 118), (across.width(), 2));
-            let slot = TextSlot::new(self.y + 138, across, FINE_PRINT_STYLE);
+        for (caption, cell_span) in [(words::PLACE, LEFT_COLUMN), (words::SIGNATURE, RIGHT_COLUMN)]
+        {
+            self.page.add_rect((cell_span.left, self.y + 118), (cell_span.width(), 2));
+            let slot = TextSlot::new(self.y + 138, cell_span, FINE_PRINT_STYLE);
             self.page.add_line(&caption.both(self.first), slot);
         }
     }

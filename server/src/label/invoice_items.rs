@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_net_weight_is_of_all_rows_or_not_there() {
+    fn a_net_weight_needs_the_weight_of_every_row() {
         let mut order = sample::order();
         assert_eq!(totals(&items(&order)).net_weight_kg, None);
         for product in &mut order.products {

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_destinations_language_is_first_and_the_other_beside_it() {
+    fn the_destination_language_comes_first() {
         let table = [
             ("EC", "FACTURA COMERCIAL / COMMERCIAL INVOICE"),
             ("MX", "FACTURA COMERCIAL / COMMERCIAL INVOICE"),

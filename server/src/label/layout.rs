@@ -148,9 +148,9 @@ fn draw_cells(page: &mut Page, data: &LabelData<'_>) {
         (label_text::DATE, data.created_on.to_string(), span(332, 492)),
         (caption, reference, REFERENCE_SPAN),
     ];
-    for (caption, value, across) in cells {
-        page.add_line(caption, TextSlot::new(684, across, bold(&[18, 16])));
-        page.add_line(&value, TextSlot::new(720, across, CELL_STYLE));
+    for (caption, value, cell_span) in cells {
+        page.add_line(caption, TextSlot::new(684, cell_span, bold(&[18, 16])));
+        page.add_line(&value, TextSlot::new(720, cell_span, CELL_STYLE));
     }
 }
 
@@ -312,8 +312,8 @@ fn lines_below_customs(
 
 /// Returns lines at these baselines. The first line is next to the caption, if there is one.
 fn instruction_slots(baselines: &[u32], has_caption: bool) -> Vec<TextSlot> {
-    let across =
+    let cell_span =
         |index: usize| if has_caption && index == 0 { BESIDE_CAPTION_SPAN } else { TEXT_SPAN };
     let lines = baselines.iter().enumerate();
-    lines.map(|(index, y)| TextSlot::new(*y, across(index), INSTRUCTIONS_STYLE)).collect()
+    lines.map(|(index, y)| TextSlot::new(*y, cell_span(index), INSTRUCTIONS_STYLE)).collect()
 }

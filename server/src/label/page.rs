@@ -92,8 +92,8 @@ impl Page {
     }
 
     /// Adds a horizontal rule below `y`.
-    pub(super) fn add_rule(&mut self, y: u32, across: Span) {
-        self.add_rect((across.left, y), (across.width(), RULE));
+    pub(super) fn add_rule(&mut self, y: u32, span_of_columns: Span) {
+        self.add_rect((span_of_columns.left, y), (span_of_columns.width(), RULE));
     }
 
     /// Adds a vertical rule from `top` to `bottom`, right of `x`.
@@ -102,8 +102,9 @@ impl Page {
     }
 
     /// Adds a box of rules from `top` to `bottom`.
-    pub(super) fn add_outline(&mut self, across: Span, (top, bottom): (u32, u32)) {
-        let outer = Rect { x: across.left, y: top, w: across.width(), h: bottom - top };
+    pub(super) fn add_outline(&mut self, span_of_columns: Span, (top, bottom): (u32, u32)) {
+        let outer =
+            Rect { x: span_of_columns.left, y: top, w: span_of_columns.width(), h: bottom - top };
         self.push(Element::Outline(Outline { outer, thickness: RULE }));
     }
 

@@ -26,7 +26,7 @@ fn destination_hub(address: &ReceiverAddress, postal: &str) -> &'static str {
     HUBS.iter().find(|(code, _)| *code == country).map_or(country, |(_, hub)| hub)
 }
 
-/// Returns `true` if Guayaquil serves the address: by its postal code or, if there is none, by its province.
+/// Returns `true` if Guayaquil serves the address: by its postal code or, if it has no postal code, by its province.
 fn is_served_by_coast_hub(address: &ReceiverAddress, postal: &str) -> bool {
     let province = normalize(address.province.as_deref().unwrap_or_default());
     ECUADOR_COAST.iter().any(|(prefix, name)| {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hub_and_three_of_the_postal_code() {
+    fn a_route_code_is_the_hub_and_a_postal_prefix() {
         let rows = [
             ("EC", "170150", "Pichincha", "UIO-170"),
             ("EC", "090101", "Guayas", "GYE-090"),

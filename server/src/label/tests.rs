@@ -104,7 +104,7 @@ fn both_symbols_read_back_from_the_picture() {
 }
 
 #[test]
-fn module_and_quiet_zone_by_the_length_of_the_number() {
+fn module_width_depends_on_the_length_of_the_number() {
     let order = sample::order();
     for (length, module) in [(10, 4), (13, 4), (14, 3), (19, 3), (20, 2), (30, 2)] {
         let number = sample::number(&"A".repeat(length));
@@ -265,7 +265,7 @@ fn sandbox_labels_say_so_and_others_do_not() {
 }
 
 #[test]
-fn accents_arrive() {
+fn accented_text_is_drawn_in_every_format() {
     let pdf = extract_text(&draw_sample(true, LabelFormat::Pdf));
     assert!(pdf.iter().any(|line| line.ends_with("Иван Ёлкин")), "{pdf:?}");
     let zpl = String::from_utf8(draw_sample(true, LabelFormat::Zpl)).unwrap();
@@ -310,7 +310,7 @@ fn a_pdf_is_one_page_of_four_by_six_inches_without_dates() {
 }
 
 #[test]
-fn reprints_and_air_waybills_show() {
+fn labels_show_reprints_and_air_waybills() {
     let (order, number) = (sample::order(), sample::number("EC7K2M9QX4T8WD0"));
     let data = sample::data(&order, &number);
     let lines = |data| extract_text(&draw(&data, LabelFormat::Pdf).unwrap());
@@ -369,7 +369,7 @@ fn every_part_is_there_in_both_languages() {
 
 #[test]
 #[cfg(feature = "cjk")]
-fn chinese_is_drawn_and_not_warned_of() {
+fn chinese_is_drawn_without_warning() {
     let cases = corpus::golden_cases();
     let chinese = cases.iter().find(|case| case.name == "chinese").unwrap();
     let pdf = draw(&chinese.data(), LabelFormat::Pdf).unwrap();
@@ -381,7 +381,7 @@ fn chinese_is_drawn_and_not_warned_of() {
 }
 
 #[test]
-fn four_items_or_three_and_how_many_more() {
+fn at_most_four_items_are_listed() {
     for (count, more) in [(0, None), (1, None), (4, None), (5, Some(2)), (500, Some(497))] {
         let mut order = sample::order();
         order.products = vec![order.products[0].clone(); count];
@@ -394,7 +394,7 @@ fn four_items_or_three_and_how_many_more() {
 }
 
 #[test]
-fn a_weight_is_in_kilograms_and_never_nothing() {
+fn weights_are_in_kilograms_and_at_least_a_gram() {
     for (kilograms, shown) in
         [("1.250", "1.25 kg"), ("0.4", "0.4 kg"), ("0.001", "0.001 kg"), ("0.0004", "0.001 kg")]
     {

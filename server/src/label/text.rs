@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_of_visible_characters() {
+    fn text_becomes_one_line_of_visible_characters() {
         let rows = [
             ("  a\r\n\tb \u{a0} c  ", "a b c"),
             ("Mun\u{303}oz", "Muñoz"),

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn shrinks_then_wraps_then_cuts() {
+    fn text_is_shrunk_then_wrapped_then_truncated() {
         let street = "Av. Amazonas N34-451 y Atahualpa";
         let rows: [(&str, &[u32], u32, &str); 6] = [
             (street, &[600], 36, street),

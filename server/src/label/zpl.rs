@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_are_packed() {
+    fn rows_are_run_length_encoded() {
         let rows: [(&[u8], &str); 5] = [
             (&[0xFF, 0x00], "HF,"),
             (&[0x01, 0x23], "0123"),

@@ -1,4 +1,4 @@
-//! The allow list of the sandbox's e-mails: tests must not write to customers, whatever addresses their orders have.
+//! The allow list of the sandbox's e-mails: tests must not write to customers, even if their orders have real addresses.
 
 use parcelo::admin::is_email;
 

@@ -105,7 +105,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_address_is_one_address_with_a_domain_in_ascii() {
+    fn a_recipient_is_one_address_with_an_ascii_domain() {
         assert_eq!(
             parse_recipient("luis@ñandú.example").unwrap().domain(),
             "xn--and-6ma2c.example"

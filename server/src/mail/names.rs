@@ -9,7 +9,7 @@ const MAX_CHARS: usize = 60;
 pub(crate) fn plain_name(name: &str) -> String {
     let words = name.split(|c: char| c.is_whitespace() || c.is_control()).map(clean_word);
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-    shorten(&words.join(" "))
+    truncate_name(&words.join(" "))
 }
 
 fn clean_word(word: &str) -> String {
@@ -37,7 +37,7 @@ fn break_host_names(word: &str) -> String {
     plain
 }
 
-fn shorten(name: &str) -> String {
+fn truncate_name(name: &str) -> String {
     if name.chars().count() <= MAX_CHARS {
         return name.to_owned();
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_a_name_and_nothing_else() {
+    fn links_and_control_characters_are_removed() {
         let table = [
             ("María José Ñandú", "María José Ñandú"),
             ("  Ana \t Paz ", "Ana Paz"),
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_fills_pages_is_cut() {
+    fn a_long_name_is_truncated() {
         let name = plain_name(&"ab ".repeat(100));
         assert!(name.chars().count() <= MAX_CHARS && name.ends_with('…'), "{name}");
         assert_eq!(plain_name(&"x".repeat(MAX_CHARS)).len(), MAX_CHARS);

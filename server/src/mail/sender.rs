@@ -49,7 +49,7 @@ pub(crate) struct MailSender {
     /// Maximum number of e-mails in flight.
     max_in_flight: usize,
     /// Held while e-mails are sent, so that [`Self::send_due`] and [`Self::run`] do not overlap.
-    round: Mutex<()>,
+    send_lock: Mutex<()>,
 }
 
 /// The part of [`MailSender`] that sends single e-mails, shared with the tasks that send in parallel.
@@ -68,12 +68,12 @@ impl MailSender {
         max_in_flight: usize,
     ) -> Self {
         let worker = Arc::new(MailWorker { service, transport, sandbox });
-        Self { worker, max_in_flight, round: Mutex::default() }
+        Self { worker, max_in_flight, send_lock: Mutex::default() }
     }
 
     /// Sends due e-mails until there are none.
     pub(crate) async fn send_due(&self) -> Result<(), Refusal> {
-        let _lock = self.round.lock().await;
+        let _lock = self.send_lock.lock().await;
         loop {
             let due = self.worker.service.lease_due_mails(self.max_in_flight).await?;
             if due.is_empty() {
@@ -87,7 +87,7 @@ impl MailSender {
 
     /// Sends e-mails as they become due until `stop` resolves, then waits for the e-mails in flight.
     pub(crate) async fn run(&self, stop: impl Future<Output = ()>) {
-        let _lock = self.round.lock().await;
+        let _lock = self.send_lock.lock().await;
         let mut stop = std::pin::pin!(stop);
         let (mut sending, mut ticks) = (JoinSet::new(), tokio::time::interval(POLL_INTERVAL));
         loop {

@@ -96,7 +96,7 @@ impl fmt::Debug for SmtpTransport {
 }
 
 impl SmtpTransport {
-    /// Creates a transport that trusts the machine's authorities or, if there are none, the bundled ones.
+    /// Creates a transport that trusts the machine's certificate authorities or, on a machine without any, the bundled ones.
     pub(crate) fn new(settings: SmtpSettings) -> Result<Self, Error> {
         let builder = || TlsParameters::builder(settings.host.clone());
         let tls = match settings.security {
@@ -180,19 +180,22 @@ impl SmtpTransport {
             None,
         )
         .await;
-        let mut connection = connected.map_err(|error| stage.fault(&error))?;
+        let mut connection = connected.map_err(|error| stage.to_smtp_error(&error))?;
         if let (ConnectionSecurity::StartTls, Some(tls)) = (settings.security, tls.clone()) {
             if !connection.can_starttls() {
                 connection.abort().await;
                 return Err(SmtpError::Insecure);
             }
-            connection.starttls(tls, &name).await.map_err(|error| stage.fault(&error))?;
+            connection.starttls(tls, &name).await.map_err(|error| stage.to_smtp_error(&error))?;
         }
         if let Some((user, password)) = &settings.login {
             stage.set(SmtpStage::Login);
             let login = Credentials::new(user.clone(), password.clone());
             let mechanisms = [Mechanism::Plain, Mechanism::Login];
-            connection.auth(&mechanisms, &login).await.map_err(|error| stage.fault(&error))?;
+            connection
+                .auth(&mechanisms, &login)
+                .await
+                .map_err(|error| stage.to_smtp_error(&error))?;
         }
         Ok(connection)
     }
@@ -281,7 +284,7 @@ impl SmtpSession<'_> {
         self.command(SmtpStage::Recipient, Rcpt::new(to, Vec::new())).await?;
         self.command(SmtpStage::Data, Data).await?;
         self.stage.set(SmtpStage::Message);
-        self.connection.message(bytes).await.map_err(|error| self.stage.fault(&error))?;
+        self.connection.message(bytes).await.map_err(|error| self.stage.to_smtp_error(&error))?;
         Ok(())
     }
 
@@ -291,12 +294,12 @@ impl SmtpSession<'_> {
         command: impl fmt::Display,
     ) -> Result<(), SmtpError> {
         self.stage.set(stage);
-        self.connection.command(command).await.map_err(|error| self.stage.fault(&error))?;
+        self.connection.command(command).await.map_err(|error| self.stage.to_smtp_error(&error))?;
         Ok(())
     }
 }
 
-/// The stage of an attempt, which is read when the attempt times out.
+/// The current stage of an attempt, for the error if the attempt times out.
 #[derive(Default)]
 struct StageCell(Mutex<SmtpStage>);
 
@@ -309,7 +312,8 @@ impl StageCell {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fault(&self, error: &Error) -> SmtpError {
+    /// Converts an error of the current stage.
+    fn to_smtp_error(&self, error: &Error) -> SmtpError {
         let stage = self.get();
         match Reply::from_error(error) {
             Some(reply) => SmtpError::Rejected(stage, reply),

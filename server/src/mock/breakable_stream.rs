@@ -34,10 +34,10 @@ impl ServerStream for BreakableStream {
         (Self { stream, reset: Arc::clone(&reset) }, reset)
     }
 
-    fn release(reset: &Self::ResponseHook, answer: Response) -> io::Result<Response> {
-        let Some(disconnect) = answer.extensions().get().and_then(InjectedFaults::disconnect)
+    fn release(reset: &Self::ResponseHook, response: Response) -> io::Result<Response> {
+        let Some(disconnect) = response.extensions().get().and_then(InjectedFaults::disconnect)
         else {
-            return Ok(answer);
+            return Ok(response);
         };
         reset.store(disconnect == Disconnect::Reset, Ordering::SeqCst);
         Err(io::ErrorKind::ConnectionAborted.into())

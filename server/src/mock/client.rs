@@ -104,10 +104,10 @@ impl Transport for InMemory {
         request: http::Request<Bytes>,
     ) -> BoxFuture<'_, Result<http::Response<BodyStream>, TransportError>> {
         async {
-            let Ok(answer) = self.0.clone().oneshot(request.map(Body::from)).await;
-            match answer.extensions().get().and_then(InjectedFaults::disconnect) {
+            let Ok(response) = self.0.clone().oneshot(request.map(Body::from)).await;
+            match response.extensions().get().and_then(InjectedFaults::disconnect) {
                 Some(disconnect) => Err(transport_error(disconnect)),
-                None => Ok(answer.map(body_stream)),
+                None => Ok(response.map(body_stream)),
             }
         }
         .boxed()

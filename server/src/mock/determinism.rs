@@ -33,12 +33,12 @@ impl RecordingClient {
             Body::from(body.to_string())
         };
         let request = request.header("x-api-key", &self.key).body(body).unwrap();
-        let answer = self.routes.clone().oneshot(request).await.unwrap();
-        let mut head = format!("\n{method} {path}: {}\n", answer.status());
-        for (name, value) in answer.headers() {
+        let response = self.routes.clone().oneshot(request).await.unwrap();
+        let mut head = format!("\n{method} {path}: {}\n", response.status());
+        for (name, value) in response.headers() {
             writeln!(head, "{name}: {}", value.to_str().unwrap()).unwrap();
         }
-        self.last_body = answer.into_body().collect().await.unwrap().to_bytes().into();
+        self.last_body = response.into_body().collect().await.unwrap().to_bytes().into();
         self.transcript.extend(head.bytes().chain(self.last_body.iter().copied()));
     }
 
@@ -116,13 +116,13 @@ async fn transcript(seed: u64, start: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn ten_runs_have_the_same_answers_byte_by_byte() {
+async fn ten_runs_have_the_same_responses_byte_by_byte() {
     let first = transcript(42, START).await;
     let text = String::from_utf8_lossy(&first);
     for status in ["200 OK", "201 Created", "400 Bad", "401 Un", "404 Not", "409 Con"] {
         assert!(text.contains(&format!(": {status}")), "{status} is in the script: {text}");
     }
-    assert!(!text.contains("127.0.0.1"), "no answer has the server's port");
+    assert!(!text.contains("127.0.0.1"), "no response has the server's port");
     for run in 1..10 {
         assert!(transcript(42, START).await == first, "run {run} differs");
     }

@@ -142,7 +142,11 @@ async fn find_records(
     let Ok(key) = IdempotencyKey::parse(key) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for caller in callers {
-        found.extend(store.record(&RecordKey::new(*caller, Operation::CreateOrder, &key)).await?);
+        found.extend(
+            store
+                .idempotency_record(&RecordKey::new(*caller, Operation::CreateOrder, &key))
+                .await?,
+        );
     }
     Ok(found)
 }
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_key_sent_with_two_api_keys_created_two_parcels() {
+    async fn one_key_sent_with_two_api_keys_is_reported() {
         let server = MockServer::start().await;
         let (one, other) = (caller(&server), caller(&server));
         create(&server, &one, ("order-0001", "SB-A-000001")).await;
@@ -261,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_order_that_has_two_parcels_is_named_unless_one_was_voided() {
+    async fn two_parcels_of_an_order_are_reported_unless_voided() {
         let server = MockServer::start().await;
         let (one, other) = (caller(&server), other_account(&server));
         create_of(&server, &one, ("order-0001", "SB-A-000001", Some("A-17"))).await;
@@ -278,7 +282,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_of_two_parcels_and_a_parcel_without_key_are_named() {
+    async fn keys_of_two_parcels_and_missing_keys_are_reported() {
         let server = MockServer::start().await;
         let one = caller(&server);
         create(&server, &one, ("order-0001", "SB-A-000001")).await;

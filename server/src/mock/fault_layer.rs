@@ -92,11 +92,11 @@ async fn inject(
     if let Some(short_circuit) = ShortCircuit::from_faults(&faults) {
         request.extensions_mut().insert(short_circuit);
     }
-    let answer = respond(request, next, &faults, transport_delays).await;
-    let (answer_head, body) = collect_body(answer).await;
-    let mut answer_head = recorder.with_rate_limit(answer_head, &faults);
-    if !faults.is_unanswered_before() {
-        capture.set_answer(answer_head.status.as_u16(), &body);
+    let response = respond(request, next, &faults, transport_delays).await;
+    let (response_head, body) = collect_body(response).await;
+    let mut response_head = recorder.with_rate_limit(response_head, &faults);
+    if !faults.drops_request() {
+        capture.set_response(response_head.status.as_u16(), &body);
     }
     pause(delay(faults.delay_after)).await;
     let is_reply = faults.reply().is_some();
@@ -104,14 +104,14 @@ async fn inject(
     let corruption = faults
         .corruption()
         .filter(|corruption| transport_delays.is_none() || *corruption == Corruption::Malformed);
-    answer_head.extensions.insert(faults);
+    response_head.extensions.insert(faults);
     match corruption {
-        Some(corruption) => corrupt_body(answer_head, &body, corruption),
+        Some(corruption) => corrupt_body(response_head, &body, corruption),
         None if is_reply => {
-            let body = fit_content_length(&answer_head, body);
-            Response::from_parts(answer_head, body)
+            let body = fit_content_length(&response_head, body);
+            Response::from_parts(response_head, body)
         }
-        None => Response::from_parts(answer_head, Body::from(body)),
+        None => Response::from_parts(response_head, Body::from(body)),
     }
 }
 

@@ -99,8 +99,8 @@ pub(super) struct InjectedFaults {
 }
 
 impl InjectedFaults {
-    /// Returns `true` if the operation is not executed and nothing is answered.
-    pub(super) fn is_unanswered_before(&self) -> bool {
+    /// Returns `true` if the operation is not executed and no response is sent.
+    pub(super) fn drops_request(&self) -> bool {
         match &self.replacement {
             Some((Timing::Before, Replacement::Disconnect(_))) => true,
             Some((Timing::Before, Replacement::Reply(reply))) => reply.hangs(),
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_plan_that_is_due_replaces_the_answer() {
+    fn the_first_plan_that_is_due_replaces_the_response() {
         use Trigger::{Always, First, Nth};
         let table: [(&[FaultPlan], _); 3] = [
             (&[replace(Nth(2), CLOSED), replace(Always, RESET)], "rcrrr"),
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_follows_the_seed_and_the_probability() {
+    fn random_faults_follow_seed_and_probability() {
         let hits = |seed| {
             let mut plans = FaultPlans::seeded(seed);
             plans.add(replace(Trigger::Probability(0.25), CLOSED));

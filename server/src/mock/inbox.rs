@@ -42,7 +42,7 @@ const MAX_DELIVERIES: usize = 10_000;
 /// Maximum size of a body that is read: 256 KiB, far above any webhook of the service.
 const MAX_DELIVERY_BYTES: usize = 256 * 1024;
 
-/// A delivery as it arrived, whatever the response was.
+/// A delivery as it arrived, with any response.
 #[derive(Debug, Clone)]
 pub struct Received {
     /// `webhook-id`: the same at every attempt.
@@ -294,7 +294,7 @@ impl Inbox {
         self.listener.abort();
     }
 
-    /// Returns every kept delivery in the order of arrival, whatever the response was.
+    /// Returns every kept delivery in the order of arrival, with any response.
     pub fn deliveries(&self) -> Vec<Received> {
         self.receiver.deliveries.borrow().iter().cloned().collect()
     }

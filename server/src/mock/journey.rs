@@ -1,4 +1,4 @@
-//! Moves the clock until a parcel has a status, and explains why an event did not arrive if a test waits in vain.
+//! Moves the clock until a parcel has a status, and explains to a test that timed out why an event did not arrive.
 
 use std::fmt;
 
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_journey_reaches_its_end_and_then_says_so() {
+    async fn every_journey_can_be_advanced_to_its_end() {
         use ParcelStatus::{Delivered, DeliveryFailed, InTransit, ReturnToSender};
         for (text, end, minutes) in [
             ("SB-SUCCESS-0001", Delivered, 20),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_number_without_a_journey_is_named() {
+    async fn a_number_without_a_journey_gets_a_hint() {
         let server = with_parcels(&["SB-NORMAL-0001"]).await;
         let status = ParcelStatus::Delivered;
         let error = server
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_clock_that_does_not_move_is_named_until_the_parcel_arrives() {
+    async fn a_clock_that_does_not_move_gets_a_hint() {
         let server = with_parcels(&["SB-SUCCESS-0001"]).await;
         let ahead = "the clock shows 2026-01-05T08:00:00+00:00: advance it. Next steps: \
                      SB-SUCCESS-0001 at 2026-01-05T08:05:00+00:00";
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn few_of_many_parcels_are_named() {
+    async fn a_hint_names_at_most_five_parcels() {
         let server = MockServer::start().await;
         server.seed_parcels(7).await;
         let text = hints(&server.service).join("; ");
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_inbox_that_waits_in_vain_says_why() {
+    async fn an_inbox_timeout_explains_itself() {
         let server = with_parcels(&["SB-NORMAL-0001"]).await;
         let inbox = server.webhook_inbox().start().await;
         let error = inbox

@@ -167,7 +167,7 @@ impl MockServer {
     /// server.clock().advance(Duration::from_secs(25 * 60)).await;
     /// let arrived = inbox.wait_for(|e| e.new_status == ParcelStatus::Delivered).await?;
     /// assert_eq!(arrived.sequence, Some(6));
-    /// assert_eq!(inbox.deliveries().len(), 5 + 2); // two were answered 503, and sent again
+    /// assert_eq!(inbox.deliveries().len(), 5 + 2); // two got 503, and were sent again
     /// # Ok(())
     /// # }
     /// # #[cfg(not(feature = "sdk"))]

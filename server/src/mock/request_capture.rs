@@ -98,7 +98,7 @@ impl<'a> RequestCapture<'a> {
     }
 
     /// Records the service's response.
-    pub(super) fn set_answer(&mut self, status: u16, body: &Bytes) {
+    pub(super) fn set_response(&mut self, status: u16, body: &Bytes) {
         if let Some(record) = &mut self.record {
             (record.status, record.answer) = (Some(status), Body::from_bytes(body));
         }

@@ -8,7 +8,7 @@ use super::{
     MockServer, Times, log::RequestLog, recorded_request::RecordedRequest, selection::Selection,
 };
 
-/// A query of the requests that a server has answered, or was answering when the client disconnected: the newest
+/// A query of the requests that a server has handled, or was handling when the client disconnected: the newest
 /// 10,000, unless [`Builder::request_log`](super::Builder::request_log) sets another number.
 ///
 /// ```

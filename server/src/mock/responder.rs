@@ -54,8 +54,8 @@ impl Respond for Responder {
         // wiremock calls a responder synchronously. A store in memory completes at once, so the request only ever waits
         // for another thread that holds the same parcel's lock.
         let (head, body) = block_on(async {
-            let Ok(answer) = self.0.clone().oneshot(to_axum_request(request)).await;
-            collect_body(answer).await
+            let Ok(response) = self.0.clone().oneshot(to_axum_request(request)).await;
+            collect_body(response).await
         });
         let faults = head.extensions.get::<InjectedFaults>().cloned().unwrap_or_default();
         if faults.disconnect().is_some() || faults.corruption() == Some(Corruption::Truncated) {

@@ -117,9 +117,9 @@ fn seed_order(index: usize) -> Value {
     order
 }
 
-fn created_number(answer: WriteResponse) -> Option<TrackingNumber> {
+fn created_number(response: WriteResponse) -> Option<TrackingNumber> {
     let (WriteResponse::Created(body) | WriteResponse::Done(body) | WriteResponse::Replayed(body)) =
-        answer;
+        response;
     let body: Value = serde_json::from_slice(&body).ok()?;
     TrackingNumber::parse(body.pointer("/parcel/trackingNumber")?.as_str()?).ok()
 }

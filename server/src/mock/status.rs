@@ -114,8 +114,8 @@ impl MockServer {
             "location": parcel.destination,
         }] });
         let result = self.service.push_carrier_events(&carrier, &body).await;
-        let answer = result.map_err(|refusal| refusal.text(Language::En))?;
-        match answer.results.into_iter().next() {
+        let response = result.map_err(|refusal| refusal.text(Language::En))?;
+        match response.results.into_iter().next() {
             Some(CarrierResult { outcome: CarrierOutcome::Applied, .. }) => Ok(()),
             Some(CarrierResult { error: Some(error), .. }) => Err(error.message),
             // A late event is only recorded in the history.

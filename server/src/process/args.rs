@@ -117,11 +117,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_definition_is_valid() {
         Args::command().debug_assert();
     }
 
-    /// The words that mark an environment variable whose value no log may show.
+    /// The words in names of environment variables whose values must not be logged.
     const SECRET_WORDS: [&str; 5] = ["SECRET", "PASSWORD", "DATABASE", "KEY", "TOKEN"];
     /// The variables that name files, which may be shown.
     const FILES: [&str; 1] = ["PARCELO_SECRETS_FILE"];
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_that_may_hold_a_secret_hides_its_value() {
+    fn flags_that_may_hold_secrets_hide_their_values() {
         let mut hidden = Vec::new();
         each_flag(&Args::command(), &mut |flag| {
             let Some(name) = flag.get_env().and_then(OsStr::to_str) else { return };
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_list_may_have_blanks_after_its_commas() {
+    fn every_list_accepts_spaces_after_commas() {
         let serve = |flag, list| {
             let args = Args::try_parse_from(["parcelo-server", "serve", flag, list]);
             let Command::Serve(serve) = args.unwrap().command else { panic!("{flag}") };

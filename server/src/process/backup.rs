@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_is_named_like_a_file_or_a_database() {
+    fn a_target_is_a_file_or_a_database_address() {
         let table = [
             ("copy.db", "copy.db"),
             ("sqlite:copy.db", "copy.db"),

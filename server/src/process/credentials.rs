@@ -203,7 +203,7 @@ fn unknown_id<K: CredentialKind>(id: String) -> Failure {
     Failure::NoSuchCredential { kind: K::NAME, id, command: K::COMMAND }
 }
 
-/// Returns each country once, or all countries. Refuses `*` beside others, since it is unclear which was meant.
+/// Returns each country once, or all countries. Refuses `*` together with others, since it is unclear which was meant.
 fn to_countries(entries: &[CountryOrAll]) -> Result<Countries, Failure> {
     let mut listed = Vec::new();
     for entry in entries {

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stuck_reader_costs_lines_and_blocks_no_one() {
+    fn a_stuck_reader_drops_lines_and_blocks_no_writer() {
         let (out, reader) = pipe();
         let (buffer, flush) = LogBuffer::start(out, NEVER).unwrap();
         buffer.push(b"stuck\n", true);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_does_not_wait_for_more() {
+    fn a_warning_is_written_at_once() {
         let (out, reader) = pipe();
         let (buffer, _flush) = LogBuffer::start(out, NEVER).unwrap();
         buffer.push(b"information\n", false);

@@ -45,7 +45,7 @@ pub(super) struct MailSettings {
     pub(super) sandbox_allow: AllowList,
 }
 
-/// A relay as it was given on the command line.
+/// The relay on the command line.
 #[derive(Clone)]
 struct Relay {
     host: String,
@@ -99,7 +99,7 @@ pub enum MailArgsError {
         "--smtp-url needs {0}: the links of e-mails lead there. Without a public address, receivers could neither track nor unsubscribe"
     )]
     NoBaseUrl(&'static str),
-    /// The database does not answer; the log has the reason.
+    /// The database does not respond; the log has the reason.
     #[error("e-mails could not be switched on in the database")]
     Database,
     /// The machine's or the bundled certificates cannot be used.
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_relay_there_are_no_e_mails() {
+    fn without_a_relay_e_mails_are_off() {
         assert!(resolved(&[], None, false).unwrap().is_none());
         assert!(resolved(&[], Some("s3cret"), false).unwrap().is_none());
         for flags in [&FROM[..], &["--mail-sandbox-allow", "@shop.example"]] {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_is_not_among_the_arguments() {
+    fn a_password_among_the_arguments_is_refused() {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), "from file\r\n").unwrap();
         let path = file.path().to_str().unwrap();

@@ -59,7 +59,7 @@ pub(super) async fn start(
 ) -> Result<Option<JoinHandle<()>>, Failure> {
     let store = service.store();
     let Some(MailDelivery { transport, sandbox_allow }) = delivery else {
-        store.forget_mail_since().await?;
+        store.disable_mails().await?;
         tracing::info!(
             "e-mails are off: receivers and senders get none; --smtp-url switches them on"
         );

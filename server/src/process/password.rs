@@ -31,7 +31,7 @@ pub(super) struct SetPassword {
 }
 
 pub(super) async fn set_password(options: SetPassword) -> Result<(), Failure> {
-    // The account is looked up before the prompt, so that no password is typed in vain.
+    // The account is looked up before the prompt, so that no password is typed for an unknown account.
     let store = open(&options.database).await?;
     let account = find_account(&store, &options.name).await?;
     let password = read_password()?;

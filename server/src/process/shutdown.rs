@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sigterm_drains_sigint_does_not_and_a_lost_database_briefly() {
+    fn the_drain_depends_on_the_stop_cause() {
         let table = [
             (StopCause::Terminate, 5, 5),
             (StopCause::Interrupt, 5, 0),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_second_signal_leaves_the_rest_to_last_requests() {
+    async fn a_second_signal_ends_the_drain_early() {
         let (shutdown, stop) = (Shutdown::start(), Stop::default());
         let second = async {
             tokio::time::sleep(Duration::from_secs(2)).await;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_stops_before_the_drain_is_over() {
+    async fn listeners_stop_only_after_the_drain() {
         let (shutdown, stop) = (Shutdown::start(), Stop::default());
         let drain = shutdown.drain(&stop, Duration::from_secs(5), pending());
         let early = tokio::time::timeout(Duration::from_secs(4), stop.requested());

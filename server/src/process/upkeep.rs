@@ -107,7 +107,7 @@ pub(super) async fn watch_disk_and_clock(service: &Service) -> ReadOnlyReason {
         // A failure is logged where it happens, and the next tick tries again.
         let _ = service.watch_clock().await;
         check_disk(service.store().clone()).await;
-        if let Some(lost) = service.store().lost() {
+        if let Some(lost) = service.store().read_only_reason() {
             return lost;
         }
     }

@@ -50,7 +50,7 @@ impl Service {
         let hash = self.secrets().hash_credential(&key);
         let found = self.callers.find(&self.store, &hash).await?;
         // An old secret expires by time alone: nothing is written when it does.
-        let valid = found.filter(|record| record.accepts_secret(&hash, self.expiry()));
+        let valid = found.filter(|record| record.accepts_secret(&hash, self.expiry_now()));
         let record = valid.ok_or(ErrorCode::AuthInvalidApiKey)?;
         let key_environment = record.scope.tenant.environment;
         if key_environment != environment {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_follows_its_scheme() {
+    fn bearer_tokens_are_parsed() {
         let table = [
             ("Bearer adm_1", Some("adm_1")),
             ("bearer  adm_1 ", Some("adm_1")),

@@ -9,11 +9,11 @@ use crate::{
 
 impl Service {
     /// Returns the time against which the expiry of keys and sessions is checked. It is earlier than now while the
-    /// clock is in doubt, because an idempotency key that is forgotten too early lets a retry create a second parcel.
-    pub fn expiry(&self) -> Millis {
+    /// clock is untrusted, because an idempotency key that is forgotten too early lets a retry create a second parcel.
+    pub fn expiry_now(&self) -> Millis {
         // While the clocks of this machine and the database disagree, the earlier one counts.
         let behind = self.skew().map_or(0, |skew| skew.0.min(0));
-        self.clock.expiry().plus(behind)
+        self.clock.expiry_now().plus(behind)
     }
 
     /// Checks whether the clock has jumped, and how far this machine's is from that of a shared database. Call it about
@@ -35,7 +35,7 @@ impl Service {
 
     /// Returns the reason, as a part of a sentence, why the server must not be used if its clock and the database's
     /// disagree: one of the two is wrong, and it is unknown which.
-    pub fn clock_fault(&self) -> Option<String> {
+    pub fn clock_skew_reason(&self) -> Option<String> {
         Some(format!("{}: synchronise both with NTP", self.skew()?))
     }
 
@@ -53,7 +53,7 @@ impl Service {
         Ok(())
     }
 
-    /// Deletes data that is past its retention, unless the clock is in doubt.
+    /// Deletes data that is past its retention, unless the clock is untrusted.
     pub async fn purge(&self) {
         if !self.clock.may_purge() || self.skew().is_some() {
             return;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     impl TestService {
-        /// Starts a service and waits until its clock is no longer in doubt.
+        /// Starts a service and waits until its clock is trusted.
         async fn settled() -> Self {
             let clocks = ClockReading { wall: START, monotonic: Duration::ZERO };
             let clocks = ManualClocks(Arc::new(Mutex::new(clocks)));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_audit_log_goes_back_a_year() {
+    async fn audit_log_entries_are_kept_for_a_year() {
         let test = TestService::settled().await;
         test.set_up_webhook().await;
         let kept = async || {
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_step_back_of_the_clock_begins_the_pause_again() {
+    async fn each_clock_step_back_restarts_the_retry_pause() {
         let mut test = TestService::settled().await;
         test.set_up_webhook().await;
         test.jump_wall_clock(9 * Millis::DAY);
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_start_after_a_step_back_spends_no_attempt() {
+    async fn a_restart_after_a_clock_step_back_uses_no_attempt() {
         let mut test = TestService::settled().await;
         test.set_up_webhook().await;
         test.jump_wall_clock(Millis::DAY);

@@ -54,7 +54,7 @@ pub enum RotationOutcome {
     Revoked,
     /// The key no longer has the secret that was to be replaced, and is unchanged.
     Superseded,
-    /// There is no such key.
+    /// The key does not exist.
     Unknown,
 }
 
@@ -72,7 +72,7 @@ pub struct CredentialIssuer<'a> {
 }
 
 impl CredentialIssuer<'_> {
-    /// Returns the account with a name, and creates it if there is none. The flag is `true` if it is new.
+    /// Returns the account with this name, and creates it if it does not exist. The flag is `true` if it is new.
     pub async fn find_or_create_account(
         &self,
         name: String,
@@ -85,7 +85,7 @@ impl CredentialIssuer<'_> {
         Ok((record, is_new))
     }
 
-    /// Issues an API key, and creates its account if there is none with that name.
+    /// Issues an API key, and creates its account if no account has that name.
     pub async fn issue_api_key(
         &self,
         request: NewKeyRequest,

@@ -57,9 +57,9 @@ impl Service {
         };
         let key = RecordKey::new(caller.key.row, operation, &key);
         match idempotency::decide_replay(
-            self.store.record(&key).await?,
+            self.store.idempotency_record(&key).await?,
             &fingerprint,
-            self.expiry(),
+            self.expiry_now(),
         ) {
             ReplayDecision::Fresh => Ok(ReplayCheck::New(Some(key), fingerprint)),
             ReplayDecision::Replay(record) => {

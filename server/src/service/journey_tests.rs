@@ -165,7 +165,7 @@ async fn a_step_taken_meanwhile_is_not_taken_again_and_stops_no_other() {
     test.clock.set(now);
     let due = test.service.store().due(now, 4).await.unwrap();
     test.history("SB-SUCCESS-0002").await;
-    let (outcome, _) = test.service.take_together(&due, now).await;
+    let (outcome, _) = test.service.take_in_one_commit(&due, now).await;
     assert_eq!(outcome, CommitOutcome::VersionConflict);
     let fired = test.service.take_one_by_one(&due, now).await.unwrap().fired;
     let numbers = fired.iter().map(|one| one.tracking_number.as_str());
@@ -177,7 +177,7 @@ async fn a_step_taken_meanwhile_is_not_taken_again_and_stops_no_other() {
 }
 
 #[tokio::test]
-async fn a_step_that_cannot_be_taken_holds_up_no_other_and_no_list() {
+async fn a_stuck_step_delays_no_other_step_and_no_list() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("parcelo.db");
     let test = TestService::with_store(Store::open(&file, [1; 32]).unwrap()).await;
@@ -222,7 +222,7 @@ async fn a_hold_lasts_one_hour_to_the_millisecond() {
 }
 
 #[tokio::test]
-async fn a_void_ends_a_journey_for_good_and_a_manifest_lets_it_go_on() {
+async fn a_void_ends_a_journey_and_a_manifest_does_not() {
     let test = TestService::in_memory().await;
     for number in ["SB-SUCCESS-0001", "SB-SUCCESS-0002"] {
         test.create(number).await;
@@ -283,7 +283,7 @@ async fn due_steps_are_taken_before_a_list_or_a_manifest() {
 }
 
 #[tokio::test]
-async fn a_slow_list_holds_up_no_order() {
+async fn a_slow_list_delays_no_order() {
     let folder = tempfile::tempdir().unwrap();
     let test =
         TestService::with_store(Store::open(&folder.path().join("parcelo.db"), [1; 32]).unwrap())

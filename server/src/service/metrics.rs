@@ -209,7 +209,7 @@ fn register_outbox(registry: &mut Registry, backlogs: &[Backlog], now: Millis) {
         age.get_or_create(&labels).set(0);
     }
     for backlog in backlogs {
-        let labels = backlog_labels(backlog.tenant.environment, backlog.held);
+        let labels = backlog_labels(backlog.tenant.environment, backlog.is_held);
         depth.get_or_create(&labels).inc_by(backlog.events);
         let seconds = (now.0 - backlog.since.0).max(0) / 1_000;
         let oldest = age.get_or_create(&labels);

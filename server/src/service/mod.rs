@@ -228,7 +228,7 @@ impl From<StoreError> for Refusal {
             StoreError::Unreachable { .. } => {
                 tracing::debug!(%error, "the database cannot be reached");
             }
-            StoreError::InDoubt { .. } => {
+            StoreError::OutcomeUnknown { .. } => {
                 tracing::error!(%error, "a write may have been done");
                 return Self::outcome_unknown();
             }

@@ -161,6 +161,7 @@ impl Service {
         self.draw_document(parcel, &order, (LabelFormat::Pdf, label::draw_invoice)).await
     }
 
+    /// Returns one of the tenant's parcels with its order.
     pub(super) async fn load_owned_parcel_with_order(
         &self,
         tenant: Tenant,
@@ -205,6 +206,7 @@ impl Service {
         self.bring_up_to_date(parcel).await
     }
 
+    /// Returns a parcel of any tenant with its order. The caller must check the tenant.
     pub(super) async fn load_parcel_with_order(
         &self,
         number: &TrackingNumber,

@@ -129,7 +129,7 @@ async fn one_key_after_24_hours_makes_one_new_parcel() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_in_doubt_is_repeated_only_where_that_is_safe() {
+async fn a_commit_of_unknown_outcome_is_retried_only_if_safe() {
     let Some(cut) = CutStore::open().await else { return };
     let (clock, ids) = (Arc::new(ManualClock::at(DAY)), Arc::new(Ids::seeded(1)));
     let service = Service::new(cut.store.clone(), clock, ids, settings());

@@ -290,7 +290,7 @@ async fn a_session_begins_though_its_attempt_stays_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_servers_judge_attempts_to_sign_in_as_one_does() {
+async fn two_servers_throttle_sign_ins_like_one() {
     let Some(servers) = TwoServers::start().await else { return };
     let (mut throttle, mut random) = (LoginThrottle::default(), fastrand::Rng::with_seed(5));
     let mut now = NOW;

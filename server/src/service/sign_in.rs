@@ -177,7 +177,7 @@ impl Service {
     /// Returns the session that a token belongs to.
     pub async fn find_session(&self, token: &str) -> Result<Option<Session>, Refusal> {
         let found = self.store.session(&self.secrets().hash_session_token(token)).await?;
-        Ok(found.filter(|session| session.is_alive(self.expiry())))
+        Ok(found.filter(|session| session.is_alive(self.expiry_now())))
     }
 
     /// Ends a session.

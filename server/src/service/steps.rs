@@ -76,7 +76,7 @@ impl Service {
             }
             // The tickers of all servers find the same parcels due. A server whose commit comes second looks again,
             // instead of trying each of the parcels that the first one has taken.
-            let taken = match self.take_together(&batch, now).await {
+            let taken = match self.take_in_one_commit(&batch, now).await {
                 (CommitOutcome::Committed, all) => StepsTaken { fired: all, not_taken: Vec::new() },
                 (CommitOutcome::VersionConflict, _) if lost < MAX_LOST_BATCHES => {
                     lost += 1;
@@ -131,7 +131,7 @@ impl Service {
 
     /// Takes the next step of each parcel, in the order given and in one commit: all of them or none. One parcel that
     /// was written meanwhile, or cannot be written, fails the whole commit.
-    pub(super) async fn take_together(
+    pub(super) async fn take_in_one_commit(
         &self,
         parcels: &[ParcelRow],
         now: Millis,

@@ -129,7 +129,7 @@ async fn an_order_that_draws_a_taken_number_gets_another() {
 }
 
 #[tokio::test]
-async fn due_steps_are_taken_before_a_scan_is_judged() {
+async fn due_steps_are_taken_before_a_scan_is_evaluated() {
     let clock = Arc::new(ManualClock::at(Millis(1_767_600_000_000)));
     let service = service(&clock);
     create_order(&service).await;

@@ -43,7 +43,7 @@ impl Store {
         .await
     }
 
-    /// Returns the account with a name. If there is none, it is created with the id `public_id`.
+    /// Returns the account with this name, and creates it with the id `public_id` if it does not exist.
     pub async fn account(
         &self,
         name: &str,
@@ -69,13 +69,13 @@ impl Store {
     /// Returns an account that is known to exist.
     pub async fn account_record(&self, account: AccountRowId) -> Result<AccountRecord, StoreError> {
         let sql = format!("{SELECT} WHERE id = $1");
-        self.query(async move |db| db.only(&sql, given![account], read).await).await
+        self.query(async move |db| db.only(&sql, given![account], read_account).await).await
     }
 
     /// Returns every account, oldest first.
     pub async fn accounts(&self) -> Result<Vec<AccountRecord>, StoreError> {
         let sql = format!("{SELECT} ORDER BY id");
-        self.query(async move |db| db.each(&sql, &[], read).await).await
+        self.query(async move |db| db.each(&sql, &[], read_account).await).await
     }
 
     /// Returns what receivers see of an account. It is empty if it was never set, or if another version wrote a row
@@ -106,7 +106,7 @@ impl Store {
     }
 }
 
-fn read(row: &Row<'_>) -> SqlResult<AccountRecord> {
+fn read_account(row: &Row<'_>) -> SqlResult<AccountRecord> {
     Ok(AccountRecord {
         key: row.get(0)?,
         id: row.get(1)?,

@@ -35,9 +35,9 @@ impl Store {
         let read = self.query(async move |db| match account {
             Some(account) => {
                 let sql = entries!("l.at >= $1 AND l.account = $3");
-                db.each(sql, given![since, max, account], read).await
+                db.each(sql, given![since, max, account], read_entry).await
             }
-            None => db.each(entries!("l.at >= $1"), given![since, max], read).await,
+            None => db.each(entries!("l.at >= $1"), given![since, max], read_entry).await,
         });
         Ok(read.await?.into_iter().flatten().collect())
     }
@@ -54,7 +54,7 @@ pub(super) async fn record(db: Sql<'_>, by: &Author, change: &AuditedChange) -> 
 }
 
 /// Reads an entry. Returns `None` if a later version wrote the entry and this version does not know its action.
-fn read(row: &Row<'_>) -> SqlResult<Option<AuditEntry>> {
+fn read_entry(row: &Row<'_>) -> SqlResult<Option<AuditEntry>> {
     let Some(action) = AuditAction::from_code(&row.get::<String>(3)?) else { return Ok(None) };
     Ok(Some(AuditEntry {
         at: row.get(0)?,

@@ -92,7 +92,7 @@ impl Store {
 
     /// Writes everything or nothing without a timeout. On PostgreSQL the transaction is separate
     /// from those of orders, which do not wait for it.
-    pub(super) async fn write_apart<T, F>(&self, run: F) -> Result<T, StoreError>
+    pub(super) async fn write_in_own_transaction<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(Sql<'_>) -> SqlResult<T> + Send + 'static,
@@ -138,14 +138,14 @@ impl Store {
 
     /// Returns the readable rows. An unreadable row does not hide others; each read of it is counted, and the first
     /// one is logged.
-    pub(super) fn readable<T>(&self, rows: Vec<SqlResult<T>>, what: &'static str) -> Vec<T> {
+    pub(super) fn readable<T>(&self, rows: Vec<SqlResult<T>>, context: &'static str) -> Vec<T> {
         let readable = |row: SqlResult<T>| match row {
             Ok(row) => Some(row),
             Err(error) => {
-                let text = format!("{what}: {error}");
+                let text = format!("{context}: {error}");
                 let error = self.error(error);
-                if self.is_first(text) {
-                    tracing::error!(%error, "{what}");
+                if self.should_log(text) {
+                    tracing::error!(%error, "{context}");
                 }
                 None
             }
@@ -154,7 +154,7 @@ impl Store {
     }
 
     /// Returns `true` the first time that it is called with this text about an unreadable row.
-    pub(super) fn is_first(&self, text: String) -> bool {
+    pub(super) fn should_log(&self, text: String) -> bool {
         self.state().logged_unreadable.lock().unwrap_or_else(PoisonError::into_inner).insert(text)
     }
 
@@ -180,7 +180,7 @@ impl Store {
                 };
                 let deleted = engine.in_pages(page).await;
                 // After an error, the pages before it may have deleted rows.
-                engine.note_erased(!matches!(deleted, Ok(0)));
+                engine.mark_erased(!matches!(deleted, Ok(0)));
                 deleted
             }
             #[cfg(feature = "postgres")]

@@ -47,7 +47,7 @@ impl Store {
                 current!("$1"),
                 " ORDER BY e.id DESC LIMIT $2"
             );
-            db.each(sql, given![tenant.number(), max], read).await
+            db.each(sql, given![tenant.number(), max], read_exception).await
         })
         .await
     }
@@ -69,7 +69,7 @@ pub(super) async fn record_accepted(db: Sql<'_>, event: &AcceptedCarrierEvent) -
 }
 
 /// Logs a refused event of a tenant's present generation. An event that is refused again becomes the latest.
-pub(super) async fn log(
+pub(super) async fn log_exception(
     db: Sql<'_>,
     (tenant, exception): (i64, &CarrierException),
 ) -> SqlResult<()> {
@@ -99,7 +99,7 @@ pub(super) async fn log(
     db.execute(sql, given).await.map(drop)
 }
 
-fn read(row: &Row<'_>) -> SqlResult<LoggedCarrierException> {
+fn read_exception(row: &Row<'_>) -> SqlResult<LoggedCarrierException> {
     let scan = Scan {
         state: row.numbered(7, State::from_number)?,
         at: row.get(8)?,

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Returns the number under which an environment is stored.
-pub(super) const fn environment(environment: Environment) -> u8 {
+pub(super) const fn environment_number(environment: Environment) -> u8 {
     match environment {
         Environment::Production => 0,
         Environment::Sandbox => 1,
@@ -21,18 +21,18 @@ pub(super) const fn environment(environment: Environment) -> u8 {
 /// The stored form of "all countries".
 const ALL_COUNTRIES: &str = "*";
 
-pub(super) fn write_countries(countries: &Countries) -> String {
+pub(super) fn format_countries(countries: &Countries) -> String {
     match countries {
         Countries::All => ALL_COUNTRIES.to_owned(),
-        Countries::Only(list) => joined(list),
+        Countries::Only(list) => join_with_commas(list),
     }
 }
 
-pub(super) fn read_countries(text: &str) -> Result<Countries, <CountryCode as FromStr>::Err> {
+pub(super) fn parse_countries(text: &str) -> Result<Countries, <CountryCode as FromStr>::Err> {
     if text == ALL_COUNTRIES {
         return Ok(Countries::All);
     }
-    read_list(text).map(Countries::Only)
+    parse_list(text).map(Countries::Only)
 }
 
 /// Returns the condition that a column has one of the numbers in a parameter, which [`joined`] writes.
@@ -49,11 +49,11 @@ macro_rules! is_among {
 }
 pub(super) use is_among;
 
-pub(super) fn joined(list: &[impl ToString]) -> String {
+pub(super) fn join_with_commas(list: &[impl ToString]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-pub(super) fn read_list<T: FromStr>(text: &str) -> Result<Vec<T>, T::Err> {
+pub(super) fn parse_list<T: FromStr>(text: &str) -> Result<Vec<T>, T::Err> {
     text.split(',').filter(|item| !item.is_empty()).map(str::parse).collect()
 }
 
@@ -119,7 +119,7 @@ impl Column for Value {
 impl Column for Environment {
     fn from_value(value: Value) -> Option<Self> {
         let number = u8::from_value(value)?;
-        Self::ALL.into_iter().find(|known| environment(*known) == number)
+        Self::ALL.into_iter().find(|known| environment_number(*known) == number)
     }
 }
 

@@ -5,7 +5,7 @@
 use parcelo::CountryCode;
 
 use super::{
-    columns::{is_among, joined},
+    columns::{is_among, join_with_commas},
     generations::current,
     sql::{Row, Sql, SqlResult, given},
 };
@@ -75,7 +75,7 @@ macro_rules! counts {
 }
 
 /// Returns the two statements that count the wanted parcels: over all days, and by day.
-pub(super) const fn statements(wanted: TotalsQuery) -> [&'static str; 2] {
+pub(super) const fn count_statements(wanted: TotalsQuery) -> [&'static str; 2] {
     match (wanted.state, wanted.country) {
         (None, None) => counts!("", "$4 IS NULL AND $5 IS NULL"),
         (Some(_), None) => counts!("INDEXED BY parcel_counts_state", "state = $4 AND $5 IS NULL"),
@@ -90,12 +90,12 @@ pub(super) const fn statements(wanted: TotalsQuery) -> [&'static str; 2] {
 
 /// Returns the number of parcels of each day, latest first, and their total. `SQLite` reads days only until they have
 /// `enough` parcels. Days without parcels are omitted.
-pub(super) async fn by_day(
+pub(super) async fn count_by_day(
     db: Sql<'_>,
     wanted: TotalsQuery,
     enough: u64,
 ) -> SqlResult<(Vec<(i64, u64)>, u64)> {
-    let [all, by_day] = statements(wanted);
+    let [all, by_day] = count_statements(wanted);
     let TotalsQuery { tenant, first, end, state, country } = wanted;
     let mut given = given![tenant.number(), first, end, state, country].to_vec();
     if !db.is_postgres() {
@@ -153,7 +153,7 @@ pub(super) async fn subtract(db: Sql<'_>, parcels: &[i64]) -> SqlResult<()> {
         " GROUP BY 1, 2, 3, 4) AS gone{| WHERE c.tenant = gone.tenant AND c.day = gone.day \
          AND c.state = gone.state AND c.country = gone.country}"
     );
-    db.execute(sql, given![&joined(parcels)]).await.map(drop)
+    db.execute(sql, given![&join_with_commas(parcels)]).await.map(drop)
 }
 
 /// Deletes the counts of these tenants that have become 0.
@@ -162,11 +162,11 @@ pub(super) async fn delete_zero_counts(db: Sql<'_>, tenants: &[i64]) -> SqlResul
     db.lock_number(TOTALS_LOCK).await?;
     let sql = "DELETE FROM parcel_counts \
          WHERE total = 0{ AND tenant = ANY (string_to_array($1, ',')::bigint[])|}";
-    db.execute(sql, given![&joined(tenants)]).await.map(drop)
+    db.execute(sql, given![&join_with_commas(tenants)]).await.map(drop)
 }
 
 /// Deletes the counts of a generation whose data is deleted.
-pub(super) async fn forget(db: Sql<'_>, number: i64) -> SqlResult<()> {
+pub(super) async fn delete_generation_counts(db: Sql<'_>, number: i64) -> SqlResult<()> {
     db.lock_number(TOTALS_LOCK).await?;
     let others: &[&str] = if db.is_postgres() {
         &["parcel_count_changes"]

@@ -8,7 +8,9 @@ use parcelo::Environment;
 
 use super::{
     Store, StoreError, audit,
-    columns::{environment, joined, read_countries, read_list, write_countries},
+    columns::{
+        environment_number, format_countries, join_with_commas, parse_countries, parse_list,
+    },
     sql::{Row, Sql, SqlResult, given},
     values::Value,
 };
@@ -88,8 +90,8 @@ impl StoredScope for ApiKeyScope {
             &new.id,
             new.scope.tenant.number(),
             &new.name,
-            &write_countries(&new.scope.countries),
-            &joined(&new.scope.ip_list),
+            &format_countries(&new.scope.countries),
+            &join_with_commas(&new.scope.ip_list),
             new.scope.rate_limit,
             new.hash,
             &new.last4,
@@ -104,8 +106,8 @@ impl StoredScope for ApiKeyScope {
         Ok(Self {
             tenant: Tenant::from_number(row.get(tenant)?),
             account: row.get(account)?,
-            countries: row.parse(countries, read_countries)?,
-            ip_list: row.parse(ip_list, read_list::<IpNet>)?,
+            countries: row.parse(countries, parse_countries)?,
+            ip_list: row.parse(ip_list, parse_list::<IpNet>)?,
             rate_limit: row.get(rate_limit)?,
         })
     }
@@ -121,7 +123,7 @@ impl StoredScope for CarrierScope {
          FROM carrier_keys AS k JOIN carriers AS c ON c.id = k.carrier";
 
     fn insertion(new: &NewCredential<Environment>) -> Vec<(&'static str, Vec<Value>)> {
-        let environment = environment(new.scope);
+        let environment = environment_number(new.scope);
         let carrier =
             "INSERT INTO carriers (environment, name) VALUES ($1, $2) ON CONFLICT DO NOTHING";
         let key = "INSERT INTO carrier_keys (public_id, carrier, hash, last4, created_at, changed) \
@@ -168,8 +170,8 @@ impl Store {
             for (sql, given) in S::insertion(&new) {
                 db.execute(sql, &given).await?;
             }
-            let made = db.expect(by_id(db, &new.id).await?)?;
-            audit::record(db, &by, &change(&made, S::CREATED)).await?;
+            let made = db.expect(find_by_id(db, &new.id).await?)?;
+            audit::record(db, &by, &audited_change(&made, S::CREATED)).await?;
             Ok(made)
         })
         .await
@@ -181,7 +183,7 @@ impl Store {
         id: &str,
     ) -> Result<Option<Credential<S>>, StoreError> {
         let id = id.to_owned();
-        self.query(async move |db| by_id(db, &id).await).await
+        self.query(async move |db| find_by_id(db, &id).await).await
     }
 
     /// Returns the credential whose present secret has this hash, revoked or not.
@@ -277,7 +279,7 @@ async fn rotate(
          WHERE public_id = $1 AND revoked_at IS NULL AND hash = coalesce($2, hash) RETURNING key";
     let until = secret.old_until;
     let kept = db.first(keep, given![id, secret.replaces, until], |row| row.get::<i64>(0)).await?;
-    let Some(key) = kept else { return by_id(db, id).await };
+    let Some(key) = kept else { return find_by_id(db, id).await };
     let expire = "UPDATE api_key_old_secrets SET until = $2 WHERE key = $1 AND until > $2";
     db.execute(expire, given![key, until]).await?;
     let forget = "DELETE FROM api_key_old_secrets WHERE key = $1 AND id NOT IN \
@@ -286,9 +288,9 @@ async fn rotate(
     let replace = "UPDATE api_keys SET hash = $2, last4 = $3, \
          changed = (SELECT max(changed) + 1 FROM api_keys) WHERE id = $1";
     db.execute(replace, given![key, secret.hash, &secret.last4]).await?;
-    let rotated = by_id(db, id).await?;
+    let rotated = find_by_id(db, id).await?;
     if let Some(key) = &rotated {
-        audit::record(db, by, &change(key, AuditAction::KeyRotated)).await?;
+        audit::record(db, by, &audited_change(key, AuditAction::KeyRotated)).await?;
     }
     Ok(rotated)
 }
@@ -316,19 +318,19 @@ async fn revoke<S: StoredScope>(
     let forget = "DELETE FROM api_key_old_secrets WHERE key IN \
          (SELECT id FROM api_keys WHERE public_id = $1)";
     db.execute(forget, given![id]).await?;
-    let revoked = by_id(db, id).await?;
+    let revoked = find_by_id(db, id).await?;
     if let Some(key) = revoked.as_ref().filter(|_| is_first) {
-        audit::record(db, by, &change(key, S::REVOKED)).await?;
+        audit::record(db, by, &audited_change(key, S::REVOKED)).await?;
     }
     Ok(revoked)
 }
 
 /// Returns the audit log's entry for a change of a credential.
-fn change<S: StoredScope>(key: &Credential<S>, action: AuditAction) -> AuditedChange {
+fn audited_change<S: StoredScope>(key: &Credential<S>, action: AuditAction) -> AuditedChange {
     AuditedChange { account: key.scope.account(), action, subject: key.id.clone() }
 }
 
-async fn by_id<S: StoredScope>(db: Sql<'_>, id: &str) -> SqlResult<Option<Credential<S>>> {
+async fn find_by_id<S: StoredScope>(db: Sql<'_>, id: &str) -> SqlResult<Option<Credential<S>>> {
     Ok(find(db, ("k.public_id = $1", ""), given![id]).await?.credentials.pop())
 }
 

@@ -33,11 +33,11 @@ macro_rules! first_rows {
 impl Store {
     /// Returns the number of undelivered events of each tenant.
     pub async fn backlogs(&self) -> Result<Vec<Backlog>, StoreError> {
-        let count = self.long_query(None, async |db| backlogs(db).await);
+        let count = self.long_query(None, async |db| count_backlogs(db).await);
         match &self.0 {
             Engine::Sqlite(_) => count.await,
             #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => engine.counted_backlogs(count).await,
+            Engine::Postgres(engine) => engine.cached_backlogs(count).await,
         }
     }
 
@@ -102,7 +102,7 @@ impl Store {
                 due
             );
             let given = given![tenant.number(), max, skipped];
-            let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, logged(row)));
+            let read = |row: &Row<'_>| Ok((row.get::<i64>(0)?, read_delivery(row)));
             let found = db.each(&sql, given, read).await?;
             let sql = concat!(
                 "SELECT outbox, number, at, millis, status, error, answer FROM webhook_attempts \
@@ -111,7 +111,7 @@ impl Store {
                 " ORDER BY id"
             );
             let mut attempts = HashMap::<i64, Vec<LoggedAttempt>>::new();
-            for attempt in db.each(sql, given, |row| Ok(attempt(row))).await? {
+            for attempt in db.each(sql, given, |row| Ok(read_attempt(row))).await? {
                 if let Some((event, attempt)) = readable(attempt)? {
                     attempts.entry(event).or_default().push(attempt);
                 }
@@ -138,7 +138,7 @@ impl Store {
 
 /// Counts the undelivered events of each tenant. Triggers count a file's events; on PostgreSQL the partition and the
 /// index that this reads contain neither delivered nor failed events.
-async fn backlogs(db: Sql<'_>) -> SqlResult<Vec<Backlog>> {
+async fn count_backlogs(db: Sql<'_>) -> SqlResult<Vec<Backlog>> {
     let sql = if db.is_postgres() {
         concat!(
             "SELECT tenant, false, count(*), min(created_at) FROM outbox WHERE state IN (0, 1) AND ",
@@ -160,7 +160,7 @@ async fn backlogs(db: Sql<'_>) -> SqlResult<Vec<Backlog>> {
     db.each(sql, &[], |row| {
         Ok(Backlog {
             tenant: Tenant::from_number(row.get(0)?),
-            held: row.get(1)?,
+            is_held: row.get(1)?,
             events: row.get(2)?,
             since: row.get(3)?,
         })
@@ -180,7 +180,7 @@ fn readable<T>(read: SqlResult<T>) -> SqlResult<Option<T>> {
 }
 
 /// Reads an event without its attempts.
-fn logged(row: &Row<'_>) -> SqlResult<LoggedDelivery> {
+fn read_delivery(row: &Row<'_>) -> SqlResult<LoggedDelivery> {
     let status: u8 = row.get(4)?;
     Ok(LoggedDelivery {
         event: Ulid::from_bytes(row.get(1)?),
@@ -197,7 +197,7 @@ fn logged(row: &Row<'_>) -> SqlResult<LoggedDelivery> {
 }
 
 /// Reads an attempt, and the row id of its event.
-fn attempt(row: &Row<'_>) -> SqlResult<(i64, LoggedAttempt)> {
+fn read_attempt(row: &Row<'_>) -> SqlResult<(i64, LoggedAttempt)> {
     let attempt = LoggedAttempt {
         number: row.get(1)?,
         at: row.get(2)?,

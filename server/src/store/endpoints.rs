@@ -157,7 +157,7 @@ impl Store {
             );
             let given = given![tenant.number(), MAX_HELD_COUNTED];
             db.first(sql, given, |row| {
-                Ok((disabled_by(row, 0)?.unwrap_or(DisabledBy::Operator), row.get(1)?))
+                Ok((read_disabled_by(row, 0)?.unwrap_or(DisabledBy::Operator), row.get(1)?))
             })
             .await
         })
@@ -219,7 +219,8 @@ pub(super) async fn find_all(
     let sql = "SELECT tenant, secret, until FROM webhook_old_secrets WHERE tenant {= ANY($1)|= $1} \
          ORDER BY id DESC";
     // An unreadable old secret signs nothing; the others still do.
-    let old = |row: &Row<'_>| Ok((row.get::<i64>(0)?, secret(row, 1).ok().zip(row.get(2).ok())));
+    let old =
+        |row: &Row<'_>| Ok((row.get::<i64>(0)?, read_secret(row, 1).ok().zip(row.get(2).ok())));
     let mut all = HashMap::<i64, Vec<_>>::new();
     for (tenant, old) in db.query_rows(sql, &tenants, &[], old).await? {
         all.entry(tenant).or_default().extend(old);
@@ -238,19 +239,19 @@ fn read(row: &Row<'_>, tenant: Tenant) -> SqlResult<Endpoint> {
         tenant,
         url: row.get(0)?,
         kinds: WebhookEventKinds::from_number(row.get(1)?),
-        secret: secret(row, 2)?,
+        secret: read_secret(row, 2)?,
         old: Vec::new(),
-        disabled: disabled_by(row, 3)?,
+        disabled: read_disabled_by(row, 3)?,
         created_at: row.get(4)?,
     })
 }
 
-fn disabled_by(row: &Row<'_>, column: usize) -> SqlResult<Option<DisabledBy>> {
+fn read_disabled_by(row: &Row<'_>, column: usize) -> SqlResult<Option<DisabledBy>> {
     let why: Option<String> = row.get(column)?;
     Ok(why.map(|why| DisabledBy::from_code(&why).unwrap_or(DisabledBy::Operator)))
 }
 
-fn secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
+fn read_secret(row: &Row<'_>, column: usize) -> SqlResult<Secret> {
     row.bytes(column, Secret::from_bytes)
 }
 

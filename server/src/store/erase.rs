@@ -8,7 +8,7 @@ use parcelo::{Environment, TrackingNumber, model::Deleted};
 
 use super::{
     Store, StoreError,
-    columns::{self, is_among, joined},
+    columns::{self, is_among, join_with_commas},
     counts,
     generations::{is_current, is_current_locked},
     old_rows::{OldRows, old_rows},
@@ -128,14 +128,17 @@ impl Store {
         let tenants = self.query(tenants).await?;
         let mut all = Deleted::default();
         for tenant in &tenants {
-            all = sum(all, self.purge_parcels(*tenant, before).await?);
+            all = add_counts(all, self.purge_parcels(*tenant, before).await?);
         }
         let manifests = self.delete_old(OLD_MANIFESTS, before.0).await?;
         let records = self.delete_old(OLD_RECORDS, before.0).await?;
         // Not earlier, because in a file the counts say which tenants are sandboxes.
         self.page(async move |db| counts::delete_zero_counts(db, &tenants).await).await?;
-        self.note_erased(manifests + records > 0);
-        Ok(sum(all, Deleted::default().with_manifests(manifests).with_idempotency_keys(records)))
+        self.mark_erased(manifests + records > 0);
+        Ok(add_counts(
+            all,
+            Deleted::default().with_manifests(manifests).with_idempotency_keys(records),
+        ))
     }
 
     async fn purge_parcels(&self, tenant: i64, before: Millis) -> Result<Deleted, StoreError> {
@@ -149,16 +152,16 @@ impl Store {
                 Ok((eraser.finish().await?, next))
             };
             let (deleted, next) = self.page_within(page).await?;
-            self.note_erased(deleted != Deleted::default());
-            (all, from) = (sum(all, deleted), next);
+            self.mark_erased(deleted != Deleted::default());
+            (all, from) = (add_counts(all, deleted), next);
         }
         Ok(all)
     }
 
     /// Records that a file's write-ahead log may still hold erased data, if anything was erased.
-    pub(super) fn note_erased(&self, something: bool) {
+    pub(super) fn mark_erased(&self, something: bool) {
         if let Ok(engine) = self.sqlite() {
-            engine.note_erased(something);
+            engine.mark_erased(something);
         }
     }
 }
@@ -263,13 +266,13 @@ impl<'a> Eraser<'a> {
             let mut whole = Budget::unlimited();
             let mut eraser = Eraser::new(self.db, &mut whole);
             let by_parcel = concat!("parcel ", is_among!("$1"));
-            eraser.erase_deliveries(by_parcel, Value::from(&joined(&ids))).await?;
+            eraser.erase_deliveries(by_parcel, Value::from(&join_with_commas(&ids))).await?;
             eraser.erase_parcels(&ids).await?;
             let Eraser { deleted, highest, .. } = eraser;
             self.highest = self.highest.max(highest);
             let spent = deleted.parcels + deleted.tracking_events + deleted.webhook_deliveries;
             self.budget.spend(spent);
-            self.deleted = sum(self.deleted, deleted);
+            self.deleted = add_counts(self.deleted, deleted);
         }
         Ok(Some(from))
     }
@@ -277,7 +280,7 @@ impl<'a> Eraser<'a> {
     /// Erases parcels with their rows, except their webhook events. The parcels are locked first, because moving one
     /// adds an event.
     async fn erase_parcels(&mut self, parcels: &[i64]) -> SqlResult<bool> {
-        let ids = Value::from(&joined(parcels));
+        let ids = Value::from(&join_with_commas(parcels));
         let events = delete_some!("events", "parcel, sequence", "parcel ", is_among!("$1"));
         let (events, is_more) = self.delete(events, &ids).await?;
         self.deleted.tracking_events += events;
@@ -317,7 +320,7 @@ impl<'a> Eraser<'a> {
             if events.is_empty() {
                 return Ok(false);
             }
-            let ids = Value::from(&joined(&events));
+            let ids = Value::from(&join_with_commas(&events));
             let attempts = delete_some!("webhook_attempts", "id", "outbox ", is_among!("$1"));
             if self.delete(attempts, &ids).await?.1 {
                 return Ok(true);
@@ -357,10 +360,10 @@ pub(super) async fn free_number(
          WHERE environment = $1 AND {upper(number)|number} = $2 \
          AND tenant IN (SELECT e.number FROM ended_generations AS e)";
     let number = number.as_str().to_ascii_uppercase();
-    Ok(db.execute(sql, given![columns::environment(environment), &number]).await? > 0)
+    Ok(db.execute(sql, given![columns::environment_number(environment), &number]).await? > 0)
 }
 
-pub(super) fn sum(one: Deleted, other: Deleted) -> Deleted {
+pub(super) fn add_counts(one: Deleted, other: Deleted) -> Deleted {
     Deleted::default()
         .with_parcels(one.parcels + other.parcels)
         .with_labels(one.labels + other.labels)

@@ -146,7 +146,7 @@ impl Store {
 
     /// Deletes a leased event whose content no longer exists, with its log.
     pub async fn forget(&self, lease: DeliveryLease) -> Result<(), StoreError> {
-        self.write(async move |db| forget(db, &lease).await).await
+        self.write(async move |db| delete_leased_event(db, &lease).await).await
     }
 }
 
@@ -170,12 +170,12 @@ pub(super) async fn lease(db: Sql<'_>, request: &LeaseRequest) -> SqlResult<Leas
             Err(error) => return Err(error),
         }
     }
-    for (row, tenant, lease) in take(db, request, (&endpoints, number)).await? {
+    for (row, tenant, lease) in lease_due_events(db, request, (&endpoints, number)).await? {
         match (endpoints.get(&tenant), lease) {
             (Some(endpoint), Ok(lease)) => leased.events.push((Arc::clone(endpoint), lease)),
             (None, Ok(_)) => {}
             (_, Err(error)) if error.is_row_error() => {
-                set_aside(db, row, request.now).await?;
+                fail_unreadable_event(db, row, request.now).await?;
                 leased.unreadable.push(tenant);
             }
             (_, Err(error)) => return Err(error),
@@ -186,7 +186,7 @@ pub(super) async fn lease(db: Sql<'_>, request: &LeaseRequest) -> SqlResult<Leas
 
 /// Leases events under a lease number, and returns them in the order of their rows. Each tenant has a separate limit
 /// and index scan: in a single scan, the tenant with the most events would crowd out the others.
-async fn take(
+async fn lease_due_events(
     db: Sql<'_>,
     request: &LeaseRequest,
     (endpoints, number): (&HashMap<Tenant, Arc<Endpoint>>, i64),
@@ -228,7 +228,7 @@ async fn take(
 }
 
 /// Fails the event in an unreadable row, because the next lease could not read it either.
-async fn set_aside(db: Sql<'_>, row: i64, now: Millis) -> SqlResult<()> {
+async fn fail_unreadable_event(db: Sql<'_>, row: i64, now: Millis) -> SqlResult<()> {
     let outcome = AttemptResult { at: now, millis: 0, answer: Err(DeliveryError::Unreadable) };
     outbox::log_attempts(db, &[(row, 1, &outcome)]).await?;
     let sql = "UPDATE outbox SET state = $2, due = NULL, leased = FALSE{, lease_until = NULL|} \
@@ -242,7 +242,7 @@ async fn set_aside(db: Sql<'_>, row: i64, now: Millis) -> SqlResult<()> {
 
 /// Deletes a leased event with its log. If it is deleted already and the same event was enqueued again, the new one
 /// stays.
-async fn forget(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<()> {
+async fn delete_leased_event(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<()> {
     // The parcel's row is locked before the event's, as in every transaction that locks both.
     if let Some(parcel) = lease.parcel {
         outbox::lock_parcels(db, &[parcel.0]).await?;

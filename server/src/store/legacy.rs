@@ -30,7 +30,7 @@ impl Store {
 
     /// Returns all counts, the latest day first.
     pub async fn legacy_uses(&self) -> Result<Vec<DailyUsage>, StoreError> {
-        self.query(async |db| all(db, None).await).await
+        self.query(async |db| find_uses(db, None).await).await
     }
 
     /// Returns the counts of one account's keys.
@@ -39,19 +39,19 @@ impl Store {
         account: AccountRowId,
     ) -> Result<Vec<DailyUsage>, StoreError> {
         let tenant = Tenant { account, environment: Environment::Production };
-        self.long_query(Some(tenant), async move |db| all(db, Some(account)).await).await
+        self.long_query(Some(tenant), async move |db| find_uses(db, Some(account)).await).await
     }
 }
 
-async fn all(db: Sql<'_>, account: Option<AccountRowId>) -> SqlResult<Vec<DailyUsage>> {
+async fn find_uses(db: Sql<'_>, account: Option<AccountRowId>) -> SqlResult<Vec<DailyUsage>> {
     // `Tenant::number` packs account * 2 + environment.
     let sql = "SELECT k.public_id, k.name, u.day, u.requests FROM legacy_uses AS u \
          JOIN api_keys AS k ON k.id = u.api_key WHERE CAST($1 AS bigint) IS NULL OR k.tenant / 2 = $1 \
          ORDER BY u.day DESC, u.requests DESC, k.id";
-    db.each(sql, given![account], read).await
+    db.each(sql, given![account], read_usage).await
 }
 
-fn read(row: &Row<'_>) -> SqlResult<DailyUsage> {
+fn read_usage(row: &Row<'_>) -> SqlResult<DailyUsage> {
     Ok(DailyUsage {
         key_id: row.get(0)?,
         name: row.get(1)?,

@@ -86,14 +86,14 @@ async fn page(
 ) -> SqlResult<(Vec<SqlResult<ParcelListRow>>, u64)> {
     let limit = u64::from(query.limit);
     let offset = u64::from(query.page - 1) * limit;
-    let (spans, total) = spans(db, filter, offset + limit).await?;
+    let (spans, total) = find_spans(db, filter, offset + limit).await?;
     let mut ids = Vec::new();
-    for part in parts(&spans, offset, limit) {
+    for part in page_parts(&spans, offset, limit) {
         let mut given = filter.given(part.from, part.to);
         given.extend([part.parcels, part.skipped].map(Value::from));
         ids.extend(db.each(&page_sql(filter), &given, |row| row.get::<i64>(0)).await?);
     }
-    Ok((listed(db, &ids).await?, total))
+    Ok((read_listed(db, &ids).await?, total))
 }
 
 fn page_sql(filter: &Filter) -> String {
@@ -102,8 +102,11 @@ fn page_sql(filter: &Filter) -> String {
 }
 
 /// Returns the parcels of a page, in order.
-pub(super) async fn listed(db: Sql<'_>, ids: &[i64]) -> SqlResult<Vec<SqlResult<ParcelListRow>>> {
-    parcels::read_each(db, ROWS, ids, read).await
+pub(super) async fn read_listed(
+    db: Sql<'_>,
+    ids: &[i64],
+) -> SqlResult<Vec<SqlResult<ParcelListRow>>> {
+    parcels::read_each(db, ROWS, ids, read_list_row).await
 }
 
 /// A period, and the number of wanted parcels created in it.
@@ -116,21 +119,21 @@ struct Span {
 
 /// Returns the periods of the list, latest first, until they have `enough` parcels, and the list's total. The periods
 /// are whole days, whose counts are stored, and parts of the first and the last day, in which parcels are counted.
-async fn spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span>, u64)> {
+async fn find_spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span>, u64)> {
     let first = epoch_day(Millis(filter.from.saturating_sub(1))).saturating_add(1);
     let end = epoch_day(Millis(filter.to));
     // The counts contain neither the callers' own ids nor parts of a day.
     if filter.order_id.is_some() || first > end {
-        let all = counted(db, filter, (filter.from, filter.to)).await?;
+        let all = count_span(db, filter, (filter.from, filter.to)).await?;
         let total = all.parcels;
         return Ok((vec![all], total));
     }
     let Filter { tenant, state, country, .. } = *filter;
     let wanted = counts::TotalsQuery { tenant, first, end, state, country };
-    let newest = counted(db, filter, (day_start(end).0, filter.to)).await?;
-    let oldest = counted(db, filter, (filter.from, day_start(first).0)).await?;
+    let newest = count_span(db, filter, (day_start(end).0, filter.to)).await?;
+    let oldest = count_span(db, filter, (filter.from, day_start(first).0)).await?;
     let enough = enough.saturating_sub(newest.parcels);
-    let (days, in_days) = counts::by_day(db, wanted, enough).await?;
+    let (days, in_days) = counts::count_by_day(db, wanted, enough).await?;
     let total = newest.parcels + in_days + oldest.parcels;
     let day = |(day, parcels)| Span { from: day_start(day).0, to: day_start(day + 1).0, parcels };
     let mut spans = vec![newest];
@@ -140,7 +143,7 @@ async fn spans(db: Sql<'_>, filter: &Filter, enough: u64) -> SqlResult<(Vec<Span
     Ok((spans, total))
 }
 
-async fn counted(db: Sql<'_>, filter: &Filter, (from, to): (i64, i64)) -> SqlResult<Span> {
+async fn count_span(db: Sql<'_>, filter: &Filter, (from, to): (i64, i64)) -> SqlResult<Span> {
     let mut parcels = 0;
     if from < to {
         let sql = ["SELECT count(*) FROM parcels ", filter.condition()].concat();
@@ -162,7 +165,7 @@ struct Part {
 }
 
 /// Returns the parts that have the `limit` parcels from `offset` on, or as many as there are: no parts past the end.
-fn parts(spans: &[Span], offset: u64, limit: u64) -> Vec<Part> {
+fn page_parts(spans: &[Span], offset: u64, limit: u64) -> Vec<Part> {
     let (mut skipped, mut missing) = (offset, limit);
     let mut parts = Vec::new();
     for span in spans {
@@ -221,7 +224,7 @@ struct ListedOrder {
     customer_reference: Option<String>,
 }
 
-fn read(row: &Row<'_>) -> SqlResult<ParcelListRow> {
+fn read_list_row(row: &Row<'_>) -> SqlResult<ParcelListRow> {
     let [order_id, order, manifest, awb] =
         [0, 1, 2, 3].map(|place| parcels::FIRST_EXTRA_COLUMN + place);
     let manifest = row.get::<Option<[u8; 16]>>(manifest)?.map(Ulid::from_bytes);
@@ -269,7 +272,7 @@ mod tests {
         let filter = Filter::new(sandbox(1), query);
         let Filter { tenant, state, country, .. } = filter;
         let wanted = counts::TotalsQuery { tenant, first: 0, end: 0, state, country };
-        let texts = [counts::statements(wanted)[1].to_owned(), page_sql(&filter)];
+        let texts = [counts::count_statements(wanted)[1].to_owned(), page_sql(&filter)];
         let taken = || {
             let taken = |sql: &String| {
                 let steps = |db: &rusqlite::Connection| {
@@ -305,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_looked_for_on_its_own_days() {
+    fn a_page_reads_only_the_days_it_shows() {
         let day = |day: i64, parcels| Span { from: day, to: day + 1, parcels };
         let spans = [day(9, 0), day(8, 30), day(5, 10), day(4, 0), day(2, 60)];
         let part = |day, skipped, parcels| Part { from: day, to: day + 1, skipped, parcels };
@@ -322,8 +325,8 @@ mod tests {
             ((u64::MAX, 100), vec![]),
         ];
         for ((offset, limit), expected) in table {
-            assert_eq!(parts(&spans, offset, limit), expected, "{offset} {limit}");
+            assert_eq!(page_parts(&spans, offset, limit), expected, "{offset} {limit}");
         }
-        assert_eq!(parts(&[], 0, 20), []);
+        assert_eq!(page_parts(&[], 0, 20), []);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::{
     Store, StoreError, audit,
-    columns::{is_among, joined},
+    columns::{is_among, join_with_commas},
     generations::{current, is_current},
     old_rows::old_rows,
     outbox::next_lease,
@@ -32,7 +32,7 @@ impl Store {
     }
 
     /// Stops the sending of e-mails. Waiting e-mails are not sent later either.
-    pub async fn forget_mail_since(&self) -> Result<(), StoreError> {
+    pub async fn disable_mails(&self) -> Result<(), StoreError> {
         let is_there = "SELECT EXISTS (SELECT 1 FROM mail_since)";
         if !self.query(async move |db| db.value(is_there, &[]).await).await? {
             return Ok(());
@@ -89,7 +89,7 @@ impl Store {
             is_current!("tenant"),
             ") ORDER BY sequence, recipient"
         );
-        self.query(async move |db| db.each(sql, given![parcel], logged).await).await
+        self.query(async move |db| db.each(sql, given![parcel], read_logged_mail).await).await
     }
 
     /// Returns the number of a tenant's e-mails that failed for good, and the latest parcel with such an e-mail.
@@ -218,7 +218,7 @@ async fn lease(
          due = $2 + {coalesce($3::bigint, (extract(epoch FROM now()) * 1000)::bigint)|$3} WHERE id ",
         is_among!("$4")
     );
-    db.execute(lease, given![number, LEASE_MILLIS, clock, &joined(&ids)]).await?;
+    db.execute(lease, given![number, LEASE_MILLIS, clock, &join_with_commas(&ids)]).await?;
     if !superseded.is_empty() {
         let status = MailStatus::Dropped(DropReason::Superseded);
         settle(db, &superseded, None, (status, None)).await?;
@@ -239,7 +239,7 @@ async fn settle(
          WHERE (CAST($2 AS bigint) IS NULL OR lease = $2) AND id ",
         is_among!("$1")
     );
-    db.execute(sql, given![&joined(mails), lease, status.number(), due]).await
+    db.execute(sql, given![&join_with_commas(mails), lease, status.number(), due]).await
 }
 
 fn read_lease(row: &Row<'_>, number: i64) -> SqlResult<MailLease> {
@@ -255,7 +255,7 @@ fn read_lease(row: &Row<'_>, number: i64) -> SqlResult<MailLease> {
     })
 }
 
-fn logged(row: &Row<'_>) -> SqlResult<LoggedMail> {
+fn read_logged_mail(row: &Row<'_>) -> SqlResult<LoggedMail> {
     Ok(LoggedMail {
         recipient: row.numbered(0, MailRecipient::from_number)?,
         kind: row.numbered(1, MailKind::from_number)?,

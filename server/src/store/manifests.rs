@@ -38,7 +38,7 @@ impl Store {
                 let known = find(db, tenant, ("awb", &awb), |row| row.json(0)).await?;
                 let mut found = Vec::with_capacity(numbers.len());
                 for number in &numbers {
-                    found.push(match candidate(db, tenant, number).await {
+                    found.push(match find_candidate(db, tenant, number).await {
                         Err(error) if error.is_row_error() => Err(error),
                         found => Ok(found?),
                     });
@@ -128,7 +128,7 @@ pub(super) async fn find_for_event(
     Ok(found.await?.flatten())
 }
 
-async fn candidate(
+async fn find_candidate(
     db: Sql<'_>,
     tenant: Tenant,
     number: &str,
@@ -141,7 +141,8 @@ async fn candidate(
         with_order!(),
         by_number!()
     );
-    let found = parcels::one(db, sql, (tenant.environment, &number), read).await?;
+    let found =
+        parcels::find_by_number(db, sql, (tenant.environment, &number), read_candidate).await?;
     Ok(found.filter(|candidate| candidate.parcel.tenant == tenant))
 }
 
@@ -152,7 +153,7 @@ struct DeclaredOrder {
     parcel_details: ParcelDetails,
 }
 
-fn read(row: &Row<'_>) -> SqlResult<ManifestCandidate> {
+fn read_candidate(row: &Row<'_>) -> SqlResult<ManifestCandidate> {
     let details =
         parcels::read_order::<DeclaredOrder>(row, parcels::FIRST_EXTRA_COLUMN)?.parcel_details;
     let manifest =

@@ -60,7 +60,7 @@ methods! {
     pub async fn merge_count_changes(&self) -> Result<(), StoreError>;
 
     /// Returns the idempotency record under a key. It may be older than 24 h, which the domain checks.
-    pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError>;
+    pub async fn idempotency_record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError>;
 
     /// Deletes dead idempotency records, page by page, and returns their number.
     pub async fn purge_records(&self, now: Millis) -> Result<u64, StoreError>;

@@ -291,12 +291,12 @@ impl Store {
     /// Returns `false` once the disk of a file has failed or the store is closed. The store is read-only from then on,
     /// and the process should end.
     pub fn is_writable(&self) -> bool {
-        self.lost().is_none()
+        self.read_only_reason().is_none()
     }
 
     /// Returns the reason why the store no longer accepts writes, if it does not.
-    pub fn lost(&self) -> Option<ReadOnlyReason> {
-        engine!(self, engine => engine.lost())
+    pub fn read_only_reason(&self) -> Option<ReadOnlyReason> {
+        engine!(self, engine => engine.read_only_reason())
     }
 
     /// Returns `false` if the database cannot be reached, or has been unreadable for some seconds.
@@ -306,11 +306,11 @@ impl Store {
 
     /// Returns the reason, as a part of a sentence, why this server must not use the database at the moment, if such a
     /// reason is known.
-    pub(crate) fn fault(&self) -> Option<String> {
+    pub(crate) fn unavailable_reason(&self) -> Option<String> {
         match &self.0 {
             Engine::Sqlite(_) => None,
             #[cfg(feature = "postgres")]
-            Engine::Postgres(engine) => engine.fault(),
+            Engine::Postgres(engine) => engine.unavailable_reason(),
         }
     }
 

@@ -98,14 +98,15 @@ async fn generation(db: Sql<'_>, tenant: Tenant) -> SqlResult<i64> {
             db.value(concat!("SELECT ", current!("$1")), given![tenant.number()]).await
         }
         #[cfg(feature = "postgres")]
-        Sql::Postgres(db) => Ok(Generations::hold(db, [tenant], &[]).await?.number(tenant)),
+        Sql::Postgres(db) => {
+            Ok(Generations::hold(db, [tenant], &[]).await?.storage_tenant_id(tenant))
+        }
     }
 }
 
 /// Returns the subscriptions of those tenants that have an endpoint. On PostgreSQL the endpoints' rows stay locked
-/// `FOR`
-/// `SHARE` or `UPDATE`, so that none is turned off before the commit: nothing would hold events that were enqueued as
-/// due.
+/// `FOR SHARE` or `FOR UPDATE`, so that no endpoint is turned off before the commit: nothing would hold events that
+/// were enqueued as due.
 pub(super) async fn subscriptions(
     db: Sql<'_>,
     tenants: &[i64],

@@ -27,7 +27,7 @@ pub struct Backlog {
     /// The tenant.
     pub tenant: Tenant,
     /// `true` if its endpoint is off and the events are held for it; otherwise they are still to be sent.
-    pub held: bool,
+    pub is_held: bool,
     /// Number of events.
     pub events: i64,
     /// The time at which the oldest event was written.

@@ -85,7 +85,8 @@ impl Store {
     ) -> Result<Option<ParcelRow>, StoreError> {
         let number = number.clone();
         self.query(async move |db| {
-            one(db, select_parcels!("", by_number!()), (environment, &number), read).await
+            find_by_number(db, select_parcels!("", by_number!()), (environment, &number), read)
+                .await
         })
         .await
     }
@@ -99,7 +100,7 @@ impl Store {
         let number = number.clone();
         self.query(async move |db| {
             let sql = select_parcels!(", order_json", with_order!(), by_number!());
-            one(db, sql, (environment, &number), read_with_order).await
+            find_by_number(db, sql, (environment, &number), read_with_order).await
         })
         .await
     }
@@ -174,7 +175,9 @@ impl Store {
     ) -> Result<Vec<ParcelRow>, StoreError> {
         let mut found = self.query(async move |db| due(db, tenant, until, max).await).await?;
         // Each search for due steps finds the same unreadable rows again, so they are counted once.
-        found.retain(|row| row.as_ref().err().is_none_or(|error| self.is_first(error.to_string())));
+        found.retain(|row| {
+            row.as_ref().err().is_none_or(|error| self.should_log(error.to_string()))
+        });
         Ok(self.readable(found, "a parcel's steps cannot be taken; others go on"))
     }
 
@@ -223,14 +226,14 @@ async fn due(
 
 /// Returns the parcel with a number, ignoring case. `sql` reads it and ends with `by_number!`. If its row is
 /// unreadable, the error names the parcel.
-pub(super) async fn one<T>(
+pub(super) async fn find_by_number<T>(
     db: Sql<'_>,
     sql: &str,
     (environment, number): (Environment, &TrackingNumber),
     read: impl Fn(&Row<'_>) -> SqlResult<T>,
 ) -> SqlResult<Option<T>> {
     let number = number.as_str().to_ascii_uppercase();
-    let given = given![columns::environment(environment), &number];
+    let given = given![columns::environment_number(environment), &number];
     match db.first(sql, given, |row| read(row).map_err(|error| with_row_id(row, error))).await {
         Err(error) if error.is_page_error() => {
             let row = concat!("SELECT id FROM parcels ", by_number!());
@@ -254,7 +257,7 @@ pub(super) async fn read_each<T>(
         return Ok(Vec::new());
     }
     if db.is_postgres() {
-        return db.each(sql, given![&columns::joined(ids)], read).await;
+        return db.each(sql, given![&columns::join_with_commas(ids)], read).await;
     }
     let mut all = Vec::with_capacity(ids.len());
     for id in ids {

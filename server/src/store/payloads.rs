@@ -26,7 +26,7 @@ impl Store {
     /// Returns the payload of a leased event, or `None` if its parcel or manifest is deleted.
     pub async fn payload(&self, lease: &DeliveryLease) -> Result<Option<EventPayload>, StoreError> {
         let lease = lease.clone();
-        self.query(async move |db| payload(db, &lease).await).await
+        self.query(async move |db| build_payload(db, &lease).await).await
     }
 
     /// Returns the payload of an event of the tenant, leased or not, or `None` if it, its parcel or manifest is gone.
@@ -46,7 +46,7 @@ impl Store {
             );
             let given = given![tenant.number(), event.to_bytes()];
             match db.first(sql, given, |row| read_lease(row, tenant, 0)).await? {
-                Some(event) => payload(db, &event).await,
+                Some(event) => build_payload(db, &event).await,
                 None => Ok(None),
             }
         })
@@ -75,10 +75,10 @@ pub(super) fn read_lease(row: &Row<'_>, tenant: Tenant, number: i64) -> SqlResul
     })
 }
 
-async fn payload(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<Option<EventPayload>> {
+async fn build_payload(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<Option<EventPayload>> {
     let DeliveryAttempt { environment, event, .. } = lease.attempt;
     let subject = match (lease.parcel, lease.manifest) {
-        (Some(parcel), _) => about_parcel(db, parcel, lease).await?,
+        (Some(parcel), _) => parcel_subject(db, parcel, lease).await?,
         (None, Some(manifest)) => {
             let found = manifests::find_for_event(db, (lease.tenant, manifest), event).await?;
             found.map(|manifest| EventSubject::Manifest(Box::new(manifest)))
@@ -94,7 +94,7 @@ async fn payload(db: Sql<'_>, lease: &DeliveryLease) -> SqlResult<Option<EventPa
     }))
 }
 
-async fn about_parcel(
+async fn parcel_subject(
     db: Sql<'_>,
     parcel: ParcelRowId,
     lease: &DeliveryLease,

@@ -85,7 +85,7 @@ impl Store {
                 Engine::Sqlite(_) => self.long_query(Some(Tenant::from_number(number)), page).await,
                 // Repeated if it waits too long for a lock.
                 #[cfg(feature = "postgres")]
-                Engine::Postgres(_) => self.write_apart(page).await,
+                Engine::Postgres(_) => self.write_in_own_transaction(page).await,
             };
             // The reset has happened: a full queue delays its counts, but does not lose them.
             if !matches!(counted, Err(StoreError::Crowded { .. })) {

@@ -14,7 +14,7 @@ use super::{
     Engine, Store, StoreError,
     active_resets::ActiveResets,
     counts,
-    erase::{Eraser, sum},
+    erase::{Eraser, add_counts},
     generations::home,
     pages::Budget,
     reset_counts::{RETRY_PAUSE, record, recorded},
@@ -53,7 +53,7 @@ impl Store {
             Engine::Postgres(_) => {
                 let mut all = Deleted::default();
                 for sandbox in sandboxes {
-                    all = sum(all, self.reset(sandbox).await?);
+                    all = add_counts(all, self.reset(sandbox).await?);
                 }
                 Ok(all)
             }
@@ -80,22 +80,22 @@ impl Store {
         let reset = async move |db: Sql<'_>| {
             let mut all = Deleted::default();
             for sandbox in &sandboxes {
-                all = sum(all, reset_in_transaction(db, *sandbox).await?);
+                all = add_counts(all, reset_in_transaction(db, *sandbox).await?);
             }
             Ok(all)
         };
         let deleted = self.write(reset).await?;
-        self.forget_dead_keys().await.map(|()| deleted)
+        self.remove_dead_keys().await.map(|()| deleted)
     }
 
     async fn count_and_erase(self, sandbox: Tenant) -> Result<Deleted, StoreError> {
         // First, because while there is a request, no counts are deleted that it may need.
         let _request = self.active_resets().request(sandbox);
-        let ended = self.write_apart(async move |db| begin(db, sandbox).await).await?;
+        let ended = self.write_in_own_transaction(async move |db| begin(db, sandbox).await).await?;
         let counts = async {
             let mut all = Deleted::default();
             for number in &ended {
-                all = sum(all, self.counted(*number).await?);
+                all = add_counts(all, self.counted(*number).await?);
             }
             Ok(all)
         };
@@ -118,7 +118,7 @@ impl Store {
         }
         let counted = self.count(number).await?;
         // If another server was faster, its counts apply, because it may be erasing already.
-        self.write_apart(async move |db| {
+        self.write_in_own_transaction(async move |db| {
             record(db, number, counted).await?;
             Ok(recorded(db, number).await?.unwrap_or_default())
         })
@@ -162,7 +162,7 @@ impl Store {
         }
         self.active_resets().erasing.remove(&number);
         // If this fails, the next purge does it.
-        let _ = self.forget_dead_keys().await;
+        let _ = self.remove_dead_keys().await;
         self.truncate_log().await;
     }
 
@@ -174,7 +174,7 @@ impl Store {
                 erase_page(db, (number, from), budget).await
             };
             let Some(next) = self.page_within(page).await? else { return Ok(()) };
-            self.note_erased(true);
+            self.mark_erased(true);
             stage = next;
         }
         // Requests that began before may still ask for the counts.
@@ -184,9 +184,9 @@ impl Store {
         self.page(async move |db| end(db, number).await).await
     }
 
-    async fn forget_dead_keys(&self) -> Result<(), StoreError> {
+    async fn remove_dead_keys(&self) -> Result<(), StoreError> {
         match self.sqlite() {
-            Ok(engine) => engine.forget_dead_keys().await,
+            Ok(engine) => engine.remove_dead_keys().await,
             Err(_) => Ok(()),
         }
     }
@@ -222,7 +222,7 @@ async fn reset_in_transaction(db: Sql<'_>, sandbox: Tenant) -> SqlResult<Deleted
         let mut budget = Budget::unlimited();
         let mut eraser = Eraser::new(db, &mut budget);
         eraser.erase_generation(number, 0).await?;
-        all = sum(all, eraser.finish().await?);
+        all = add_counts(all, eraser.finish().await?);
         end(db, number).await?;
     }
     Ok(all)
@@ -247,7 +247,7 @@ pub(super) async fn erase_page(
 /// Ends the erasure of a generation of which no rows are left. On PostgreSQL its own row stays until the reset is
 /// resumed, because other servers' callers may still read the counts.
 pub(super) async fn end(db: Sql<'_>, number: i64) -> SqlResult<()> {
-    counts::forget(db, number).await?;
+    counts::delete_generation_counts(db, number).await?;
     let row = "DELETE FROM ended_generations \
          WHERE number = $1{ AND changed_at < now() - interval '1 minute'|}";
     db.execute(row, given![number]).await.map(drop)

@@ -16,7 +16,7 @@ use super::{
     },
     search_index::{parcels_in, pieces, sweep},
     sql::{Row, Sql, SqlResult, given},
-    term_runs::{Bounds, sorting},
+    term_runs::{Bounds, sortable_bytes},
 };
 use crate::domain::{
     ParcelListRow, State, Tenant,
@@ -69,7 +69,7 @@ struct SnapshotSearch<'a> {
     tenant: i64,
     query: &'a ListQuery,
     /// Unreadable parcels, which were skipped.
-    unread: Vec<SqlResult<ParcelListRow>>,
+    unreadable: Vec<SqlResult<ParcelListRow>>,
 }
 
 impl Store {
@@ -86,7 +86,7 @@ impl Store {
                 let present = concat!("SELECT ", current!("$1"));
                 let tenant = db.value(present, given![tenant.number()]).await?;
                 let query = &query;
-                SnapshotSearch { db, tenant, query, unread: Vec::new() }.page(&search).await
+                SnapshotSearch { db, tenant, query, unreadable: Vec::new() }.page(&search).await
             })
             .await
         });
@@ -108,8 +108,8 @@ impl SnapshotSearch<'_> {
             self.find(words, &mut search_hits).await?;
             search_hits.add_wanted(&tail, words, self.query);
         }
-        let mut rows = lists::listed(self.db, &search_hits.page(self.query)).await?;
-        rows.append(&mut self.unread);
+        let mut rows = lists::read_listed(self.db, &search_hits.page(self.query)).await?;
+        rows.append(&mut self.unreadable);
         Ok((rows, search_hits.total(), search_hits.is_complete))
     }
 
@@ -143,7 +143,7 @@ impl SnapshotSearch<'_> {
         const MAX_PIECES: usize = if cfg!(test) { 40 } else { 1_500 };
         let mut found = Vec::new();
         for term in &word.terms {
-            let bounds = Bounds::new(&sorting(self.tenant), term);
+            let bounds = Bounds::new(&sortable_bytes(self.tenant), term);
             let given = given![&bounds.from, &bounds.to, MAX_PIECES];
             let mut pieces = HashMap::<i64, usize>::new();
             let each = self.db.each(pieces!("is_live"), given, |row| {
@@ -212,7 +212,7 @@ impl SnapshotSearch<'_> {
         for loaded in super::parcels::read_each(self.db, LOAD, ids, read_loaded).await? {
             match loaded {
                 Ok(loaded) => all.push(loaded),
-                Err(error) => self.unread.push(Err(error)),
+                Err(error) => self.unreadable.push(Err(error)),
             }
         }
         Ok(all)

@@ -20,7 +20,7 @@ pub(super) const MAX_LOADED: usize = 1_000;
 /// Maximum number of parcels outside the index that a search checks. If there are more, the answer says so.
 pub(super) const MAX_TAIL: usize = 1_000;
 /// Maximum number of parcels that are cheaper to load than to intersect with the parcels of another word.
-const FEW: usize = 300;
+const MAX_CHEAP_TO_LOAD: usize = 300;
 
 /// A page of search results.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Intersection {
 
     /// Returns `true` if the parcels of another word are worth reading. Otherwise the word is skipped.
     pub(super) fn needs_next_word(&mut self) -> bool {
-        let is_few = self.places.as_ref().is_some_and(|places| places.len() <= FEW);
+        let is_few = self.places.as_ref().is_some_and(|places| places.len() <= MAX_CHEAP_TO_LOAD);
         self.has_skipped_words |= is_few;
         !is_few
     }

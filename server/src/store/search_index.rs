@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use super::{
     Store, StoreError,
-    columns::{is_among, joined},
+    columns::{is_among, join_with_commas},
     generations::is_current,
     parcels::{self, by_ids, read_order},
     sql::{Row, Sql, SqlResult, given},
     term_runs::{
         Bounds, Entry, PARCELS_PER_RUN, PIECES_PER_READ, Piece, RUNS_PER_MERGE, entry, merge, pack,
-        place, sorting, unpack, without,
+        place, sortable_bytes, unpack, without,
     },
 };
 use crate::{
@@ -158,7 +158,7 @@ async fn add_parcels(db: Sql<'_>, rows: (i64, i64)) -> SqlResult<bool> {
     if is_new {
         add_run(db, &ids).await?;
         let sql = concat!("DELETE FROM term_queue WHERE parcel ", is_among!("$1"));
-        db.execute(sql, given![&joined(&ids)]).await?;
+        db.execute(sql, given![&join_with_commas(&ids)]).await?;
     }
     Ok(is_new || is_old)
 }
@@ -199,7 +199,7 @@ async fn add_run(db: Sql<'_>, ids: &[i64]) -> SqlResult<()> {
 
 /// Reads the entries of a parcel.
 fn read_entries(row: &Row<'_>) -> SqlResult<Vec<Entry>> {
-    let tenant = sorting(row.get(1)?);
+    let tenant = sortable_bytes(row.get(1)?);
     let place = (row.get(3)?, row.get(0)?);
     let order: SearchableOrder = read_order(row, 4)?;
     let terms = order.searchable_fields(&row.get::<String>(2)?).terms();
@@ -299,7 +299,7 @@ pub(super) async fn remove(db: Sql<'_>, parcels: &[i64]) -> SqlResult<u64> {
                 own.into_iter().map(|own| (own.clone(), [&own[..], &[0]].concat())).collect()
             }
             Err(error) if error.is_row_error() => {
-                let whole = Bounds::new(&sorting(row.get(1)?), "");
+                let whole = Bounds::new(&sortable_bytes(row.get(1)?), "");
                 vec![(whole.from, whole.to)]
             }
             Err(error) => return Err(error),

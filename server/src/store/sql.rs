@@ -109,7 +109,7 @@ impl Sql<'_> {
     pub(super) async fn execute(self, sql: &str, given: &[Value]) -> SqlResult<u64> {
         let sql = &*self.in_dialect(sql);
         match self {
-            Self::Sqlite(db) => Ok(bound(db, sql, given)?.raw_execute()? as u64),
+            Self::Sqlite(db) => Ok(prepare_bound(db, sql, given)?.raw_execute()? as u64),
             // No row contains a text with U+0000, so nothing matches. If it is inserted, PostgreSQL returns an error.
             #[cfg(feature = "postgres")]
             Self::Postgres(_) if contains_nul(given) && !sql.starts_with("INSERT") => Ok(0),
@@ -146,7 +146,7 @@ impl Sql<'_> {
         let sql = &*self.in_dialect(sql);
         match self {
             Self::Sqlite(db) => {
-                let mut statement = bound(db, sql, given)?;
+                let mut statement = prepare_bound(db, sql, given)?;
                 let (mut rows, mut all) = (statement.raw_query(), Vec::new());
                 while let Some(row) = rows.next()? {
                     all.push(read(&Row::Sqlite(row))?);
@@ -200,7 +200,7 @@ impl Sql<'_> {
 }
 
 /// Prepares a statement of `SQLite` and binds its parameters.
-fn bound<'a>(
+fn prepare_bound<'a>(
     db: &'a rusqlite::Connection,
     sql: &str,
     given: &[Value],

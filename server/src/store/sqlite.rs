@@ -62,12 +62,12 @@ pub(crate) use self::backup::backup;
 use self::{
     checkpoints::Checkpoints,
     file_lock::Files,
-    group::{Mutation, PlainWrite, WriteJob},
+    group::{Mutation, PlainWrite, QueuedWrite},
     health::{Health, Probe},
     identity::IfEmpty,
     key_index::KeyIndex,
     readers::Readers,
-    scans::turns,
+    scans::new_turns,
     writer::Writer,
 };
 pub(crate) use self::{
@@ -110,7 +110,7 @@ impl Store {
     pub fn open(path: &Path, fresh_secret: [u8; 32]) -> Result<Self, StoreError> {
         // The descriptor of the lock is opened before SQLite's, and is never closed.
         let lock = file_lock::lock(path)?;
-        let (mut db, secret) = connection::writer(path, IfEmpty::Create, fresh_secret)?;
+        let (mut db, secret) = connection::open_writer(path, IfEmpty::Create, fresh_secret)?;
         let failed = |error| StoreError::open(path, error);
         let health = Arc::new(Health::for_files(Files::of_database(path).map_err(failed)?));
         let probe = Probe::open(path)?;
@@ -119,7 +119,7 @@ impl Store {
         let keys =
             KeyIndex::from_file(&mut db).map_err(|error| StoreError::from_sqlite(path, error))?;
         let writer = Writer::start(db, lock, checkpoints, Arc::clone(&health)).map_err(failed)?;
-        let (readers, scans) = (Readers::new(path.to_owned()), turns());
+        let (readers, scans) = (Readers::new(path.to_owned()), new_turns());
         let mode = Mode::File { writer, readers, scans, probe };
         Ok(Self::from_parts((path, secret), health, keys, mode))
     }
@@ -137,7 +137,7 @@ impl Store {
                 other => other,
             },
         )?;
-        let (db, secret) = connection::writer(path, if_empty, fresh_secret)?;
+        let (db, secret) = connection::open_writer(path, if_empty, fresh_secret)?;
         Ok(Self::inline(db, path, secret))
     }
 
@@ -194,8 +194,8 @@ impl Store {
     /// the commit completes, even if the future is dropped.
     pub async fn commit_idempotent(&self, changes: Changes) -> Result<Vec<u8>, CommitOutcome> {
         let (keys, wake) = (Arc::clone(&self.0.keys), Arc::clone(&self.0.state.wake));
-        let (job, answer) = Mutation::new(changes, keys, wake);
-        self.send(job, answer, Some(WRITE_TIMEOUT))
+        let (queued_write, answer) = Mutation::new(changes, keys, wake);
+        self.send(queued_write, answer, Some(WRITE_TIMEOUT))
             .await
             .unwrap_or_else(|write_error| Err(write_error.into()))
     }
@@ -253,22 +253,25 @@ impl Store {
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
-        let (job, answer) = PlainWrite::new(run);
+        let (queued_write, answer) = PlainWrite::new(run);
         let write_error = |reason: WriteError| reason.into_store_error(self.name());
-        let result =
-            self.send(job, answer, timeout).await.map_err(write_error)?.map_err(write_error)?;
+        let result = self
+            .send(queued_write, answer, timeout)
+            .await
+            .map_err(write_error)?
+            .map_err(write_error)?;
         result.map_err(|error| StoreError::from_sqlite(&self.0.file, error))
     }
 
     async fn send<T>(
         &self,
-        job: Box<dyn WriteJob>,
+        queued_write: Box<dyn QueuedWrite>,
         mut answer: oneshot::Receiver<T>,
         timeout: Option<Duration>,
     ) -> Result<T, WriteError> {
         match &self.0.mode {
             Mode::File { writer, .. } => {
-                writer.push(job)?;
+                writer.push(queued_write)?;
                 let answered = match timeout {
                     Some(limit) => tokio::time::timeout(limit, answer).await,
                     None => Ok(answer.await),
@@ -277,7 +280,7 @@ impl Store {
             }
             Mode::Inline(db) => {
                 let db = db.lock().unwrap_or_else(PoisonError::into_inner);
-                group::commit(&db, &self.0.health, vec![job]);
+                group::commit(&db, &self.0.health, vec![queued_write]);
                 // The answer is already there, so it is not awaited: Tokio makes a task that awaits very often yield
                 // now and then, and a database in memory must answer at once, even without a runtime.
                 answer.try_recv().map_err(|_unanswered| WriteError::Broken)

@@ -50,7 +50,7 @@ impl Bounds {
 
     /// Adds the places of a piece's entries within the bounds.
     pub(super) fn add_places(&self, piece: &[u8], places: &mut Vec<ListPosition>) {
-        each(piece, |entry| {
+        for_each_entry(piece, |entry| {
             if entry >= &self.from[..] && entry < &self.to[..] {
                 places.extend(place(entry));
             }
@@ -60,7 +60,14 @@ impl Bounds {
 
 pub(super) fn entry(scope: &[u8], term: &str, (created_at, parcel): ListPosition) -> Entry {
     // The end sorts before every character, so that a term precedes the longer terms that begin with it.
-    [scope, term.as_bytes(), TERM_END.as_bytes(), &sorting(created_at), &sorting(parcel)].concat()
+    [
+        scope,
+        term.as_bytes(),
+        TERM_END.as_bytes(),
+        &sortable_bytes(created_at),
+        &sortable_bytes(parcel),
+    ]
+    .concat()
 }
 
 /// Returns the parcel's place in an entry.
@@ -72,7 +79,7 @@ pub(super) fn place(entry: &[u8]) -> Option<ListPosition> {
 }
 
 /// Returns a number as bytes with the same sort order.
-pub(super) const fn sorting(number: i64) -> [u8; 8] {
+pub(super) const fn sortable_bytes(number: i64) -> [u8; 8] {
     (number ^ i64::MIN).to_be_bytes()
 }
 
@@ -103,16 +110,16 @@ pub(super) fn pack(entries: &[Entry]) -> Vec<Piece> {
 /// Returns the entries of a piece.
 pub(super) fn unpack(piece: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
-    each(piece, |entry| entries.push(entry.to_vec()));
+    for_each_entry(piece, |entry| entries.push(entry.to_vec()));
     entries
 }
 
 /// Passes each entry of a piece to `take`, in order. A damaged piece ends at the damage, which is logged: parcels in
 /// the rest of the piece are not found, but nothing else is affected.
-fn each(piece: &[u8], mut take: impl FnMut(&[u8])) {
+fn for_each_entry(piece: &[u8], mut take: impl FnMut(&[u8])) {
     let (mut entry, mut rest) = (Entry::new(), piece);
     while !rest.is_empty() {
-        let Some(next) = read(rest, &mut entry) else {
+        let Some(next) = read_entry(rest, &mut entry) else {
             tracing::error!(bytes = piece.len(), "a piece of the search's index is damaged");
             return;
         };
@@ -122,7 +129,7 @@ fn each(piece: &[u8], mut take: impl FnMut(&[u8])) {
 }
 
 /// Turns `entry`, the previous entry, into the next entry, read from the start of `bytes`. Returns the bytes after it.
-fn read<'p>(bytes: &'p [u8], entry: &mut Entry) -> Option<&'p [u8]> {
+fn read_entry<'p>(bytes: &'p [u8], entry: &mut Entry) -> Option<&'p [u8]> {
     let (&[common, low, high], rest) = bytes.split_first_chunk::<3>()?;
     let (own, rest) = rest.split_at_checked(u16::from_le_bytes([low, high]).into())?;
     if usize::from(common) > entry.len() {
@@ -173,7 +180,7 @@ mod tests {
     fn entries(parcels: std::ops::Range<i64>) -> Vec<Entry> {
         let mut entries: Vec<_> = parcels
             .flat_map(|parcel| ["nsb", "wana", "wanabel"].map(|term| (term, parcel)))
-            .map(|(term, parcel)| entry(&sorting(1), term, (1_000 - parcel, parcel)))
+            .map(|(term, parcel)| entry(&sortable_bytes(1), term, (1_000 - parcel, parcel)))
             .collect();
         entries.sort_unstable();
         entries
@@ -182,13 +189,13 @@ mod tests {
     #[test]
     fn an_entry_sorts_by_scope_then_term_then_place() {
         let sorted = [
-            entry(&sorting(-1), "wz", (9, 9)),
-            entry(&sorting(1), "wana", (i64::MIN, 5)),
-            entry(&sorting(1), "wana", (-1, 5)),
-            entry(&sorting(1), "wana", (7, 4)),
-            entry(&sorting(1), "wana", (7, 5)),
-            entry(&sorting(1), "wanabel", (0, 0)),
-            entry(&sorting(2), "n", (0, 0)),
+            entry(&sortable_bytes(-1), "wz", (9, 9)),
+            entry(&sortable_bytes(1), "wana", (i64::MIN, 5)),
+            entry(&sortable_bytes(1), "wana", (-1, 5)),
+            entry(&sortable_bytes(1), "wana", (7, 4)),
+            entry(&sortable_bytes(1), "wana", (7, 5)),
+            entry(&sortable_bytes(1), "wanabel", (0, 0)),
+            entry(&sortable_bytes(2), "n", (0, 0)),
         ];
         assert!(sorted.is_sorted());
         assert_eq!(place(&sorted[2]), Some((-1, 5)));
@@ -196,11 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_of_one_scope_and_of_whole_beginnings() {
+    fn bounds_match_one_scope_and_a_term_prefix() {
         let pieces = pack(&entries(0..300));
         assert!(pieces.len() > 3, "several pieces, or this shows little");
         let count = |scope: i64, beginning| {
-            let bounds = Bounds::new(&sorting(scope), beginning);
+            let bounds = Bounds::new(&sortable_bytes(scope), beginning);
             let mut places = Vec::new();
             for piece in &pieces {
                 bounds.add_places(&piece.entries, &mut places);
@@ -225,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_leaves_its_piece_and_the_last_one_takes_it_along() {
+    fn removing_the_last_entry_removes_the_piece() {
         let all = entries(0..2);
         let piece = pack(&all).remove(0);
         let rest = without(&piece.entries, |entry| *entry == all[0]).unwrap();

@@ -30,14 +30,14 @@ pub(super) struct Turns {
 #[derive(Default)]
 struct Queues {
     /// The queue of each tenant. Operators, who read for no tenant, share a queue.
-    of: HashMap<Option<Tenant>, Arc<Semaphore>>,
+    by_tenant: HashMap<Option<Tenant>, Arc<Semaphore>>,
     swept_at: usize,
 }
 
-/// Permission to read, until it is dropped.
+/// The permits to read, which are returned on drop.
 pub(super) struct Turn {
-    pub(super) own: OwnedSemaphorePermit,
-    pub(super) one_of_all: OwnedSemaphorePermit,
+    pub(super) tenant_permit: OwnedSemaphorePermit,
+    pub(super) global_permit: OwnedSemaphorePermit,
 }
 
 impl Turns {
@@ -51,21 +51,23 @@ impl Turns {
         let queue = self.queue(tenant)?;
         let turn = async {
             // The tenant's queue comes first, so that only its first read enters the global queue.
-            let own = queue.acquire_owned().await.ok()?;
-            let one_of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
-            Some(Turn { own, one_of_all })
+            let tenant_permit = queue.acquire_owned().await.ok()?;
+            let global_permit = Arc::clone(&self.all).acquire_owned().await.ok()?;
+            Some(Turn { tenant_permit, global_permit })
         };
         tokio::time::timeout(QUEUE_TIMEOUT, turn).await.ok().flatten()
     }
 
     fn queue(&self, tenant: Option<Tenant>) -> Option<Arc<Semaphore>> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        if queues.of.len() > queues.swept_at.max(SWEEP_FROM) {
-            queues.of.retain(|_, queue| Arc::strong_count(queue) > 1);
-            queues.swept_at = queues.of.len() * 2;
+        if queues.by_tenant.len() > queues.swept_at.max(SWEEP_FROM) {
+            queues.by_tenant.retain(|_, queue| Arc::strong_count(queue) > 1);
+            queues.swept_at = queues.by_tenant.len() * 2;
         }
-        let queue =
-            queues.of.entry(tenant).or_insert_with(|| Arc::new(Semaphore::new(MAX_PER_TENANT)));
+        let queue = queues
+            .by_tenant
+            .entry(tenant)
+            .or_insert_with(|| Arc::new(Semaphore::new(MAX_PER_TENANT)));
         // Each read in the queue holds a reference, and so does the map.
         (Arc::strong_count(queue) <= MAX_QUEUED_PER_TENANT).then(|| Arc::clone(queue))
     }

@@ -54,7 +54,7 @@ pub struct WebhookDispatcher {
     /// Maximum number of deliveries in flight to one endpoint.
     per_endpoint: usize,
     /// Held while events are sent, so that [`Self::deliver_due`] and [`Self::run`] do not overlap.
-    round: Mutex<()>,
+    send_lock: Mutex<()>,
 }
 
 /// The deliveries in flight, and the tenants whose slots they take.
@@ -76,12 +76,12 @@ impl WebhookDispatcher {
         service: Arc<Service>,
         per_endpoint: usize,
     ) -> Self {
-        Self { service, transport, per_endpoint, round: Mutex::default() }
+        Self { service, transport, per_endpoint, send_lock: Mutex::default() }
     }
 
     /// Sends due events until there are none and the last response is stored.
     pub async fn deliver_due(&self) -> Result<(), Refusal> {
-        let _lock = self.round.lock().await;
+        let _lock = self.send_lock.lock().await;
         let mut deliveries = InFlightDeliveries::new(self.per_endpoint);
         loop {
             self.start_due(&mut deliveries).await?;
@@ -93,7 +93,7 @@ impl WebhookDispatcher {
 
     /// Sends events as they fall due until `stop` resolves, then waits for deliveries in flight.
     pub async fn run(&self, stop: impl Future<Output = ()>) {
-        let _lock = self.round.lock().await;
+        let _lock = self.send_lock.lock().await;
         let mut stop = std::pin::pin!(stop);
         let (mut deliveries, mut ticks) =
             (InFlightDeliveries::new(self.per_endpoint), tokio::time::interval(POLL_INTERVAL));
@@ -163,7 +163,7 @@ impl InFlightDeliveries {
 async fn deliver(service: Arc<Service>, transport: Arc<dyn WebhookTransport>, event: LeasedEvent) {
     // A failure is logged where it happened; the lease ends, and the message is sent again.
     let Ok(Some(delivery)) = service.prepare_delivery(event).await else { return };
-    let (millis, answer) = transport.send(&delivery).await;
-    let outcome = AttemptResult { at: service.now(), millis, answer };
+    let (millis, response) = transport.send(&delivery).await;
+    let outcome = AttemptResult { at: service.now(), millis, answer: response };
     let _ = service.settle_delivery(delivery, outcome).await;
 }

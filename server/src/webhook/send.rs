@@ -40,9 +40,9 @@ impl WebhookTransport for HttpTransport {
     ) -> BoxFuture<'a, (i64, Result<EndpointResponse, DeliveryError>)> {
         Box::pin(async move {
             let start = monotonic_now();
-            let answer = read_response(self.attempt(delivery)).await;
+            let response = read_response(self.attempt(delivery)).await;
             let taken = monotonic_now().saturating_duration_since(start);
-            (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), answer)
+            (i64::try_from(taken.as_millis()).unwrap_or(i64::MAX), response)
         })
     }
 }
@@ -81,11 +81,11 @@ async fn read_response(
     attempt: impl Future<Output = Result<reqwest::Response, DeliveryError>>,
 ) -> Result<EndpointResponse, DeliveryError> {
     let head = tokio::time::timeout(ATTEMPT_TIMEOUT, attempt).await;
-    let mut answer = head.unwrap_or(Err(DeliveryError::TimedOut))?;
-    let retry_after = answer.headers().get(RETRY_AFTER);
+    let mut response = head.unwrap_or(Err(DeliveryError::TimedOut))?;
+    let retry_after = response.headers().get(RETRY_AFTER);
     let retry_after = retry_after.and_then(|text| text.to_str().ok()).map(str::to_owned);
-    let status = answer.status().as_u16();
-    Ok(EndpointResponse { status, retry_after, body_prefix: read_body_prefix(&mut answer).await })
+    let status = response.status().as_u16();
+    Ok(EndpointResponse { status, retry_after, body_prefix: read_body_prefix(&mut response).await })
 }
 
 /// Creates a client that opens a new connection for each message. A pooled one might have been closed unnoticed, and
@@ -128,11 +128,11 @@ fn with_bundled_roots(builder: reqwest::ClientBuilder) -> reqwest::Result<reqwes
 
 /// Reads the beginning of the body. A body that breaks off, or does not end in time, does not matter: only the
 /// status decides.
-async fn read_body_prefix(answer: &mut reqwest::Response) -> Vec<u8> {
+async fn read_body_prefix(response: &mut reqwest::Response) -> Vec<u8> {
     let mut read = Vec::new();
     let reading = async {
         while read.len() < MAX_RESPONSE_BYTES
-            && let Ok(Some(chunk)) = answer.chunk().await
+            && let Ok(Some(chunk)) = response.chunk().await
         {
             read.extend_from_slice(&chunk);
         }
@@ -187,9 +187,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_body_does_not_fail_a_delivery() {
         for millis in [0, 14_400, 14_600, 14_999] {
-            let answer = receive_slowly(Duration::from_millis(millis)).await.unwrap();
+            let response = receive_slowly(Duration::from_millis(millis)).await.unwrap();
             assert_eq!(
-                (answer.status, answer.body_prefix.as_slice()),
+                (response.status, response.body_prefix.as_slice()),
                 (202, &b"start"[..]),
                 "{millis}"
             );
@@ -202,18 +202,18 @@ mod tests {
 
     /// Other crates in this workspace enable gzip and HTTP/2 for reqwest.
     #[tokio::test]
-    async fn a_message_asks_for_no_compressed_answer() {
+    async fn a_message_does_not_accept_compressed_responses() {
         let socket = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}/hook", socket.local_addr().unwrap());
         let client = build_client(Resolver::new(AllowedHosts::PublicAndLoopback)).unwrap();
-        let answer = tokio::spawn(client.post(url).send());
+        let response = tokio::spawn(client.post(url).send());
         let (mut caller, _) = socket.accept().await.unwrap();
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             assert_ne!(caller.read_buf(&mut head).await.unwrap(), 0);
         }
         caller.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
-        answer.await.unwrap().unwrap();
+        response.await.unwrap().unwrap();
         let head = String::from_utf8(head).unwrap().to_lowercase();
         assert!(head.starts_with("post /hook http/1.1"), "{head}");
         assert!(!head.contains("accept-encoding"), "{head}");

@@ -319,7 +319,7 @@ async fn a_flapping_endpoint_gets_every_event_once_and_stays() {
 #[tokio::test]
 async fn ten_hanging_deliveries_delay_no_other() {
     let test = TestService::new().await;
-    // Hanging deliveries are not given up meanwhile.
+    // Hanging deliveries are not given up in that time.
     let _paused = PausedTime::start();
     let (open, hanging) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&test.clock));
     let counted = Arc::clone(&open);
@@ -442,7 +442,7 @@ impl TestService {
 }
 
 #[tokio::test]
-async fn a_late_answer_of_a_replaced_webhook_is_only_logged() {
+async fn a_late_response_of_a_replaced_webhook_is_only_logged() {
     use EndpointChange::{RemoveAndSet, RemoveAndSetSame, Replace, ReplaceWhileDisabled};
     for how in [Replace, ReplaceWhileDisabled, RemoveAndSet, RemoveAndSetSame] {
         for (failed_before, status) in [(0, 410), (0, 500), (2, 500), (0, 200)] {
@@ -477,7 +477,7 @@ async fn a_late_answer_of_a_replaced_webhook_is_only_logged() {
 }
 
 #[tokio::test]
-async fn an_answer_counts_while_its_webhook_is_the_same() {
+async fn a_response_counts_while_its_webhook_is_the_same() {
     let test = TestService::new().await;
     let caller = test.subscriber("shop", OLD).await;
     let tenant = caller.tenant();

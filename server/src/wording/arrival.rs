@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_text_says_what_is_known_and_nothing_else() {
+    fn each_kind_of_arrival_has_its_text() {
         let table = [
             (ArrivalKind::Expected, "Estimated delivery", "", "By the end of the day", false),
             (ArrivalKind::Today, "Estimated delivery", "Today", "By the end of the day", false),

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_written_as_each_language_writes_it() {
+    fn a_date_is_formatted_in_both_languages() {
         let table = [
             ("2026-01-13", "Tuesday, January 13, 2026", "martes, 13 de enero de 2026"),
             ("2028-02-29", "Tuesday, February 29, 2028", "martes, 29 de febrero de 2028"),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_of_a_year_has_its_words() {
+    fn every_weekday_and_month_has_a_name() {
         for day in 0..366 {
             let date = NaiveDate::from_epoch_days(20_454 + day).unwrap();
             for language in [Language::En, Language::Es] {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_is_named() {
+    fn an_offset_is_formatted_relative_to_utc() {
         let table = [(0, "UTC"), (-18_000, "UTC−5"), (19_800, "UTC+5:30"), (3_600, "UTC+1")];
         for (seconds, words) in table {
             assert_eq!(format_offset(FixedOffset::east_opt(seconds).unwrap()), words);

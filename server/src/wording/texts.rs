@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_status_means_something_in_both_languages() {
+    fn every_status_is_explained_in_both_languages() {
         for status in ParcelStatus::KNOWN {
             let (en, es) = (
                 status_explanation(status, Language::En),

@@ -25,7 +25,7 @@ async fn health_shows_the_permissions_of_the_key() {
 }
 
 #[tokio::test]
-async fn without_a_valid_key_the_answer_is_401() {
+async fn without_a_valid_key_the_response_is_401() {
     let server = crate::embedded::start().await;
     let key = server.key().issue();
     let missing = Api::new(server.url()).get(HEALTH).await;
@@ -96,7 +96,7 @@ async fn an_unsupported_method_is_405_with_the_allowed_ones() {
 }
 
 #[tokio::test]
-async fn every_answer_has_a_request_id_and_rate_limit_headers() {
+async fn every_response_has_a_request_id_and_rate_limit_headers() {
     let server = crate::embedded::start().await;
     let key = server.key().issue();
     let api = Api::with_key(server.url(), &key);

@@ -333,7 +333,7 @@ async fn one_of_many_concurrent_webhook_setups_shows_the_secret() {
 }
 
 #[tokio::test]
-async fn every_call_needs_a_token_and_answers_as_documented() {
+async fn every_call_needs_a_token_and_responds_as_documented() {
     let (_setup, _running, admin) = start();
     let document = Api::new(&admin.url).get("/openapi.json").await.json();
     for (path, item) in document["paths"].as_object().unwrap() {

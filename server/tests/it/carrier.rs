@@ -316,7 +316,7 @@ async fn a_body_or_path_is_refused_as_in_the_api() {
 }
 
 #[tokio::test]
-async fn without_a_valid_carrier_key_the_answer_is_401() {
+async fn without_a_valid_carrier_key_the_response_is_401() {
     let (server, api, carrier, _) = start().await;
     let live = CarrierKey::from_random(Environment::Production, &[7; 32]);
     let unknown = CarrierKey::from_random(Environment::Sandbox, &[7; 32]);

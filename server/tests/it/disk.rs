@@ -55,7 +55,7 @@ fn copy_in_new_folder(setup: &TestSetup, name: &str) -> (PathBuf, PathBuf) {
 }
 
 #[test]
-fn a_backup_leaves_nothing_but_itself() {
+fn a_backup_leaves_only_its_own_file() {
     let setup = TestSetup::on_file("only a file has a backup command");
     setup.new_key("sandbox");
     let (copy, folder) = copy_in_new_folder(&setup, "copies");

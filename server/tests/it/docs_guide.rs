@@ -86,7 +86,7 @@ fn matches_shown(shown: &Value, real: &Value) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_command_of_the_guide_gets_the_answer_shown() {
+async fn every_command_of_the_guide_gets_the_response_shown() {
     let server = server().await;
     let page = Api::new(server.url()).get("/docs/").await.text();
     let blocks = blocks(&page);

@@ -72,7 +72,7 @@ async fn the_mock_document_has_the_service_and_all_controls() {
 }
 
 #[tokio::test]
-async fn every_control_accepts_its_example_and_answers_as_documented() {
+async fn every_control_accepts_its_example_as_documented() {
     let server = server_with_controls().await;
     let document = fetch_document(server.url()).await;
     let key = server.key().issue();
@@ -102,7 +102,7 @@ async fn every_reference_resolves_and_every_path_has_operations() {
     for document in
         [served().await, fetch_document(server_with_controls().await.url()).await, of_admin]
     {
-        assert_references_lead_somewhere(&document);
+        assert_references_resolve(&document);
     }
     for (path, item) in served().await["paths"].as_object().unwrap() {
         let known = Operation::ALL.iter().find(|operation| operation.path() == path);
@@ -111,7 +111,7 @@ async fn every_reference_resolves_and_every_path_has_operations() {
     }
 }
 
-fn assert_references_lead_somewhere(document: &Value) {
+fn assert_references_resolve(document: &Value) {
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let text = document.to_string();
     let references = text.split("\"#/components/schemas/").skip(1);

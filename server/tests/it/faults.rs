@@ -132,7 +132,7 @@ async fn a_malformed_body_has_the_right_length_but_is_not_json() {
 }
 
 #[tokio::test]
-async fn latencies_and_slow_bodies_delay_complete_answers() {
+async fn latencies_and_slow_bodies_delay_complete_responses() {
     let (server, api) = start_with_key().await;
     let moment = Duration::from_millis(20);
     server.faults().on(CREATE).latency(moment);

@@ -132,7 +132,7 @@ async fn call_operation(operation: Operation, stranger: &Stranger, owner: &Owner
 }
 
 /// Returns the expected status and code for a stranger.
-fn expected_answer(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static str)> {
+fn expected_response(operation: Operation, stranger: &Stranger) -> Option<(u16, &'static str)> {
     Some(match operation {
         // The legacy error format has no code for each field.
         Operation::LegacyCreateOrder if stranger.taken.0 == 400 => (400, "VALIDATION_FAILED"),
@@ -152,7 +152,7 @@ fn expected_answer(operation: Operation, stranger: &Stranger) -> Option<(u16, &'
 async fn try_every_operation(stranger: &Stranger, owner: &Owner) {
     let before = owner.read_all().await;
     for operation in Operation::ALL {
-        if let Some((status, code)) = expected_answer(*operation, stranger) {
+        if let Some((status, code)) = expected_response(*operation, stranger) {
             let answered = call_operation(*operation, stranger, owner).await;
             assert_eq!(answered, (status, code.to_owned()), "{operation:?}");
         }

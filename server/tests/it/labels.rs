@@ -35,7 +35,7 @@ async fn each_format_downloads_as_a_file() {
 }
 
 #[tokio::test]
-async fn refused_downloads_are_answered_in_json() {
+async fn refused_downloads_get_a_json_error() {
     let (server, api) = start_with_key().await;
     let number = api.create_parcel(&order("order-0001")).await;
     let gif = api.get(&format!("/api/v1/labels/{number}/download?format=gif")).await;

@@ -99,7 +99,7 @@ async fn only_the_admin_listener_serves_metrics() {
 
 #[tokio::test]
 #[ignore = "needs promtool: `.ci/prove browser` installs it and runs this"]
-async fn promtool_finds_nothing_to_mend() {
+async fn promtool_accepts_the_metrics() {
     let (setup, running) = TestSetup::new_and_start();
     let api = running.api(&setup.new_key("sandbox").1);
     api.create_parcel(&order_with_number("SB-SUCCESS-0001", "SB-SUCCESS-0001")).await;

@@ -184,7 +184,7 @@ async fn a_reply_is_planned_for_one_order_and_its_requests() {
 }
 
 #[tokio::test]
-async fn a_suite_advances_until_a_status_or_learns_why_not() {
+async fn a_suite_advances_until_a_status_or_gets_a_reason() {
     let mock = Mock::start(&["--clock", "frozen=2026-01-05T08:00:00Z"]);
     mock.control("POST", "webhooks", &json!({})).await;
     mock.api().create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
@@ -209,7 +209,7 @@ async fn a_suite_advances_until_a_status_or_learns_why_not() {
 }
 
 #[tokio::test]
-async fn an_invalid_control_says_why() {
+async fn an_invalid_control_is_refused_with_a_reason() {
     let mock = Mock::start(&[]);
     let table = [
         ("clock", json!({ "advance": "soon" }), "PT5M"),

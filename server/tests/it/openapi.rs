@@ -80,7 +80,7 @@ async fn files_are_bytes_and_labels_have_a_name_and_a_version() {
 }
 
 #[tokio::test]
-async fn every_answer_declares_its_headers() {
+async fn every_response_declares_its_headers() {
     for (name, document) in documents().await {
         let counted = calls(&document).into_iter();
         let counted = counted

@@ -42,7 +42,7 @@ async fn a_given_number_is_kept_and_warnings_are_returned() {
 }
 
 #[tokio::test]
-async fn a_repeat_under_a_key_returns_the_first_answer() {
+async fn a_repeat_with_a_key_returns_the_first_response() {
     let (_server, api) = start_with_key().await;
     let first = api.create(&order("order-0001")).await;
     let again = api.create(&order("order-0001")).await;

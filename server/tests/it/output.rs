@@ -120,7 +120,7 @@ fn closed_error_output_does_not_hide_the_exit_code() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_write_its_log_keeps_answering() {
+async fn a_server_that_cannot_write_its_log_keeps_serving() {
     let setup = TestSetup::new();
     let ready = setup.path("ready.json");
     let mut command = setup.command();

@@ -435,7 +435,7 @@ async fn logs_contain_no_keys_or_personal_data() {
 }
 
 #[tokio::test]
-async fn a_path_that_is_not_utf_8_is_answered_like_any_other() {
+async fn a_path_that_is_not_utf_8_is_handled_like_any_other() {
     let (setup, running) = TestSetup::new_and_start();
     let key = setup.new_key("sandbox").1;
     let envelope = [

@@ -131,7 +131,7 @@ async fn a_label_that_cannot_be_reprinted_is_refused() {
 }
 
 #[tokio::test]
-async fn a_batch_answers_every_number_in_order() {
+async fn a_batch_has_a_result_for_every_number_in_order() {
     let (server, api) = start().await;
     server.clock().advance(Duration::from_secs(300)).await;
     let batch = async |body: Value| api.post(Operation::BatchTracking.path(), &body).await;

@@ -135,7 +135,7 @@ async fn a_head_has_at_most_128_kib_and_100_lines() {
 }
 
 #[tokio::test]
-async fn http_2_is_closed_without_an_answer() {
+async fn http_2_is_closed_without_a_response() {
     let server = crate::embedded::start().await;
     let mut line = RawConnection::open(server.url()).await;
     line.send(&["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]).await;
@@ -143,7 +143,7 @@ async fn http_2_is_closed_without_an_answer() {
 }
 
 #[tokio::test]
-async fn every_answer_forbids_content_type_sniffing() {
+async fn every_response_forbids_content_type_sniffing() {
     let (_server, api) = crate::embedded::start_with_key().await;
     let number = api.create_parcel(&order("order-0001")).await;
     for path in [

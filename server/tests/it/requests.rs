@@ -14,7 +14,7 @@ const CREATE: Operation = Operation::CreateOrder;
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn a_record_has_the_request_and_its_answer() {
+async fn a_record_has_the_request_and_its_response() {
     let server = crate::embedded::start().await;
     let key = server.key().issue();
     let api = Api::with_key(server.url(), &key);
@@ -123,7 +123,7 @@ fn create_request(api: &Api) -> reqwest::RequestBuilder {
 }
 
 #[tokio::test]
-async fn a_record_names_its_faults_and_an_answer_that_was_lost() {
+async fn a_record_names_its_faults_and_a_lost_response() {
     let (server, api) = crate::embedded::start_with_key().await;
     let create = || server.faults().on(CREATE);
     create().nth(1).error(ErrorCode::InternalError);
@@ -149,7 +149,7 @@ async fn a_record_names_its_faults_and_an_answer_that_was_lost() {
 }
 
 #[tokio::test]
-async fn a_request_whose_client_leaves_is_recorded_without_an_answer() {
+async fn an_abandoned_request_is_recorded_without_a_response() {
     let server = crate::embedded::start().await;
     server.faults().on(CREATE).latency(SECOND * 600);
     let api = Api::with_key(server.url(), &server.key().issue());

@@ -113,7 +113,7 @@ async fn an_unreachable_status_is_an_error_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_step_that_the_service_refuses_says_why() {
+async fn a_refused_step_is_an_error_with_a_reason() {
     let (server, _) = start(1).await;
     server.clock().set("2026-01-05T09:00:00Z").await;
     let number = server.seed_parcels(1).await.remove(0);
@@ -123,7 +123,7 @@ async fn a_step_that_the_service_refuses_says_why() {
 }
 
 #[tokio::test]
-async fn a_restored_server_answers_and_continues_as_before() {
+async fn a_restored_server_continues_as_before() {
     let (server, api) = start_in_memory(1).await;
     api.create_parcel(&order_with_number("order-0001", "SB-SUCCESS-0001")).await;
     server.clock().advance(Duration::from_secs(7 * 60)).await;

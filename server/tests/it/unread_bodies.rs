@@ -18,7 +18,12 @@ fn head(method: &str, path: &str, headers: &str, length: usize) -> String {
 
 /// Sends a request `times` times, head and body in two packets, on one connection as long as the responses keep it
 /// open. Returns the number of responses with this status.
-async fn count_answered(url: &str, head: &str, body: &str, (times, status): (usize, u16)) -> usize {
+async fn count_responses(
+    url: &str,
+    head: &str,
+    body: &str,
+    (times, status): (usize, u16),
+) -> usize {
     let (mut line, mut count) = (RawConnection::open(url).await, 0);
     for _ in 0..times {
         line.send(&[head, body]).await;
@@ -54,7 +59,7 @@ async fn refusals_before_the_body_keep_or_close_the_connection() {
     ];
     let each = 200 / table.len();
     for (head, status) in &table {
-        let count = count_answered(server.url(), head, &body, (each, *status)).await;
+        let count = count_responses(server.url(), head, &body, (each, *status)).await;
         assert_eq!(count, each, "{head}");
     }
 }
@@ -67,9 +72,9 @@ async fn address_and_forged_form_refusals_keep_the_connection() {
     let body = order("order-0001").to_string();
     let header = format!("X-API-Key: {}\r\n", key.secret());
     let head_of = head("POST", CREATE, &header, body.len());
-    assert_eq!(count_answered(server.sandbox(), &head_of, &body, (100, 403)).await, 100);
+    assert_eq!(count_responses(server.sandbox(), &head_of, &body, (100, 403)).await, 100);
     let head_of = head("POST", "/dashboard/sign-in", "", body.len());
-    assert_eq!(count_answered(server.url("admin"), &head_of, &body, (40, 403)).await, 40);
+    assert_eq!(count_responses(server.url("admin"), &head_of, &body, (40, 403)).await, 40);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

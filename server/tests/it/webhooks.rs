@@ -222,7 +222,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
 }
 
 #[tokio::test]
-async fn an_endless_answer_is_cut_off_and_its_status_counts() {
+async fn an_endless_response_is_cut_off_and_its_status_counts() {
     let (server, api) = start_with_key().await;
     let huge = Reply::status(200).body(vec![b'x'; 8 << 20]);
     let inbox = server.webhook_inbox().reply([huge]).start().await;

@@ -17,7 +17,7 @@ pub fn check(run: &Run, expected: &Expectations, folder: &Path) -> Result<(), Vi
     let file = folder.join(DATABASE);
     let server = Server::open(&file, 99).map_err(|error| Violation(Unreadable, error))?;
     let checked = check_rows(expected, &file).and_then(|(expected, reader)| {
-        if !expected.has_key {
+        if !expected.is_set_up {
             return Ok(());
         }
         check_repeated_requests(run, &expected, &server)?;

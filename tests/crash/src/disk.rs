@@ -51,13 +51,13 @@ pub struct Expectations {
     /// `true` if a reset was sent but not answered.
     pub is_resetting: bool,
     /// `true` if the key and the endpoint were set up.
-    pub has_key: bool,
+    pub is_set_up: bool,
 }
 
 impl Expectations {
     /// Returns the expectations after a reset.
     pub fn reset(&self) -> Self {
-        Self { has_key: self.has_key, ..Self::default() }
+        Self { is_set_up: self.is_set_up, ..Self::default() }
     }
 }
 

@@ -29,8 +29,8 @@ pub fn every_call_fails(folder: &Path, every: usize) -> Outcome {
     let base = syscalls::read_folder(folder);
     let mut outcome = Outcome::default();
     for error in [libc::EIO, libc::ENOSPC] {
-        for lasts in [false, true] {
-            let mut fault = Fault { error, nth: 0, lasts };
+        for is_persistent in [false, true] {
+            let mut fault = Fault { error, nth: 0, is_persistent };
             // The last call is the first that no run reaches.
             while run_with(folder, (&base, fault), &mut outcome).calls > fault.nth {
                 fault.nth += every;
@@ -66,7 +66,7 @@ fn record(folder: &Path, fault: Fault) -> Run {
         for size in [1, 1, 6] {
             run.create(size);
         }
-        run.job(|server| server.deliver(2));
+        run.run_task(|server| server.deliver(2));
         run.checkpoint("PASSIVE");
         run.create(1);
         run.close();

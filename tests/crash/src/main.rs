@@ -86,7 +86,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments, folder: &Path) -> bool {
-    let wants = |name: &str| arguments.only.as_deref().is_none_or(|only| only == name);
+    let is_selected = |name: &str| arguments.only.as_deref().is_none_or(|only| only == name);
     let Arguments { seed, images, .. } = *arguments;
     let only = arguments.at.as_ref().map(|at| (at[0], at[1]));
     let options = Options { seed, images, only };
@@ -95,17 +95,17 @@ fn run(arguments: &Arguments, folder: &Path) -> bool {
         "seed {seed}\n\n| crashes during | events | different images | checked | violations |"
     );
     println!("|---|---|---|---|---|");
-    for (name, record, cost) in RECORDINGS.into_iter().filter(|(name, ..)| wants(name)) {
+    for (name, record, cost) in RECORDINGS.into_iter().filter(|(name, ..)| is_selected(name)) {
         let options = Options { images: images / cost, ..options };
-        is_clean &= report(name, &explore(&record(&fresh(folder)), folder, options));
+        is_clean &= report(name, &explore(&record(&new_folder(folder)), folder, options));
     }
-    if wants(RECOVERIES) {
+    if is_selected(RECOVERIES) {
         is_clean &= report(RECOVERIES, &recoveries(folder, options));
     }
-    if wants(FAULTS) {
+    if is_selected(FAULTS) {
         is_clean &= failing_calls(folder, (10_000 / images.max(1)).clamp(1, 29));
     }
-    if wants("mutants") {
+    if is_selected("mutants") {
         is_clean &= mutants(folder, Options { images: images / 20 + 50, ..options });
     }
     is_clean
@@ -114,25 +114,25 @@ fn run(arguments: &Arguments, folder: &Path) -> bool {
 /// Crashes again while the service recovers from a crash, and while it checkpoints the log when it closes.
 fn recoveries(folder: &Path, options: Options) -> Outcome {
     let mut rng = Rng::with_seed(options.seed);
-    let crashed = workloads::busy_day(&fresh(folder));
+    let crashed = workloads::busy_day(&new_folder(folder));
     let mut sum = Outcome::default();
     let count = options.images / 200 + 5;
     for _ in 0..count {
         let disk = Disk::after(&crashed, rng.usize(..crashed.events.len()));
         let expected = disk.expected();
-        if !expected.has_key || expected.is_resetting {
+        if !expected.is_set_up || expected.is_resetting {
             continue;
         }
         let subsets = subsets::subsets(&disk, &mut rng);
         let image = disk.image(&subsets[rng.usize(..subsets.len())]);
-        let run = workloads::recovery(&fresh(folder), (&crashed, expected, &image), &mut rng);
+        let run = workloads::recovery(&new_folder(folder), (&crashed, expected, &image), &mut rng);
         sum.add(explore(&run, folder, Options { images: options.images / count, ..options }));
     }
     sum
 }
 
 fn failing_calls(folder: &Path, every: usize) -> bool {
-    let outcome = faults::every_call_fails(&fresh(folder), every);
+    let outcome = faults::every_call_fails(&new_folder(folder), every);
     let faults::Outcome { runs, acknowledged, refused, violations } = outcome;
     println!("\n{FAULTS}: {runs} runs, {acknowledged} orders acknowledged, {refused} refused");
     violations.iter().take(3).for_each(|violation| println!("{violation:?}"));
@@ -147,15 +147,15 @@ fn mutants(folder: &Path, options: Options) -> bool {
     let mut are_found = true;
     for (name, mutate) in MUTANTS {
         let found = [first_start, busy_day].map(|record| {
-            let mut run = record(&fresh(folder));
+            let mut run = record(&new_folder(folder));
             mutate(&mut run);
             explore(&run, folder, options).violations.len()
         });
         println!("| {name} | {} | {} |", found[0], found[1]);
         are_found &= found != [0, 0];
     }
-    let run = first_start(&fresh(folder));
-    let missed = mutants::undetected_tamperings(&run, &fresh(folder));
+    let run = first_start(&new_folder(folder));
+    let missed = mutants::undetected_tamperings(&run, &new_folder(folder));
     println!("\nchanged rows that are not noticed: {missed:?}");
     are_found && missed.is_empty()
 }
@@ -170,7 +170,7 @@ fn report(name: &str, outcome: &Outcome) -> bool {
 }
 
 /// Creates an empty folder for a recording.
-fn fresh(folder: &Path) -> PathBuf {
+fn new_folder(folder: &Path) -> PathBuf {
     let folder = folder.join("live");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();

@@ -121,7 +121,7 @@ impl Recording {
                 return false;
             }
         }
-        self.expected.has_key = true;
+        self.expected.is_set_up = true;
         self.record_facts();
         true
     }
@@ -157,8 +157,8 @@ impl Recording {
     }
 
     /// Runs a task that is not a request. Its effects are durable once it returns.
-    pub fn job(&mut self, job: impl FnOnce(&Server)) {
-        job(self.server());
+    pub fn run_task(&mut self, task: impl FnOnce(&Server)) {
+        task(self.server());
         self.record_facts();
     }
 

@@ -5,7 +5,7 @@ use fastrand::Rng;
 use crate::disk::{ALL, Disk, Event, NOTHING, SECTOR, SectorMask};
 
 /// Maximum number of pending events for which all subsets are examined.
-const EXHAUSTIVE: usize = 8;
+const MAX_EXHAUSTIVE_EVENTS: usize = 8;
 /// Number of random subsets of more events.
 const SAMPLES: usize = 24;
 
@@ -18,7 +18,7 @@ pub fn subsets(disk: &Disk<'_>, rng: &mut Rng) -> Vec<Vec<SectorMask>> {
         (0..count).map(|at| if is_kept(at) { ALL } else { NOTHING }).collect()
     };
     let mut all = vec![choose(&|_| false), choose(&|_| true)];
-    if count <= EXHAUSTIVE {
+    if count <= MAX_EXHAUSTIVE_EVENTS {
         all.extend((0..1 << count).map(|mask: usize| choose(&|at| mask >> at & 1 == 1)));
     } else {
         all.extend((0..count).map(|missing| choose(&|at| at != missing)));

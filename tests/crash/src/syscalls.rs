@@ -24,7 +24,7 @@ use crate::disk::{Event, FOLDER, FileId, Image};
 static RECORDING: AtomicBool = AtomicBool::new(false);
 static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
 /// Duration of a recorded call.
-const SLOW_MICROS: u32 = 100;
+const CALL_DELAY_MICROS: u32 = 100;
 
 /// Device and inode.
 type Inode = (u64, u64);
@@ -45,7 +45,7 @@ pub struct Fault {
     /// Index of the call.
     pub nth: usize,
     /// Set if all later calls fail too.
-    pub lasts: bool,
+    pub is_persistent: bool,
 }
 
 fn recorder() -> MutexGuard<'static, Option<Recorder>> {
@@ -105,7 +105,8 @@ impl Recorder {
     fn execute(&mut self, call: impl FnOnce() -> isize) -> isize {
         let nth = self.calls;
         self.calls += 1;
-        let fault = self.fault.filter(|fault| nth == fault.nth || fault.lasts && nth > fault.nth);
+        let fault =
+            self.fault.filter(|fault| nth == fault.nth || fault.is_persistent && nth > fault.nth);
         let Some(Fault { error, .. }) = fault else { return call() };
         // SAFETY: the location is this thread's.
         unsafe { *libc::__errno_location() = error };
@@ -125,7 +126,7 @@ fn on_file(
     // Simulates the latency of a disk. Otherwise an answer that is given too early would never be seen before the write
     // that it should have waited for.
     // SAFETY: it only sleeps.
-    unsafe { libc::usleep(SLOW_MICROS) };
+    unsafe { libc::usleep(CALL_DELAY_MICROS) };
     let found = descriptor_inode(descriptor);
     let mut recorder = recorder();
     let Some(recorder) = &mut *recorder else { return call() };

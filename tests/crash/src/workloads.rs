@@ -58,8 +58,8 @@ pub fn busy_day(folder: &Path) -> Run {
         "trackingNumbers": numbers[2..4],
     });
     run.post("/api/v1/manifests/submit", manifest.to_string());
-    run.job(|server| server.take_steps(100 * HOUR));
-    run.job(|server| server.deliver(3));
+    run.run_task(|server| server.take_steps(100 * HOUR));
+    run.run_task(|server| server.deliver(3));
     run.assert_facts(&["history of", "reprint of", "manifest ", "under ", "delivered "]);
     run.checkpoint("PASSIVE");
     for size in [1, 1, 4] {

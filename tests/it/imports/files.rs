@@ -243,7 +243,7 @@ fn a_file_without_orders_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_broken_json_document_is_reported_once() {
+fn a_malformed_json_document_is_reported_once() {
     let dir = Workdir::new("", "");
     let orders = ["SB-A-000001", "SB-A-000002"].map(order);
     let [one, two] = [json!(orders[0]), json!(orders)]

@@ -159,7 +159,7 @@ async fn a_changed_row_names_its_existing_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_imports_broken_or_locked_journal_is_refused() {
+async fn a_foreign_damaged_or_locked_journal_is_refused() {
     let (shop, other) = (Shop::open().await, Shop::open().await);
     shop.write_file("orders.csv", sheet(&rows(1)));
     assert_eq!(shop.import("").code, 0);
@@ -232,7 +232,7 @@ async fn a_journal_without_an_api_key_is_bound_to_the_first_one() {
 }
 
 /// Writes a journal in which the order `A-1` was sent 30 hours ago with an unknown outcome.
-fn write_unanswered_journal(dir: &Workdir) {
+fn write_journal_without_responses(dir: &Workdir) {
     let journal = String::from_utf8(dir.read(JOURNAL)).unwrap();
     #[expect(clippy::disallowed_methods, reason = "the journal is written by the machine's clock")]
     let early = (Utc::now() - TimeDelta::hours(30)).to_rfc3339();
@@ -249,14 +249,14 @@ async fn a_row_whose_key_has_expired_is_searched_for() {
     shop.write_file("orders.csv", sheet(&rows(1)));
     let before = shop.import("-o ndjson");
     assert_eq!(before.code, 0, "{before:?}");
-    write_unanswered_journal(&shop.dir);
+    write_journal_without_responses(&shop.dir);
     let found = shop.import("--resume -o ndjson");
     assert_outcomes(&found, 0, &["replayed"]);
     assert_eq!(found.lines()[0]["trackingNumber"], before.lines()[0]["trackingNumber"]);
     assert_eq!(shop.creations(), 1);
 
     shop.server.reset().await;
-    write_unanswered_journal(&shop.dir);
+    write_journal_without_responses(&shop.dir);
     let none = shop.import("--resume -o ndjson");
     assert_outcomes(&none, 0, &["created"]);
 
@@ -266,7 +266,7 @@ async fn a_row_whose_key_has_expired_is_searched_for() {
         other
     });
     assert_eq!(shop.run("order create other.json").code, 0);
-    write_unanswered_journal(&shop.dir);
+    write_journal_without_responses(&shop.dir);
     let unclear = shop.import("--resume -o ndjson");
     assert_outcomes(&unclear, 9, &["unknown"]);
     assert_eq!(shop.creations(), 3, "what is not clear is not sent");
@@ -280,7 +280,8 @@ async fn an_import_that_cannot_start_fails_like_a_single_call() {
     let shop = Shop::open().await;
     let stranger = Shop::open().await.server.key().name("Other").issue();
     let busy =
-        fake_servers::start_answering("429 Too Many Requests\r\nretry-after: 3600", TOO_MANY).await;
+        fake_servers::start_with_response("429 Too Many Requests\r\nretry-after: 3600", TOO_MANY)
+            .await;
     let table = [
         (4, "AUTH_INVALID_API_KEY", stranger.secret(), shop.server.url()),
         (7, "RATE_LIMIT_EXCEEDED", shop.key.secret(), &busy),
@@ -298,7 +299,8 @@ async fn an_import_that_cannot_start_fails_like_a_single_call() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_of_another_service_is_reported_once() {
     let shop = Shop::with_rows(25).await;
-    let other = fake_servers::start_answering("404 Not Found", "<html>nothing here</html>").await;
+    let other =
+        fake_servers::start_with_response("404 Not Found", "<html>nothing here</html>").await;
     let table = [
         (format!("{}/elsewhere", shop.server.url()), 5, "NOT_FOUND"),
         (other, 8, "UNEXPECTED_ANSWER"),

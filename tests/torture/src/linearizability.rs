@@ -147,7 +147,7 @@ mod tests {
 
     /// Compares with brute force; `just torture-checker` compares with stateright.
     #[test]
-    fn the_search_agrees_with_trying_every_order() {
+    fn the_search_agrees_with_brute_force() {
         let mut verdicts = [0_u32; 2];
         for seed in 0..20_000 {
             let history = random_history(&mut Rng::with_seed(seed));

@@ -337,7 +337,7 @@ mod tests {
         assert!(!then(scan(Status::Delivered, 6), Applied), "against the table");
         assert!(!then(scan(Status::InTransit, 6), TooEarly), "the clocks are right");
         assert!(!then(Void, Voided) && then(Void, Refused));
-        let heard_late = |reported| {
+        let reported_late = |reported| {
             let scan = (scan(Status::InTransit, 6), Some(DuplicateScan));
             accepts_sequence(&[
                 picked_up[0],
@@ -346,7 +346,7 @@ mod tests {
                 (Track, Some(HasStatus(reported))),
             ])
         };
-        assert!(heard_late(Status::InTransit) && !heard_late(Status::PickedUp));
+        assert!(reported_late(Status::InTransit) && !reported_late(Status::PickedUp));
         let doubtful = Call::Scan { reported: Status::InTransit, at: None };
         assert!(then(doubtful, Applied) && then(doubtful, Recorded) && then(doubtful, TooEarly));
     }

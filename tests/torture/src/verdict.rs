@@ -53,7 +53,7 @@ impl Verdict {
     /// Creates every order again under its key, and checks its parcel.
     pub(crate) async fn recheck_orders(&mut self, clients: &Arc<Clients>, random: &mut Rng) {
         let orders = std::mem::take(&mut self.orders);
-        println!("{} orders are asked for again", orders.len());
+        println!("{} orders are created again", orders.len());
         let mut workers = JoinSet::new();
         let (size, mut orders) = (orders.len() / 32 + 1, orders.into_iter());
         for _ in 0..32 {
@@ -80,7 +80,7 @@ impl Verdict {
         let (mut newest, mut received) = (Instant::now(), 0);
         let mut waiting: Vec<_> = self.checked_orders.iter().collect();
         self.events = waiting.iter().map(|order| order.status_changes.len() as u64).sum();
-        println!("webhooks of {} events are waited for", self.events);
+        println!("waiting for the webhooks of {} events", self.events);
         loop {
             waiting.retain(|order| {
                 match delivery_log.check_deliveries(&order.number, &order.status_changes) {

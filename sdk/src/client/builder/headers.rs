@@ -59,7 +59,7 @@ impl Headers {
         let to_other_origin = to_service.clone();
         if let Some(suffix) = settings.user_agent_suffix {
             let user_agent = format!("{USER_AGENT_PREFIX} {suffix}");
-            to_service.insert(USER_AGENT, header_value(&user_agent, INVALID_USER_AGENT)?);
+            to_service.insert(USER_AGENT, parse_header_value(&user_agent, INVALID_USER_AGENT)?);
         }
         to_service.insert(header::API_KEY, secret);
         to_service.extend(settings.fixed);
@@ -109,8 +109,8 @@ impl ClientBuilder {
     /// # Ok::<(), parcelo::Error>(())
     /// ```
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
-        let name = header_name(name)?;
-        let mut value = header_value(value, INVALID_VALUE)
+        let name = parse_header_name(name)?;
+        let mut value = parse_header_value(value, INVALID_VALUE)
             .map_err(|error| error.with_source(format!("the value of {name}")))?;
         value.set_sensitive(true);
         self.headers.computed.retain(|computed| computed.name != name);
@@ -145,7 +145,7 @@ impl ClientBuilder {
         name: &str,
         value: impl Fn() -> Option<HeaderValue> + Send + Sync + 'static,
     ) -> Result<Self, Error> {
-        let name = header_name(name)?;
+        let name = parse_header_name(name)?;
         self.headers.fixed.remove(&name);
         self.headers.computed.retain(|computed| computed.name != name);
         self.headers.computed.push(ComputedHeader { name, value: Arc::new(value) });
@@ -176,7 +176,8 @@ impl ClientBuilder {
     }
 }
 
-fn header_name(name: &str) -> Result<HeaderName, Error> {
+/// Parses the name of a header, which must not be reserved.
+fn parse_header_name(name: &str) -> Result<HeaderName, Error> {
     let name = HeaderName::try_from(name)
         .map_err(|error| Error::config(INVALID_NAME).with_source(format!("{error}: {name:?}")))?;
     match RESERVED_HEADERS.iter().find(|(reserved, _)| name == *reserved) {
@@ -185,7 +186,8 @@ fn header_name(name: &str) -> Result<HeaderName, Error> {
     }
 }
 
-fn header_value(value: &str, texts: Texts) -> Result<HeaderValue, Error> {
+/// Parses the value of a header.
+fn parse_header_value(value: &str, texts: Texts) -> Result<HeaderValue, Error> {
     HeaderValue::from_str(value).map_err(|error| Error::config(texts).with_source(error))
 }
 
@@ -202,7 +204,7 @@ macro_rules! reserved {
 }
 
 /// Headers that cannot be set: those that the client sets itself, those that would contradict the request's
-/// body, those that would turn the answer into a part of a file or an empty 304, and those of the connection.
+/// body, those that would turn the response into a part of a file or an empty 304, and those of the connection.
 const RESERVED_HEADERS: &[(&str, Texts)] = reserved!(
     "x-api-key" "x-carrier-key" "x-idempotency-key" "idempotency-key" "accept-language" "user-agent"
     "content-type" "content-length" "content-encoding"

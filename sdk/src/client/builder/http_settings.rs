@@ -177,10 +177,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Accepts answers that are compressed with gzip.
+    /// Accepts responses that are compressed with gzip.
     ///
-    /// It is off by default: answers are small, and label files are compressed already. The length of a compressed
-    /// answer is not that of the file, so [`LabelStream::length`](crate::client::LabelStream::length) is then
+    /// It is off by default: responses are small, and label files are compressed already. The length of a compressed
+    /// response is not that of the file, so [`LabelStream::length`](crate::client::LabelStream::length) is then
     /// `None`; a file that is cut off is still detected, by the end mark of gzip.
     #[cfg(feature = "gzip")]
     pub fn gzip(mut self) -> Self {

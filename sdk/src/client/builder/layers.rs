@@ -26,7 +26,7 @@ pub(super) fn wrap_in_layers(
 
 impl ClientBuilder {
     /// Wraps the client's transport, HTTP or that of [`transport`](Self::transport), in one of your own, which can
-    /// change a request, log it, or refuse it. The first layer that is added sees a request first and its answer
+    /// change a request, log it, or refuse it. The first layer that is added sees a request first and its response
     /// last, as in tower's `ServiceBuilder`.
     ///
     /// A layer sees each attempt, including those to label hosts, with the bytes and headers that are sent; HTTP

@@ -119,7 +119,7 @@ impl ClientBuilder {
     /// assert!(Client::builder(key).base_url("http://user@127.0.0.1:8081").is_err());
     /// ```
     pub fn base_url(self, address: &str) -> Result<Self, Error> {
-        Ok(Self { base_url: Some(checked_address(address)?), ..self })
+        Ok(Self { base_url: Some(parse_base_url(address)?), ..self })
     }
 
     /// Sets the language of texts for people, such as names of statuses. The default is English.
@@ -177,7 +177,7 @@ impl ClientBuilder {
     /// Reads the wall time from `read` in place of the machine's clock, for tests in which that clock is set.
     ///
     /// The age of idempotency keys is measured by it, by the runtime's clock, and by the dates of the service's
-    /// answers.
+    /// responses.
     pub fn wall_clock(self, read: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
         Self { clock: ClockSource::Wall(WallClock::new(read)), ..self }
     }
@@ -186,7 +186,7 @@ impl ClientBuilder {
     /// `MockServer::client` sets it.
     ///
     /// The age of idempotency keys is then measured by this clock alone, and neither by the machine's clocks nor by
-    /// the dates of answers. Waits and timeouts still use tokio's clock.
+    /// the dates of responses. Waits and timeouts still use tokio's clock.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -231,7 +231,7 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, Error> {
         let base_url = match (self.base_url, &self.transport) {
             (Some(base_url), _) => base_url,
-            (None, Some(_)) => checked_address("http://localhost")?,
+            (None, Some(_)) => parse_base_url("http://localhost")?,
             (None, None) => return Err(Error::config(NO_BASE_URL)),
         };
         if self.key.environment() == Environment::Production
@@ -239,7 +239,7 @@ impl ClientBuilder {
         {
             return Err(Error::config(UNENCRYPTED));
         }
-        if environment_of(&base_url).is_some_and(|there| there != self.key.environment()) {
+        if environment_in_host(&base_url).is_some_and(|there| there != self.key.environment()) {
             return Err(Error::config(WRONG_ENVIRONMENT));
         }
         if self.label_hosts.iter().any(|host| Host::parse(host).is_err()) {
@@ -296,7 +296,7 @@ const INVALID_LABEL_HOST: Texts = (
 );
 
 /// Returns the environment that the host name contains, if any.
-fn environment_of(url: &Url) -> Option<Environment> {
+fn environment_in_host(url: &Url) -> Option<Environment> {
     let parts = url.domain()?.split(['.', '-']);
     parts.into_iter().find_map(|part| match part {
         "sandbox" => Some(Environment::Sandbox),
@@ -313,7 +313,8 @@ fn variable_error(error: &env::VarError) -> &'static str {
     }
 }
 
-fn checked_address(address: &str) -> Result<Url, Error> {
+/// Parses the address of a service, without credentials, query and fragment.
+fn parse_base_url(address: &str) -> Result<Url, Error> {
     if has_whitespace_or_control(address) {
         return Err(Error::config(INVALID_BASE_URL));
     }

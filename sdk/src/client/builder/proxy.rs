@@ -103,7 +103,7 @@ mod tests {
         (listener, address)
     }
 
-    /// Accepts a connection, answers it with an error, and returns the first line that was received.
+    /// Accepts a connection, responds with an error, and returns the first line that was received.
     async fn first_line(listener: &TcpListener) -> String {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut buffer = [0; 1024];

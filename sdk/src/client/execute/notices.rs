@@ -12,26 +12,26 @@ use crate::client::{
 };
 
 impl CallExecution {
-    /// Reports the end of the call: success, or the error if its answer cannot be returned.
+    /// Reports the end of the call: success, or the error if its response cannot be returned.
     pub(in crate::client) fn finish(&self, error: Option<&Error>) {
-        let Some(answer) = &self.answer else { return };
+        let Some(response) = &self.response else { return };
         match error {
             Some(error) => record_error(&self.span, error),
-            None => record_success(&self.span, self.state.attempts, answer),
+            None => record_success(&self.span, self.state.attempts, response),
         }
         self.notify_observer(|attempt| Attempt {
-            status: Some(answer.head.status.as_u16()),
-            request_id: answer.head.request_id(),
+            status: Some(response.head.status.as_u16()),
+            request_id: response.head.request_id(),
             failure: error.map(|_| FailureClass::Permanent),
             kind: error.map(Error::kind),
-            outcome: answer.outcome.filter(|_| error.is_none()),
+            outcome: response.outcome.filter(|_| error.is_none()),
             may_have_executed: error.is_some_and(Error::may_have_executed),
             stopped: error.and_then(Error::stop_reason),
             ..attempt
         });
     }
 
-    /// Records that the call failed after its answer had begun.
+    /// Records that the call failed after its response had begun.
     pub(in crate::client) fn record_error(&self, error: &Error) {
         record_error(&self.span, error);
     }

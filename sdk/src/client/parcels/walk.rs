@@ -1,5 +1,5 @@
-//! A walk through a whole list while its parcels are created, voided and moved. It goes by creation time and not by
-//! page: each request asks for rows that are at least as old as the last one, so that parcels that enter or leave the
+//! A walk through a whole list while its parcels are created, voided and moved. It follows creation times and not
+//! pages: each request is for rows that are at least as old as the last one, so that parcels that enter or leave the
 //! list before it do not shift the rest. Rows of the same millisecond are returned again, and skipped.
 
 use std::collections::HashSet;

@@ -17,8 +17,8 @@ use crate::{
 pub(crate) fn check(to: &ReceiverFields<'_>) {
     to.national_id.require_or(countries::COLOMBIA_ID_REQUIRED);
     check_id(to);
-    let given = department(&to.province);
-    let found = city(&to.city, given);
+    let given = find_department(&to.province);
+    let found = find_city(&to.city, given);
     let department = match &found {
         Some(found) => check_department(to, found, given),
         None => given,
@@ -40,7 +40,8 @@ fn check_id(to: &ReceiverFields<'_>) {
     }
 }
 
-fn department(province: &FieldValue<'_, &str>) -> Option<&'static Region> {
+/// Finds the department; an unknown one is a warning.
+fn find_department(province: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = province.value()?;
     let found = Regions::for_country(CountryCode::CO).find(name);
     if found.is_none() {
@@ -49,7 +50,8 @@ fn department(province: &FieldValue<'_, &str>) -> Option<&'static Region> {
     found
 }
 
-fn city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<CityMatch> {
+/// Finds the city; an unknown one is a fault, with a suggestion from the department.
+fn find_city(city: &FieldValue<'_, &str>, department: Option<&Region>) -> Option<CityMatch> {
     let name = city.value()?;
     let found = Municipalities::all().find(name);
     if found.is_none() {

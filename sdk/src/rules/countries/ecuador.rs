@@ -18,11 +18,12 @@ pub(crate) fn check(to: &ReceiverFields<'_>) {
     to.national_id.require_or(countries::ECUADOR_ID_REQUIRED);
     to.province.require_or(countries::ECUADOR_PROVINCE_REQUIRED);
     check_id(to);
-    let province = province(&to.province);
+    let province = find_province(&to.province);
     check_zip(&to.zip, province);
 }
 
-fn province(given: &FieldValue<'_, &str>) -> Option<&'static Region> {
+/// Finds the province; an unknown one is a fault.
+fn find_province(given: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = given.value()?;
     let provinces = Regions::for_country(CountryCode::EC);
     let province = provinces.find(name);
@@ -62,7 +63,7 @@ fn check_id(to: &ReceiverFields<'_>) {
             to.id_type.fault(countries::ECUADOR_ID_TYPE);
             None
         }
-        None if to.id_type.is_absent() => id.as_deref().and_then(|id| guess_id_kind(to, id)),
+        None if to.id_type.is_absent() => id.as_deref().and_then(|id| infer_id_kind(to, id)),
         None => None,
     };
     let (Some(id), Some(kind)) = (id, kind) else { return };
@@ -73,8 +74,8 @@ fn check_id(to: &ReceiverFields<'_>) {
     }
 }
 
-/// Guesses the type from the number of digits if `idType` is missing.
-fn guess_id_kind(to: &ReceiverFields<'_>, id: &str) -> Option<Kind> {
+/// Infers the type from the number of digits if `idType` is missing.
+fn infer_id_kind(to: &ReceiverFields<'_>, id: &str) -> Option<Kind> {
     let kind = match id.len() {
         10 if is_digits(id) => Kind::Cedula,
         13 if is_digits(id) => Kind::Ruc,

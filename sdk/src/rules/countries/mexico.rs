@@ -28,13 +28,13 @@ const CURP_LEN: usize = 18;
 /// Checks Mexico's rules (spec: nationalId optional; state required; postal code required, 5 digits).
 pub(crate) fn check(to: &ReceiverFields<'_>) {
     check_rfc(&to.national_id);
-    let state = state(to);
+    let state = find_state(to);
     to.zip.require_or(countries::MEXICO_ZIP_REQUIRED);
     check_zip(&to.zip, state);
 }
 
 /// Returns the state that `province`, `state` or both name.
-fn state(to: &ReceiverFields<'_>) -> Option<&'static Region> {
+fn find_state(to: &ReceiverFields<'_>) -> Option<&'static Region> {
     if to.state.is_absent() {
         to.province.require_or(countries::MEXICO_STATE_REQUIRED);
         return parse_state(&to.province);
@@ -50,6 +50,7 @@ fn state(to: &ReceiverFields<'_>) -> Option<&'static Region> {
     Some(province)
 }
 
+/// Parses a state; an unknown one is a fault.
 fn parse_state(given: &FieldValue<'_, &str>) -> Option<&'static Region> {
     let name = given.value()?;
     let states = Regions::for_country(CountryCode::MX);

@@ -510,7 +510,7 @@ fn unknown_fields_are_reported_with_suggestions() {
 }
 
 #[test]
-fn a_body_of_unknown_fields_gets_a_short_answer() {
+fn a_body_of_unknown_fields_gets_a_short_response() {
     let mut body = order("PE");
     for i in 0..5000 {
         body[format!("x{i}")] = json!(i);

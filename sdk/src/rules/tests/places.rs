@@ -175,7 +175,7 @@ fn capitals_and_large_cities_are_found_in_any_spelling() {
 }
 
 #[test]
-fn text_that_is_not_a_place_is_never_a_place() {
+fn text_that_is_not_a_city_is_refused() {
     for text in [
         "Medellin DC",
         "Medellín Distrito Capital",

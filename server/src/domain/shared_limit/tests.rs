@@ -258,7 +258,7 @@ fn seldom_used_keys_claim_nothing_and_even_streams_never_wait() {
 }
 
 #[test]
-fn a_single_server_claims_nothing_and_counts_as_before() {
+fn a_single_server_claims_nothing_and_counts_locally() {
     let (mut shared, mut own) =
         (SharedRateLimitWindows::<()>::default(), RateLimitWindows::default());
     let mut random = fastrand::Rng::with_seed(1);

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_void_sends_its_status_first_and_then_itself() {
+    fn a_void_sends_the_status_change_first() {
         let kinds = |kinds, state| {
             let events = move_events(kinds, Ulid::from(7), State::LabelGenerated, &moved(state));
             events.iter().map(|event| event.kind).collect::<Vec<_>>()

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pause_is_the_tables_within_a_tenth() {
+    fn each_pause_is_within_a_tenth_of_the_table() {
         for environment in Environment::ALL {
             let table = pauses(environment);
             for (made, pause_before_next) in table.iter().enumerate().skip(1) {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_a_delivery_a_failure_or_the_end() {
+    fn statuses_are_delivered_retried_or_gone() {
         let table = [
             (200, RetryDecision::Delivered),
             (204, RetryDecision::Delivered),

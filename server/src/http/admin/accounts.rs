@@ -14,13 +14,13 @@ pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Respo
     let new = parcelo::admin::check_account(&body).map_err(to_refusal)?;
     let (account, is_new) = call.issuer().find_or_create_account(new.name, call.now()).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(call.answer_with(status, AccountView::from(&account)))
+    Ok(call.response_with_status(status, AccountView::from(&account)))
 }
 
 /// Lists all accounts.
 pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let accounts = call.service().store().accounts().await?;
-    Ok(call.answer(accounts.iter().map(AccountView::from).collect::<Vec<_>>()))
+    Ok(call.ok_response(accounts.iter().map(AccountView::from).collect::<Vec<_>>()))
 }
 
 /// The description of these calls for the OpenAPI document.

@@ -20,13 +20,13 @@ pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Respo
     let new = parcelo::admin::check_carrier_key(&body).map_err(to_refusal)?;
     let issuer = call.issuer();
     let (key, record) = issuer.issue(new.name, new.environment, call.now()).await?;
-    Ok(call.created(CarrierScope::created(&key, &record)))
+    Ok(call.created_response(CarrierScope::created(&key, &record)))
 }
 
 /// Lists all carrier keys.
 pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let (keys, now) = (call.service().store().credentials().await?, call.now());
-    Ok(call.answer(keys.iter().map(|key| CarrierScope::view(key, now)).collect::<Vec<_>>()))
+    Ok(call.ok_response(keys.iter().map(|key| CarrierScope::view(key, now)).collect::<Vec<_>>()))
 }
 
 /// Revokes a carrier key.
@@ -35,7 +35,7 @@ pub(super) async fn revoke(call: AdminRequest) -> Result<Response, HttpRefusal> 
     let revoked =
         store.revoke_credential(&call.parameter, now, &call.actor.clone().at(now)).await?;
     let record = revoked.ok_or(ErrorCode::KeyNotFound)?;
-    Ok(call.answer(CarrierScope::view(&record, now)))
+    Ok(call.ok_response(CarrierScope::view(&record, now)))
 }
 
 /// Lists the latest exceptions of one environment: `?environment=`, else production.
@@ -44,7 +44,7 @@ pub(super) async fn exceptions(call: AdminRequest) -> Result<Response, HttpRefus
     let environment = word.map_or(Ok(Environment::Production), |word| parse_environment(&word))?;
     let tenant = Tenant { account: call.account(&call.account_name()?).await?, environment };
     let exceptions = call.service().carrier_exceptions(tenant, MAX_EXCEPTIONS).await?;
-    Ok(call.answer(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>()))
+    Ok(call.ok_response(exceptions.iter().map(ExceptionView::from).collect::<Vec<_>>()))
 }
 
 /// The description of these calls for the OpenAPI document.
@@ -91,7 +91,7 @@ pub(super) mod description {
                     ACCOUNT,
                     QueryParameter(
                         "environment",
-                        "Whose reports: production when absent.",
+                        "The environment of the reports; production when absent.",
                         reference::<Environment>,
                     ),
                 ])

@@ -1,4 +1,4 @@
-//! The OpenAPI document of the admin API, assembled from the descriptions beside the handlers.
+//! The OpenAPI document of the admin API, assembled from the `description` module of each group of handlers.
 
 use parcelo::{
     ErrorCode::{

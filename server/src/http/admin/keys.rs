@@ -20,7 +20,7 @@ pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Respo
     let destinations = &call.service().settings().destinations;
     let new = parcelo::admin::check_key(&body, destinations).map_err(to_refusal)?;
     let (key, record) = call.issuer().issue_api_key(new_key_request(new)?, call.now()).await?;
-    Ok(call.created(ApiKeyScope::created(&key, &record)))
+    Ok(call.created_response(ApiKeyScope::created(&key, &record)))
 }
 
 /// Lists all keys, or those of `?account=`.
@@ -28,7 +28,7 @@ pub(super) async fn list(call: AdminRequest) -> Result<Response, HttpRefusal> {
     let account = requested_account(&call).await?;
     let (mut keys, now) = (call.service().store().credentials().await?, call.now());
     keys.retain(|key| belongs_to(key, account));
-    Ok(call.answer(keys.iter().map(|key| ApiKeyScope::view(key, now)).collect::<Vec<_>>()))
+    Ok(call.ok_response(keys.iter().map(|key| ApiKeyScope::view(key, now)).collect::<Vec<_>>()))
 }
 
 /// Gives a key a new secret. The old one keeps working for `?overlapSeconds=`. If `?account=` is given, the key must
@@ -43,7 +43,7 @@ pub(super) async fn rotate(call: AdminRequest) -> Result<Response, HttpRefusal> 
     {
         RotationOutcome::Done(key, record) => {
             let rotated = RotatedApiKey::new(&key, &record, call.now());
-            Ok(call.answer(rotated))
+            Ok(call.ok_response(rotated))
         }
         RotationOutcome::Revoked | RotationOutcome::Superseded => Err(ErrorCode::KeyRevoked.into()),
         RotationOutcome::Unknown => Err(ErrorCode::KeyNotFound.into()),
@@ -56,7 +56,7 @@ pub(super) async fn revoke(call: AdminRequest) -> Result<Response, HttpRefusal> 
     let record =
         call.service().revoke_key(&key, call.actor.clone()).await?.ok_or(ErrorCode::KeyNotFound)?;
     let view = ApiKeyScope::view(&record, call.now());
-    Ok(call.answer(view))
+    Ok(call.ok_response(view))
 }
 
 /// Returns the id of the key in the path, which must exist and belong to the account in the query, if there is one.

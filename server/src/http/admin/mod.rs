@@ -149,15 +149,17 @@ impl AdminRequest {
         Ok(account.ok_or(ErrorCode::AccountNotFound)?)
     }
 
-    fn answer(self, data: impl Serialize) -> Response {
-        self.answer_with(StatusCode::OK, data)
+    /// Returns the response 200 with data.
+    fn ok_response(self, data: impl Serialize) -> Response {
+        self.response_with_status(StatusCode::OK, data)
     }
 
-    fn created(self, data: impl Serialize) -> Response {
-        self.answer_with(StatusCode::CREATED, data)
+    /// Returns the response 201 with data.
+    fn created_response(self, data: impl Serialize) -> Response {
+        self.response_with_status(StatusCode::CREATED, data)
     }
 
-    fn answer_with(self, status: StatusCode, data: impl Serialize) -> Response {
+    fn response_with_status(self, status: StatusCode, data: impl Serialize) -> Response {
         answer::enveloped_with_status(status, data, self.id)
     }
 }

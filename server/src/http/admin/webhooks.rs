@@ -54,7 +54,7 @@ impl WebhookCall {
     }
 
     fn show(self, endpoint: &Endpoint) -> Response {
-        self.call.answer(WebhookView::new(&self.account, endpoint))
+        self.call.ok_response(WebhookView::new(&self.account, endpoint))
     }
 }
 
@@ -85,7 +85,9 @@ pub(super) async fn set(webhook: WebhookCall, request: Request) -> Result<Respon
     };
     let (endpoint, is_new) = webhook.endpoints().upsert(request, now).await?;
     if is_new {
-        return Ok(webhook.call.created(WebhookView::with_secret(&webhook.account, &endpoint)));
+        return Ok(webhook
+            .call
+            .created_response(WebhookView::with_secret(&webhook.account, &endpoint)));
     }
     Ok(webhook.show(&endpoint))
 }
@@ -100,13 +102,13 @@ pub(super) async fn remove(webhook: WebhookCall) -> Result<Response, HttpRefusal
 pub(super) async fn rotate_secret(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let now = webhook.call.now();
     let secret = webhook.endpoints().rotate_secret(webhook.tenant().await?, now).await?;
-    Ok(webhook.call.answer(NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME_MILLIS))))
+    Ok(webhook.call.ok_response(NewSecret::new(&secret, now.plus(OLD_SECRET_LIFETIME_MILLIS))))
 }
 
 /// Sends a test event.
 pub(super) async fn test(webhook: WebhookCall) -> Result<Response, HttpRefusal> {
     let event = webhook.endpoints().send_test(webhook.tenant().await?, webhook.call.now()).await?;
-    Ok(webhook.call.answer(TestedView::from(event)))
+    Ok(webhook.call.ok_response(TestedView::from(event)))
 }
 
 /// Turns the webhook on.
@@ -126,7 +128,7 @@ pub(super) async fn deliveries(webhook: WebhookCall) -> Result<Response, HttpRef
     let limit = webhook.call.number("limit", 1..=MAX_DELIVERIES)?.unwrap_or(DEFAULT_DELIVERIES);
     let tenant = webhook.tenant().await?;
     let logged = webhook.call.service().webhook_deliveries(tenant, 0, limit.into()).await?;
-    Ok(webhook.call.answer(logged.iter().map(DeliveryView::from).collect::<Vec<_>>()))
+    Ok(webhook.call.ok_response(logged.iter().map(DeliveryView::from).collect::<Vec<_>>()))
 }
 
 /// Sends events again; with an empty object, all that have failed or are held.
@@ -139,7 +141,7 @@ pub(super) async fn replay(
         parcelo::admin::check_replay(&body::json_object(request).await?).map_err(to_refusal)?;
     let events = events_to_replay(&replay);
     let replayed = webhook.endpoints().replay(tenant, events, webhook.call.now()).await?;
-    Ok(webhook.call.answer(ReplayedView { replayed }))
+    Ok(webhook.call.ok_response(ReplayedView { replayed }))
 }
 
 fn events_to_replay(request: &ReplayRequest) -> EventsToReplay {

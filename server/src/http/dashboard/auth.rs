@@ -28,7 +28,9 @@ pub(super) const SIGN_IN: &str = "/dashboard/sign-in";
 pub(super) struct SignedInUser {
     pub(super) context: PageContext,
     pub(super) session: Session,
+    /// The session's token, from the cookie.
     pub(super) token: String,
+    /// The token of the forms on this user's pages, derived from the session's.
     pub(super) form: String,
 }
 
@@ -38,7 +40,7 @@ pub(super) struct SubmittedForm {
     pub(super) fields: FormFields,
 }
 
-/// The reason why a request is not served.
+/// The reason why a request does not reach its handler.
 pub(super) enum Rejection {
     /// The user has to sign in first, and is redirected back afterwards.
     SignInRequired(InterruptedPage),
@@ -93,7 +95,7 @@ impl FromRequest<Api> for SubmittedForm {
             *page.status_mut() = answer::http_status(ErrorCode::AuthInvalidApiKey);
             return Err(Rejection::SignInShown(page));
         };
-        fields.check(api, &member.token)?;
+        fields.check_token(api, &member.token)?;
         Ok(Self { member, fields })
     }
 }
@@ -132,6 +134,7 @@ impl SignedInUser {
     }
 }
 
+/// Returns the context that the styler has added to the request.
 fn context(parts: &Parts) -> Result<PageContext, HttpRefusal> {
     parts.extensions.get::<PageContext>().cloned().ok_or_else(|| ErrorCode::NotFound.into())
 }

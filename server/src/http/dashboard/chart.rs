@@ -14,7 +14,7 @@ const CHART_HEIGHT: u64 = 120;
 const COLUMN_STEP: u64 = 20;
 /// Width of a column.
 const COLUMN_WIDTH: u64 = 14;
-/// The colours from the bottom of a column to its top, and their meanings.
+/// The colours from the bottom of a column to its top, each with its name in both languages.
 const LAYERS: [(&str, &str, &str); 5] = [
     ("done", "Delivered", "Entregados"),
     ("moving", "On the way", "En camino"),
@@ -117,7 +117,7 @@ mod tests {
     use crate::domain::State;
 
     #[test]
-    fn columns_are_as_high_as_their_share_of_the_fullest_day() {
+    fn column_heights_are_relative_to_the_busiest_day() {
         let country = parcelo::CountryCode::EC;
         let counted =
             |created_day, state, parcels| ParcelCount { created_day, state, country, parcels };
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn every_status_has_a_colour_and_no_column_leaves_the_picture() {
+    fn every_status_has_a_colour_and_every_column_fits() {
         for status in ParcelStatus::KNOWN {
             assert!(LAYERS.iter().any(|(layer, ..)| *layer == status_tone(status)), "{status}");
         }

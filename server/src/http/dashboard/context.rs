@@ -85,6 +85,7 @@ pub(super) fn response_styler() -> ResponseStyler {
 }
 
 impl PageContext {
+    /// Reads the context of a request.
     fn new(request: &Request, client: IpAddr) -> Self {
         let headers = request.headers();
         let requested = body::query_parameter(request.uri().query(), "lang");
@@ -112,10 +113,10 @@ impl PageContext {
     fn restyle(&self, response: Response) -> Response {
         let refused = response.extensions().get::<HttpRefusal>().cloned();
         let mut response = match refused {
-            Some(refused) => self.refusal(&refused, &response).unwrap_or(response),
+            Some(refused) => self.refusal_page(&refused, &response).unwrap_or(response),
             // The router's response to a path that is not text.
-            None if response.status().is_client_error() && !is_page(&response) => {
-                self.refusal(&ErrorCode::NotFound.into(), &response).unwrap_or(response)
+            None if response.status().is_client_error() && !is_html(&response) => {
+                self.refusal_page(&ErrorCode::NotFound.into(), &response).unwrap_or(response)
             }
             None => response,
         };
@@ -139,7 +140,12 @@ impl PageContext {
         response
     }
 
-    fn refusal(&self, HttpRefusal(refusal): &HttpRefusal, original: &Response) -> Option<Response> {
+    /// Returns the page for a refusal, with the headers of the original response; `None` if it cannot be rendered.
+    fn refusal_page(
+        &self,
+        HttpRefusal(refusal): &HttpRefusal,
+        original: &Response,
+    ) -> Option<Response> {
         let notice = NoticePage::for_refusal(self.frame(), refusal);
         let mut response = frame::render_page(&notice).ok()?;
         *response.status_mut() = answer::http_status(refusal.code);
@@ -159,7 +165,8 @@ impl PageContext {
     }
 }
 
-fn is_page(response: &Response) -> bool {
+/// Returns `true` if the body is HTML.
+fn is_html(response: &Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"))
 }
@@ -171,7 +178,7 @@ pub(super) fn redirect_with_flash(path: &str, flash: FlashMessage) -> Response {
     response
 }
 
-/// Signs the visitor in with a new session.
+/// Adds the cookie of a new session, which signs the browser in.
 pub(super) fn with_session_cookie(mut response: Response, token: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME_MILLIS / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), SESSION_COOKIE, token, seconds);
@@ -185,7 +192,7 @@ pub(super) fn without_session_cookie(mut response: Response) -> Response {
     response
 }
 
-/// Sets the cookie that identifies the browser until the sign-in form comes back.
+/// Adds the cookie that identifies the browser until the sign-in form is submitted.
 pub(super) fn with_guest_cookie(mut response: Response, guest: &str) -> Response {
     let seconds = crate::domain::session::SESSION_LIFETIME_MILLIS / crate::clock::Millis::SECOND;
     set_cookie(response.headers_mut(), GUEST_COOKIE, guest, seconds);
@@ -193,7 +200,7 @@ pub(super) fn with_guest_cookie(mut response: Response, guest: &str) -> Response
 }
 
 /// Sets a cookie that is hidden from scripts, other sites and plain connections, and that only this site can set: the
-/// prefix `__Host-`, which requires `Path=/`, keeps a neighbouring domain or a plain page from planting one with this
+/// prefix `__Host-`, which requires `Path=/`, keeps a neighbouring domain or an unencrypted page from setting one with this
 /// name. Browsers treat a connection to this machine as secure.
 fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, seconds: i64) {
     let cookie =
@@ -203,6 +210,7 @@ fn set_cookie(headers: &mut HeaderMap, name: &str, value: &str, seconds: i64) {
     }
 }
 
+/// Returns the value of a cookie, unless it is empty.
 fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.split_once('='));
@@ -217,6 +225,7 @@ fn environment_in_url(uri: &Uri) -> Option<Environment> {
     in_query.as_deref().and_then(parse_environment).or_else(in_path)
 }
 
+/// Returns the path and the query without `lang`.
 fn url_without_language(uri: &Uri) -> String {
     let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let mut query = form_urlencoded::Serializer::new(String::new());
@@ -229,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cookies_are_read_by_name_and_empty_ones_are_none() {
+    fn a_cookie_is_found_by_name_unless_it_is_empty() {
         let mut headers = HeaderMap::new();
         headers
             .append(header::COOKIE, HeaderValue::from_static("a=1; __Host-parcelo_session=tok-en"));
@@ -240,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_of_the_environment_that_it_names() {
+    fn the_environment_is_read_from_query_or_path() {
         let table = [
             ("/dashboard", None),
             ("/dashboard/parcels?environment=sandbox", Some(Environment::Sandbox)),
@@ -254,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_link_to_the_other_language_keeps_everything_else() {
+    fn the_language_link_keeps_the_rest_of_the_query() {
         let table = [
             ("/dashboard", "/dashboard?"),
             ("/dashboard?lang=es", "/dashboard?"),

@@ -26,12 +26,13 @@ impl FormFields {
         Ok(Self::parse(&read_body(body, MAX_BODY_BYTES).await.map_err(Refusal::from)?))
     }
 
+    /// Parses the fields of a URL-encoded form or query.
     pub(super) fn parse(text: &[u8]) -> Self {
         Self(form_urlencoded::parse(text).into_owned().collect())
     }
 
     /// Refuses a form whose token was not issued for this cookie.
-    pub(super) fn check(&self, api: &Api, cookie: &str) -> Result<(), HttpRefusal> {
+    pub(super) fn check_token(&self, api: &Api, cookie: &str) -> Result<(), HttpRefusal> {
         if api.service.is_form_token(cookie, self.text(TOKEN)) {
             Ok(())
         } else {
@@ -46,7 +47,7 @@ impl FormFields {
         encoded.finish()
     }
 
-    /// Returns a field as it was filled in, or an empty text if it is missing.
+    /// Returns the value of a field, or an empty text if it is missing.
     pub(super) fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_of_another_origin_is_not_taken_for_an_own_one() {
+    fn a_form_from_another_origin_is_refused() {
         let table: [(&[(&str, &str)], bool); 9] = [
             (&[], true),
             (&[("sec-fetch-site", "same-origin"), ("origin", "null")], true),
@@ -90,12 +91,12 @@ mod tests {
             (&[("host", "127.0.0.1:8082"), ("origin", "http://127.0.0.1:8083")], false),
             (&[("host", "127.0.0.1:8082"), ("origin", "null")], false),
         ];
-        for (pairs, is_own) in table {
+        for (pairs, is_same) in table {
             let mut headers = HeaderMap::new();
             for (name, value) in pairs {
                 headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
             }
-            assert_eq!(is_same_origin(&headers), is_own, "{pairs:?}");
+            assert_eq!(is_same_origin(&headers), is_same, "{pairs:?}");
         }
     }
 }

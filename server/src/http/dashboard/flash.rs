@@ -1,5 +1,5 @@
-//! Flashes: messages about what a form did, shown once by the page that the form leads to. The browser keeps the
-//! message in a cookie, so that any server can show the page. Messages hold no secrets.
+//! Flash messages: the result of a form, shown once on the page to which the browser is redirected. The browser keeps
+//! the message in a cookie, so that any server can show the page. Messages hold no secrets.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parcelo::Language;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::to_body;
 
-/// A flash message: what a form did, or why it did nothing.
+/// A flash message: the result of a form, or the reason why it changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum FlashMessage {
     KeyRevoked,
@@ -54,6 +54,7 @@ impl FlashMessage {
     }
 
     #[expect(clippy::too_many_lines, reason = "one table of texts")]
+    /// Returns the text in a language.
     pub(super) fn text(self, language: Language) -> String {
         let (en, es) = match self {
             Self::KeyRevoked => (

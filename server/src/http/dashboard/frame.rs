@@ -1,4 +1,4 @@
-//! The frame around every page, and the pages that only explain why there is nothing to show.
+//! The frame around every page, and the pages that explain why there is nothing to show.
 
 use askama::Template;
 use axum::{
@@ -110,7 +110,7 @@ impl Frame {
         Self { member: Some(member), ..self }
     }
 
-    /// Adds the message about what was just done.
+    /// Adds the flash message.
     pub(super) fn with_flash(self, flash: Option<FlashMessage>) -> Self {
         Self { flash: flash.map(|flash| flash.text(self.language)), ..self }
     }
@@ -186,7 +186,7 @@ pub(super) const fn status_tone(status: &ParcelStatus) -> &'static str {
     }
 }
 
-/// A page that only explains why there is nothing to show, and what to do.
+/// A page that explains why there is nothing to show, and what to do.
 #[derive(Template)]
 #[template(path = "dashboard/notice.html")]
 pub(super) struct NoticePage {
@@ -226,6 +226,7 @@ impl NoticePage {
     }
 }
 
+/// Returns the advice to try again after a wait.
 fn wait_text(language: Language, seconds: u32) -> String {
     language.pick(
         format!("Wait {seconds} s, then reload the page."),
@@ -239,7 +240,7 @@ pub(super) fn render_page(page: &impl Template) -> Result<Response, HttpRefusal>
     Ok(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], html).into_response())
 }
 
-/// Renders a page with a form that cannot be accepted as it was filled in.
+/// Renders a page with an invalid form.
 pub(super) fn render_invalid_form(form: &impl Template) -> Result<Response, HttpRefusal> {
     let mut response = render_page(form)?;
     *response.status_mut() = answer::http_status(ErrorCode::ValidationFailed);

@@ -1,5 +1,5 @@
-//! The page on which a session ended. After signing in, the browser returns to it, and its form is shown as it was
-//! filled in. The form is never sent automatically, because the user may have changed their mind or be someone
+//! The page on which a session ended. After signing in, the browser returns to it, and its form is shown with the
+//! fields that were filled in. The form is never sent automatically, because the user may have changed their mind or be someone
 //! else.
 
 use parcelo::Environment;
@@ -17,7 +17,7 @@ const NEXT_FIELD: &str = "next";
 const FILLED_FIELD: &str = "filled";
 /// Maximum length of an address to return to. A longer address is replaced by the overview's.
 const MAX_ADDRESS_BYTES: usize = 1000;
-/// Maximum length of the form that the sign-in form carries along, so that a password still fits.
+/// Maximum length of the form that the sign-in form repeats in a hidden field, so that a password still fits.
 const MAX_FILLED_BYTES: usize = 4 * 1024;
 
 /// A page that has a form with text fields.
@@ -126,6 +126,7 @@ fn form_page_path(path: &str) -> &str {
     FormPage::ALL.iter().find(|page| is_button(page)).map_or(path, |page| page.path())
 }
 
+/// Returns the page with a form at this address.
 fn form_page(address: &str) -> Option<FormPage> {
     FormPage::ALL.into_iter().find(|page| page.path() == address)
 }
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_back_is_a_page_of_the_dashboard_and_nothing_else() {
+    fn signing_in_redirects_to_dashboard_pages_only() {
         let long = format!("/dashboard/{}", "a".repeat(1000));
         let table = [
             ("/dashboard/parcels?environment=sandbox&page=2", true),
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_comes_back_on_the_page_where_it_was_filled_in() {
+    fn a_form_is_restored_on_its_own_page() {
         let sent = FormFields::parse(b"form=token&name=Shop+%26+Co&codes=EC&codes=MX");
         let table = [
             ("/dashboard/keys", "/dashboard/keys/new", Some(FormPage::NewKey)),
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_to_carry_along_is_left_out() {
+    fn oversized_urls_and_forms_are_dropped() {
         let sent = format!("name={}", "a".repeat(MAX_FILLED_BYTES));
         let interrupted =
             InterruptedPage::from_form("/dashboard/settings", &FormFields::parse(sent.as_bytes()));
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_of_the_form_to_sign_in_names_the_page() {
+    fn the_sign_in_url_names_the_interrupted_page() {
         let page =
             |address| InterruptedPage::from_page(address).sign_in_address("/dashboard/sign-in");
         assert_eq!(page("/dashboard"), "/dashboard/sign-in");

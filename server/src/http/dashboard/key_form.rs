@@ -16,9 +16,9 @@ use crate::{
     http::body::parse_environment,
 };
 
-/// The form as it was filled in.
+/// The form as the user filled it in, not validated yet.
 #[derive(Debug)]
-pub(super) struct KeyForm {
+pub(super) struct RawKeyForm {
     pub(super) name: String,
     pub(super) environment: String,
     /// Either `all` or `some`.
@@ -26,25 +26,26 @@ pub(super) struct KeyForm {
     pub(super) codes: String,
     pub(super) addresses: String,
     /// The form's id. The key's id derives from it, so that sending the form again creates no second key.
-    pub(super) once: String,
+    pub(super) form_id: String,
 }
 
-/// The key that a form describes.
+/// The key that a valid form describes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct NewKeyForm {
+pub(super) struct NewKey {
     pub(super) name: String,
     pub(super) environment: Environment,
     pub(super) countries: Countries,
     pub(super) addresses: Vec<IpNet>,
 }
 
-impl KeyForm {
-    /// Returns the form before anything is filled in.
-    pub(super) fn empty(once: Ulid) -> Self {
-        let fields = format!("environment=sandbox&countries=all&once={once}");
+impl RawKeyForm {
+    /// Returns an empty form with this id.
+    pub(super) fn empty(form_id: Ulid) -> Self {
+        let fields = format!("environment=sandbox&countries=all&once={form_id}");
         Self::from_fields(&FormFields::parse(fields.as_bytes()))
     }
 
+    /// Reads the form from the submitted fields.
     pub(super) fn from_fields(fields: &FormFields) -> Self {
         let text = |name| fields.text(name).trim().to_owned();
         Self {
@@ -53,16 +54,16 @@ impl KeyForm {
             countries: fields.text("countries").to_owned(),
             codes: text("codes"),
             addresses: text("addresses"),
-            once: text("once"),
+            form_id: text("once"),
         }
     }
 
     /// Returns the key that the form describes, or all its faults.
-    pub(super) fn check(
+    pub(super) fn validate(
         &self,
         supported: &Destinations,
         language: Language,
-    ) -> Result<NewKeyForm, Vec<Cow<'static, str>>> {
+    ) -> Result<NewKey, Vec<Cow<'static, str>>> {
         let mut faults = Vec::new();
         if let Err(fault) = parcelo::admin::check_name(&self.name) {
             faults.push(name_fault(&fault.code, language).into());
@@ -81,7 +82,7 @@ impl KeyForm {
         faults.extend(addresses.as_ref().err().cloned());
         match (environment, countries, addresses) {
             (Some(environment), Ok(countries), Ok(addresses)) if faults.is_empty() => {
-                Ok(NewKeyForm { name: self.name.clone(), environment, countries, addresses })
+                Ok(NewKey { name: self.name.clone(), environment, countries, addresses })
             }
             _ => Err(faults),
         }
@@ -109,6 +110,7 @@ impl KeyForm {
         }
     }
 
+    /// Parses the codes, which must be of supported countries, each once.
     fn parse_country_codes(
         &self,
         supported: &Destinations,
@@ -139,6 +141,7 @@ impl KeyForm {
         Ok(Countries::Only(all))
     }
 
+    /// Parses the IP addresses and networks, separated like the codes.
     fn parse_addresses(&self, language: Language) -> Result<Vec<IpNet>, Cow<'static, str>> {
         let network = |word| {
             access::parse_network(word).ok_or_else(|| {
@@ -167,6 +170,7 @@ fn fault_with_word(word: &str, text: &str) -> Cow<'static, str> {
     text.replace("{word}", &shown).into()
 }
 
+/// Returns the text for an invalid name.
 fn name_fault(code: &FaultCode, language: Language) -> &'static str {
     match code {
         FaultCode::InvalidFormat => language.pick(
@@ -180,6 +184,7 @@ fn name_fault(code: &FaultCode, language: Language) -> &'static str {
     }
 }
 
+/// Splits a text at commas, semicolons and white space.
 fn split_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c == ',' || c == ';' || c.is_whitespace()).filter(|word| !word.is_empty())
 }
@@ -188,29 +193,29 @@ fn split_words(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn check(text: &str) -> Result<NewKeyForm, usize> {
-        let form = KeyForm::from_fields(&FormFields::parse(text.as_bytes()));
-        form.check(&Destinations::All, Language::En).map_err(|faults| faults.len())
+    fn validate(text: &str) -> Result<NewKey, usize> {
+        let form = RawKeyForm::from_fields(&FormFields::parse(text.as_bytes()));
+        form.validate(&Destinations::All, Language::En).map_err(|faults| faults.len())
     }
 
     #[test]
-    fn a_form_that_is_right_says_what_is_wanted() {
-        let wanted = check(
+    fn a_valid_form_describes_a_key() {
+        let key = validate(
             "name=+Shop+&environment=production&countries=some&codes=ec,+MX%0AEC&addresses=10.0.0.7%0D%0A10.1.0.0/16",
         );
-        let Countries::Only(countries) = wanted.as_ref().unwrap().countries.clone() else {
-            panic!("{wanted:?}")
+        let Countries::Only(countries) = key.as_ref().unwrap().countries.clone() else {
+            panic!("{key:?}")
         };
         assert_eq!(countries, [CountryCode::EC, CountryCode::MX]);
-        let wanted = wanted.unwrap();
-        assert_eq!((wanted.name.as_str(), wanted.environment), ("Shop", Environment::Production));
-        assert_eq!(wanted.addresses.len(), 2);
-        let all = check("name=Shop&environment=sandbox&countries=all&codes=+,%0A").unwrap();
+        let key = key.unwrap();
+        assert_eq!((key.name.as_str(), key.environment), ("Shop", Environment::Production));
+        assert_eq!(key.addresses.len(), 2);
+        let all = validate("name=Shop&environment=sandbox&countries=all&codes=+,%0A").unwrap();
         assert_eq!((all.countries, all.environment), (Countries::All, Environment::Sandbox));
     }
 
     #[test]
-    fn all_that_is_wrong_is_said_at_once() {
+    fn all_faults_of_a_form_are_reported_together() {
         let all = "environment=sandbox&countries=all&name=";
         let some = "environment=sandbox&countries=some&name=Shop";
         let long = format!("{all}{}", "a".repeat(101));
@@ -229,12 +234,12 @@ mod tests {
             ("name=&countries=some&codes=Ecuador&addresses=here", 4),
         ];
         for (text, faults) in table {
-            assert_eq!(check(text), Err(faults), "{text}");
+            assert_eq!(validate(text), Err(faults), "{text}");
         }
     }
 
     #[test]
-    fn the_word_that_is_wrong_is_named() {
+    fn a_fault_quotes_the_invalid_word() {
         let table = [
             ("countries=some&codes=EC,colombia", "“colombia” is not the code"),
             ("countries=some&codes=EC,XX", "“XX” is not the code"),
@@ -242,18 +247,18 @@ mod tests {
         ];
         for (fields, named) in table {
             let fields = format!("name=Shop&environment=sandbox&{fields}");
-            let form = KeyForm::from_fields(&FormFields::parse(fields.as_bytes()));
-            let faults = form.check(&Destinations::All, Language::En).unwrap_err();
+            let form = RawKeyForm::from_fields(&FormFields::parse(fields.as_bytes()));
+            let faults = form.validate(&Destinations::All, Language::En).unwrap_err();
             assert!(faults.len() == 1 && faults[0].contains(named), "{faults:?}");
         }
     }
 
     #[test]
-    fn a_country_that_is_not_served_is_refused() {
+    fn an_unsupported_country_is_refused() {
         let only = Destinations::Only([CountryCode::EC].into_iter().collect());
-        let form = KeyForm::from_fields(&FormFields::parse(
+        let form = RawKeyForm::from_fields(&FormFields::parse(
             b"name=Shop&environment=sandbox&countries=some&codes=MX",
         ));
-        assert!(form.check(&only, Language::Es).is_err());
+        assert!(form.validate(&only, Language::Es).is_err());
     }
 }

@@ -16,7 +16,7 @@ use super::{
     fields::FormFields,
     flash::FlashMessage,
     frame::{DisplayTime, Frame, Section, render_invalid_form, render_page},
-    key_form::KeyForm,
+    key_form::RawKeyForm,
     pagination::{self, Pagination},
     secret_page,
 };
@@ -44,7 +44,7 @@ struct KeysPage {
     pages: Pagination,
 }
 
-/// A key as it is shown.
+/// A row of the list of keys.
 struct KeyRow {
     id: String,
     name: String,
@@ -63,7 +63,7 @@ struct KeyRow {
 #[template(path = "dashboard/new_key.html")]
 struct NewKeyPage {
     frame: Frame,
-    form: KeyForm,
+    form: RawKeyForm,
     faults: Vec<Cow<'static, str>>,
 }
 
@@ -122,6 +122,7 @@ impl KeyRow {
         }
     }
 
+    /// Adds the day of the key's last use.
     fn with_last_use(self, uses: &LastUseDays, record: &ApiKeyRecord) -> Self {
         let day = uses.get(&record.row).map(|day| day_start(*day).to_utc().date_naive());
         Self { last_used: day.map(|day| day.to_string()), ..self }
@@ -156,8 +157,8 @@ pub(super) async fn new_form(
     State(api): State<Api>,
     member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
-    let empty = || KeyForm::empty(api.service.new_form_id());
-    let form = member.context.restored_form.as_ref().map_or_else(empty, KeyForm::from_fields);
+    let empty = || RawKeyForm::empty(api.service.new_form_id());
+    let form = member.context.restored_form.as_ref().map_or_else(empty, RawKeyForm::from_fields);
     render_page(&NewKeyPage { frame: member.frame(Section::Keys), form, faults: Vec::new() })
 }
 
@@ -166,8 +167,8 @@ pub(super) async fn create(
     State(api): State<Api>,
     SubmittedForm { member, fields }: SubmittedForm,
 ) -> Result<Response, HttpRefusal> {
-    let form = KeyForm::from_fields(&fields);
-    let new_key = match form.check(&api.service.settings().destinations, member.language()) {
+    let form = RawKeyForm::from_fields(&fields);
+    let new_key = match form.validate(&api.service.settings().destinations, member.language()) {
         Ok(new_key) => new_key,
         Err(faults) => {
             return render_invalid_form(&NewKeyPage {
@@ -177,7 +178,7 @@ pub(super) async fn create(
             });
         }
     };
-    let once = Ulid::from_string(&form.once).map_err(|_| ErrorCode::FormNotAccepted)?;
+    let form_id = Ulid::from_string(&form.form_id).map_err(|_| ErrorCode::FormNotAccepted)?;
     let scope = ApiKeyScope {
         tenant: member.tenant(new_key.environment),
         account: member.session.name.clone(),
@@ -186,7 +187,7 @@ pub(super) async fn create(
         rate_limit: None,
     };
     let next = Section::Keys.path();
-    match api.service.issue_key_once(once, new_key.name.clone(), scope).await? {
+    match api.service.issue_key_once(form_id, new_key.name.clone(), scope).await? {
         Some(key) => secret_page::show(member, (Some(&new_key.name), key.secret()), None, next),
         None => Ok(redirect_with_flash(next, FlashMessage::KeyAlreadyCreated)),
     }
@@ -259,6 +260,7 @@ pub(super) async fn revoke(
     Ok(redirect_with_flash(Section::Keys.path(), FlashMessage::KeyRevoked))
 }
 
+/// Returns the account's key with this id; the key of another account counts as unknown.
 async fn find(api: &Api, member: &SignedInUser, id: &str) -> Result<ApiKeyRecord, HttpRefusal> {
     let found: Option<ApiKeyRecord> = api.service.store().credential(id).await?;
     let owned = found.filter(|key| key.scope.tenant.account == member.session.account);

@@ -83,6 +83,7 @@ impl MailLine {
     }
 }
 
+/// Returns the name of a kind of e-mail.
 fn kind_name(kind: MailKind, language: Language) -> &'static str {
     let (en, es) = match kind {
         MailKind::OnItsWay => ("On its way", "En camino"),
@@ -95,6 +96,7 @@ fn kind_name(kind: MailKind, language: Language) -> &'static str {
     language.pick(en, es)
 }
 
+/// Returns the text for the outcome of an e-mail.
 fn outcome_text(status: MailStatus, language: Language) -> &'static str {
     let (en, es) = match status {
         MailStatus::Waiting => ("not sent yet", "aún sin enviar"),

@@ -206,6 +206,7 @@ async fn failed_mail_alerts(api: &Api, member: &SignedInUser) -> Result<Vec<Aler
     Ok(all)
 }
 
+/// Returns the alert about this many refused carrier events.
 fn exceptions_text(count: usize, language: Language) -> String {
     let more = if count >= MAX_EXCEPTIONS as usize { "+" } else { "" };
     language.pick(

@@ -132,15 +132,16 @@ impl OrderItem {
     }
 }
 
+/// Returns the details of a parcel, each with its heading.
 fn detail_rows(parcel: &OwnedParcel, member: &SignedInUser) -> Vec<(&'static str, String)> {
     let OwnedParcel { row, order, record, awb, .. } = parcel;
     let say = |en, es| member.language().pick(en, es);
     let arrival = ArrivalLine::new(record.arrival.as_ref(), member.language());
     let details = &order.parcel_details;
     let mut rows = vec![
-        (say("Receiver", "Destinatario"), receiver(&order.receiver)),
+        (say("Receiver", "Destinatario"), receiver_text(&order.receiver)),
         (say("To", "Destino"), row.country.name(member.language()).to_owned()),
-        (say("Sender", "Remitente"), sender(&order.sender)),
+        (say("Sender", "Remitente"), sender_text(&order.sender)),
         (
             say("Declared value", "Valor declarado"),
             format!("{:.2} {}", details.declared_value, details.currency),
@@ -171,7 +172,8 @@ fn detail_rows(parcel: &OwnedParcel, member: &SignedInUser) -> Vec<(&'static str
     rows
 }
 
-fn receiver(receiver: &Receiver) -> String {
+/// Returns the receiver's name and address as text.
+fn receiver_text(receiver: &Receiver) -> String {
     let address = &receiver.address;
     let optional = [&receiver.company_name, &address.line2, &address.province, &address.zip_code];
     let [company, line2, province, zip] = optional.map(|text| text.as_deref().unwrap_or_default());
@@ -188,7 +190,8 @@ fn receiver(receiver: &Receiver) -> String {
     ])
 }
 
-fn sender(sender: &Sender) -> String {
+/// Returns the sender's name and address as text.
+fn sender_text(sender: &Sender) -> String {
     let company = sender.company_name.as_deref().unwrap_or_default();
     join_non_empty(&[
         &sender.full_name,
@@ -198,6 +201,7 @@ fn sender(sender: &Sender) -> String {
     ])
 }
 
+/// Joins the parts that are not empty with commas.
 fn join_non_empty(parts: &[&str]) -> String {
     let non_empty: Vec<_> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
     non_empty.join(", ")

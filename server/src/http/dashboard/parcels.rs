@@ -134,6 +134,7 @@ async fn show_matches(
     }
 }
 
+/// Returns the text for a search without matches.
 fn no_match_text(language: Language) -> &'static str {
     language.pick(
         "No parcel matches. Type the beginning or the last 4 or more characters of a number, reference or air waybill, \
@@ -162,6 +163,7 @@ async fn find_parcel_url(
     Ok(None)
 }
 
+/// Loads a page of the list.
 async fn load_page(
     api: &Api,
     member: &SignedInUser,

@@ -58,10 +58,12 @@ pub(super) async fn download(
     Ok(answer::file("text/csv; charset=utf-8", name, file))
 }
 
+/// Writes a line, with formulas as text.
 fn write(writer: &mut csv::Writer<Vec<u8>>, cells: [String; 11]) -> Result<(), HttpRefusal> {
     writer.write_record(cells).map_err(|_| ErrorCode::InternalError.into())
 }
 
+/// Returns the cells of a parcel, in the order of [`COLUMNS`].
 fn row(parcel: &ParcelSummary) -> [String; 11] {
     let arrival = parcel.arrival.as_ref();
     [

@@ -1,5 +1,5 @@
 //! Searches for parcels: the fields of the form, and the address of the results. The address contains only statuses,
-//! dates and tracking numbers, whatever the user typed.
+//! dates and tracking numbers, and never what the user typed.
 
 use chrono::{NaiveDate, TimeDelta};
 use parcelo::{
@@ -71,17 +71,18 @@ impl ParcelListFilter {
         format!("/dashboard/parcels?{}", query.finish())
     }
 
+    /// Returns the same search with another page.
     pub(super) fn with_page(&self, page: u32) -> Self {
         Self { page, ..self.clone() }
     }
 
-    /// Returns the address of the file with the labels of this page.
-    pub(super) fn labels_address(&self, extension: &str) -> String {
+    /// Returns the URL of the file with the labels of this page.
+    pub(super) fn labels_url(&self, extension: &str) -> String {
         self.address().replacen("/parcels?", &format!("/parcels/labels.{extension}?"), 1)
     }
 
-    /// Returns the address of the file with all results.
-    pub(super) fn csv_address(&self) -> String {
+    /// Returns the URL of the CSV file with all results.
+    pub(super) fn csv_url(&self) -> String {
         self.with_page(1).address().replacen("/parcels?", "/parcels.csv?", 1)
     }
 
@@ -123,6 +124,7 @@ pub(super) fn search_text(fields: &FormFields) -> Result<Option<String>, Bilingu
     }
 }
 
+/// Parses a date; `None` for an empty field.
 fn parse_date(text: &str) -> Result<Option<NaiveDate>, BilingualText> {
     match text.trim() {
         "" => Ok(None),
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_means_what_was_looked_for_and_holds_nothing_else() {
+    fn a_search_url_round_trips_without_the_typed_text() {
         let typed =
             "environment=sandbox&status=DELIVERED&from=2026-01-01&to=2026-01-31&page=3&q=Maria";
         let found = search(typed).unwrap();
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_is_said() {
+    fn an_invalid_search_is_refused_with_a_reason() {
         assert_eq!(search("from=Maria"), Err(INVALID_DATE));
         assert_eq!(search("to=2026-02-30"), Err(INVALID_DATE));
         assert_eq!(search("from=2026-02-02&to=2026-02-01"), Err(END_BEFORE_START));

@@ -163,6 +163,7 @@ pub(super) async fn set_password(
     }
 }
 
+/// Returns the fault of the two new passwords, if there is one.
 fn password_fault(fields: &FormFields, language: Language) -> Option<String> {
     let new = fields.text("new");
     if !is_valid_password(new) {

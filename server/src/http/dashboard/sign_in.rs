@@ -27,7 +27,7 @@ pub(super) async fn page(
     context: PageContext,
 ) -> Result<Response, HttpRefusal> {
     let query = FormFields::parse(query.unwrap_or_default().as_bytes());
-    // Ignore fields in the address: a link could fill in the form as its author wants.
+    // Ignore fields in the address: a link could fill in the form with values that its author chose.
     let interrupted =
         InterruptedPage { filled: String::new(), ..InterruptedPage::from_fields(&query) };
     if let Some(token) = &context.session
@@ -47,7 +47,7 @@ pub(super) async fn sign_in(
     let (parts, body) = request.into_parts();
     let fields = FormFields::read(&parts.headers, body).await?;
     let guest = context.guest.clone().ok_or(ErrorCode::FormNotAccepted)?;
-    fields.check(&api, &guest)?;
+    fields.check_token(&api, &guest)?;
     let interrupted = InterruptedPage::from_fields(&fields);
     let request = LoginRequest {
         client: context.client,
@@ -70,7 +70,7 @@ pub(super) async fn sign_in(
     }
 }
 
-/// Redirects to the requested page, or renders its form as it was filled in; the fields are stored nowhere.
+/// Redirects to the requested page, or renders its form with the fields that were filled in, which are not stored.
 async fn resume_after_sign_in(
     api: Api,
     context: PageContext,

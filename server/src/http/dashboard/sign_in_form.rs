@@ -25,7 +25,7 @@ struct SignInPage {
     command: Option<String>,
 }
 
-/// Returns the page with the form, and marks the browser as the form's guest. If an attempt to sign in to an account was
+/// Returns the page with the form, and sets the guest cookie that the form's token is bound to. If an attempt to sign in to an account was
 /// rejected, the page says so.
 pub(super) fn show(
     api: &Api,

@@ -46,9 +46,9 @@ impl Server {
         let mut request = request;
         let cookie = format!("__Host-parcelo_session={session}");
         request.headers_mut().insert("cookie", cookie.parse().unwrap());
-        let answer = self.routes.clone().oneshot(request).await.unwrap();
-        let status = answer.status();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = self.routes.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
@@ -100,7 +100,7 @@ fn field(page: &str, name: &str) -> String {
     format!("{name}={}", rest.split('"').next().unwrap())
 }
 
-async fn a_form_makes_one_secret(one: Store, other: Store) {
+async fn check_that_a_form_creates_one_secret(one: Store, other: Store) {
     let (one, other) = (server(one, 1), server(other, 2));
     one.sign_in().await;
     // The button is pressed twice: only one request creates a key. Reloading creates none.
@@ -130,16 +130,16 @@ async fn a_form_makes_one_secret(one: Store, other: Store) {
 }
 
 #[tokio::test]
-async fn a_form_makes_one_secret_on_a_file() {
+async fn a_form_creates_one_secret_with_sqlite() {
     let store = Store::memory([1; 32]).unwrap();
-    a_form_makes_one_secret(store.clone(), store).await;
+    check_that_a_form_creates_one_secret(store.clone(), store).await;
 }
 
 #[cfg(feature = "postgres")]
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_makes_one_secret_whichever_servers_it_is_sent_to() {
+async fn a_form_creates_one_secret_across_servers() {
     let Some(address) = crate::store::test_database() else { return };
     let one = Store::connect(address.clone(), [1; 32]).await.unwrap();
     let other = Store::connect(address, [2; 32]).await.unwrap();
-    a_form_makes_one_secret(one, other).await;
+    check_that_a_form_creates_one_secret(one, other).await;
 }

@@ -188,6 +188,7 @@ pub(super) async fn perform_action(
     ))
 }
 
+/// Loads the webhook and a page of its log.
 async fn load_page(
     api: &Api,
     member: &SignedInUser,
@@ -270,6 +271,7 @@ impl DeliveryRow {
     }
 }
 
+/// Returns the kinds of events that can be subscribed to, with the selection.
 fn event_kind_choices(kinds: WebhookEventKinds, language: Language) -> Vec<EventKindChoice> {
     let table = [
         (WebhookEventKind::ParcelCreated, "an order is created", "se cree un pedido"),
@@ -284,6 +286,7 @@ fn event_kind_choices(kinds: WebhookEventKinds, language: Language) -> Vec<Event
     table.into_iter().map(choice).collect()
 }
 
+/// Returns the kinds that the form selects; `None` if one is invalid.
 fn selected_kinds(fields: &FormFields) -> Option<WebhookEventKinds> {
     let test = WebhookEventKind::Test.to_wire();
     let codes: Vec<_> = fields.all("events").collect();
@@ -293,6 +296,7 @@ fn selected_kinds(fields: &FormFields) -> Option<WebhookEventKinds> {
     WebhookEventKinds::from_codes(codes)
 }
 
+/// Parses the events to replay: all that were missed, or one by its id.
 fn events_to_replay(event: &str) -> Option<EventsToReplay> {
     if event.is_empty() {
         return Some(EventsToReplay::MissedSince(Millis(0)));
@@ -356,6 +360,7 @@ async fn find(api: &Api, tenant: Tenant) -> Result<Option<Endpoint>, HttpRefusal
     }
 }
 
+/// Returns the address of a webhook's page.
 pub(super) fn address(environment: Environment) -> String {
     format!("/dashboard/webhooks/{}", environment.code())
 }
@@ -370,6 +375,7 @@ fn flash_for_outdated_page(error: EndpointError) -> Result<FlashMessage, Endpoin
     }
 }
 
+/// Converts an error to a refusal.
 fn to_http_refusal(error: EndpointError) -> HttpRefusal {
     match error {
         EndpointError::Store(error) => error.into(),
@@ -381,6 +387,7 @@ fn to_http_refusal(error: EndpointError) -> HttpRefusal {
     }
 }
 
+/// Parses an environment in a path; any other word is a 404.
 pub(super) fn parse_environment(word: &str) -> Result<Environment, HttpRefusal> {
     body::parse_environment(word).ok_or_else(|| ErrorCode::NotFound.into())
 }

@@ -30,7 +30,7 @@ pub(in crate::http) fn calls() -> Vec<Call> {
             .with_body_schema(ORDER.to_owned(), example())
             .with_response(ResponseDoc::with_schema("201", "The order was created.", CREATED))
             .with_response(
-                ResponseDoc::with_schema("200", "The first answer again.", CREATED)
+                ResponseDoc::with_schema("200", "The first response again.", CREATED)
                     .with_replay_header(),
             )
             .with_refusals(&[AuthCountryNotAllowed, ParcelDuplicateTracking]),
@@ -58,6 +58,7 @@ pub(in crate::http) fn calls() -> Vec<Call> {
     ]
 }
 
+/// Returns an example of an order.
 fn example() -> Value {
     json!({
         "reference": "PO-77",
@@ -74,7 +75,7 @@ fn example() -> Value {
 /// Returns the schemas of the legacy API's requests and responses. The fields of an order have the limits in `all`.
 pub(in crate::http) fn schemas(all: &[(String, RefOr<Schema>)]) -> Schemas {
     let text = || json!({ "type": "string" });
-    let event = answer(&["status", "date", "location"], &json!({}));
+    let event = response_schema(&["status", "date", "location"], &json!({}));
     let record = json!({
         "type": "object",
         "required": ["tracking_number"],
@@ -90,11 +91,11 @@ pub(in crate::http) fn schemas(all: &[(String, RefOr<Schema>)]) -> Schemas {
     let code = json!({ "$ref": format!("#/components/schemas/{}", schema_name::<ErrorCode>()) });
     let refused = json!({ "error": code, "fields": fields(), "fields_es": fields() });
     let shapes = [
-        (ORDER, order(all)),
-        (CREATED, answer(&created, &json!({}))),
-        (CANCELLED, answer(&["ok", "tracking_number", "status"], &json!({}))),
-        (TRACKED, answer(&["ok"], &tracked)),
-        (REFUSED, answer(&["ok", "error", "message", "message_es"], &refused)),
+        (ORDER, order_schema(all)),
+        (CREATED, response_schema(&created, &json!({}))),
+        (CANCELLED, response_schema(&["ok", "tracking_number", "status"], &json!({}))),
+        (TRACKED, response_schema(&["ok"], &tracked)),
+        (REFUSED, response_schema(&["ok", "error", "message", "message_es"], &refused)),
     ];
     let read = |(name, shape): (&str, Value)| {
         serde_json::from_value(shape).ok().map(|schema| (name.to_owned(), schema))
@@ -103,7 +104,7 @@ pub(in crate::http) fn schemas(all: &[(String, RefOr<Schema>)]) -> Schemas {
 }
 
 /// Returns an object whose `required` members are texts, except `ok`, with more members in `further`.
-fn answer(required: &[&str], further: &Value) -> Value {
+fn response_schema(required: &[&str], further: &Value) -> Value {
     let member = |name: &&str| {
         let kind = if *name == "ok" { "boolean" } else { "string" };
         ((*name).to_owned(), json!({ "type": kind }))
@@ -127,11 +128,11 @@ const REQUIRED: [&str; 11] = [
     "value",
 ];
 
-/// The limits that a field of the legacy order takes over from the field it is translated to.
+/// The limits that a field of the legacy order shares with the field it is translated to.
 const LIMITS: [&str; 5] = ["maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum"];
 
 /// Returns the schema of an order, made from the table that translates its fields.
-fn order(all: &[(String, RefOr<Schema>)]) -> Value {
+fn order_schema(all: &[(String, RefOr<Schema>)]) -> Value {
     let all: Map<_, _> = all.iter().map(|(name, schema)| (name.clone(), json!(schema))).collect();
     let whole = schema_name::<OrderRequest>();
     let field = |(name, stands_for): &(&str, &str)| {
@@ -142,7 +143,7 @@ fn order(all: &[(String, RefOr<Schema>)]) -> Value {
         let description = json!(format!("`{stands_for}`"));
         let mut field =
             Map::from_iter([("type".to_owned(), kind), ("description".to_owned(), description)]);
-        let ours = property(&all, &whole, stands_for);
+        let ours = find_property(&all, &whole, stands_for);
         for limit in LIMITS.iter().chain(is_required.then_some(&"minLength")) {
             if let Some(bound) = ours.and_then(|ours| ours.get(limit)) {
                 field.insert((*limit).to_owned(), bound.clone());
@@ -161,13 +162,13 @@ fn order(all: &[(String, RefOr<Schema>)]) -> Value {
 }
 
 /// Returns the property at a path below a type, such as `sender.address.city`.
-fn property<'s>(all: &'s Map<String, Value>, owner: &str, path: &str) -> Option<&'s Value> {
+fn find_property<'s>(all: &'s Map<String, Value>, owner: &str, path: &str) -> Option<&'s Value> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let property = all.get(owner)?.get("properties")?.get(first)?;
     let referred = property.pointer("/oneOf/0").unwrap_or(property).get("$ref");
     match referred.and_then(Value::as_str).and_then(|path| path.rsplit('/').next()) {
         Some(owner) if rest.is_empty() => all.get(owner),
-        Some(owner) => self::property(all, owner, rest),
+        Some(owner) => find_property(all, owner, rest),
         None => Some(property),
     }
 }

@@ -35,13 +35,13 @@ pub(super) async fn create(
     let caller_key = key.or_else(|| legacy::idempotency_key_from_reference(&body));
     let key = caller_key.clone().unwrap_or_else(|| api.service.new_idempotency_key());
     let order = legacy::to_order(&body);
-    let answer = api.service.create_order(&caller, &order, Some(&key)).await;
-    let answer = answer.map_err(|refusal| refusal_without_key(caller_key.as_deref(), refusal))?;
+    let created = api.service.create_order(&caller, &order, Some(&key)).await;
+    let created = created.map_err(|refusal| refusal_without_key(caller_key.as_deref(), refusal))?;
     let (WriteResponse::Created(body) | WriteResponse::Done(body) | WriteResponse::Replayed(body)) =
-        &answer;
-    let created = serde_json::from_slice(body).map_err(|_| ErrorCode::InternalError)?;
-    let body = to_body(&legacy::to_legacy_order(&created));
-    let translated = match answer {
+        &created;
+    let order = serde_json::from_slice(body).map_err(|_| ErrorCode::InternalError)?;
+    let body = to_body(&legacy::to_legacy_order(&order));
+    let translated = match created {
         WriteResponse::Created(_) => WriteResponse::Created(body),
         WriteResponse::Done(_) => WriteResponse::Done(body),
         WriteResponse::Replayed(_) => WriteResponse::Replayed(body),

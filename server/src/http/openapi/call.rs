@@ -1,5 +1,5 @@
-//! The description of a call beside its handler: its request, responses and refusals. The document adds everything that
-//! follows from its method, path and authentication.
+//! The description of a call, which is written in the file of its handler: request, responses and refusals. The document
+//! adds everything that follows from method, path and authentication.
 
 use parcelo::{
     ErrorCode, LabelFormat, Language, Operation,
@@ -128,8 +128,8 @@ impl Call {
         Self { request: Some((schema, example)), ..self }
     }
 
-    pub(crate) fn with_response(mut self, answer: ResponseDoc) -> Self {
-        self.answers.push(answer);
+    pub(crate) fn with_response(mut self, response: ResponseDoc) -> Self {
+        self.answers.push(response);
         self
     }
 
@@ -236,9 +236,9 @@ fn names_waiting_time(code: ErrorCode) -> bool {
 impl ResponseDoc {
     /// Returns a response whose whole body is a type of the SDK, without the envelope.
     pub(crate) fn without_envelope<T: ToSchema>(status: &'static str, about: &'static str) -> Self {
-        let mut answer = Self::with_schema(status, about, schema_name::<T>());
-        add_schema::<T>(&mut answer.schemas);
-        answer
+        let mut response = Self::with_schema(status, about, schema_name::<T>());
+        add_schema::<T>(&mut response.schemas);
+        response
     }
 
     /// Returns a response with a schema that no Rust type has.
@@ -257,15 +257,15 @@ impl ResponseDoc {
         Self::enveloped::<T>((status, about), &schema_name::<T>(), (data, meta))
     }
 
-    /// Returns a response with one page of a list in the envelope; the paging fields are beside the request's id.
+    /// Returns a response with one page of a list in the envelope; the paging fields are in `meta`, with the request's id.
     pub(crate) fn page<T: ToSchema>(about: &'static str) -> Self {
         let meta = "ListMeta".to_owned();
         let both = AllOfBuilder::new().item(reference::<PageMeta>()).item(reference::<Meta>());
         let named = Ref::from_schema_name(&meta).into();
-        let mut answer = Self::list_with_meta::<T>(about, named);
-        add_schema::<PageMeta>(&mut answer.schemas);
-        answer.schemas.push((meta, both.into()));
-        answer
+        let mut response = Self::list_with_meta::<T>(about, named);
+        add_schema::<PageMeta>(&mut response.schemas);
+        response.schemas.push((meta, both.into()));
+        response
     }
 
     fn list_with_meta<T: ToSchema>(about: &'static str, meta: RefOr<Schema>) -> Self {
@@ -290,10 +290,10 @@ impl ResponseDoc {
             .required("data")
             .required("meta");
         let name = format!("{name}Response");
-        let mut answer = Self::with_schema(status, about, name.clone());
-        add_schema::<T>(&mut answer.schemas);
-        answer.schemas.push((name, envelope.into()));
-        answer
+        let mut response = Self::with_schema(status, about, name.clone());
+        add_schema::<T>(&mut response.schemas);
+        response.schemas.push((name, envelope.into()));
+        response
     }
 
     /// Returns a response with the bytes of a file in one of these formats.

@@ -1,4 +1,4 @@
-//! The OpenAPI document of the API, assembled from the descriptions beside the handlers and the tables of operations
+//! The OpenAPI document of the API, assembled from the `description` modules of the handlers and the tables of operations
 //! and errors. Only tests assemble it; the server sends the [file that they check](super).
 
 use parcelo::{
@@ -202,7 +202,7 @@ mod tests {
     use crate::{http::admin::document::document as admin, mock::controls};
 
     #[test]
-    fn every_operation_is_described_once_beside_its_handler() {
+    fn every_operation_has_one_description() {
         let mut described: Vec<_> = calls().iter().map(|call| call.id).collect();
         let mut all: Vec<_> = Operation::ALL.iter().map(|operation| operation.name()).collect();
         described.sort_unstable();
@@ -229,7 +229,7 @@ mod tests {
 
     /// `PARCELO_BLESS=1` writes the documents that the code describes.
     #[test]
-    fn the_checked_in_documents_are_those_that_the_code_describes() {
+    fn the_checked_in_documents_match_the_code() {
         // As values: names are in the order of the alphabet.
         let value = |document: OpenApi| serde_json::to_value(&document).unwrap();
         let mut mock_document = service();

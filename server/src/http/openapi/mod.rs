@@ -96,7 +96,7 @@ struct CachedDocument(OnceLock<(Bytes, String)>);
 
 impl CachedDocument {
     /// Returns the document, or 304 if the client has it already.
-    fn answer(&self, headers: &HeaderMap, write: impl FnOnce() -> Bytes) -> Response {
+    fn response(&self, headers: &HeaderMap, write: impl FnOnce() -> Bytes) -> Response {
         let (json, tag) = self.0.get_or_init(|| {
             let json = write();
             let tag = etag(&json);
@@ -123,7 +123,7 @@ pub(super) fn route() -> MethodRouter<Api> {
         |State(api): State<Api>, other: Option<Extension<Document>>, headers: HeaderMap| async move {
             let document = other.map_or(Document::Service, |Extension(document)| document);
             let site = api.service.settings().site(api.environment);
-            cached.answer(&headers, || document.with_base_path(&base_path(site.base_url())))
+            cached.response(&headers, || document.with_base_path(&base_path(site.base_url())))
         },
     )
 }
@@ -133,7 +133,7 @@ pub(super) fn route() -> MethodRouter<Api> {
 pub(super) fn admin_route() -> MethodRouter<Api> {
     let cached = std::sync::Arc::new(CachedDocument::default());
     get(|headers: HeaderMap| async move {
-        cached.answer(&headers, || Document::Admin.with_base_path("/"))
+        cached.response(&headers, || Document::Admin.with_base_path("/"))
     })
 }
 

@@ -52,8 +52,11 @@ pub(super) const RETRY_AFTER_HEADER: &[Header] =
     &[Header("retry-after", "Whole seconds to wait before trying again.", Type::Integer)];
 
 /// The header of a replayed write with an idempotency key.
-pub(super) const REPLAYED_HEADER: &[Header] =
-    &[Header(header::IDEMPOTENT_REPLAYED, "`true`: this was answered before.", Type::String)];
+pub(super) const REPLAYED_HEADER: &[Header] = &[Header(
+    header::IDEMPOTENT_REPLAYED,
+    "`true` on a replay of an earlier response.",
+    Type::String,
+)];
 
 /// The header of a response about a file without the file itself.
 pub(super) const ETAG_HEADER: &[Header] =
@@ -62,7 +65,7 @@ pub(super) const ETAG_HEADER: &[Header] =
 /// The headers of a label's file.
 pub(super) const FILE_HEADERS: &[Header] = &[
     Header("content-disposition", "The file's name.", Type::String),
-    Header("etag", "Which bytes these are: the same for the same bytes.", Type::String),
+    Header("etag", "The version of the file: equal tags mean equal bytes.", Type::String),
 ];
 
 /// The header of a file of many labels.

@@ -16,7 +16,7 @@ use utoipa::openapi::{
 use super::operation_doc::{JSON, Schemas, add_schema, parameter, reference, type_schema};
 use crate::domain::webhooks::WebhookEventKind;
 
-const ANSWER_TEXT: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
+const RESPONSE_TEXT: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
     is sent again with the same id.";
 
 /// Returns every kind of event under its name.
@@ -39,7 +39,7 @@ pub(super) fn webhooks() -> Paths {
             ))
             .responses(
                 ResponsesBuilder::new()
-                    .response("2XX", ResponseBuilder::new().description(ANSWER_TEXT)),
+                    .response("2XX", ResponseBuilder::new().description(RESPONSE_TEXT)),
             );
         paths.path(kind.code(), PathItem::new(HttpMethod::Post, operation.build()))
     });

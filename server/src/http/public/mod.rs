@@ -66,7 +66,7 @@ struct PageContext {
     environment: Environment,
     /// The path prefix of the service's public address.
     base_path: String,
-    /// The text in place of the number, as it was typed.
+    /// The text that was typed in place of a number.
     typed: String,
 }
 
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_language_of_the_address_comes_before_the_browsers() {
+    fn a_language_in_the_url_overrides_accept_language() {
         let table = [
             ("/track/X", "es-EC, en;q=0.5", Language::Es),
             ("/track/X?lang=en", "es", Language::En),

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn text_shown_again_is_short_and_hides_nothing() {
+    fn displayed_text_is_short_and_visible() {
         assert_eq!(displayable(" a\u{202e}b\u{7}c "), "abc");
         assert_eq!(displayable(&"ñ".repeat(1_000)).chars().count(), MAX_DISPLAYED_CHARS);
     }

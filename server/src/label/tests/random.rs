@@ -160,7 +160,7 @@ pub(super) fn assert_nothing_vanishes(elements: &[Element]) {
 }
 
 /// Checks that each field that has its own line begins one.
-fn assert_all_are_there(order: &OrderRequest, elements: &[Element]) {
+fn assert_fields_are_shown(order: &OrderRequest, elements: &[Element]) {
     let (from, to) = (&order.sender, &order.receiver);
     let fields = [
         order.customer_reference.as_deref(),
@@ -221,13 +221,13 @@ proptest! {
         let elements = layout::lay_out(&data).unwrap();
         assert_tidy(&elements, &obstacles(&elements), FRAME);
         assert_nothing_vanishes(&elements);
-        assert_all_are_there(&order, &elements);
+        assert_fields_are_shown(&order, &elements);
         prop_assert!(draw(&data, LabelFormat::Png).unwrap().len() <= 24 * 1024);
         draw(&data, LabelFormat::Pdf).unwrap();
     }
 
     #[test]
-    fn nor_does_it_on_a_label_within_a_country(mut order in any_order()) {
+    fn domestic_labels_keep_text_in_its_place(mut order in any_order()) {
         order.sender.address.country = order.receiver.address.country;
         let number = sample::number("EC7K2M9QX4T8WD0");
         let data = LabelData { layout: Layout::Second, ..sample::data(&order, &number) };
@@ -299,7 +299,7 @@ proptest! {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_a_box_and_a_warning() {
+fn undrawable_characters_cause_a_warning() {
     let warned = |c: char| !is_printable(c) && !is_invisible(c) && !c.is_control();
     let silent: BTreeSet<char> = ('\0'..=char::MAX)
         .flat_map(|c| to_single_line(&c.to_string()).chars().collect::<Vec<_>>())
@@ -318,7 +318,7 @@ fn labels_omit_only_invisible_characters() {
 }
 
 #[test]
-fn whatever_the_rules_call_printable_can_be_drawn() {
+fn printable_characters_can_be_drawn() {
     let printable = ('\0'..=char::MAX).filter(|c| is_printable(*c));
     let missing: String = printable.filter(|c| !is_drawable(*c)).collect();
     assert_eq!(missing, "", "the validator promises what the font lacks");

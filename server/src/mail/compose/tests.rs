@@ -94,7 +94,7 @@ const MAIL_CASES: [(&str, MailKind, State, MailRecipient); 11] = [
 ];
 
 #[test]
-fn each_e_mail_says_what_its_golden_file_says() {
+fn each_e_mail_matches_its_golden_file() {
     let mut faults = Vec::new();
     for (name, kind, state, recipient) in MAIL_CASES {
         for (language, from, to) in [("en", "US", "US"), ("es", "MX", "EC")] {
@@ -120,7 +120,7 @@ fn golden_difference(name: &str, now: &str) -> Option<String> {
 }
 
 #[test]
-fn user_texts_become_no_links_and_no_subjects() {
+fn user_texts_are_neither_links_nor_in_subjects() {
     for (name, kind, state, recipient) in MAIL_CASES {
         let mut order = order("US", "EC");
         order.receiver.full_name =
@@ -146,10 +146,10 @@ fn user_texts_become_no_links_and_no_subjects() {
 }
 
 #[test]
-fn text_and_html_say_the_same() {
+fn text_and_html_have_the_same_content() {
     for (name, kind, state, recipient) in MAIL_CASES {
         let mail = composed((kind, state, recipient), &order("US", "EC"), Environment::Production);
-        let html = shown(&mail.html);
+        let html = visible_text(&mail.html);
         for line in mail.text.lines() {
             let line = line.trim_start_matches("- ").trim_end_matches([':', '.', ',']);
             for words in line.split(": ") {
@@ -160,7 +160,7 @@ fn text_and_html_say_the_same() {
 }
 
 /// Returns the text of a page without its tags, with the addresses of its links.
-fn shown(html: &str) -> String {
+fn visible_text(html: &str) -> String {
     let body = html.split_once("<body").unwrap().1.replace("href=\"", ">").replace("\" style", "<");
     let parts = body.split('<').map(|part| part.split_once('>').map_or("", |(_, text)| text));
     let text: String = parts.collect();
@@ -173,7 +173,7 @@ fn shown(html: &str) -> String {
 }
 
 #[test]
-fn an_e_mail_is_in_the_language_of_its_reader() {
+fn an_e_mail_is_in_the_language_of_its_recipient() {
     let table = [
         ("US", "EC", RECEIVER, Language::Es),
         ("EC", "US", RECEIVER, Language::En),
@@ -201,7 +201,7 @@ fn the_sandboxs_e_mails_say_that_nothing_is_shipped() {
 }
 
 #[test]
-fn an_e_mail_does_not_show_its_reader_when_it_is_logged() {
+fn debug_output_hides_recipient_and_text() {
     let news = (MailKind::Delivered, State::Delivered, RECEIVER);
     let mail = composed(news, &order("US", "EC"), Environment::Production);
     assert_eq!(format!("{mail:?}"), r#"Mail { id: "01J0000000000000000000000A", .. }"#);

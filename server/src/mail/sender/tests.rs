@@ -74,12 +74,12 @@ async fn sent_subjects(allowed: &[&str]) -> Vec<String> {
 const PRODUCTION_SUBJECT: &str = "Su paquete está en camino: EC-NORMAL-0001";
 
 #[tokio::test]
-async fn unsendable_sandbox_e_mails_leave_productions_share_alone() {
+async fn sandbox_e_mails_do_not_use_up_productions_limit() {
     assert_eq!(sent_subjects(&[]).await, [PRODUCTION_SUBJECT]);
 }
 
 #[tokio::test]
-async fn the_sandbox_and_production_have_a_share_each() {
+async fn the_sandbox_and_production_have_separate_limits() {
     let sent = sent_subjects(&["@example.org"]).await;
     let is_production = |subject: &&String| *subject == PRODUCTION_SUBJECT;
     let production_mails = sent.iter().filter(is_production).count();

@@ -57,7 +57,7 @@ impl Reply {
         self.code >= 500
     }
 
-    /// Returns `true` if the address itself is refused. A relay that refuses all our e-mails also answers 550, but no
+    /// Returns `true` if the address itself is refused. A relay that refuses all our e-mails also replies 550, but no
     /// address may be given up for that.
     const fn is_address_refused(self) -> bool {
         match self.enhanced {

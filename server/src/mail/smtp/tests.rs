@@ -159,7 +159,7 @@ fn mail(to: &str) -> Mail {
 }
 
 #[tokio::test]
-async fn a_relay_takes_an_e_mail_and_the_connection_serves_the_next() {
+async fn a_connection_is_reused_for_the_next_e_mail() {
     let mut relay = Relay::start(Behaviour::default()).await;
     let transport = relay.transport();
     for to in ["luis@example.org", "ana@example.org"] {
@@ -179,7 +179,7 @@ async fn a_relay_takes_an_e_mail_and_the_connection_serves_the_next() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_its_command_and_the_next_e_mail_is_taken() {
+async fn a_refusal_names_its_command_and_ends_no_connection() {
     use SmtpStage::{Connect, Data, Message, Recipient, Sender};
     let table = [
         ("<greeting>", "554 no", Connect, 554),
@@ -244,7 +244,7 @@ async fn a_silent_relay_times_out() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_the_relay_closed_is_replaced() {
+async fn a_closed_idle_connection_is_replaced() {
     let behaviour =
         Behaviour { special: Some(("NOOP", Answer::HangUp)), once: true, ..Behaviour::default() };
     let mut relay = Relay::start(behaviour).await;
@@ -257,7 +257,7 @@ async fn a_kept_connection_that_the_relay_closed_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_refused_recipient_leaves_the_connection_for_the_next() {
+async fn a_connection_is_kept_after_a_refused_recipient() {
     let mut relay =
         Relay::with_reply_to("RCPT TO:<gone@", Answer::Reply("550 5.1.1 unknown")).await;
     let transport = relay.transport();
@@ -284,7 +284,7 @@ fn tls_trusting(certificate: Certificate) -> TlsParameters {
 }
 
 #[tokio::test]
-async fn beyond_this_machine_nothing_is_sent_without_tls() {
+async fn a_relay_on_another_machine_requires_tls() {
     let (trusted, config) = certificate();
     for (security, tls_at_once) in
         [(ConnectionSecurity::StartTls, false), (ConnectionSecurity::Tls, true)]
@@ -320,7 +320,7 @@ async fn beyond_this_machine_nothing_is_sent_without_tls() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_refused_is_no_fault_of_the_address() {
+async fn a_refused_login_does_not_bounce_the_address() {
     let behaviour = Behaviour {
         special: Some(("AUTH", Answer::Reply("535 5.7.8 no"))),
         ..Behaviour::default()
@@ -335,7 +335,7 @@ async fn a_login_that_is_refused_is_no_fault_of_the_address() {
 }
 
 #[tokio::test]
-async fn an_address_that_no_relay_takes_is_never_tried() {
+async fn an_unusable_address_is_not_sent_to_the_relay() {
     let mut relay = Relay::start(Behaviour::default()).await;
     let transport = relay.transport();
     for to in ["luis", "ñandú@example.org", "a@b@c"] {
@@ -364,7 +364,7 @@ fn only_this_machine_is_loopback() {
 }
 
 #[test]
-fn what_a_fault_means_for_its_e_mail() {
+fn each_smtp_error_has_its_outcome() {
     use MailOutcome::{Bounced, Failed, Refused};
     use SmtpStage::{Connect, Data, Login, Message, Recipient, Sender};
     let replied = |stage, code, text| {
@@ -405,7 +405,7 @@ fn what_a_fault_means_for_its_e_mail() {
 }
 
 #[test]
-fn an_enhanced_code_is_read_when_the_reply_begins_with_one() {
+fn an_enhanced_code_is_parsed_at_the_start_of_a_reply() {
     let table = [
         ("5.1.1 <luis@example.org>: unknown", Some((1, 1))),
         ("4.7.500", Some((7, 500))),

@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-/// How to move the clock; executed in the order `set`, `advance`, `until`, `mode`.
+/// A move of the clock; its parts are executed in the order `set`, `advance`, `until`, `mode`.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -42,7 +42,7 @@ pub(super) struct ClockMove {
     pub(super) set: Option<String>,
     /// Advances it until a parcel has a status, from step to step of its simulated journey.
     pub(super) until: Option<Until>,
-    /// How it runs from then on.
+    /// The mode of the clock from then on.
     pub(super) mode: Option<ClockMode>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Until {
     pub(super) status: ParcelStatus,
 }
 
-/// Whether time passes by itself.
+/// The mode of a clock.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
@@ -85,7 +85,7 @@ pub(super) struct PlannedFault {
     pub(super) key: Option<String>,
     /// Only requests about this order: its tracking number, external order id or idempotency key.
     pub(super) order: Option<String>,
-    /// Whether the operation is executed before the fault.
+    /// True to execute the operation before the fault.
     #[serde(default)]
     pub(super) after_commit: bool,
     /// The kind of fault.
@@ -128,9 +128,9 @@ pub(super) enum FaultKind {
     TruncatedBody,
     SlowBody,
     MalformedJson,
-    /// An answer with a status, headers and body of the suite's choice, as a proxy might give it.
+    /// A response with a status, headers and body of the suite's choice, as a proxy might send it.
     Reply,
-    /// No answer; the connection stays open.
+    /// No response; the connection stays open.
     Hang,
 }
 
@@ -168,19 +168,19 @@ pub(super) struct WantedStatus {
     pub(super) status: ParcelStatus,
 }
 
-/// How the inbox answers.
+/// The inbox to start.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct WantedInbox {
-    /// The statuses of its first answers; later ones are 200.
+    /// The statuses of its first responses; later ones are 200.
     #[serde(default)]
     #[cfg_attr(test, schema(schema_with = schemas::statuses))]
     pub(super) reply: Vec<u16>,
-    /// A receiver of the suite's own, which is sent to instead: an address of this machine, or a public one.
+    /// The address of the suite's own receiver, to which events are sent instead: on this machine, or a public one.
     #[serde(default)]
     pub(super) url: Option<String>,
-    /// Further kinds of events, beside those that every endpoint gets.
+    /// Further kinds of events, in addition to those that every endpoint gets.
     #[serde(default)]
     #[cfg_attr(test, schema(schema_with = schemas::event_kinds))]
     pub(super) events: Vec<String>,

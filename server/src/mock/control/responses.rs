@@ -1,4 +1,4 @@
-//! The controls' answers.
+//! The controls' responses.
 
 use parcelo::{
     Operation, OrderRequest, ParcelStatus, TrackingNumber,
@@ -45,7 +45,7 @@ pub(super) struct RequestLog {
     requests: Vec<LoggedRequest>,
 }
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -71,13 +71,13 @@ struct LoggedRequest {
     /// `null` if the operation was not executed.
     #[cfg_attr(test, schema(required))]
     status: Option<u16>,
-    /// The JSON of the service's answer, whether or not a fault suppressed it.
+    /// The JSON of the service's response, even if a fault suppressed it.
     answer: Value,
     /// Descriptions of the planned faults that were injected.
     faults: Vec<String>,
 }
 
-/// Descriptions of what was done twice, of unmet expectations and of faults that have hit no request.
+/// Descriptions of writes that were done twice, of unmet expectations and of faults that have hit no request.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct Offences {
@@ -98,7 +98,7 @@ pub(super) struct IssuedKey {
     pub(super) key: String,
 }
 
-/// How much a reset deleted.
+/// The numbers of objects that a reset deleted.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct ResetDone {
@@ -162,23 +162,23 @@ pub(super) struct StatusPut {
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxStarted {
     pub(super) url: String,
-    /// What a receiver of the suite's own verifies with; absent for the mock server's inbox.
+    /// The secret with which the suite's own receiver verifies deliveries; absent for the mock server's inbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) secret: Option<String>,
 }
 
-/// What the inbox has received.
+/// The deliveries that the inbox has received.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxShown {
-    /// Whether an inbox was started.
+    /// True once an inbox was started.
     pub(super) listening: bool,
     pub(super) deliveries: Vec<InboxDelivery>,
     /// Explanations why an expected event may never arrive.
     pub(super) hints: Vec<String>,
 }
 
-/// One delivery as it arrived, whatever the answer was.
+/// One delivery as it arrived, with any response.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct InboxDelivery {
@@ -186,11 +186,11 @@ pub(super) struct InboxDelivery {
     id: String,
     #[cfg_attr(test, schema(format = DateTime))]
     at: String,
-    /// Whether its signature and timestamp were valid.
+    /// True if its signature and timestamp were valid.
     verified: bool,
     /// The JSON as received.
     body: Value,
-    /// The status of the answer.
+    /// The status of the response.
     status: u16,
 }
 

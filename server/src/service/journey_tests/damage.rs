@@ -25,7 +25,7 @@ async fn with_damaged_parcel() -> (TestService, Vec<String>) {
 }
 
 #[tokio::test]
-async fn the_list_leaves_it_out_and_still_counts_it() {
+async fn a_list_omits_but_counts_an_unreadable_parcel() {
     let (test, numbers) = with_damaged_parcel().await;
     let (page, PageMeta { total, .. }) = test.list().await.unwrap();
     let mut listed: Vec<_> = page.iter().map(|one| one.tracking_number.to_string()).collect();
@@ -35,7 +35,7 @@ async fn the_list_leaves_it_out_and_still_counts_it() {
 }
 
 #[tokio::test]
-async fn the_steps_of_all_others_are_taken() {
+async fn steps_of_readable_parcels_are_taken() {
     let (test, _) = with_damaged_parcel().await;
     test.clock.set(START.plus(30 * Millis::DAY));
     let fired = test.service.take_due_steps().await.unwrap();
@@ -46,7 +46,7 @@ async fn the_steps_of_all_others_are_taken() {
 }
 
 #[tokio::test]
-async fn in_a_batch_it_is_one_item_that_failed() {
+async fn an_unreadable_parcel_fails_alone_in_a_batch() {
     let (test, numbers) = with_damaged_parcel().await;
     let body = json!({ "trackingNumbers": numbers, "includeHistory": true });
     let tracked = test.service.track_batch(&test.caller, &body, Language::En).await;
@@ -59,7 +59,7 @@ async fn in_a_batch_it_is_one_item_that_failed() {
 }
 
 #[tokio::test]
-async fn a_void_names_it_and_voids_the_others() {
+async fn a_void_fails_only_for_an_unreadable_parcel() {
     let (test, numbers) = with_damaged_parcel().await;
     let body = json!({ "idempotencyKey": "void-them-all", "trackingNumbers": numbers });
     let request = KeyedRequest { body: &body, header_key: None, request_id: "req_1" };
@@ -75,7 +75,7 @@ async fn a_void_names_it_and_voids_the_others() {
 }
 
 #[tokio::test]
-async fn a_manifest_is_refused_for_it_and_not_for_now() {
+async fn a_manifest_with_an_unreadable_parcel_is_rejected() {
     let (test, numbers) = with_damaged_parcel().await;
     let body = json!({ "awbNumber": "176-12345675", "trackingNumbers": numbers });
     let request = KeyedRequest { body: &body, header_key: None, request_id: "req_1" };
@@ -90,7 +90,7 @@ async fn a_manifest_is_refused_for_it_and_not_for_now() {
 }
 
 #[tokio::test]
-async fn requested_alone_it_is_an_error_without_retry() {
+async fn an_unreadable_parcel_alone_is_an_error_without_retry() {
     let (test, _) = with_damaged_parcel().await;
     let caller = &test.caller;
     let tracked = test.service.track(caller, BAD, Ok(true), Language::En).await.unwrap_err();

@@ -107,8 +107,9 @@ impl Address {
         let (user, place) = place.split_at(place.find('@').map_or(0, |at| at + 1));
         let (authority, name) = place.split_once('/').unwrap_or((place, ""));
         // The driver cannot remove a host from a configuration, so that the common part is read without the hosts.
-        let mut common = read(&format!("{scheme}://{user}/{name}?{}", parameters.common))?;
-        let listed = read(&format!("{scheme}://{authority}/?{}", parameters.hosts))?;
+        let mut common =
+            parse_with_driver(&format!("{scheme}://{user}/{name}?{}", parameters.common))?;
+        let listed = parse_with_driver(&format!("{scheme}://{authority}/?{}", parameters.hosts))?;
         // An address without a host would only fail later, as an unreachable server. Without a name it would mean the
         // database that is named like the user.
         if listed.get_hosts().is_empty() {
@@ -118,7 +119,7 @@ impl Address {
             return Err(AddressError::new("name the database: postgres://USER@HOST:PORT/NAME"));
         };
         let tls = parameters.tls()?;
-        set_up(&mut common, tls);
+        apply_defaults(&mut common, tls);
         let passwords = password::find(&mut common, parameters.passfile);
         let hosts =
             hosts::configure_each(&common, &listed, &passwords).map_err(AddressError::new)?;
@@ -225,7 +226,7 @@ impl Parameters {
 
 /// Reads a part of an address with the driver. Its errors are not shown, because they quote what may be the rest of a
 /// password, except for the name of a parameter that it knows.
-fn read(text: &str) -> Result<Config, AddressError> {
+fn parse_with_driver(text: &str) -> Result<Config, AddressError> {
     Config::from_str(text).map_err(|error| {
         let reason = error.source().map(ToString::to_string).unwrap_or_default();
         match reason.split_once(" `") {
@@ -241,7 +242,7 @@ fn read(text: &str) -> Result<Config, AddressError> {
 }
 
 /// Sets the options that must not keep their defaults.
-fn set_up(config: &mut Config, tls: Tls) {
+fn apply_defaults(config: &mut Config, tls: Tls) {
     if config.get_application_name().is_none() {
         config.application_name("parcelo-server");
     }

@@ -34,7 +34,7 @@ use crate::{
 /// The outcome of applying changes.
 pub(super) enum ApplyOutcome {
     /// All changes are written.
-    Whole { has_enqueued: bool },
+    Applied { has_enqueued: bool },
     /// The changes are refused. Anything that they have written must be undone.
     Refused { outcome: CommitOutcome, has_written: bool },
 }
@@ -94,7 +94,7 @@ impl<'a> Application<'a> {
         at: usize,
         changes: &mut Changes,
     ) -> DbResult<ApplyOutcome> {
-        let mut work = Progress {
+        let mut progress = Progress {
             at,
             now: changes.now,
             record: changes.idempotency_record.as_mut(),
@@ -108,13 +108,13 @@ impl<'a> Application<'a> {
             }
         }
         for op in &mut changes.ops {
-            let (is_done, outcome) = self.apply_one(op, &mut work).await?;
+            let (is_done, outcome) = self.apply_one(op, &mut progress).await?;
             if !is_done {
-                return Ok(ApplyOutcome::Refused { outcome, has_written: work.has_written });
+                return Ok(ApplyOutcome::Refused { outcome, has_written: progress.has_written });
             }
-            work.has_written = true;
+            progress.has_written = true;
         }
-        Ok(ApplyOutcome::Whole { has_enqueued: work.has_enqueued })
+        Ok(ApplyOutcome::Applied { has_enqueued: progress.has_enqueued })
     }
 
     /// Writes the states that were computed in memory. If another event has taken an event's place in a history,
@@ -128,7 +128,7 @@ impl<'a> Application<'a> {
         // All are sent to PostgreSQL at once.
         let mails = mails.iter().map(|mail| new_mails::insert(Sql::Postgres(self.db), mail));
         let ((), refused, (), _) = futures_util::future::try_join4(
-            locks::write(self.db, &changed),
+            locks::write_parcels(self.db, &changed),
             insert_events(self.db, &histories),
             async { Ok(outbox::insert(Sql::Postgres(self.db), &events).await?) },
             async { Ok(futures_util::future::try_join_all(mails).await?) },
@@ -141,30 +141,30 @@ impl<'a> Application<'a> {
     async fn apply_one(
         &mut self,
         op: &mut StoreOp,
-        work: &mut Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> DbResult<(bool, CommitOutcome)> {
         Ok(match op {
             StoreOp::InsertParcel(parcel) => {
-                let taken = self.insert_parcel(parcel, work).await?;
+                let taken = self.insert_parcel(parcel, progress).await?;
                 (taken.is_none(), taken.unwrap_or(CommitOutcome::Committed))
             }
             StoreOp::Move { parcel, event } => {
-                (self.move_to(*parcel, event, work), CommitOutcome::VersionConflict)
+                (self.move_to(*parcel, event, progress), CommitOutcome::VersionConflict)
             }
             StoreOp::AddEvent { parcel, event } => {
-                (self.add(*parcel, event, work), CommitOutcome::VersionConflict)
+                (self.add_event(*parcel, event, progress), CommitOutcome::VersionConflict)
             }
             StoreOp::RecordCarrierEvent(event) => (
                 carriers::record_accepted(Sql::Postgres(self.db), event).await?,
                 CommitOutcome::DuplicateCarrierEvent,
             ),
             StoreOp::LogCarrierException(exception) => {
-                let tenant = self.generations.number(exception.tenant);
-                carriers::log(Sql::Postgres(self.db), (tenant, exception)).await?;
+                let tenant = self.generations.storage_tenant_id(exception.tenant);
+                carriers::log_exception(Sql::Postgres(self.db), (tenant, exception)).await?;
                 (true, CommitOutcome::Committed)
             }
             StoreOp::InsertManifest(manifest) => {
-                (self.insert_manifest(manifest, work).await?, CommitOutcome::DuplicateAwb)
+                (self.insert_manifest(manifest, progress).await?, CommitOutcome::DuplicateAwb)
             }
             StoreOp::Schedule { parcel, step } => {
                 (self.schedule(*parcel, Some(*step)), CommitOutcome::VersionConflict)
@@ -186,29 +186,29 @@ impl<'a> Application<'a> {
     async fn insert_parcel(
         &mut self,
         parcel: &mut NewParcel,
-        work: &mut Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> DbResult<Option<CommitOutcome>> {
         let mut is_redrawn = false;
         let id = loop {
-            if let Some(id) = self.insert_into_free(parcel).await? {
+            if let Some(id) = self.insert_with_free_number(parcel).await? {
                 break id;
             }
-            if !redraw_tracking_number(parcel, work.record.as_deref_mut()) {
+            if !redraw_tracking_number(parcel, progress.record.as_deref_mut()) {
                 return Ok(Some(number_taken(parcel)));
             }
             is_redrawn = true;
         };
-        if is_redrawn && let Some(record) = &work.record {
+        if is_redrawn && let Some(record) = &progress.record {
             records::rewrite(self.db, &self.generations, record).await?;
         }
         self.subscriptions.load(self.db, "SHARE", vec![parcel.tenant]).await?;
-        work.has_enqueued |= self.created((id, parcel), work.now);
+        progress.has_enqueued |= self.record_created((id, parcel), progress.now);
         Ok(None)
     }
 
     /// Inserts the parcel and returns its id, or `None` if its number is taken. A parcel of an ended generation loses
     /// its number to the new parcel.
-    async fn insert_into_free(&self, parcel: &NewParcel) -> DbResult<Option<i64>> {
+    async fn insert_with_free_number(&self, parcel: &NewParcel) -> DbResult<Option<i64>> {
         if let Some(id) = creates::insert_one(self.db, &self.generations, parcel).await? {
             return Ok(Some(id));
         }
@@ -220,8 +220,8 @@ impl<'a> Application<'a> {
 
     /// Adds the count and the events of an inserted parcel. Returns `true` if a webhook event is among them. The
     /// tenant's subscription must be loaded.
-    pub(super) fn created(&mut self, (id, parcel): (i64, &NewParcel), now: Millis) -> bool {
-        let tenant = self.generations.number(parcel.tenant);
+    pub(super) fn record_created(&mut self, (id, parcel): (i64, &NewParcel), now: Millis) -> bool {
+        let tenant = self.generations.storage_tenant_id(parcel.tenant);
         let (day, state) = (epoch_day(parcel.created_at), State::LabelGenerated.number().into());
         self.counts.add((tenant, day, state, parcel.country.as_str().to_owned()), 1);
         let subject = Subject { parcel: Some(id), manifest: None };
@@ -242,7 +242,7 @@ impl<'a> Application<'a> {
         let Some(subscription) = self.subscriptions.get(tenant) else { return false };
         let mut has_enqueued = false;
         for event in events(subscription.kinds) {
-            let tenant = self.generations.number(tenant);
+            let tenant = self.generations.storage_tenant_id(tenant);
             self.events.push(NewEvent { tenant, subscription, subject, event, now });
             has_enqueued = true;
         }
@@ -259,13 +259,13 @@ impl<'a> Application<'a> {
 
     /// Returns `true` if an event's place in the history of a locked parcel is free. A taken place must be refused at
     /// its own operation: a later operation may be refused for another reason, and the first reason counts.
-    fn has_place_for(&self, parcel: ParcelRowId, event: &Event) -> bool {
+    fn is_sequence_free(&self, parcel: ParcelRowId, event: &Event) -> bool {
         let locked = self.locked.get(&parcel);
         locked.is_some_and(|locked| i64::from(event.sequence) > locked.last_sequence)
     }
 
-    fn move_to(&mut self, parcel: ParcelRowId, event: &Event, work: &mut Progress<'_>) -> bool {
-        if !self.has_place_for(parcel, event) {
+    fn move_to(&mut self, parcel: ParcelRowId, event: &Event, progress: &mut Progress<'_>) -> bool {
+        if !self.is_sequence_free(parcel, event) {
             return false;
         }
         let Some(before) = self.locked.get(&parcel) else { return false };
@@ -280,21 +280,21 @@ impl<'a> Application<'a> {
         if let Some(after) = self.locked.get(&parcel) {
             self.counts.add(after.count_key(), 1);
         }
-        self.histories.push((work.at, parcel, event.clone()));
+        self.histories.push((progress.at, parcel, event.clone()));
         let events = |kinds| webhooks::move_events(kinds, id, previous, event);
-        work.has_enqueued |= self.enqueue((tenant, subject), events, work.now);
+        progress.has_enqueued |= self.enqueue((tenant, subject), events, progress.now);
         true
     }
 
     /// Adds an event to a parcel. A late one leaves `updated_at` unchanged.
-    fn add(&mut self, parcel: ParcelRowId, event: &Event, work: &Progress<'_>) -> bool {
-        if !self.has_place_for(parcel, event) {
+    fn add_event(&mut self, parcel: ParcelRowId, event: &Event, progress: &Progress<'_>) -> bool {
+        if !self.is_sequence_free(parcel, event) {
             return false;
         }
         let Some(locked) = self.next_version(parcel) else { return false };
         locked.updated_at = locked.updated_at.max(event.at);
         locked.last_sequence = event.sequence.into();
-        self.histories.push((work.at, parcel, event.clone()));
+        self.histories.push((progress.at, parcel, event.clone()));
         true
     }
 
@@ -312,7 +312,7 @@ impl<'a> Application<'a> {
     async fn insert_manifest(
         &mut self,
         manifest: &NewManifest,
-        work: &mut Progress<'_>,
+        progress: &mut Progress<'_>,
     ) -> DbResult<bool> {
         let parcels = manifest.parcels.iter();
         let labels = parcels.filter_map(|parcel| {
@@ -320,14 +320,14 @@ impl<'a> Application<'a> {
             Some((parcel.0, self.locked.get(parcel)?.label_version))
         });
         let labels: Vec<_> = labels.collect();
-        let tenant = self.generations.number(manifest.tenant);
+        let tenant = self.generations.storage_tenant_id(manifest.tenant);
         let inserted =
             manifests::insert(Sql::Postgres(self.db), (tenant, manifest), &labels).await?;
         let Some(row) = inserted else { return Ok(false) };
         self.subscriptions.load(self.db, "SHARE", vec![manifest.tenant]).await?;
         let subject = Subject { parcel: None, manifest: Some(row) };
         let events = |kinds| webhooks::manifest_event(kinds, manifest);
-        work.has_enqueued |= self.enqueue((manifest.tenant, subject), events, work.now);
+        progress.has_enqueued |= self.enqueue((manifest.tenant, subject), events, progress.now);
         Ok(true)
     }
 }

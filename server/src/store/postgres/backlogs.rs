@@ -11,7 +11,7 @@ use crate::{
 /// Divisor of a connection's time, because counting backlogs may take at most this fraction of it.
 const COUNTING_SHARE: u32 = 20;
 /// Minimum duration of a count whose result is cached. Faster counts are repeated.
-const WORTH_KEEPING: Duration = Duration::from_millis(100);
+const MIN_CACHED_DURATION: Duration = Duration::from_millis(100);
 
 /// The undelivered events at the last count.
 pub(super) struct CachedBacklogs {
@@ -23,16 +23,16 @@ pub(super) struct CachedBacklogs {
 impl Store {
     /// Returns the number of undelivered events of each tenant. A slow count is cached for twenty times its duration:
     /// with a million held events it takes part of a second, and every server's metrics are read every few seconds.
-    pub(in crate::store) async fn counted_backlogs(
+    pub(in crate::store) async fn cached_backlogs(
         &self,
         count: impl Future<Output = Result<Vec<Backlog>, StoreError>>,
     ) -> Result<Vec<Backlog>, StoreError> {
-        let counted = |backlogs: &CachedBacklogs| {
+        let is_fresh = |backlogs: &CachedBacklogs| {
             !has_elapsed(backlogs.at, backlogs.took * COUNTING_SHARE)
-                && backlogs.took > WORTH_KEEPING
+                && backlogs.took > MIN_CACHED_DURATION
         };
         let mut kept = self.0.backlogs.lock().await;
-        if let Some(backlogs) = kept.as_ref().filter(|backlogs| counted(backlogs)) {
+        if let Some(backlogs) = kept.as_ref().filter(|backlogs| is_fresh(backlogs)) {
             return Ok(backlogs.all.clone());
         }
         let began = monotonic_now();

@@ -43,7 +43,7 @@ impl Store {
         if !push(&self.0.readers, call) {
             return Err(StoreError::Crowded { database: self.name() });
         }
-        self.answered(answer, timeout).await
+        self.await_answer(answer, timeout).await
     }
 
     /// Runs a read that may take long, for a tenant or (`None`) the operators: each has one such read at a time.
@@ -97,10 +97,10 @@ impl Store {
         timeout: Option<Duration>,
     ) -> Result<T, StoreError> {
         self.0.writer.push(write).map_err(|reason| reason.into_store_error(self.name()))?;
-        self.answered(answer, timeout).await
+        self.await_answer(answer, timeout).await
     }
 
-    pub(super) async fn answered<T>(
+    pub(super) async fn await_answer<T>(
         &self,
         answer: oneshot::Receiver<DbResult<T>>,
         timeout: Option<Duration>,
@@ -108,7 +108,7 @@ impl Store {
         let answer = tokio::time::timeout(timeout.unwrap_or(Duration::MAX), answer).await;
         let late = |_elapsed| {
             let database = self.name();
-            match self.fault() {
+            match self.unavailable_reason() {
                 Some(reason) => StoreError::Unreachable { database, reason },
                 None => StoreError::Busy { database },
             }

@@ -6,7 +6,7 @@ use tokio_postgres::error::SqlState;
 use tokio_rustls::rustls::{self, CertificateError};
 
 use super::{
-    error::{Failure, without_rows},
+    error::{Failure, redacted_message},
     password::PasswordSource,
 };
 
@@ -19,7 +19,7 @@ pub(super) const STANDBY: &str = "it is a standby, which takes no writes: name t
 
 /// Returns a failure with advice, if there is any. If no host answers, the failure of the connection is kept.
 pub(super) fn connect_failure(error: tokio_postgres::Error, password: PasswordSource) -> Failure {
-    let reason = without_rows(&error);
+    let reason = redacted_message(&error);
     let advice = match error.code() {
         Some(&SqlState::PROTOCOL_VIOLATION) if reason.contains("startup parameter") => {
             return Failure::Unsuitable(POOLER.to_owned());

@@ -48,10 +48,10 @@ const CHECKED_SETTING: (&str, &str) = ("idle_in_transaction_session_timeout", "1
 pub(super) const SERVERS_LOCK: i64 = 0x0070_6172_6365_6C70;
 
 /// The reason to refuse a database that is being copied.
-const COPIED: &str = "it is being copied: start again when `parcelo-server copy` has ended";
+const BEING_COPIED: &str = "it is being copied: start again when `parcelo-server copy` has ended";
 
 /// Runs a task on a thread of its own, where the tasks of its connections run too.
-pub(super) fn on_own_thread(name: &str, task: impl AsyncFnOnce() + Send + 'static) -> DbResult<()> {
+pub(super) fn spawn_thread(name: &str, task: impl AsyncFnOnce() + Send + 'static) -> DbResult<()> {
     let failed = |error: std::io::Error| Failure::Unsuitable(error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(failed)?;
@@ -86,7 +86,7 @@ pub(super) struct Connector {
 
 impl Connector {
     /// Returns a connector for the writer's connections.
-    pub(super) fn writing(address: &Address) -> DbResult<Self> {
+    pub(super) fn for_writer(address: &Address) -> DbResult<Self> {
         if address.unsafe_settings == UnsafeSettings::Allow {
             tracing::warn!("unsafe_settings=allow: a crash of PostgreSQL may lose orders");
         }
@@ -94,15 +94,15 @@ impl Connector {
     }
 
     /// Returns a connector to the same database whose statements time out when callers stop waiting for a read.
-    pub(super) fn reading(address: &Address, writing: &Self) -> DbResult<Self> {
+    pub(super) fn for_readers(address: &Address, writing: &Self) -> DbResult<Self> {
         let settings = format!("{SETTINGS} -c statement_timeout=10s");
         let silence = Arc::clone(&writing.silence);
         Ok(Self { silence, ..Self::with_settings(address, &settings)? })
     }
 
     /// Returns the connector of a copy, whose connection locks all others out.
-    pub(super) fn copying(address: &Address) -> DbResult<Self> {
-        Ok(Self { lock: "true".to_owned(), ..Self::writing(address)? })
+    pub(super) fn for_copy(address: &Address) -> DbResult<Self> {
+        Ok(Self { lock: "true".to_owned(), ..Self::for_writer(address)? })
     }
 
     fn with_settings(address: &Address, settings: &str) -> DbResult<Self> {
@@ -149,13 +149,13 @@ impl Connector {
                     self.silence.response_received();
                     return Err(match failure {
                         Failure::Unsuitable(reason) => {
-                            Failure::Unsuitable(self.named(host, &reason))
+                            Failure::Unsuitable(self.with_host_name(host, &reason))
                         }
                         failure => failure,
                     });
                 }
             };
-            reasons.push(self.named(host, &reason));
+            reasons.push(self.with_host_name(host, &reason));
         }
         // If one host has answered, the host that accepts writes may still be down.
         if have_answered {
@@ -166,7 +166,7 @@ impl Connector {
     }
 
     /// Adds the host's name to a reason unless the host is clear already.
-    fn named(&self, host: &HostConfig, reason: &str) -> String {
+    fn with_host_name(&self, host: &HostConfig, reason: &str) -> String {
         if self.hosts.len() > 1 { format!("{}: {reason}", host.name) } else { reason.to_owned() }
     }
 
@@ -180,7 +180,7 @@ impl Connector {
                 tracing::debug!(%error, "a connection to the database ended");
             }
         });
-        let backend = self.check(&client).await?;
+        let backend = self.check_settings(&client).await?;
         Ok(backend.map(|backend| Connection {
             client,
             backend,
@@ -191,7 +191,7 @@ impl Connector {
     }
 
     /// Refuses settings that would break promises. Returns the connection's backend, or `None` for a standby.
-    async fn check(&self, client: &Client) -> DbResult<Option<Backend>> {
+    async fn check_settings(&self, client: &Client) -> DbResult<Option<Backend>> {
         let sql = format!(
             "SELECT current_setting('server_version_num')::integer, \
              current_setting('fsync'), current_setting('full_page_writes'), \
@@ -203,7 +203,7 @@ impl Connector {
         );
         let found = client.query_typed(&sql, &[]).await.map_err(|error| {
             if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
-                return Failure::Unsuitable(COPIED.to_owned());
+                return Failure::Unsuitable(BEING_COPIED.to_owned());
             }
             Failure::Driver(error)
         })?;
@@ -284,18 +284,18 @@ impl Connection {
     /// Runs statements without parameters, and ignores their rows.
     pub(in crate::store) async fn run(&self, sql: &str) -> DbResult<()> {
         #[cfg(test)]
-        statements::note(self.backend.pid, sql);
-        self.answered(self.client.batch_execute(sql)).await
+        statements::record_statement(self.backend.pid, sql);
+        self.await_answer(self.client.batch_execute(sql)).await
     }
 
     pub(in crate::store) async fn execute(&self, sql: &str, given: Given<'_>) -> DbResult<u64> {
         let statement = self.prepared(sql).await?;
-        self.answered(self.client.execute(&statement, given)).await
+        self.await_answer(self.client.execute(&statement, given)).await
     }
 
     pub(in crate::store) async fn all(&self, sql: &str, given: Given<'_>) -> DbResult<Vec<Row>> {
         let statement = self.prepared(sql).await?;
-        self.answered(self.client.query(&statement, given)).await
+        self.await_answer(self.client.query(&statement, given)).await
     }
 
     /// Returns the rows of a statement without parameters as they arrive, without a timeout.
@@ -305,7 +305,7 @@ impl Connection {
 
     /// Waits for PostgreSQL's answer until the timeout. After a timeout the connection is unusable, because it is
     /// unknown whether the statement was executed.
-    async fn answered<T>(
+    async fn await_answer<T>(
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> DbResult<T> {
@@ -349,12 +349,12 @@ impl Connection {
 
     async fn prepared(&self, sql: &str) -> DbResult<Statement> {
         #[cfg(test)]
-        statements::note(self.backend.pid, sql);
+        statements::record_statement(self.backend.pid, sql);
         let statements = || self.statements.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = statements().get(sql).cloned() {
             return Ok(known);
         }
-        let statement = self.answered(self.client.prepare(sql)).await?;
+        let statement = self.await_answer(self.client.prepare(sql)).await?;
         statements().insert(sql.into(), statement.clone());
         Ok(statement)
     }

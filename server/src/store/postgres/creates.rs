@@ -10,7 +10,7 @@ use super::{
 use crate::{
     clock::Millis,
     domain::{NewParcel, State},
-    store::columns::environment,
+    store::columns::environment_number,
 };
 
 /// Inserts the parcels whose number is free, in the order of the passed rows, which are sorted by number. Returns the
@@ -45,7 +45,7 @@ type Number = (u8, String);
 /// Parcels to insert, each with a different number, sorted by number so that the groups of two servers wait for each
 /// other and never deadlock.
 #[derive(Default)]
-pub(super) struct Batch<'w>(BTreeMap<Number, NewRow<'w>>);
+pub(super) struct CreateBatch<'w>(BTreeMap<Number, NewRow<'w>>);
 
 #[derive(Clone, Copy)]
 pub(super) struct NewRow<'w> {
@@ -56,13 +56,13 @@ pub(super) struct NewRow<'w> {
     pub(super) now: Millis,
 }
 
-impl<'w> Batch<'w> {
+impl<'w> CreateBatch<'w> {
     /// Adds a parcel, unless the batch already has a parcel with the same number. A parcel that is left out is refused
     /// later, unless the first parcel is refused.
     pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, now: Millis) {
         // In the form of the case-insensitive index.
         let number = parcel.tracking_number.as_str().to_ascii_uppercase();
-        let number = (environment(parcel.tenant.environment), number);
+        let number = (environment_number(parcel.tenant.environment), number);
         self.0.entry(number).or_insert(NewRow { at, parcel, now });
     }
 
@@ -90,8 +90,9 @@ async fn insert_all(
     generations: &Generations,
     parcels: &[&NewParcel],
 ) -> DbResult<Vec<(usize, i64)>> {
-    let tenants = column!(parcels, new => generations.number(new.tenant));
-    let environments = column!(parcels, new => i16::from(environment(new.tenant.environment)));
+    let tenants = column!(parcels, new => generations.storage_tenant_id(new.tenant));
+    let environments =
+        column!(parcels, new => i16::from(environment_number(new.tenant.environment)));
     let numbers = column!(parcels, new => new.tracking_number.as_str());
     let public_ids = column!(parcels, new => new.id.to_bytes().to_vec());
     let created = column!(parcels, new => new.created_at.0);

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_begins_shortly_before_what_was_due_first() {
+    fn a_search_begins_shortly_before_the_first_due_event() {
         let floors = Floors::default();
         let now = Millis(1_000_000);
         assert_eq!(floors.at(now), (vec![], vec![], i64::MIN), "the first looks at all");

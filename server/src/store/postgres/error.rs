@@ -33,7 +33,7 @@ pub enum Failure {
     /// The outcome is unknown: the task that made the call has ended.
     Unanswered,
     /// The connection was cut before the answer to COMMIT arrived.
-    InDoubt,
+    OutcomeUnknown,
 }
 
 /// Errors of a statement that may not occur on the next connection: a primary was demoted in place, or a prepared
@@ -99,8 +99,8 @@ impl Failure {
     /// Returns a copy of the failure for each of several callers that share a call. It tells callers only what they can
     /// act on, because the driver's error cannot be cloned.
     pub(super) fn to_shared_failure(&self) -> Self {
-        if matches!(self, Self::InDoubt) {
-            Self::InDoubt
+        if matches!(self, Self::OutcomeUnknown) {
+            Self::OutcomeUnknown
         } else if self.is_connection_error() {
             Self::Unreachable
         } else if self.is_transient() {
@@ -122,7 +122,9 @@ impl Failure {
                 }
                 None => !is_unsent(error),
             },
-            Self::NotOpened(_) | Self::Unreachable | Self::Unanswered | Self::InDoubt => true,
+            Self::NotOpened(_) | Self::Unreachable | Self::Unanswered | Self::OutcomeUnknown => {
+                true
+            }
             Self::Row { .. } | Self::Unsuitable(_) | Self::Conflict | Self::Crowded => false,
         }
     }
@@ -147,7 +149,7 @@ impl Failure {
             Self::Conflict => StoreError::Busy { database },
             Self::Crowded => StoreError::Crowded { database },
             Self::Unanswered => StoreError::Broken { database },
-            Self::InDoubt => StoreError::InDoubt { database },
+            Self::OutcomeUnknown => StoreError::OutcomeUnknown { database },
         }
     }
 }
@@ -156,7 +158,7 @@ impl Failure {
 impl From<Failure> for CommitOutcome {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::InDoubt => Self::Unknown,
+            Failure::OutcomeUnknown => Self::Unknown,
             Failure::Unanswered => Self::Broken,
             failure if failure.is_connection_error() => Self::Unreachable,
             _ => Self::Busy,
@@ -173,14 +175,14 @@ impl From<tokio_postgres::Error> for Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Driver(error) => f.write_str(&without_rows(error)),
+            Self::Driver(error) => f.write_str(&redacted_message(error)),
             Self::Row { source, .. } => source.fmt(f),
             Self::Unsuitable(reason) | Self::NotOpened(reason) => f.write_str(reason),
             Self::Conflict => f.write_str("another server wrote the same"),
             Self::Unreachable => f.write_str("no connection"),
             Self::Crowded => f.write_str("too many calls wait"),
             Self::Unanswered => f.write_str("no answer"),
-            Self::InDoubt => f.write_str("the answer to a COMMIT was cut off"),
+            Self::OutcomeUnknown => f.write_str("the answer to a COMMIT was cut off"),
         }
     }
 }
@@ -194,7 +196,7 @@ fn is_unsent(error: &tokio_postgres::Error) -> bool {
 }
 
 /// Returns the text of the error without data of rows, because PostgreSQL's details quote the values of a key.
-pub(super) fn without_rows(error: &tokio_postgres::Error) -> String {
+pub(super) fn redacted_message(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(db) => format!("{}: {}", db.code().code(), db.message()),
         // The driver's own message is just "error connecting to server".

@@ -62,13 +62,13 @@ impl Generations {
     }
 
     /// Returns the number under which a tenant's rows are written. Production has no generations.
-    pub(in crate::store) fn number(&self, tenant: Tenant) -> i64 {
+    pub(in crate::store) fn storage_tenant_id(&self, tenant: Tenant) -> i64 {
         let home = tenant.number();
         self.0.get(&home).copied().unwrap_or(home)
     }
 
     /// Returns `true` if rows with this number belong to a present generation.
     pub(super) fn has(&self, number: i64) -> bool {
-        self.number(Tenant::from_number(number)) == number
+        self.storage_tenant_id(Tenant::from_number(number)) == number
     }
 }

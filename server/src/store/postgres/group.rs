@@ -42,7 +42,7 @@ pub(super) async fn write(
     group.insert_creates(writes).await?;
     group.apply_others(writes).await?;
     group.settle_deliveries(writes).await?;
-    group.make_calls(writes).await?;
+    group.run_calls(writes).await?;
     group.finish().await?;
     Ok(group.outcomes.into_iter().map(|outcome| outcome.unwrap_or(WriteOutcome::Broken)).collect())
 }
@@ -58,7 +58,7 @@ struct Group<'a> {
     refused: Vec<RecordKey>,
 }
 
-fn changes(write: &Write) -> Option<&Mutation> {
+fn as_mutation(write: &Write) -> Option<&Mutation> {
     match write {
         Write::Changes(mutation) => Some(mutation),
         Write::Settle(_) | Write::Call(_) => None,
@@ -76,7 +76,7 @@ impl<'a> Group<'a> {
         let (mut records, mut followers) =
             (BTreeMap::<[u8; 16], (usize, &IdempotencyRecord)>::new(), vec![]);
         for (at, mutation) in
-            writes.iter().enumerate().filter_map(|(at, write)| Some((at, changes(write)?)))
+            writes.iter().enumerate().filter_map(|(at, write)| Some((at, as_mutation(write)?)))
         {
             let Some(record) = &mutation.changes.idempotency_record else { continue };
             match records.get(&record.key.0) {
@@ -85,7 +85,8 @@ impl<'a> Group<'a> {
             }
         }
         let sorted: Vec<_> = records.values().map(|(_, record)| *record).collect();
-        let parcels = locks::parcels(writes.iter().filter_map(changes).map(|one| &one.changes));
+        let parcels =
+            locks::affected_parcels(writes.iter().filter_map(as_mutation).map(|one| &one.changes));
         let settled: Vec<i64> = writes.iter().filter_map(Write::settled_parcel).collect();
         let mut subscriptions = Subscriptions::default();
         let may_be_disabled: Vec<Tenant> =
@@ -99,7 +100,7 @@ impl<'a> Group<'a> {
         let ((), generations, mut locked, ()) = try_join4(
             db.run(lock_wait.begin()),
             Generations::hold(db, tenants(writes), &parcels),
-            locks::lock(db, &parcels, &settled),
+            locks::lock_parcels(db, &parcels, &settled),
             load,
         )
         .await?;
@@ -123,13 +124,13 @@ impl<'a> Group<'a> {
         }
         let application = Application::new((db, generations), locked, subscriptions);
         let group = Self { db, application, outcomes, followers, refused: Vec::new() };
-        group.check_that_records_were_found(&lost, &records)?;
+        group.check_lost_records_found(&lost, &records)?;
         Ok(group)
     }
 
     /// Checks that the read found every record that the insert conflicted with. If a record was purged in between, the
     /// group is repeated.
-    fn check_that_records_were_found(
+    fn check_lost_records_found(
         &self,
         lost: &[RecordKey],
         records: &BTreeMap<[u8; 16], (usize, &IdempotencyRecord)>,
@@ -145,7 +146,7 @@ impl<'a> Group<'a> {
     }
 
     /// Returns `true` if a write has no outcome yet.
-    fn is_open(&self, at: usize) -> bool {
+    fn needs_decision(&self, at: usize) -> bool {
         self.outcomes.get(at).is_some_and(Option::is_none)
             && !self.followers.iter().any(|(follower, _)| *follower == at)
     }
@@ -158,10 +159,10 @@ impl<'a> Group<'a> {
 
     /// Inserts the parcels of writes that only create a parcel, with one statement for each table.
     async fn insert_creates(&mut self, writes: &[Write]) -> Result<(), RollbackReason> {
-        let mut batch = creates::Batch::default();
+        let mut batch = creates::CreateBatch::default();
         for (at, write) in writes.iter().enumerate() {
-            if let Some(mutation) = changes(write)
-                && self.is_open(at)
+            if let Some(mutation) = as_mutation(write)
+                && self.needs_decision(at)
                 && let Some(parcel) = mutation.as_create()
             {
                 catch_panic(at, || panic_in_test(&mutation.changes))?;
@@ -173,7 +174,7 @@ impl<'a> Group<'a> {
         }
         let created = batch.insert(self.db, &self.application.generations).await?;
         for (id, NewRow { at, parcel, now }) in created {
-            let has_enqueued = self.application.created((id, parcel), now);
+            let has_enqueued = self.application.record_created((id, parcel), now);
             self.decide(
                 at,
                 WriteOutcome::Decided { outcome: CommitOutcome::Committed, has_enqueued },
@@ -186,7 +187,7 @@ impl<'a> Group<'a> {
     async fn apply_others(&mut self, writes: &mut [Write]) -> Result<(), RollbackReason> {
         for (at, write) in writes.iter_mut().enumerate() {
             let Write::Changes(mutation) = write else { continue };
-            if !self.is_open(at) {
+            if !self.needs_decision(at) {
                 continue;
             }
             catch_panic(at, || panic_in_test(&mutation.changes))?;
@@ -194,8 +195,8 @@ impl<'a> Group<'a> {
             let applied = AssertUnwindSafe(applied).catch_unwind().await;
             let applied = applied
                 .map_err(|_panic| RollbackReason::By { at, outcome: WriteOutcome::Broken })?;
-            match applied.map_err(|failure| failed(at, failure))? {
-                ApplyOutcome::Whole { has_enqueued } => {
+            match applied.map_err(|failure| rollback_reason(at, failure))? {
+                ApplyOutcome::Applied { has_enqueued } => {
                     let outcome = CommitOutcome::Committed;
                     self.decide(at, WriteOutcome::Decided { outcome, has_enqueued });
                 }
@@ -218,7 +219,7 @@ impl<'a> Group<'a> {
     fn decide_followers(&mut self, writes: &[Write]) {
         for (at, first) in std::mem::take(&mut self.followers) {
             let record = || {
-                let first = writes.get(first).and_then(changes)?;
+                let first = writes.get(first).and_then(as_mutation)?;
                 first.changes.idempotency_record.clone()
             };
             let outcome = match self.outcomes.get(first) {
@@ -248,15 +249,15 @@ impl<'a> Group<'a> {
             return Ok(());
         }
         // Events that wait behind the settled ones must be written first, so that they are released.
-        stop_at(self.application.flush().await?)?;
+        refuse_write_at(self.application.flush().await?)?;
         let settled = settlements::settle(Sql::Postgres(self.db), &mut settlements).await;
         settled.map_err(|error| RollbackReason::Failed(error.into()))
     }
 
-    async fn make_calls(&mut self, writes: &mut [Write]) -> Result<(), RollbackReason> {
+    async fn run_calls(&mut self, writes: &mut [Write]) -> Result<(), RollbackReason> {
         if writes.iter().any(|write| matches!(write, Write::Call(_))) {
             // The calls read what the changes before them wrote.
-            stop_at(self.application.flush().await?)?;
+            refuse_write_at(self.application.flush().await?)?;
         }
         let is_alone = writes.len() == 1;
         for (at, write) in writes.iter_mut().enumerate() {
@@ -292,13 +293,13 @@ impl<'a> Group<'a> {
             counts.write(self.db),
         )
         .await?;
-        stop_at(refused)
+        refuse_write_at(refused)
     }
 }
 
 /// Returns the tenants whose data a group adds, and the tenants of its keys.
 fn tenants(writes: &[Write]) -> impl Iterator<Item = Tenant> {
-    let records = writes.iter().filter_map(changes).filter_map(|mutation| {
+    let records = writes.iter().filter_map(as_mutation).filter_map(|mutation| {
         let record = mutation.changes.idempotency_record.as_ref()?;
         Some(record.tenant)
     });
@@ -307,7 +308,7 @@ fn tenants(writes: &[Write]) -> impl Iterator<Item = Tenant> {
 
 /// Returns the tenants whose data a group adds.
 fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
-    let ops = writes.iter().filter_map(changes).flat_map(|mutation| &mutation.changes.ops);
+    let ops = writes.iter().filter_map(as_mutation).flat_map(|mutation| &mutation.changes.ops);
     ops.filter_map(|op| match op {
         StoreOp::InsertParcel(parcel) => Some(parcel.tenant),
         StoreOp::InsertManifest(manifest) => Some(manifest.tenant),
@@ -323,13 +324,13 @@ fn owners(writes: &[Write]) -> impl Iterator<Item = Tenant> {
 }
 
 /// Stops the group if the write at a position was refused because another event has taken its event's place.
-fn stop_at(refused: Option<usize>) -> Result<(), RollbackReason> {
+fn refuse_write_at(refused: Option<usize>) -> Result<(), RollbackReason> {
     let outcome = WriteOutcome::decided(CommitOutcome::VersionConflict);
     refused.map_or(Ok(()), |at| Err(RollbackReason::By { at, outcome }))
 }
 
 /// Returns the effect of a failed statement of one write. A fault in the write's values concerns that write alone.
-fn failed(at: usize, failure: Failure) -> RollbackReason {
+fn rollback_reason(at: usize, failure: Failure) -> RollbackReason {
     if failure.is_connection_error() || failure.is_conflict() {
         return RollbackReason::Failed(failure);
     }

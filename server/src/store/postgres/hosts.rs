@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_of_one_host_is_the_whole_one_but_for_the_others() {
+    fn each_host_gets_the_settings_of_the_whole_address() {
         let text = "postgres://shop:s3cret@db1:6000,db2/d?hostaddr=127.0.0.1,127.0.0.2&options=-c%20x%3Dy\
              &application_name=n&connect_timeout=7&sslmode=require&channel_binding=disable";
         let address = Address::parse(text).unwrap();

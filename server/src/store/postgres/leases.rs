@@ -26,14 +26,14 @@ impl Store {
             async move |db: &Connection| Ok(leases::lease(Sql::Postgres(db), &request).await?);
         let mut leasing = tokio::spawn(async move { store.call_within(None, lease).await });
         let Ok(leased) = tokio::time::timeout(WRITE_TIMEOUT, &mut leasing).await else {
-            tokio::spawn(self.clone().give_back(leasing));
+            tokio::spawn(self.clone().end_abandoned_lease(leasing));
             return Err(StoreError::Busy { database: self.name() });
         };
         leased.map_err(|_panicked| StoreError::Broken { database: self.name() })?
     }
 
     /// Frees the events of a lease whose caller has stopped waiting, because they would stay leased otherwise.
-    async fn give_back(self, leasing: JoinHandle<Result<LeasedBatch, StoreError>>) {
+    async fn end_abandoned_lease(self, leasing: JoinHandle<Result<LeasedBatch, StoreError>>) {
         let Ok(Ok(leased)) = leasing.await else { return };
         let Some((_, lease)) = leased.events.first() else { return };
         let (server, store) = (self.0.server, store::Store::from(self));

@@ -50,11 +50,12 @@ const HEARTBEAT: &str = "\
     SELECT 1 + count(*), floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint \
     FROM rate_limit_servers WHERE server <> $1 AND seen_at > now() - interval '5 seconds'";
 /// Deletes a server that leaves, if there is one, and those that were not seen for a minute.
-const FORGET_SERVERS: &str = "DELETE FROM rate_limit_servers \
+const DELETE_OLD_SERVERS: &str = "DELETE FROM rate_limit_servers \
      WHERE server = $1 OR seen_at < now() - interval '1 minute'";
 /// Deletes windows that are over, beginning where this server's last call ended. While a long transaction runs
 /// elsewhere, the table and its index keep all deleted windows, and claims wait for this statement.
-const FORGET_WINDOWS: &str = "DELETE FROM rate_limit_windows WHERE second >= $1 AND second < $2";
+const DELETE_EXPIRED_WINDOWS: &str =
+    "DELETE FROM rate_limit_windows WHERE second >= $1 AND second < $2";
 /// Interval at which all windows are checked, in seconds.
 const FULL_CHECK_SECONDS: i64 = 3_600;
 
@@ -63,17 +64,22 @@ impl Store {
         &self,
         claims: Vec<LimitClaim>,
     ) -> Result<Vec<LimitGrant>, StoreError> {
-        self.shared(async move |db| claim(db, &claims).await).await
+        self.call_reader(async move |db| claim(db, &claims).await).await
     }
 
     pub(crate) async fn send_heartbeat(&self) -> Result<Option<ServerCount>, StoreError> {
         let (store, server) = (self.clone(), self.0.server);
-        self.shared(async move |db| {
-            db.execute(FORGET_SERVERS, &[&None::<i64>]).await?;
+        self.call_reader(async move |db| {
+            db.execute(DELETE_OLD_SERVERS, &[&None::<i64>]).await?;
             let read =
                 |row: &Row| Ok(ServerCount { servers: number(row, 0)?, now: Millis(get(row, 1)?) });
             let count = db.only(HEARTBEAT, &[&server], read).await?;
-            forget_windows(db, &store.0.windows_over, count.now.0 / Millis::SECOND).await?;
+            delete_expired_windows(
+                db,
+                &store.0.windows_deleted_before,
+                count.now.0 / Millis::SECOND,
+            )
+            .await?;
             Ok(Some(count))
         })
         .await
@@ -82,12 +88,14 @@ impl Store {
     /// Announces that this server leaves, so that the others need not wait until it is no longer seen.
     pub(super) async fn leave_servers(&self) -> Result<(), StoreError> {
         let server = self.0.server;
-        self.shared(async move |db| db.execute(FORGET_SERVERS, &[&Some(server)]).await.map(drop))
-            .await
+        self.call_reader(async move |db| {
+            db.execute(DELETE_OLD_SERVERS, &[&Some(server)]).await.map(drop)
+        })
+        .await
     }
 
     /// Makes a call on a connection for reads. It may run twice if its connection is cut.
-    pub(super) async fn shared<T, F>(&self, run: F) -> Result<T, StoreError>
+    pub(super) async fn call_reader<T, F>(&self, run: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: AsyncFn(&Connection) -> DbResult<T> + Send + 'static,
@@ -97,23 +105,23 @@ impl Store {
 }
 
 /// Deletes windows that no claim needs any more; windows before `over` are deleted already.
-async fn forget_windows(db: &Connection, over: &AtomicI64, second: i64) -> DbResult<()> {
+async fn delete_expired_windows(db: &Connection, over: &AtomicI64, second: i64) -> DbResult<()> {
     let (from, to) = (over.load(Ordering::Relaxed), second - 10);
     let is_full_check = from == 0 || second % FULL_CHECK_SECONDS == 0;
     if is_full_check {
         // Those of a server whose clock was wrong.
-        db.execute(FORGET_WINDOWS, &[&(second + 11), &i64::MAX]).await?;
+        db.execute(DELETE_EXPIRED_WINDOWS, &[&(second + 11), &i64::MAX]).await?;
     }
     // A claim may arrive late, by as long as its caller waits.
     let from = if is_full_check { i64::MIN } else { from - 10 };
-    db.execute(FORGET_WINDOWS, &[&from, &to]).await?;
+    db.execute(DELETE_EXPIRED_WINDOWS, &[&from, &to]).await?;
     over.store(to, Ordering::Relaxed);
     Ok(())
 }
 
 async fn claim(db: &Connection, claims: &[LimitClaim]) -> DbResult<Vec<LimitGrant>> {
     let row = |claim: &LimitClaim| {
-        let (kind, key) = stored(claim.key);
+        let (kind, key) = to_stored_key(claim.key);
         given![claim.second, kind, key, claim.limit, claim.admitted, claim.wanted].to_vec()
     };
     let rows: Vec<_> = claims.iter().map(row).collect();
@@ -123,12 +131,13 @@ async fn claim(db: &Connection, claims: &[LimitClaim]) -> DbResult<Vec<LimitGran
     });
     let grants: HashMap<_, _> = granted.await?.into_iter().collect();
     let nothing = LimitGrant { granted: 0, taken: 0 };
-    let of = |claim: &LimitClaim| grants.get(&(claim.second, stored(claim.key))).copied();
-    Ok(claims.iter().map(|claim| of(claim).unwrap_or(nothing)).collect())
+    let grant_for =
+        |claim: &LimitClaim| grants.get(&(claim.second, to_stored_key(claim.key))).copied();
+    Ok(claims.iter().map(|claim| grant_for(claim).unwrap_or(nothing)).collect())
 }
 
 /// Returns a key as its row stores it.
-const fn stored(key: SharedKey) -> (i64, i64) {
+const fn to_stored_key(key: SharedKey) -> (i64, i64) {
     match key {
         SharedKey::Api(row) => (0, row),
         SharedKey::Carrier(row) => (1, row),

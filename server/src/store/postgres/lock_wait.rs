@@ -48,8 +48,13 @@ impl LockWaits {
     }
 
     /// Records whether a group was completed after the first of its writes had waited alone.
-    pub(super) const fn note(&mut self, is_whole: bool, first: LockWait, now: Instant) {
-        if is_whole {
+    pub(super) const fn record_outcome(
+        &mut self,
+        is_completed: bool,
+        first: LockWait,
+        now: Instant,
+    ) {
+        if is_completed {
             self.short_since = None;
         } else if matches!(first, LockWait::Long) {
             self.short_since = Some(now);
@@ -71,7 +76,7 @@ mod tests {
         };
         let first = waits.first_wait(now);
         let is_done = outlasts(waits.group_wait()) || outlasts(first);
-        waits.note(is_done, first, now);
+        waits.record_outcome(is_done, first, now);
         is_done
     }
 
@@ -88,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_stays_locked_is_waited_for_long_every_ten_seconds() {
+    fn a_locked_row_gets_one_long_wait_every_ten_seconds() {
         let (mut waits, began) = (LockWaits::default(), monotonic_now());
         let long = (0..60).filter(|second| {
             let now = began + Duration::from_secs(*second);

@@ -44,18 +44,18 @@ impl LockedParcel {
 }
 
 /// Returns the parcels that changes concern, sorted, without duplicates.
-pub(super) fn parcels<'c>(changes: impl Iterator<Item = &'c Changes>) -> Vec<i64> {
+pub(super) fn affected_parcels<'c>(changes: impl Iterator<Item = &'c Changes>) -> Vec<i64> {
     let mut parcels = Vec::new();
     for changes in changes {
         parcels.extend(changes.expect.iter().map(|(parcel, _)| parcel.0));
-        parcels.extend(changes.ops.iter().flat_map(subjects).map(|parcel| parcel.0));
+        parcels.extend(changes.ops.iter().flat_map(op_parcels).map(|parcel| parcel.0));
     }
     parcels.sort_unstable();
     parcels.dedup();
     parcels
 }
 
-fn subjects(op: &StoreOp) -> &[ParcelRowId] {
+fn op_parcels(op: &StoreOp) -> &[ParcelRowId] {
     match op {
         StoreOp::Move { parcel, .. }
         | StoreOp::AddEvent { parcel, .. }
@@ -72,7 +72,7 @@ fn subjects(op: &StoreOp) -> &[ParcelRowId] {
 
 /// Locks the existing parcels among those that are changed or whose deliveries are settled, by one statement, because
 /// two statements would lock in two orders.
-pub(super) async fn lock(
+pub(super) async fn lock_parcels(
     db: &Connection,
     parcels: &[i64],
     settled: &[i64],
@@ -86,7 +86,7 @@ pub(super) async fn lock(
     let all = [parcels, settled].concat();
     let mut locked = HashMap::new();
     for row in &db.all(sql, &[&all]).await? {
-        match (get(row, 0)?, read(row)) {
+        match (get(row, 0)?, read_locked_parcel(row)) {
             (id, Ok(parcel)) => drop(locked.insert(ParcelRowId(id), parcel)),
             // An unreadable row must not prevent its events from being settled.
             (id, Err(_)) if parcels.binary_search(&id).is_err() => {}
@@ -97,7 +97,7 @@ pub(super) async fn lock(
 }
 
 /// Writes changed parcels back: every column that can change, with its present value.
-pub(super) async fn write(
+pub(super) async fn write_parcels(
     db: &Connection,
     changed: &[(ParcelRowId, &LockedParcel)],
 ) -> DbResult<()> {
@@ -126,7 +126,7 @@ pub(super) async fn write(
     db.execute(sql, &given).await.map(drop)
 }
 
-fn read(row: &Row) -> DbResult<LockedParcel> {
+fn read_locked_parcel(row: &Row) -> DbResult<LockedParcel> {
     Ok(LockedParcel {
         version: Version(get(row, 1)?),
         tenant: get(row, 2)?,

@@ -11,8 +11,8 @@ use super::{
 use crate::store::{meta, sql::Sql, values::Value};
 
 /// The schema's history. Old and new versions run side by side while servers are replaced one by one. So a migration
-/// only adds, and a later version drops what has become useless. If that is impossible, [`OLDEST_SCHEMA`] says so. One
-/// for both engines has both spellings like any statement ([`Sql`]).
+/// only adds, and a later version drops what has become useless. If that is impossible, [`OLDEST_SCHEMA`] says so. A
+/// migration for both engines has both spellings like any statement ([`Sql`]).
 pub(super) const MIGRATIONS: [&str; 14] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_outbox.sql"),
@@ -41,22 +41,22 @@ pub(super) const OUTDATED: &str =
 
 /// Limits the wait for table locks. While a migration waits for one, all other statements queue behind it, even reads.
 /// So it gives up soon, for instance while `pg_dump` runs, and tries again.
-const TABLE_LOCKS: &str = "SET LOCAL lock_timeout = '1s'";
+const SET_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '1s'";
 /// Pause between two attempts.
 const UPGRADE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The lock under which schemas are changed: "parcelo" in ASCII.
-const LOCK: i64 = 0x0070_6172_6365_6C6F;
+const MIGRATION_LOCK: i64 = 0x0070_6172_6365_6C6F;
 
 /// Advice for the likeliest failure of a first start, and of the first command after an upgrade.
-const OWN: &str = "make its role the owner of the database, or GRANT CREATE ON SCHEMA public to it; after an upgrade, \
+const OWNER_ADVICE: &str = "make its role the owner of the database, or GRANT CREATE ON SCHEMA public to it; after an upgrade, \
      let the owner run a command of this program once";
 /// Advice for a role that is not the owner, which needs the rights that the manual lists.
-const GRANT_ALL: &str = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public and USAGE ON ALL SEQUENCES \
+const GRANT_ADVICE: &str = "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public and USAGE ON ALL SEQUENCES \
      IN SCHEMA public to its role, or run as the owner";
 
 /// Name under which the database records that a copy into it is not finished.
-const UNFINISHED: &str = "unfinished copy";
+const UNFINISHED_COPY: &str = "unfinished copy";
 /// Checks that a first start has created the schema.
 const IS_OURS: &str =
     "SELECT to_regclass('schema_migrations') IS NOT NULL AND to_regclass('writers') IS NOT NULL";
@@ -72,7 +72,7 @@ const IS_FOREIGN: &str = "\
 /// Moves sequences past the existing rows, because logical replication, which providers use for upgrades, and
 /// `parcelo-server copy` copy rows but no sequences. A sequence that is not behind its table stays unchanged. Leases
 /// are scanned only if another sequence was behind.
-const MEND_SEQUENCES: &str = "\
+const ADVANCE_SEQUENCES: &str = "\
     DO $mend$ DECLARE sequence regclass; from_table text; highest bigint; is_behind boolean := false; BEGIN \
         FOR sequence, from_table IN SELECT pg_get_serial_sequence(a.attrelid::regclass::text, a.attname), \
                 a.attrelid::regclass::text FROM pg_attribute AS a \
@@ -97,7 +97,7 @@ const MEND_SEQUENCES: &str = "\
 pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
     loop {
         db.run("BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0").await?;
-        let prepared = prepare_locked(db, fresh).await.map_err(advised(GRANT_ALL));
+        let prepared = prepare_locked(db, fresh).await.map_err(with_advice(GRANT_ADVICE));
         let ended = db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await;
         match prepared {
             Err(failure) if failure.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
@@ -112,7 +112,7 @@ pub(super) async fn prepare(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 3
 }
 
 /// Adds advice to a failure for lack of rights.
-fn advised(advice: &str) -> impl Fn(Failure) -> Failure {
+fn with_advice(advice: &str) -> impl Fn(Failure) -> Failure {
     move |failure| match failure.code() {
         Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
             Failure::Unsuitable(format!("{failure}: {advice}"))
@@ -123,7 +123,7 @@ fn advised(advice: &str) -> impl Fn(Failure) -> Failure {
 
 async fn prepare_locked(db: &Connection, fresh: [u8; 32]) -> DbResult<[u8; 32]> {
     upgrade(db).await?;
-    db.run(MEND_SEQUENCES).await?;
+    db.run(ADVANCE_SEQUENCES).await?;
     if is_unfinished(db).await? {
         let reason =
             "a copy into it was not finished: run `parcelo-server copy` again with the same --to";
@@ -152,24 +152,24 @@ pub(super) async fn prepare_for_copy(db: &Connection) -> DbResult<()> {
             let reason = "it is not empty (its table meta has rows): create another database";
             return Err(Failure::Unsuitable(reason.to_owned()));
         }
-        Ok(meta::add(Sql::Postgres(db), UNFINISHED, b"").await?)
+        Ok(meta::add(Sql::Postgres(db), UNFINISHED_COPY, b"").await?)
     };
-    let prepared = prepared.await.map_err(advised(GRANT_ALL));
+    let prepared = prepared.await.map_err(with_advice(GRANT_ADVICE));
     db.run(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
     prepared
 }
 
 /// Removes the mark of a complete copy.
 pub(super) async fn finish_copy(db: &Connection) -> DbResult<()> {
-    db.execute("DELETE FROM meta WHERE name = $1", &[&UNFINISHED]).await.map(drop)
+    db.execute("DELETE FROM meta WHERE name = $1", &[&UNFINISHED_COPY]).await.map(drop)
 }
 
 async fn is_unfinished(db: &Connection) -> DbResult<bool> {
-    Ok(meta::get::<Value>(Sql::Postgres(db), UNFINISHED).await?.is_some())
+    Ok(meta::get::<Value>(Sql::Postgres(db), UNFINISHED_COPY).await?.is_some())
 }
 
 /// Refuses a database whose schema is not this program's, because it is read as it is.
-pub(super) async fn check(db: &Connection) -> DbResult<()> {
+pub(super) async fn check_copy_source(db: &Connection) -> DbResult<()> {
     if !db.value::<bool>(IS_OURS, &[]).await? {
         let reason = "it is not a database of Parcelo's, or empty: name another with --from";
         return Err(Failure::Unsuitable(reason.to_owned()));
@@ -185,7 +185,7 @@ pub(super) async fn check(db: &Connection) -> DbResult<()> {
 /// Refuses any schema other than this program's, because a copy has only the tables and columns that this program
 /// knows, and would lose the others.
 async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
-    let (found, known) = (version(db).await?, MIGRATIONS.len());
+    let (found, known) = (schema_version(db).await?, MIGRATIONS.len());
     let advice = match found.cmp(&known) {
         Ordering::Equal => return Ok(()),
         Ordering::Less => "start this program's server on it once, which upgrades it",
@@ -198,19 +198,19 @@ async fn refuse_other_schema(db: &Connection) -> DbResult<()> {
 /// Updates the schema, in an open transaction. A newer program's schema stays unchanged, and so does its statement
 /// about older programs.
 async fn upgrade(db: &Connection) -> DbResult<()> {
-    Sql::Postgres(db).lock_number(LOCK).await?;
-    db.run(TABLE_LOCKS).await?;
-    if !exists(db).await? {
+    Sql::Postgres(db).lock_number(MIGRATION_LOCK).await?;
+    db.run(SET_LOCK_TIMEOUT).await?;
+    if !has_schema(db).await? {
         let table = "CREATE TABLE schema_migrations (version bigint PRIMARY KEY, \
              applied_at timestamptz NOT NULL DEFAULT now())";
-        db.run(table).await.map_err(advised(OWN))?;
+        db.run(table).await.map_err(with_advice(OWNER_ADVICE))?;
     }
-    let done = version(db).await?;
+    let done = schema_version(db).await?;
     if done > MIGRATIONS.len() {
         return check_newer(db, done).await;
     }
     for (number, sql) in (1_i64..).zip(MIGRATIONS).skip(done) {
-        db.run(&Sql::Postgres(db).in_dialect(sql)).await.map_err(advised(OWN))?;
+        db.run(&Sql::Postgres(db).in_dialect(sql)).await.map_err(with_advice(OWNER_ADVICE))?;
         db.execute("INSERT INTO schema_migrations (version) VALUES ($1)", &[&number]).await?;
     }
     let note = "INSERT INTO meta AS m (name, value) VALUES ($1, $2) \
@@ -247,7 +247,7 @@ pub(super) fn is_outdated(oldest: &[u8]) -> bool {
 
 /// Returns `true` if the schema exists. Fails in a database with another program's tables, because callers would
 /// otherwise create the schema there, or advise to.
-pub(super) async fn exists(db: &Connection) -> DbResult<bool> {
+pub(super) async fn has_schema(db: &Connection) -> DbResult<bool> {
     if db.value(IS_OURS, &[]).await? {
         return Ok(true);
     }
@@ -259,7 +259,7 @@ pub(super) async fn exists(db: &Connection) -> DbResult<bool> {
 }
 
 /// Returns the number of migrations that the database has.
-async fn version(db: &Connection) -> DbResult<usize> {
+async fn schema_version(db: &Connection) -> DbResult<usize> {
     let version: Option<i64> = db.value("SELECT max(version) FROM schema_migrations", &[]).await?;
     Ok(usize::try_from(version.unwrap_or(0)).unwrap_or(usize::MAX))
 }

@@ -56,7 +56,7 @@ use self::{
     connection::Connector,
     error::Failure,
     readers::{Connections, Readers},
-    silence::{Silence, TOO_LONG},
+    silence::{MAX_SILENCE, Silence},
     write_queue::{Mutation, QueuedSettlement, Write},
     writer::{Prepared, Writer},
     writer_connection::Health,
@@ -94,12 +94,12 @@ struct Inner {
     /// The queues of scans.
     turns: Turns,
     /// The second before which windows of limits are deleted; 0 before the first deletion.
-    windows_over: AtomicI64,
+    windows_deleted_before: AtomicI64,
     health: Arc<Health>,
     /// Time since PostgreSQL answered anything.
     silence: Arc<Silence>,
     /// Time since PostgreSQL answered a read, because it may accept no further connection while the writer's works.
-    unread: Silence,
+    read_silence: Silence,
     /// `true` if a newer program has changed the schema so that this program's statements are wrong.
     is_outdated: AtomicBool,
     /// The database's clock.
@@ -129,8 +129,8 @@ impl Store {
     ) -> Result<Self, StoreError> {
         let name = address.name();
         let failed = |failure: Failure| failure.into_store_error(&name);
-        let writing = Connector::writing(&address).map_err(failed)?;
-        let reading = Connector::reading(&address, &writing).map_err(failed)?;
+        let writing = Connector::for_writer(&address).map_err(failed)?;
+        let reading = Connector::for_readers(&address, &writing).map_err(failed)?;
         let silence = Arc::clone(&writing.silence);
         let health = Arc::new(Health::default());
         let started = Writer::start(writing, Arc::clone(&health), fresh_secret).await;
@@ -144,10 +144,10 @@ impl Store {
             readers,
             lookups: records::Lookups::default(),
             turns: Turns::new(connections.scans),
-            windows_over: AtomicI64::new(0),
+            windows_deleted_before: AtomicI64::new(0),
             health,
             silence,
-            unread: Silence::default(),
+            read_silence: Silence::default(),
             is_outdated: AtomicBool::new(false),
             clock: Arc::default(),
             floors: due_events::Floors::default(),
@@ -169,11 +169,12 @@ impl Store {
     /// Returns `true` if a database of ours exists, for commands that only read and must not create one.
     pub(crate) async fn exists(address: Address) -> Result<bool, StoreError> {
         let name = address.name();
-        let look =
-            async { migrations::exists(&Connector::writing(&address)?.connect().await?).await };
+        let check_schema = async {
+            migrations::has_schema(&Connector::for_writer(&address)?.connect().await?).await
+        };
         // Each connection is served by two tasks of this thread.
         tokio::task::LocalSet::new()
-            .run_until(look)
+            .run_until(check_schema)
             .await
             .map_err(|failure| failure.into_store_error(&name))
     }
@@ -237,12 +238,12 @@ impl Store {
     }
 
     /// Returns `Closed` once the store is closed. An unreachable database is not lost, because it may come back.
-    pub(super) fn lost(&self) -> Option<ReadOnlyReason> {
+    pub(super) fn read_only_reason(&self) -> Option<ReadOnlyReason> {
         self.0.writer.is_closed().then_some(ReadOnlyReason::Closed)
     }
 
     pub(super) fn is_readable(&self) -> bool {
-        self.has_writer() && self.fault().is_none()
+        self.has_writer() && self.unavailable_reason().is_none()
     }
 
     /// Returns `true` if the writer has a connection. Writes on other connections check this first: if commits do not
@@ -252,16 +253,16 @@ impl Store {
     }
 
     /// Returns the reason, as a part of a sentence, why this server must not be used although it has a connection.
-    pub(super) fn fault(&self) -> Option<String> {
+    pub(super) fn unavailable_reason(&self) -> Option<String> {
         if self.0.is_outdated.load(Ordering::Relaxed) {
             return Some(format!("{}: install the newer program", migrations::OUTDATED));
         }
-        let seconds = TOO_LONG.as_secs();
+        let seconds = MAX_SILENCE.as_secs();
         if self.0.silence.is_too_long() {
             return Some(format!("PostgreSQL has not answered for {seconds} s"));
         }
-        let is_unread = self.0.unread.is_too_long();
-        is_unread.then(|| {
+        let is_read_silent = self.0.read_silence.is_too_long();
+        is_read_silent.then(|| {
             format!("PostgreSQL has answered no read for {seconds} s: look at its max_connections")
         })
     }

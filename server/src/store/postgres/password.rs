@@ -18,7 +18,7 @@ pub(super) enum PasswordSource {
     Nowhere,
 }
 
-/// The password for all hosts, and the lines of the password file if there is none.
+/// The password for all hosts, and the lines of the password file if no password is set.
 pub(super) struct Passwords {
     source: PasswordSource,
     lines: String,

@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     call::Call,
-    connection::{Connection, Connector, on_own_thread},
+    connection::{Connection, Connector, spawn_thread},
     error::{DbResult, Failure},
 };
 use crate::clock::{has_elapsed, monotonic_now};
@@ -51,7 +51,7 @@ impl Readers {
             (queue, Arc::new(Mutex::new(waiting)))
         };
         let ((points, first), (scans, second)) = (queue(), queue());
-        on_own_thread("store-readers", async move || {
+        spawn_thread("store-readers", async move || {
             let mut all = JoinSet::new();
             for _ in 0..connections.points {
                 all.spawn_local(serve(connector.clone(), Arc::clone(&first), None));

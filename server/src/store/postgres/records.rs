@@ -33,14 +33,14 @@ pub(super) const INSERT: &str = "INSERT INTO idempotency AS old (key, tenant, fi
      WHERE old.first_seen <= excluded.first_seen - $6 RETURNING key";
 
 impl Store {
-    pub(crate) async fn record(
+    pub(crate) async fn idempotency_record(
         &self,
         key: &RecordKey,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let (caller, answer) = oneshot::channel();
         self.0.lookups.add((*key, caller), |call| self.0.readers.push(call));
         self.0.state.reads.fetch_add(1, Ordering::Relaxed);
-        self.answered(answer, Some(READ_TIMEOUT)).await
+        self.await_answer(answer, Some(READ_TIMEOUT)).await
     }
 
     pub(crate) async fn purge_records(&self, now: Millis) -> Result<u64, StoreError> {
@@ -103,7 +103,7 @@ impl Call for LookupCall {
             self.taken.append(&mut self.waiting.take());
             let keys: Vec<RecordKey> = self.taken.iter().map(|(key, _)| *key).collect();
             for row in find_rows(db, &keys).await? {
-                let record = read(&row).map_err(|failure| failure.to_string());
+                let record = read_record(&row).map_err(|failure| failure.to_string());
                 self.found.insert(RecordKey(bytes(&row, 0)?), record);
             }
             Ok(())
@@ -142,7 +142,7 @@ pub(super) async fn insert_all(
         return Ok(HashSet::new());
     }
     let keys = column!(records, record => record.key.0.as_slice());
-    let tenants = column!(records, record => generations.number(record.tenant));
+    let tenants = column!(records, record => generations.storage_tenant_id(record.tenant));
     let first_seen = column!(records, record => record.first_seen.0);
     let fingerprints = column!(records, record => record.fingerprint.as_slice());
     let bodies = column!(records, record => record.body.as_slice());
@@ -159,7 +159,7 @@ pub(super) async fn rewrite(
     record: &IdempotencyRecord,
 ) -> DbResult<()> {
     let sql = "UPDATE idempotency SET body = $3 WHERE key = $1 AND tenant = $2";
-    let tenant = generations.number(record.tenant);
+    let tenant = generations.storage_tenant_id(record.tenant);
     db.execute(sql, &[&record.key.0.as_slice(), &tenant, &record.body]).await.map(drop)
 }
 
@@ -168,7 +168,7 @@ pub(super) async fn find_all(
     db: &Connection,
     keys: &[RecordKey],
 ) -> DbResult<Vec<IdempotencyRecord>> {
-    find_rows(db, keys).await?.iter().map(read).collect()
+    find_rows(db, keys).await?.iter().map(read_record).collect()
 }
 
 async fn find_rows(db: &Connection, keys: &[RecordKey]) -> DbResult<Vec<Row>> {
@@ -193,7 +193,7 @@ pub(super) async fn delete_all(db: &Connection, keys: &[RecordKey]) -> DbResult<
     db.execute(&sql, &[&keys]).await.map(drop)
 }
 
-fn read(row: &Row) -> DbResult<IdempotencyRecord> {
+fn read_record(row: &Row) -> DbResult<IdempotencyRecord> {
     Ok(IdempotencyRecord {
         key: RecordKey(bytes(row, 0)?),
         tenant: Tenant::from_number(get(row, 1)?),
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_look_up_refuses_those_that_rely_on_it() {
+    fn a_refused_lookup_refuses_all_lookups_it_batches() {
         let lookups = Lookups::default();
         let [(one, first), (other, second)] = [oneshot::channel(), oneshot::channel()];
         lookups.add((RecordKey([1; 16]), one), |_call| {

@@ -39,7 +39,7 @@ impl Store {
             let counted = attempt.failure_keys(is_known);
             (self.hash_keys(&counted), counted)
         });
-        self.shared(async move |db| {
+        self.call_reader(async move |db| {
             db.run("BEGIN").await?;
             let find = "SELECT EXISTS (SELECT 1 FROM login_networks WHERE known = $1)";
             let is_known: bool = db.value(find, &[&known.as_slice()]).await?;
@@ -54,7 +54,7 @@ impl Store {
 
     pub(crate) async fn take_back_login(&self, begun: PendingLogin) -> Result<(), StoreError> {
         let hashes = self.hash_keys(&begun.0);
-        self.shared(async move |db| {
+        self.call_reader(async move |db| {
             let sql = "UPDATE login_failures SET failures = greatest(failures - 1, 0) \
                  WHERE counted_by IN (SELECT counted_by FROM login_failures \
                  WHERE counted_by = ANY($1) ORDER BY counted_by FOR UPDATE)";
@@ -69,7 +69,7 @@ impl Store {
         now: Millis,
     ) -> Result<(), StoreError> {
         let known = self.hash_key(&attempt.known_network_key());
-        self.shared(async move |db| {
+        self.call_reader(async move |db| {
             let sql = "INSERT INTO login_networks (known, last) VALUES ($1, $2) \
                  ON CONFLICT (known) DO UPDATE SET last = excluded.last";
             db.execute(sql, &[&known.as_slice(), &now.0]).await.map(drop)

@@ -14,7 +14,7 @@ use std::{
 use crate::clock::{has_elapsed, monotonic_now};
 
 /// Time without an answer after which a server is not ready.
-pub(super) const TOO_LONG: Duration = Duration::from_secs(3);
+pub(super) const MAX_SILENCE: Duration = Duration::from_secs(3);
 
 /// The time since which PostgreSQL has answered nothing.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Silence {
     }
 
     pub(super) fn is_too_long(&self) -> bool {
-        self.since().is_some_and(|since| has_elapsed(since, TOO_LONG))
+        self.since().is_some_and(|since| has_elapsed(since, MAX_SILENCE))
     }
 
     /// Returns `true` if a request was sent since the last response.
@@ -62,13 +62,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_is_an_open_question_while_nothing_is_answered() {
+    fn silence_lasts_from_a_request_to_the_next_response() {
         let silence = Silence::default();
         let ago = |age: Duration| monotonic_now().checked_sub(age).unwrap();
         assert!(!silence.is_too_long(), "nothing was asked");
         silence.request_sent();
         assert_eq!((silence.is_too_long(), silence.take_change()), (false, None));
-        *silence.since() = Some(ago(TOO_LONG * 2));
+        *silence.since() = Some(ago(MAX_SILENCE * 2));
         // Another request does not end the silence; a response to any request does.
         silence.request_sent();
         assert!(silence.is_too_long());

@@ -25,7 +25,7 @@ impl Database {
     /// Begins to read a database as it is at this moment.
     pub(in crate::store) async fn source(address: Address) -> Result<Self, StoreError> {
         let begin = async |db: &Connection| {
-            migrations::check(db).await?;
+            migrations::check_copy_source(db).await?;
             // The lock comes before the first read, which determines the snapshot.
             lock_out_servers(db).await?;
             db.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await
@@ -63,7 +63,7 @@ impl Database {
     ) -> Result<Self, StoreError> {
         let name = address.name();
         let connect = async {
-            let mut db = Connector::copying(&address)?.connect().await?;
+            let mut db = Connector::for_copy(&address)?.connect().await?;
             db.set_answer_timeout(Duration::MAX);
             db.run(NO_TIMEOUTS).await?;
             begin(&db).await?;

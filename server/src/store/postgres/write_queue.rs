@@ -191,7 +191,7 @@ impl Write {
         }
     }
 
-    /// Answers that nothing of the write is stored, or that this is unknown. An event whose settlement is in doubt is
+    /// Answers that nothing of the write is stored, or that this is unknown. An event whose settlement is unknown is
     /// delivered again when its lease has ended.
     pub(super) fn fail(self, failure: Failure) {
         match self {

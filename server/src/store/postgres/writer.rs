@@ -3,7 +3,7 @@
 //!
 //! If the connection is cut before a COMMIT is answered, the transaction may have been committed or not, and callers
 //! get exactly that answer. A caller that repeats its write under its key gets the definite answer, because the insert
-//! of the key waits for the transaction in doubt.
+//! of the key waits for the transaction of unknown outcome.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{
-    connection::{Connector, on_own_thread},
+    connection::{Connector, spawn_thread},
     error::{DbResult, Failure},
     group,
     lock_wait::{LockWait, LockWaits},
@@ -70,7 +70,7 @@ impl Writer {
     ) -> DbResult<(Self, Prepared)> {
         let (queue, waiting) = mpsc::channel(MAX_QUEUED_WRITES);
         let (caller, prepared) = oneshot::channel();
-        on_own_thread("store-writer", async move || {
+        spawn_thread("store-writer", async move || {
             let connection = WriterConnection::new(connector, Arc::clone(&health));
             let mut session = Session { health, connection, lock_waits: LockWaits::default() };
             let prepared = session.prepare(fresh).await;
@@ -179,7 +179,7 @@ impl Session {
                 lock_wait = group_wait;
             }
         }
-        self.lock_waits.note(alone.is_empty(), first, now);
+        self.lock_waits.record_outcome(alone.is_empty(), first, now);
         for write in alone {
             tracing::warn!("a write was not done: someone holds its rows locked");
             write.fail(Failure::Conflict);
@@ -280,7 +280,7 @@ impl Session {
         if failure.is_connection_error() {
             tracing::warn!(error = %failure, "the answer to a COMMIT was cut off");
             self.connection.abandon(&db);
-            return Err(RollbackReason::Failed(Failure::InDoubt));
+            return Err(RollbackReason::Failed(Failure::OutcomeUnknown));
         }
         // PostgreSQL itself reports that nothing was committed.
         self.connection.put_back(db);

@@ -50,7 +50,7 @@ impl WriterConnection {
         Self { connector, health, live: None, abandoned: None, failed: None }
     }
 
-    /// Opens a connection if there is none.
+    /// Opens a connection if none is open.
     pub(super) async fn ensure_open(&mut self) {
         self.live = self.take().await.ok();
     }

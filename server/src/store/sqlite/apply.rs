@@ -51,13 +51,13 @@ pub(super) fn apply(
         }
     }
     let (now, record) = (changes.now, changes.idempotency_record.as_mut());
-    let mut work = Application { db, pending, now, record, enqueued: false };
+    let mut application = Application { db, pending, now, record, has_enqueued: false };
     for op in &mut changes.ops {
-        if let Some(refusal) = work.apply(op)? {
+        if let Some(refusal) = application.apply(op)? {
             return Ok((refusal, false));
         }
     }
-    let enqueued = work.enqueued;
+    let has_enqueued = application.has_enqueued;
     #[cfg(test)]
     crate::store::tests::conformance::panic_if_requested(changes);
     if let Some(record) = &changes.idempotency_record {
@@ -67,7 +67,7 @@ pub(super) fn apply(
         records::insert(db, keys, (record, number))?;
         keys.write_chunks(db)?;
     }
-    Ok((CommitOutcome::Committed, enqueued))
+    Ok((CommitOutcome::Committed, has_enqueued))
 }
 
 fn version_of(db: &Connection, parcel: ParcelRowId) -> rusqlite::Result<Option<Version>> {
@@ -86,20 +86,20 @@ struct Application<'a> {
     /// The record that will be written with them.
     record: Option<&'a mut IdempotencyRecord>,
     /// `true` if an event was enqueued.
-    enqueued: bool,
+    has_enqueued: bool,
 }
 
 impl Application<'_> {
     /// Applies one operation, or returns the reason for refusing it.
     fn apply(&mut self, op: &mut StoreOp) -> rusqlite::Result<Option<CommitOutcome>> {
         let db = self.db;
-        let (done, refusal) = match op {
+        let (is_done, refusal) = match op {
             StoreOp::InsertParcel(parcel) => return self.insert_parcel(parcel),
             StoreOp::Move { parcel, event } => {
                 (self.move_to(*parcel, event)?, CommitOutcome::VersionConflict)
             }
             StoreOp::AddEvent { parcel, event } => {
-                (add(db, *parcel, event)?, CommitOutcome::VersionConflict)
+                (add_event(db, *parcel, event)?, CommitOutcome::VersionConflict)
             }
             StoreOp::RecordCarrierEvent(event) => (
                 poll_now(carriers::record_accepted(Sql::Sqlite(db), event))?,
@@ -107,7 +107,7 @@ impl Application<'_> {
             ),
             StoreOp::LogCarrierException(exception) => {
                 let number = self.pending.generation(db, exception.tenant)?;
-                poll_now(carriers::log(Sql::Sqlite(db), (number, exception)))?;
+                poll_now(carriers::log_exception(Sql::Sqlite(db), (number, exception)))?;
                 return Ok(None);
             }
             StoreOp::Schedule { parcel, step } => {
@@ -127,7 +127,7 @@ impl Application<'_> {
                 return Ok(None);
             }
         };
-        Ok((!done).then_some(refusal))
+        Ok((!is_done).then_some(refusal))
     }
 
     fn insert_parcel(&mut self, parcel: &mut NewParcel) -> rusqlite::Result<Option<CommitOutcome>> {
@@ -143,7 +143,7 @@ impl Application<'_> {
             let subject = Subject { parcel: Some(row), manifest: None };
             let events = webhooks::creation_events(subscription.kinds, parcel);
             let owner = (tenant, subscription);
-            self.enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.now)?;
+            self.has_enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.now)?;
         }
         Ok(None)
     }
@@ -169,7 +169,7 @@ impl Application<'_> {
         if let Some(TransitionSubject { owner, id, state }) = before {
             let subject = Subject { parcel: Some(parcel.0), manifest: None };
             let events = webhooks::move_events(owner.1.kinds, id, state, event);
-            self.enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.now)?;
+            self.has_enqueued |= outbox::enqueue(self.db, owner, (subject, events), self.now)?;
         }
         Ok(true)
     }
@@ -190,7 +190,7 @@ impl Application<'_> {
             let subject = Subject { parcel: None, manifest: Some(row) };
             let event = webhooks::manifest_event(subscription.kinds, manifest);
             let owner = (number, subscription);
-            self.enqueued |= outbox::enqueue(self.db, owner, (subject, event), self.now)?;
+            self.has_enqueued |= outbox::enqueue(self.db, owner, (subject, event), self.now)?;
         }
         Ok(true)
     }
@@ -209,7 +209,7 @@ fn add_parcel(db: &Connection, parcel: &NewParcel, tenant: i64) -> rusqlite::Res
     )?;
     let inserted = insert.execute(params![
         tenant,
-        columns::environment(parcel.tenant.environment),
+        columns::environment_number(parcel.tenant.environment),
         parcel.tracking_number.as_str(),
         parcel.id.to_bytes(),
         State::LabelGenerated.number(),
@@ -238,7 +238,7 @@ fn move_to(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Res
 }
 
 /// Adds an event to a parcel. A late event leaves `updated_at` unchanged.
-fn add(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
+fn add_event(db: &Connection, parcel: ParcelRowId, event: &Event) -> rusqlite::Result<bool> {
     let mut update = db.prepare_cached(concat!(
         "UPDATE parcels SET version = version + 1, updated_at = max(updated_at, ?2), \
          last_sequence = ?3 WHERE id = ?1 AND last_sequence < ?3 AND ",

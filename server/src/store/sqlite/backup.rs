@@ -21,7 +21,7 @@ use super::{
 /// orders, or for a new database.
 pub(crate) fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
     let draft = draft(file)?;
-    let source = connection::source(database)?;
+    let source = connection::open_source(database)?;
     let mut copy = open_draft(&draft).map_err(|error| StoreError::copy(file, error))?;
     copy_pages(&source, &mut copy).map_err(|error| {
         if is_write_error(&error) {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_without_room_is_not_the_fault_of_what_is_copied() {
+    fn a_full_disk_during_a_copy_is_not_a_source_error() {
         let folder = tempfile::tempdir().unwrap();
         let mut to = Connection::open(folder.path().join("copy.db")).unwrap();
         to.execute_batch("PRAGMA max_page_count = 2").unwrap();

@@ -87,7 +87,7 @@ struct Log {
     /// Length after the last commit.
     pages: AtomicUsize,
     /// Held while the thread moves pages, because `SQLite` allows one checkpoint at a time.
-    turn: Mutex<()>,
+    checkpoint_lock: Mutex<()>,
 }
 
 impl Log {
@@ -95,8 +95,8 @@ impl Log {
         self.pages.load(Ordering::Relaxed)
     }
 
-    fn turn(&self) -> MutexGuard<'_, ()> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_checkpoint(&self) -> MutexGuard<'_, ()> {
+        self.checkpoint_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -109,7 +109,7 @@ impl Checkpoints {
         limits: Limits,
     ) -> Result<Self, StoreError> {
         let failed = |error| StoreError::from_sqlite(file, error);
-        let db = connection::checkpoints(file).map_err(failed)?;
+        let db = connection::open_checkpointer(file).map_err(failed)?;
         let log = Arc::new(Log::default());
         let writer_log = Arc::clone(&log);
         // SQLite has a single hook of this kind, so this replaces the built-in hook, which would move the log inside a
@@ -161,12 +161,12 @@ impl Checkpoints {
 
     /// Moves the whole log and truncates its file. Returns `false` if a reader still uses the log.
     pub(super) fn truncate_log(&self, db: &Connection) -> rusqlite::Result<bool> {
-        let _turn = self.log.turn();
+        let _lock = self.log.lock_checkpoint();
         connection::truncate_log(db)
     }
 
     fn wait_for_readers(&self, db: &Connection, pages: usize) -> rusqlite::Result<()> {
-        let _turn = self.log.turn();
+        let _lock = self.log.lock_checkpoint();
         db.busy_timeout(self.limits.wait)?;
         let moved = checkpoint(db, "RESTART");
         db.busy_timeout(connection::BUSY_TIMEOUT)?;
@@ -202,7 +202,7 @@ struct Checkpointer {
 
 impl Checkpointer {
     fn run(&self, health: &Health) -> CheckpointOutcome {
-        let _turn = self.log.turn();
+        let _lock = self.log.lock_checkpoint();
         self.passes().unwrap_or_else(|error| {
             // As after a commit, a failed fsync cannot be retried.
             if error.is_fatal() {
@@ -285,7 +285,7 @@ mod tests {
             let folder = TempDir::new().unwrap();
             let file = folder.path().join("parcelo.db");
             let lock = file_lock::lock(&file).unwrap();
-            let (mut db, _) = connection::writer(&file, IfEmpty::Create, SECRET).unwrap();
+            let (mut db, _) = connection::open_writer(&file, IfEmpty::Create, SECRET).unwrap();
             let health = Arc::default();
             let checkpoints = Checkpoints::start(&mut db, (&file, &lock), &health, limits).unwrap();
             Self { checkpoints, db, lock, made: 0, folder }
@@ -306,14 +306,14 @@ mod tests {
         }
 
         fn reader(&self) -> Connection {
-            let db = connection::reader(&self.folder.path().join("parcelo.db")).unwrap();
+            let db = connection::open_reader(&self.folder.path().join("parcelo.db")).unwrap();
             db.execute_batch("BEGIN; SELECT count(*) FROM parcels;").unwrap();
             db
         }
     }
 
     #[test]
-    fn under_steady_load_the_log_begins_again_and_again() {
+    fn the_log_stays_short_under_steady_load() {
         let mut fixture = Fixture::new(SMALL);
         let longest = (0..600).map(|_| fixture.commit()).max().unwrap();
         // However slow the thread is, the writer moves the log at the ceiling; and a commit has some pages.
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn after_the_thread_moves_a_long_log_it_begins_again() {
+    fn a_long_log_restarts_after_the_thread_moved_it() {
         let mut fixture = Fixture::new(Limits { ceiling: usize::MAX, ..SMALL });
         fixture.commit_until(|pages| pages >= 20);
         assert_eq!(fixture.checkpoints.answers.recv(), Ok(CheckpointOutcome::All));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stuck_reader_stops_no_order_and_the_log_begins_again_later() {
+    fn a_stuck_reader_blocks_no_order() {
         let mut fixture = Fixture::new(Limits { wait: Duration::ZERO, ..SMALL });
         let stuck = fixture.reader();
         fixture.commit_until(|pages| pages > 300);
@@ -365,17 +365,17 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_checkpoint_ends_the_store_as_a_failed_commit_does() {
+    fn a_failed_checkpoint_makes_the_store_read_only() {
         let mut fixture =
             Fixture::new(Limits { threshold: usize::MAX, ceiling: usize::MAX, ..SMALL });
         fixture.commit();
-        let db = connection::reader(&fixture.folder.path().join("parcelo.db")).unwrap();
+        let db = connection::open_reader(&fixture.folder.path().join("parcelo.db")).unwrap();
         let (file, log) = (fixture.lock.file(), Arc::default());
         let health = Health::default();
         assert_eq!(
             Checkpointer { db, file, log, limits: SMALL }.run(&health),
             CheckpointOutcome::Part
         );
-        assert_eq!(health.lost(), Some(ReadOnlyReason::Disk));
+        assert_eq!(health.read_only_reason(), Some(ReadOnlyReason::Disk));
     }
 }

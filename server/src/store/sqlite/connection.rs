@@ -16,7 +16,9 @@ use rusqlite::{
 use super::{
     StoreError, file_lock,
     identity::{self, IfEmpty},
-    migrations::{IndexOfNumbers, STEPS_PER_LOOK, known, migrate, migrate_watched, schema},
+    migrations::{
+        NumberIndexProgress, STEPS_PER_REPORT, known, migrate, migrate_with_progress, schema,
+    },
 };
 use crate::store::{
     meta,
@@ -37,7 +39,7 @@ const ALL_PAGES: i32 = -1;
 
 /// Opens a connection that writes durably to a file. Returns it with the database's secret, which is `fresh` if the
 /// database had none.
-pub(super) fn writer(
+pub(super) fn open_writer(
     file: &Path,
     if_empty: IfEmpty,
     fresh: [u8; 32],
@@ -45,7 +47,7 @@ pub(super) fn writer(
     file_lock::create(file)?;
     let failed = |error| StoreError::from_sqlite(file, error);
     let mut db = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
-    identity::check(&db, file, if_empty)?;
+    identity::verify_file(&db, file, if_empty)?;
     // FULL, because an answer promises that the write is on the disk. Erased data is overwritten (see `vacuum`).
     //
     // The cache is large enough for the pages that orders write again and again, and no larger. While the file is below
@@ -85,7 +87,7 @@ fn enable_wal(db: &Connection, file: &Path) -> Result<(), StoreError> {
 }
 
 /// Opens a connection that moves pages of the log into a file that a writer has already opened.
-pub(super) fn checkpoints(file: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn open_checkpointer(file: &Path) -> rusqlite::Result<Connection> {
     let db = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // Moved pages are synced, the log first.
     db.execute_batch("PRAGMA synchronous = FULL")?;
@@ -95,22 +97,22 @@ pub(super) fn checkpoints(file: &Path) -> rusqlite::Result<Connection> {
 /// Returns `true` if a file is a database of an older version. An unreadable file is reported by the code that opens
 /// it.
 pub(super) fn is_older(file: &Path) -> bool {
-    let found = reader(file).and_then(|db| schema(&db));
+    let found = open_reader(file).and_then(|db| schema(&db));
     found.is_ok_and(|found| (1..known()).contains(&found))
 }
 
 /// Opens a connection for copying a file as it is, whatever its version.
-pub(super) fn source(file: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open_source(file: &Path) -> Result<Connection, StoreError> {
     file_lock::create(file)?;
     // A read-only connection would leave its log behind.
     let db = open(file, OpenFlags::SQLITE_OPEN_READ_WRITE)
         .map_err(|error| StoreError::from_sqlite(file, error))?;
-    identity::check(&db, file, IfEmpty::Refuse)?;
+    identity::verify_file(&db, file, IfEmpty::Refuse)?;
     Ok(db)
 }
 
 /// Opens a connection that reads a file that a writer has already opened.
-pub(super) fn reader(file: &Path) -> rusqlite::Result<Connection> {
+pub(super) fn open_reader(file: &Path) -> rusqlite::Result<Connection> {
     open(file, OpenFlags::SQLITE_OPEN_READ_ONLY)
 }
 
@@ -140,9 +142,9 @@ pub(super) fn memory_with_schema() -> rusqlite::Result<Connection> {
     Ok(db)
 }
 
-/// Returns the path of the write-ahead log beside a database file.
+/// Returns the path of the write-ahead log of a database file.
 pub(super) fn wal_path(file: &Path) -> PathBuf {
-    file_lock::beside(file, "-wal")
+    file_lock::with_suffix(file, "-wal")
 }
 
 /// Moves the whole log into the file and truncates the log. Returns `false` at once if a reader still uses the log.
@@ -159,20 +161,21 @@ pub(super) fn prepare(
     file: &Path,
     fresh: [u8; 32],
 ) -> Result<[u8; 32], StoreError> {
-    let index = IndexOfNumbers::default();
+    let index = NumberIndexProgress::default();
     let mut prepared = || {
         let is_upgrade = schema(db)? < known();
         if is_upgrade {
             // One statement may change every row of the largest table, and its rollback data is as large as the table.
             db.execute_batch("PRAGMA temp_store = FILE")?;
-            let say = |percent| tracing::info!("the index of tracking numbers is {percent} % done");
-            index.watch(db, STEPS_PER_LOOK, say)?;
+            let report =
+                |percent| tracing::info!("the index of tracking numbers is {percent} % done");
+            index.report_progress(db, STEPS_PER_REPORT, report)?;
         }
         let tx = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         // This reads the version again, now that no other process can be migrating.
-        migrate_watched(&tx, &index)?;
+        migrate_with_progress(&tx, &index)?;
         let secret = poll_now(meta::secret(Sql::Sqlite(&tx), fresh))?;
-        identity::mark(&tx)?;
+        identity::mark_as_ours(&tx)?;
         tx.commit()?;
         if is_upgrade {
             db.progress_handler(0, None::<fn() -> bool>)?;
@@ -264,7 +267,7 @@ mod tests {
         INSERT INTO manifest_parcels VALUES (1, 1), (2, 1), (3, 1);";
 
     #[test]
-    fn data_of_an_older_file_is_there_in_a_newer_one() {
+    fn an_upgrade_keeps_the_data_of_an_older_file() {
         let mut db = Connection::open_in_memory().unwrap();
         db.execute_batch(&MIGRATIONS[..7].concat()).unwrap();
         db.pragma_update(None, "user_version", 7).unwrap();
@@ -306,7 +309,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keys_of_an_older_file_work_on_and_can_be_rotated() {
+    async fn keys_of_an_older_file_still_work_and_rotate() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("old.db");
         let db = Connection::open(&file).unwrap();
@@ -335,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_that_somebody_else_holds_is_no_copy() {
+    fn copying_to_a_locked_file_fails() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("copy.db");
         let holder = Connection::open(&file).unwrap();

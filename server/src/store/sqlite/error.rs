@@ -111,7 +111,7 @@ pub enum StoreError {
     Engine {
         /// The name of the database.
         database: String,
-        /// Why.
+        /// The reason.
         source: EngineError,
     },
     /// Another process held the database for 5 s; a write may still be done.
@@ -164,7 +164,7 @@ pub enum StoreError {
     #[error(
         "the connection to the database {database} was cut during a commit, which was done or not: look up what it was to change"
     )]
-    InDoubt {
+    OutcomeUnknown {
         /// The name of the database.
         database: String,
     },
@@ -201,7 +201,7 @@ impl StoreError {
             return Self::Busy { database };
         }
         if is_damaged(&error) {
-            let which = named(&error);
+            let which = row_description(&error);
             return Self::Damaged { database, which, source: error.into() };
         }
         Self::Engine { database, source: error.into() }
@@ -229,18 +229,18 @@ pub(in crate::store) fn unreadable(
 
 /// Returns the table in which a parcel cannot be read, or `None` for another error.
 pub(super) fn unreadable_table(error: &rusqlite::Error) -> Option<&'static str> {
-    find(error).map(|unreadable| unreadable.table)
+    find_unreadable(error).map(|unreadable| unreadable.table)
 }
 
-fn find(error: &rusqlite::Error) -> Option<&Unreadable> {
+fn find_unreadable(error: &rusqlite::Error) -> Option<&Unreadable> {
     match error {
         rusqlite::Error::FromSqlConversionFailure(_, _, source) => source.downcast_ref(),
         _ => None,
     }
 }
 
-fn named(error: &rusqlite::Error) -> String {
-    find(error).map(|unreadable| format!(" ({unreadable})")).unwrap_or_default()
+fn row_description(error: &rusqlite::Error) -> String {
+    find_unreadable(error).map(|unreadable| format!(" ({unreadable})")).unwrap_or_default()
 }
 
 /// Returns `true` if a query of one row failed because the row or its page is damaged. Generic errors count too,

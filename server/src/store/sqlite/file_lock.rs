@@ -40,7 +40,7 @@ pub(super) struct FileLock {
 /// Locks the file for one server, and creates it if it does not exist.
 pub(super) fn lock(file: &Path) -> Result<FileLock, StoreError> {
     let descriptor = open_once(file).map_err(|error| StoreError::open(file, error))?;
-    let lock_file = lock_beside(file)?;
+    let lock_file = lock_companion_file(file)?;
     if descriptor.is_held.swap(true, Ordering::AcqRel) {
         return Err(StoreError::InUse { file: file.to_owned() });
     }
@@ -48,7 +48,7 @@ pub(super) fn lock(file: &Path) -> Result<FileLock, StoreError> {
     let lock = FileLock { descriptor, lock_file };
     // Outside Linux such a lock conflicts with SQLite's own.
     if cfg!(target_os = "linux") {
-        locked(lock.descriptor.file.try_lock(), file)?;
+        check_locked(lock.descriptor.file.try_lock(), file)?;
     }
     Ok(lock)
 }
@@ -81,16 +81,16 @@ impl Drop for FileLock {
 }
 
 /// Locks a second file, named after the real file, whatever links lead to the real file.
-fn lock_beside(file: &Path) -> Result<File, StoreError> {
+fn lock_companion_file(file: &Path) -> Result<File, StoreError> {
     let real = file.canonicalize().map_err(|error| StoreError::open(file, error))?;
     let lock =
-        File::options().create(true).truncate(false).write(true).open(beside(&real, ".lock"));
+        File::options().create(true).truncate(false).write(true).open(with_suffix(&real, ".lock"));
     let lock = lock.map_err(|error| StoreError::open(file, error))?;
-    locked(lock.try_lock(), file)?;
+    check_locked(lock.try_lock(), file)?;
     Ok(lock)
 }
 
-fn locked(tried: Result<(), TryLockError>, file: &Path) -> Result<(), StoreError> {
+fn check_locked(tried: Result<(), TryLockError>, file: &Path) -> Result<(), StoreError> {
     match tried {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(StoreError::InUse { file: file.to_owned() }),
@@ -124,7 +124,7 @@ fn file_id(found: &Metadata) -> FileId {
     (found.dev(), found.ino())
 }
 
-pub(super) fn beside(file: &Path, end: &str) -> PathBuf {
+pub(super) fn with_suffix(file: &Path, end: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(end);
     name.into()
@@ -141,7 +141,7 @@ impl Files {
         let real = file.canonicalize()?;
         let mut files = vec![(file.to_owned(), file_id(&fs::metadata(file)?))];
         for end in ["-wal", "-shm"] {
-            let path = beside(&real, end);
+            let path = with_suffix(&real, end);
             if let Ok(found) = fs::metadata(&path) {
                 files.push((path, file_id(&found)));
             }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_released_file_is_free_whoever_has_copies_of_its_descriptors() {
+    fn a_released_lock_is_free_despite_inherited_descriptors() {
         let folder = TempDir::new().unwrap();
         let file = folder.path().join("parcelo.db");
         let held = lock(&file).unwrap();

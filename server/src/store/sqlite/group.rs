@@ -34,11 +34,11 @@ use crate::{
 };
 
 /// A write: its statements, and the answer to its caller.
-pub(super) trait WriteJob: Send {
+pub(super) trait QueuedWrite: Send {
     /// Executes the statements. It may be called again after a rollback.
     fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<ApplyOutcome>;
     /// Answers the caller.
-    fn answer(self: Box<Self>, result: JobResult);
+    fn answer(self: Box<Self>, result: WriteResult);
     /// Returns `true` if the write has a savepoint from the start. All pending data is written before the savepoint.
     fn needs_savepoint(&self) -> bool {
         true
@@ -53,13 +53,13 @@ pub(super) trait WriteJob: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ApplyOutcome {
     /// The write is part of the transaction.
-    Whole,
+    Applied,
     /// The write is refused, and everything it did is undone.
     Refused,
 }
 
 /// The outcome of a write. `Ok` is durable, and so is the reason for a refusal.
-pub(super) type JobResult = Result<ApplyOutcome, WriteError>;
+pub(super) type WriteResult = Result<ApplyOutcome, WriteError>;
 
 /// Changes in the writer's queue.
 pub(super) struct Mutation {
@@ -83,25 +83,26 @@ impl Mutation {
         let (caller, answer) = oneshot::channel();
         let outcome = CommitOutcome::Broken;
         let (has_enqueued, record) = (false, None);
-        let job = Self { changes, outcome, has_enqueued, keys, record, dispatcher, caller };
-        (Box::new(job), answer)
+        let queued_write =
+            Self { changes, outcome, has_enqueued, keys, record, dispatcher, caller };
+        (Box::new(queued_write), answer)
     }
 }
 
-impl WriteJob for Mutation {
+impl QueuedWrite for Mutation {
     fn apply(&mut self, db: &Connection, pending: &mut Pending) -> rusqlite::Result<ApplyOutcome> {
         (self.outcome, self.has_enqueued) =
             apply::apply(db, &self.keys, &mut self.changes, pending)?;
         let keeps_record = self.changes.idempotency_record.is_some();
         self.record = keeps_record.then(|| self.keys.last_added());
-        let done = matches!(self.outcome, CommitOutcome::Committed);
-        Ok(if done { ApplyOutcome::Whole } else { ApplyOutcome::Refused })
+        let is_done = matches!(self.outcome, CommitOutcome::Committed);
+        Ok(if is_done { ApplyOutcome::Applied } else { ApplyOutcome::Refused })
     }
 
-    fn answer(self: Box<Self>, result: JobResult) {
-        if result == Ok(ApplyOutcome::Whole) {
+    fn answer(self: Box<Self>, result: WriteResult) {
+        if result == Ok(ApplyOutcome::Applied) {
             if let Some(row) = self.record {
-                self.keys.note_committed(row);
+                self.keys.mark_committed(row);
             }
             if self.has_enqueued {
                 self.dispatcher.notify_one();
@@ -109,7 +110,7 @@ impl WriteJob for Mutation {
         }
         // A caller that has gone needs no answer.
         let _gone = self.caller.send(match result {
-            Ok(ApplyOutcome::Whole) => Ok(self.changes.into_body()),
+            Ok(ApplyOutcome::Applied) => Ok(self.changes.into_body()),
             Ok(ApplyOutcome::Refused) => Err(self.outcome),
             Err(write_error) => Err(write_error.into()),
         });
@@ -145,7 +146,7 @@ where
     }
 }
 
-impl<T, F> WriteJob for PlainWrite<T, F>
+impl<T, F> QueuedWrite for PlainWrite<T, F>
 where
     T: Send + 'static,
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -158,12 +159,12 @@ where
             }
             done => {
                 self.result = Some(Ok(done?));
-                Ok(ApplyOutcome::Whole)
+                Ok(ApplyOutcome::Applied)
             }
         }
     }
 
-    fn answer(self: Box<Self>, result: JobResult) {
+    fn answer(self: Box<Self>, result: WriteResult) {
         let Self { result: done, caller, .. } = *self;
         let answer = result.and_then(|_applied| done.ok_or(WriteError::Broken));
         // A caller that has gone needs no answer.
@@ -171,31 +172,39 @@ where
     }
 }
 
-/// Runs all `jobs` in one transaction, then answers each.
-pub(super) fn commit(db: &Connection, health: &Health, mut jobs: Vec<Box<dyn WriteJob>>) {
-    let results = results(db, health, &mut jobs);
-    for (job, result) in jobs.into_iter().zip(results) {
-        job.answer(result);
+/// Runs all writes in one transaction, then answers each.
+pub(super) fn commit(
+    db: &Connection,
+    health: &Health,
+    mut queued_writes: Vec<Box<dyn QueuedWrite>>,
+) {
+    let results = commit_with_retries(db, health, &mut queued_writes);
+    for (queued_write, result) in queued_writes.into_iter().zip(results) {
+        queued_write.answer(result);
     }
 }
 
-/// Commits the jobs, repeating the transaction with savepoints or without a failing write if necessary. Returns the
-/// result of each job.
-fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> Vec<JobResult> {
+/// Commits the writes, repeating the transaction with savepoints or without a failing write if necessary. Returns the
+/// result of each write.
+fn commit_with_retries(
+    db: &Connection,
+    health: &Health,
+    queued_writes: &mut [Box<dyn QueuedWrite>],
+) -> Vec<WriteResult> {
     let mut attempt = GroupAttempt { savepoints: Savepoints::WhereNeeded, excluded: Vec::new() };
     while health.is_writable() {
-        let stopped = match transact(db, jobs, &attempt) {
+        let stopped = match transact(db, queued_writes, &attempt) {
             // A commit into a file that no longer exists is lost with the process.
             Ok(_) if !health.check_files() => break,
             Ok(results) => {
-                count(health, &results, jobs);
+                count_commit(health, &results, queued_writes);
                 return results;
             }
             Err(stopped) => stopped,
         };
         let is_rolled_back = ensure_rolled_back(db);
         match stopped {
-            RollbackReason::HalfWay if is_rolled_back => {
+            RollbackReason::PartiallyApplied if is_rolled_back => {
                 attempt.savepoints = Savepoints::ForEach;
             }
             // A damaged page fails only the writes that touch it, so the group is repeated without this write. After
@@ -207,19 +216,19 @@ fn results(db: &Connection, health: &Health, jobs: &mut [Box<dyn WriteJob>]) -> 
                 attempt.excluded.push(by);
             }
             RollbackReason::Failed { error, .. } => {
-                return vec![fail(health, &error, is_rolled_back); jobs.len()];
+                return vec![fail_group(health, &error, is_rolled_back); queued_writes.len()];
             }
-            RollbackReason::HalfWay => {
+            RollbackReason::PartiallyApplied => {
                 health.stop_writes(ReadOnlyReason::Disk);
                 tracing::error!("a group could not be rolled back: it is read-only from now on");
             }
         }
     }
-    vec![Err(WriteError::Broken); jobs.len()]
+    vec![Err(WriteError::Broken); queued_writes.len()]
 }
 
 /// Returns the outcome of every write after an error that concerns the whole group.
-fn fail(health: &Health, error: &rusqlite::Error, is_rolled_back: bool) -> JobResult {
+fn fail_group(health: &Health, error: &rusqlite::Error, is_rolled_back: bool) -> WriteResult {
     if is_fatal(error) || !is_rolled_back {
         health.stop_writes(ReadOnlyReason::Disk);
         tracing::error!(%error, "the database failed: it is read-only from now on");
@@ -236,9 +245,12 @@ fn ensure_rolled_back(db: &Connection) -> bool {
     db.is_autocommit() || run(db, "ROLLBACK").is_ok()
 }
 
-fn count(health: &Health, results: &[JobResult], jobs: &[Box<dyn WriteJob>]) {
-    let kept = jobs.iter().zip(results).filter(|(_, result)| **result == Ok(ApplyOutcome::Whole));
-    let orders: Vec<_> = kept.map(|(job, _)| job.orders()).collect();
+fn count_commit(health: &Health, results: &[WriteResult], queued_writes: &[Box<dyn QueuedWrite>]) {
+    let kept = queued_writes
+        .iter()
+        .zip(results)
+        .filter(|(_, result)| **result == Ok(ApplyOutcome::Applied));
+    let orders: Vec<_> = kept.map(|(queued_write, _)| queued_write.orders()).collect();
     health.count(&orders);
 }
 
@@ -258,7 +270,7 @@ enum Savepoints {
 /// The reason why a transaction is rolled back.
 enum RollbackReason {
     /// A write stopped half way and had no savepoint.
-    HalfWay,
+    PartiallyApplied,
     /// An error of the whole group, and the write that caused it.
     Failed { error: rusqlite::Error, by: Option<usize> },
 }
@@ -269,27 +281,27 @@ impl From<rusqlite::Error> for RollbackReason {
     }
 }
 
-/// Runs the jobs in one transaction and commits it. After an error the caller must roll back.
+/// Runs the writes in one transaction and commits it. After an error the caller must roll back.
 fn transact(
     db: &Connection,
-    jobs: &mut [Box<dyn WriteJob>],
+    queued_writes: &mut [Box<dyn QueuedWrite>],
     attempt: &GroupAttempt,
-) -> Result<Vec<JobResult>, RollbackReason> {
+) -> Result<Vec<WriteResult>, RollbackReason> {
     // Takes the write lock now, because a later statement that was the first to need it could fail with `BUSY`, after
     // part of the group is done.
     run(db, "BEGIN IMMEDIATE")?;
     let mut pending = Pending::default();
-    let results = jobs.iter_mut().enumerate().map(|(at, job)| {
+    let results = queued_writes.iter_mut().enumerate().map(|(at, queued_write)| {
         if attempt.excluded.contains(&at) {
             return Ok(Err(WriteError::Broken));
         }
         let by = |error| RollbackReason::Failed { error, by: Some(at) };
-        if attempt.savepoints == Savepoints::WhereNeeded && !job.needs_savepoint() {
-            return run_job(db, job.as_mut(), &mut pending)
-                .map_err(|error| error.map_or(RollbackReason::HalfWay, by));
+        if attempt.savepoints == Savepoints::WhereNeeded && !queued_write.needs_savepoint() {
+            return run_without_savepoint(db, queued_write.as_mut(), &mut pending)
+                .map_err(|error| error.map_or(RollbackReason::PartiallyApplied, by));
         }
         write_pending(db, mem::take(&mut pending))?;
-        run_with_savepoint(db, job.as_mut()).map_err(by)
+        run_with_savepoint(db, queued_write.as_mut()).map_err(by)
     });
     let results = results.collect::<Result<_, _>>()?;
     write_pending(db, pending)?;
@@ -302,21 +314,21 @@ fn transact(
 fn write_pending(db: &Connection, pending: Pending) -> Result<(), RollbackReason> {
     pending.write(db).map_err(|error| match error {
         error if is_fatal(&error) && !is_corrupt(&error) => error.into(),
-        _ => RollbackReason::HalfWay,
+        _ => RollbackReason::PartiallyApplied,
     })
 }
 
 /// Runs one write without a savepoint. Fails with the error if it concerns the whole group, and with `None` if the
 /// write stopped half way and must be rolled back.
-fn run_job(
+fn run_without_savepoint(
     db: &Connection,
-    job: &mut dyn WriteJob,
+    queued_write: &mut dyn QueuedWrite,
     pending: &mut Pending,
-) -> Result<JobResult, Option<rusqlite::Error>> {
+) -> Result<WriteResult, Option<rusqlite::Error>> {
     let before = db.total_changes();
     // A connection is as usable after a panic as before, because every statement is reset when it is dropped.
-    match catch_unwind(AssertUnwindSafe(|| job.apply(db, pending))) {
-        Ok(Ok(ApplyOutcome::Whole)) => Ok(Ok(ApplyOutcome::Whole)),
+    match catch_unwind(AssertUnwindSafe(|| queued_write.apply(db, pending))) {
+        Ok(Ok(ApplyOutcome::Applied)) => Ok(Ok(ApplyOutcome::Applied)),
         Ok(Err(error)) if fails_whole_group(db, &error) => Err(Some(error)),
         _ if db.total_changes() != before => Err(None),
         undone => Ok(outcome_after_undo(undone)),
@@ -324,21 +336,24 @@ fn run_job(
 }
 
 /// Runs one write in a savepoint. An error that this returns concerns the whole group.
-fn run_with_savepoint(db: &Connection, job: &mut dyn WriteJob) -> rusqlite::Result<JobResult> {
+fn run_with_savepoint(
+    db: &Connection,
+    queued_write: &mut dyn QueuedWrite,
+) -> rusqlite::Result<WriteResult> {
     // The savepoint is opened outside `catch_unwind`, so that a panic leaves it open, and it can be rolled back below.
     run(db, "SAVEPOINT one")?;
     let apply = || {
         let mut pending = Pending::default();
-        let applied = job.apply(db, &mut pending)?;
-        if applied == ApplyOutcome::Whole {
+        let applied = queued_write.apply(db, &mut pending)?;
+        if applied == ApplyOutcome::Applied {
             pending.write(db)?;
         }
         Ok(applied)
     };
     match catch_unwind(AssertUnwindSafe(apply)) {
-        Ok(Ok(ApplyOutcome::Whole)) => {
+        Ok(Ok(ApplyOutcome::Applied)) => {
             run(db, "RELEASE one")?;
-            Ok(Ok(ApplyOutcome::Whole))
+            Ok(Ok(ApplyOutcome::Applied))
         }
         Ok(Err(error)) if fails_whole_group(db, &error) => Err(error),
         undone => {
@@ -356,7 +371,7 @@ fn fails_whole_group(db: &Connection, error: &rusqlite::Error) -> bool {
 }
 
 /// Returns the outcome of a write that left no trace.
-fn outcome_after_undo(undone: thread::Result<rusqlite::Result<ApplyOutcome>>) -> JobResult {
+fn outcome_after_undo(undone: thread::Result<rusqlite::Result<ApplyOutcome>>) -> WriteResult {
     match undone {
         Ok(Ok(applied)) => Ok(applied),
         Ok(Err(error)) => {

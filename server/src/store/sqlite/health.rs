@@ -71,12 +71,12 @@ impl Health {
         Self { files: Some(files), ..Self::default() }
     }
 
-    pub(super) fn lost(&self) -> Option<ReadOnlyReason> {
+    pub(super) fn read_only_reason(&self) -> Option<ReadOnlyReason> {
         self.lost.get().copied()
     }
 
     pub(super) fn is_writable(&self) -> bool {
-        self.lost().is_none()
+        self.read_only_reason().is_none()
     }
 
     /// Stops further writes. The first reason is kept.
@@ -155,7 +155,8 @@ pub(super) struct Probe {
 
 impl Probe {
     pub(super) fn open(file: &Path) -> Result<Self, StoreError> {
-        let db = connection::reader(file).map_err(|error| StoreError::from_sqlite(file, error))?;
+        let db =
+            connection::open_reader(file).map_err(|error| StoreError::from_sqlite(file, error))?;
         Ok(Self { db: Mutex::new(db), reads: Mutex::default() })
     }
 
@@ -184,8 +185,8 @@ impl Store {
     }
 
     /// Returns the reason why the store accepts no more writes, or `None` if it accepts them.
-    pub fn lost(&self) -> Option<ReadOnlyReason> {
-        self.0.health.lost()
+    pub fn read_only_reason(&self) -> Option<ReadOnlyReason> {
+        self.0.health.read_only_reason()
     }
 
     /// Returns `false` if reads of the store's own settings have been failing for some seconds.
@@ -229,7 +230,7 @@ mod tests {
     use crate::clock::monotonic_now;
 
     #[test]
-    fn reads_that_fail_for_seconds_are_not_ready_and_then_for_good() {
+    fn failing_reads_become_not_ready_then_fatal() {
         let (mut reads, start) = (Reads::default(), monotonic_now());
         let table = [
             (0, true, Readable::Yes),

@@ -33,7 +33,11 @@ enum Identity {
 }
 
 /// Refuses a file that is not ours, is newer than this program, or is empty but should not be. It only reads the file.
-pub(super) fn check(db: &Connection, file: &Path, if_empty: IfEmpty) -> Result<(), StoreError> {
+pub(super) fn verify_file(
+    db: &Connection,
+    file: &Path,
+    if_empty: IfEmpty,
+) -> Result<(), StoreError> {
     match identify(db) {
         _ if is_too_short(file) => Err(StoreError::Foreign { file: file.to_owned() }),
         Ok(Identity::Ours) => check_version(db, file),
@@ -87,7 +91,7 @@ fn has_secret(db: &Connection) -> rusqlite::Result<bool> {
 }
 
 /// Marks the file as ours.
-pub(super) fn mark(db: &Connection) -> rusqlite::Result<()> {
+pub(super) fn mark_as_ours(db: &Connection) -> rusqlite::Result<()> {
     if application_id(db)? == APPLICATION_ID {
         return Ok(());
     }
@@ -104,7 +108,7 @@ mod tests {
     use crate::store::sqlite::connection::prepare;
 
     fn check_as_text(db: &Connection, if_empty: IfEmpty) -> Result<(), String> {
-        check(db, Path::new("parcelo.db"), if_empty).map_err(|error| error.to_string())
+        verify_file(db, Path::new("parcelo.db"), if_empty).map_err(|error| error.to_string())
     }
 
     fn ours() -> Connection {
@@ -114,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_file_is_ours_and_gets_the_id_at_its_next_start() {
+    fn an_older_file_gets_the_application_id_at_startup() {
         let mut db = ours();
         db.pragma_update(None, "application_id", 0).unwrap();
         assert_eq!(check_as_text(&db, IfEmpty::Refuse), Ok(()));

@@ -23,7 +23,7 @@ const ROW_BYTES: usize = 5 + 8;
 
 /// The end of a list of chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct End {
+pub(super) struct ChunksEnd {
     /// The last row of the last chunk that is sound.
     pub(super) up_to: i64,
     /// `false` if another chunk follows that is damaged or out of sequence.
@@ -36,7 +36,7 @@ pub(super) fn read(
     db: &Connection,
     after: i64,
     mut each: impl FnMut(KeyPart, i64),
-) -> rusqlite::Result<End> {
+) -> rusqlite::Result<ChunksEnd> {
     let end = chunks_after((db, after), i64::MAX, &mut each)?;
     if !end.is_sound {
         // The records have all keys, and a start that reads a gigabyte is better than no start.
@@ -47,7 +47,7 @@ pub(super) fn read(
 }
 
 /// Returns the last row that is in a chunk.
-pub(super) fn end(db: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn last_chunked_row(db: &Connection) -> rusqlite::Result<i64> {
     let last = "SELECT coalesce(max(up_to), 0) FROM key_chunks";
     match db.prepare_cached(last)?.query_row([], |row| row.get(0)) {
         Err(error) if is_corrupt(&error) => Ok(0),
@@ -60,7 +60,7 @@ pub(super) fn chunks_after(
     (db, after): (&Connection, i64),
     max: i64,
     each: &mut impl FnMut(KeyPart, i64),
-) -> rusqlite::Result<End> {
+) -> rusqlite::Result<ChunksEnd> {
     let mut up_to = after;
     let mut find = db.prepare_cached(
         "SELECT after, up_to, checksum, keys FROM key_chunks WHERE up_to > ?1 ORDER BY up_to LIMIT ?2",
@@ -70,14 +70,14 @@ pub(super) fn chunks_after(
         let read = chunks.next().and_then(|chunk| chunk.map(Chunk::read).transpose());
         let chunk = match read {
             Ok(Some(chunk)) => chunk,
-            Ok(None) => return Ok(End { up_to, is_sound: true }),
+            Ok(None) => return Ok(ChunksEnd { up_to, is_sound: true }),
             // This includes a page of another table in the place of a page of chunks.
-            Err(error) if is_row_error(&error) => return Ok(End { up_to, is_sound: false }),
+            Err(error) if is_row_error(&error) => return Ok(ChunksEnd { up_to, is_sound: false }),
             Err(error) => return Err(error),
         };
         let is_next = chunk.after <= up_to || !has_rows(db, (up_to, chunk.after))?;
         if !is_next || chunk.up_to <= up_to || !chunk.is_sound() {
-            return Ok(End { up_to, is_sound: false });
+            return Ok(ChunksEnd { up_to, is_sound: false });
         }
         for row in chunk.keys.as_chunks::<ROW_BYTES>().0 {
             // Both always exist, because the row is as long as the two together.
@@ -138,7 +138,7 @@ pub(super) fn rebuild(db: &Connection) -> rusqlite::Result<()> {
 
 /// Writes chunks of all rows that are in no chunk yet.
 pub(super) fn write(db: &Connection) -> rusqlite::Result<()> {
-    let mut after = end(db)?;
+    let mut after = last_chunked_row(db)?;
     loop {
         let (mut up_to, mut keys) = (after, Vec::new());
         rows_after((db, after), ROWS, |key, id| {

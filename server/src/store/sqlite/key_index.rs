@@ -70,7 +70,7 @@ impl KeyIndex {
                 moment.rollback()?;
                 let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
                 key_chunks::rebuild(&moment)
-                    .and_then(|()| key_chunks::end(&moment))
+                    .and_then(|()| key_chunks::last_chunked_row(&moment))
                     .map(|end| keys.progress().chunked_to = end)
                     .and_then(|()| moment.commit())
             }
@@ -110,7 +110,10 @@ impl KeyIndex {
     /// Reads the rows that other processes have written since the last call, or all rows the first time. Returns the
     /// end of the chunks if it has read them. A writer calls this in its transaction, because no other process can
     /// write from then on.
-    pub(super) fn catch_up(&self, db: &Connection) -> rusqlite::Result<Option<key_chunks::End>> {
+    pub(super) fn catch_up(
+        &self,
+        db: &Connection,
+    ) -> rusqlite::Result<Option<key_chunks::ChunksEnd>> {
         let mut progress = self.progress();
         // Read before the rows, so that a row written between the two reads is read twice, not missed.
         let mut version = db.prepare_cached("PRAGMA data_version")?;
@@ -126,7 +129,7 @@ impl KeyIndex {
             known_to = id;
         })?;
         progress.known_to = known_to;
-        progress.chunked_to = key_chunks::end(db)?;
+        progress.chunked_to = key_chunks::last_chunked_row(db)?;
         progress.last = progress.last.max(ids(db)?.1);
         progress.data_version = version;
         self.is_filled.store(true, Ordering::Release);
@@ -158,7 +161,7 @@ impl KeyIndex {
     }
 
     /// Records that this row is committed.
-    pub(super) fn note_committed(&self, id: i64) {
+    pub(super) fn mark_committed(&self, id: i64) {
         let mut progress = self.progress();
         progress.known_to = progress.known_to.max(id);
     }
@@ -181,11 +184,11 @@ impl KeyIndex {
     /// Records that these runs are on the disk, with all rows up to the end of the last run.
     pub(super) fn set_spilled_runs(&self, runs: Vec<i64>) {
         self.set_runs(|known| *known = runs);
-        self.map.forget_before(self.last_run() + 1);
+        self.map.remove_before(self.last_run() + 1);
     }
 
-    fn forget_before(&self, oldest: i64) {
-        self.map.forget_before(oldest);
+    fn remove_before(&self, oldest: i64) {
+        self.map.remove_before(oldest);
         self.set_runs(|runs| runs.retain(|up_to| *up_to >= oldest));
     }
 
@@ -205,7 +208,7 @@ impl KeyIndex {
 
 impl Store {
     /// Forgets the keys of rows that are gone.
-    pub(in crate::store) async fn forget_dead_keys(&self) -> Result<(), StoreError> {
+    pub(in crate::store) async fn remove_dead_keys(&self) -> Result<(), StoreError> {
         let tables = [
             ("key_chunks", "up_to", "up_to"),
             ("key_runs", "up_to", "up_to"),
@@ -218,7 +221,7 @@ impl Store {
         let forget = move || {
             // Done within the read, so that in memory no other database can replace this one in between.
             store.read(|db| {
-                store.0.keys.forget_before(ids(db)?.0);
+                store.0.keys.remove_before(ids(db)?.0);
                 Ok(())
             })
         };

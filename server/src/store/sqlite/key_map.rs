@@ -63,7 +63,7 @@ impl KeyMap {
 
     /// Returns the rows that may hold the key, newest first.
     pub(super) fn rows(&self, key: KeyPart) -> Vec<i64> {
-        let (table, tag) = self.place(key);
+        let (table, tag) = self.lock_table(key);
         let found = table.iter_hash(self.hash(tag)).filter(|entry| entry.tag == tag);
         let mut rows: Vec<_> = found.map(Entry::id).collect();
         drop(table);
@@ -73,7 +73,7 @@ impl KeyMap {
 
     /// Adds a row of the key, and returns `true` if it was new.
     pub(super) fn insert(&self, key: KeyPart, id: i64) -> bool {
-        let (mut table, tag) = self.place(key);
+        let (mut table, tag) = self.lock_table(key);
         let (entry, hash) = (Entry { tag, id: id.to_ne_bytes() }, self.hash(tag));
         let is_new = table.find(hash, |known| *known == entry).is_none();
         if is_new {
@@ -83,7 +83,7 @@ impl KeyMap {
     }
 
     /// Removes all rows before `id`.
-    pub(super) fn forget_before(&self, id: i64) {
+    pub(super) fn remove_before(&self, id: i64) {
         for table in &*self.tables {
             let mut table = lock(table);
             table.retain(|entry| entry.id() >= id);
@@ -96,7 +96,7 @@ impl KeyMap {
 
     /// Removes everything.
     pub(super) fn clear(&self) {
-        self.forget_before(i64::MAX);
+        self.remove_before(i64::MAX);
     }
 
     /// Returns the number of rows that it holds.
@@ -105,7 +105,7 @@ impl KeyMap {
     }
 
     /// Returns the key's table, locked, and its tag.
-    fn place(&self, key: KeyPart) -> (MutexGuard<'_, HashTable<Entry>>, [u8; 4]) {
+    fn lock_table(&self, key: KeyPart) -> (MutexGuard<'_, HashTable<Entry>>, [u8; 4]) {
         let KeyPart([tag @ .., table]) = key;
         #[expect(clippy::indexing_slicing, reason = "a byte is below 256")]
         let table = &self.tables[usize::from(table)];
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_look_alike_have_each_other_s_rows_newest_first() {
+    fn keys_with_equal_prefixes_share_rows_newest_first() {
         let map = KeyMap::new();
         let (mut one, mut other) = ([7; 16], [7; 16]);
         (one[5], other[5]) = (1, 2);
         let [one, other] = [one, other].map(|key| KeyPart::from(&RecordKey(key)));
         assert!(map.insert(one, 3) && map.insert(other, 9) && map.insert(one, 5));
         assert_eq!((map.rows(one), map.rows(other)), (vec![9, 5, 3], vec![9, 5, 3]));
-        map.forget_before(5);
+        map.remove_before(5);
         assert_eq!(map.rows(one), [9, 5]);
         map.clear();
         assert_eq!((map.rows(one), map.len()), (vec![], 0));
@@ -170,7 +170,7 @@ mod tests {
             }
         }
         let full = bytes(&map);
-        map.forget_before(290_000);
+        map.remove_before(290_000);
         assert!(bytes(&map) < full / 8, "{} of {full} bytes", bytes(&map));
     }
 }

@@ -10,8 +10,8 @@ use rusqlite::Connection;
 use crate::store::sql::Sql;
 
 /// The schema's history. A file's `user_version` is the number of migrations that were applied to it. Migrations lose
-/// no data, but some rebuild a table, so a program that knows fewer of them refuses the file. One for both
-/// engines is in PostgreSQL's folder, with both spellings like any statement ([`Sql`]).
+/// no data, but some rebuild a table, so a program that knows fewer of them refuses the file. A migration for
+/// both engines is in PostgreSQL's folder, with both spellings like any statement ([`Sql`]).
 pub(super) const MIGRATIONS: [&str; 27] = [
     include_str!("migrations/0001_init.sql"),
     include_str!("migrations/0002_lists.sql"),
@@ -47,15 +47,18 @@ const BEFORE_NUMBERS: usize = 24;
 /// Number of steps of `SQLite`'s virtual machine for each parcel of that index. A test counts them.
 const STEPS_PER_PARCEL: i64 = 12;
 /// Number of steps between two progress checks.
-pub(super) const STEPS_PER_LOOK: i32 = 500_000;
+pub(super) const STEPS_PER_REPORT: i32 = 500_000;
 
 /// Brings the schema up to date.
 pub(super) fn migrate(db: &Connection) -> rusqlite::Result<()> {
-    migrate_watched(db, &IndexOfNumbers::default())
+    migrate_with_progress(db, &NumberIndexProgress::default())
 }
 
 /// Brings the schema up to date, and notifies `index` when it begins to build the index of numbers.
-pub(super) fn migrate_watched(db: &Connection, index: &IndexOfNumbers) -> rusqlite::Result<()> {
+pub(super) fn migrate_with_progress(
+    db: &Connection,
+    index: &NumberIndexProgress,
+) -> rusqlite::Result<()> {
     let done = usize::try_from(schema(db)?).unwrap_or(0);
     for (before, sql) in MIGRATIONS.iter().enumerate().skip(done) {
         if before == BEFORE_NUMBERS {
@@ -73,34 +76,34 @@ pub(super) fn migrate_watched(db: &Connection, index: &IndexOfNumbers) -> rusqli
 
 /// The number of parcels in the index of numbers while it is built; 0 otherwise.
 #[derive(Default)]
-pub(super) struct IndexOfNumbers {
+pub(super) struct NumberIndexProgress {
     parcels: Arc<AtomicI64>,
 }
 
-impl IndexOfNumbers {
+impl NumberIndexProgress {
     /// Reports the progress, in percent, after every ten percent.
-    pub(super) fn watch(
+    pub(super) fn report_progress(
         &self,
         db: &mut Connection,
-        steps_per_look: i32,
-        mut say: impl FnMut(i64) + Send + 'static,
+        steps_per_report: i32,
+        mut report: impl FnMut(i64) + Send + 'static,
     ) -> rusqlite::Result<()> {
         let parcels = Arc::clone(&self.parcels);
-        let (mut steps, mut said) = (0, 0);
-        let look = move || {
+        let (mut steps, mut reported) = (0, 0);
+        let on_steps = move || {
             let all = STEPS_PER_PARCEL * parcels.load(Ordering::Relaxed);
             if all > 0 {
-                steps += i64::from(steps_per_look);
+                steps += i64::from(steps_per_report);
                 let percent = (steps * 100 / all).min(99);
-                if percent >= said + 10 {
-                    said = percent;
-                    say(percent);
+                if percent >= reported + 10 {
+                    reported = percent;
+                    report(percent);
                 }
             }
             // `true` would end the statement.
             false
         };
-        db.progress_handler(steps_per_look, Some(look))
+        db.progress_handler(steps_per_report, Some(on_steps))
     }
 }
 
@@ -121,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_index_of_numbers_says_how_far_it_is() {
+    fn building_the_number_index_reports_progress() {
         let mut db = Connection::open_in_memory().unwrap();
         db.execute_batch(&MIGRATIONS[..BEFORE_NUMBERS].concat()).unwrap();
         db.execute_batch(
@@ -132,12 +135,14 @@ mod tests {
         )
         .unwrap();
         db.pragma_update(None, "user_version", 24).unwrap();
-        let (said, index) = (Arc::new(Mutex::new(Vec::new())), IndexOfNumbers::default());
-        let reports = Arc::clone(&said);
-        index.watch(&mut db, 100, move |percent| reports.lock().unwrap().push(percent)).unwrap();
-        migrate_watched(&db, &index).unwrap();
-        let said = said.lock().unwrap().clone();
-        assert_eq!(said.len(), 9, "{said:?}");
-        assert!(said.is_sorted() && said[0] < 15 && said[8] > 85, "{said:?}");
+        let (reported, index) = (Arc::new(Mutex::new(Vec::new())), NumberIndexProgress::default());
+        let reports = Arc::clone(&reported);
+        index
+            .report_progress(&mut db, 100, move |percent| reports.lock().unwrap().push(percent))
+            .unwrap();
+        migrate_with_progress(&db, &index).unwrap();
+        let reported = reported.lock().unwrap().clone();
+        assert_eq!(reported.len(), 9, "{reported:?}");
+        assert!(reported.is_sorted() && reported[0] < 15 && reported[8] > 85, "{reported:?}");
     }
 }

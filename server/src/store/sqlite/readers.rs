@@ -29,7 +29,7 @@ impl Readers {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<T> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let db = free.map_or_else(|| connection::reader(&self.file), Ok)?;
+        let db = free.map_or_else(|| connection::open_reader(&self.file), Ok)?;
         let answer = read(&db);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if free.len() < MAX_IDLE_READERS {

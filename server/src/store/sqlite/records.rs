@@ -15,7 +15,10 @@ const ROWS_PER_STATEMENT: i64 = 100;
 impl Store {
     /// Returns the idempotency record under a key. It may be older than 24 h; the domain decides whether it still
     /// counts.
-    pub async fn record(&self, key: &RecordKey) -> Result<Option<IdempotencyRecord>, StoreError> {
+    pub async fn idempotency_record(
+        &self,
+        key: &RecordKey,
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let keys = &self.0.keys;
         // A server's keys are complete from its start on.
         if !keys.is_filled() {
@@ -33,7 +36,7 @@ impl Store {
         loop {
             let page = self.page(move |db, budget| purge_page(db, after, now, budget)).await?;
             let (deleted, next) = page;
-            self.note_erased(deleted > 0);
+            self.mark_erased(deleted > 0);
             all += deleted;
             match next {
                 Some(next) => after = next,
@@ -41,7 +44,7 @@ impl Store {
             }
         }
         if all > 0 {
-            self.forget_dead_keys().await?;
+            self.remove_dead_keys().await?;
         }
         self.spill_keys(MAX_KEYS).await?;
         Ok(all)
@@ -81,7 +84,7 @@ pub(super) fn find(
              WHERE id = ?1 AND key = ?2 AND ",
             is_current!("tenant")
         ))?;
-        let found = find.query_row(params![id, key.0], |row| read(row, *key)).optional()?;
+        let found = find.query_row(params![id, key.0], |row| read_record(row, *key)).optional()?;
         if let Some(record) = found {
             return Ok(Some((id, record)));
         }
@@ -128,7 +131,7 @@ fn purge_page(
     }
 }
 
-fn read(row: &Row<'_>, key: RecordKey) -> rusqlite::Result<IdempotencyRecord> {
+fn read_record(row: &Row<'_>, key: RecordKey) -> rusqlite::Result<IdempotencyRecord> {
     Ok(IdempotencyRecord {
         key,
         tenant: Tenant::from_number(row.get(0)?),

@@ -11,12 +11,12 @@ use crate::{clock::runtime_now, domain::Tenant, store::turns::Turns};
 /// Minimum duration of a scan after which its tenant pauses. A page of a list takes less than a millisecond, which is
 /// also the shortest sleep: pausing after each one halved a tenant's throughput. Short scans need no pause, because a
 /// response and another request separate them anyway.
-const REST_FROM: Duration = Duration::from_millis(5);
+const MIN_SCAN_FOR_PAUSE: Duration = Duration::from_millis(5);
 /// Maximum pause of a tenant, however long its scan took.
-const MAX_REST: Duration = Duration::from_millis(250);
+const MAX_PAUSE: Duration = Duration::from_millis(250);
 
 /// Returns turns for half of the cores; writes get the rest.
-pub(super) fn turns() -> Turns {
+pub(super) fn new_turns() -> Turns {
     let half = thread::available_parallelism().map_or(2, |threads| threads.get() / 2);
     Turns::new(half.clamp(2, 4))
 }
@@ -43,16 +43,16 @@ impl Store {
         tokio::spawn(async move {
             let begun = runtime_now();
             let read = spawn_blocking(move || read(&store)).await;
-            drop(turn.one_of_all);
+            drop(turn.global_permit);
             // A caller that has gone needs no answer.
             let _unheard = answer.send(read);
             // Long reads of one tenant take at most half of a core, because on a machine with few cores writers would
             // miss a whole core.
             let took = begun.elapsed();
-            if took >= REST_FROM {
-                sleep(took.min(MAX_REST)).await;
+            if took >= MIN_SCAN_FOR_PAUSE {
+                sleep(took.min(MAX_PAUSE)).await;
             }
-            drop(turn.own);
+            drop(turn.tenant_permit);
         });
         let read = answered.await.map_err(|_ended| StoreError::Broken { database: database() })?;
         read.unwrap_or_else(|_panicked| Err(StoreError::Broken { database: database() }))

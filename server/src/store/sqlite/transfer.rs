@@ -24,7 +24,7 @@ impl Source {
     /// Locks the file, and begins to read it as it is at this moment.
     pub(in crate::store) fn open(file: &Path) -> Result<Self, StoreError> {
         let lock = file_lock::lock(file)?;
-        let db = connection::source(file)?;
+        let db = connection::open_source(file)?;
         let failed = |error| StoreError::from_sqlite(file, error);
         // A command may write to the file although no server runs, so all tables must be read from one snapshot, which
         // the first read takes.
@@ -57,7 +57,7 @@ impl Draft {
             // It is synced as a whole, at the end.
             db.execute_batch("PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN")?;
             migrate(&db)?;
-            identity::mark(&db)
+            identity::mark_as_ours(&db)
         };
         begin().map_err(failed)?;
         Ok(Self { db, file: file.to_owned(), temporary })

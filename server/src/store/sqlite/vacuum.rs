@@ -59,7 +59,7 @@ impl Store {
     pub fn lock_for_vacuum(path: &Path, fresh_secret: [u8; 32]) -> Result<VacuumJob, StoreError> {
         let lock = file_lock::lock(path)?;
         let before = size(path)?;
-        let (db, _) = connection::writer(path, IfEmpty::Refuse, fresh_secret)?;
+        let (db, _) = connection::open_writer(path, IfEmpty::Refuse, fresh_secret)?;
         Ok(VacuumJob { _lock: lock, path: path.to_owned(), db, before })
     }
 
@@ -71,7 +71,7 @@ impl Store {
         if is_idle && !self.are_erasing() && self.0.log_holds_erased.swap(false, Ordering::Relaxed)
         {
             let is_done = writer.truncate_log().await;
-            self.note_erased(!is_done);
+            self.mark_erased(!is_done);
         }
     }
 
@@ -80,7 +80,7 @@ impl Store {
     }
 
     /// Records that the log may hold erased data, if anything was erased.
-    pub(in crate::store) fn note_erased(&self, something: bool) {
+    pub(in crate::store) fn mark_erased(&self, something: bool) {
         if something {
             self.0.log_holds_erased.store(true, Ordering::Relaxed);
         }

@@ -17,7 +17,7 @@ use super::{
     checkpoints::Checkpoints,
     error::is_fatal,
     file_lock::FileLock,
-    group::{self, WriteJob},
+    group::{self, QueuedWrite},
     health::{Health, ReadOnlyReason},
 };
 use crate::store::write_error::WriteError;
@@ -36,7 +36,7 @@ pub(super) struct Writer {
 }
 
 enum Message {
-    WriteJob(Box<dyn WriteJob>),
+    Write(Box<dyn QueuedWrite>),
     TruncateLog(oneshot::Sender<bool>),
     Stop,
 }
@@ -62,8 +62,8 @@ impl Writer {
     }
 
     /// Queues a write. From then on it completes, even if no caller waits for it.
-    pub(super) fn push(&self, job: Box<dyn WriteJob>) -> Result<(), WriteError> {
-        self.queue.try_send(Message::WriteJob(job)).map_err(|refused| match refused {
+    pub(super) fn push(&self, queued_write: Box<dyn QueuedWrite>) -> Result<(), WriteError> {
+        self.queue.try_send(Message::Write(queued_write)).map_err(|refused| match refused {
             TrySendError::Full(_) => WriteError::Full,
             TrySendError::Disconnected(_) => WriteError::Broken,
         })
@@ -92,14 +92,18 @@ fn serve(
     health: &Health,
 ) {
     while let Ok(first) = waiting.recv() {
-        let mut jobs = Vec::new();
+        let mut queued_writes = Vec::new();
         let mut next = Some(first);
-        while let Some(Message::WriteJob(job)) = next {
-            jobs.push(job);
-            next = if jobs.len() < MAX_WRITES_PER_COMMIT { waiting.try_recv().ok() } else { None };
+        while let Some(Message::Write(queued_write)) = next {
+            queued_writes.push(queued_write);
+            next = if queued_writes.len() < MAX_WRITES_PER_COMMIT {
+                waiting.try_recv().ok()
+            } else {
+                None
+            };
         }
-        if !jobs.is_empty() {
-            group::commit(db, health, jobs);
+        if !queued_writes.is_empty() {
+            group::commit(db, health, queued_writes);
             // A disk that has failed is left alone.
             if health.is_writable()
                 && let Err(error) = checkpoints.after_commit(db)
@@ -116,7 +120,7 @@ fn serve(
                     false
                 }));
             }
-            Some(Message::WriteJob(_)) | None => {}
+            Some(Message::Write(_)) | None => {}
         }
     }
     // Dropped before the last checkpoint, because a checkpoint of that thread would conflict with it.

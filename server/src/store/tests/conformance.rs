@@ -87,14 +87,14 @@ fn memory() -> Store {
 
 conformance_tests!(
     sixty_four_identical_creates_make_one_parcel,
-    an_answer_comes_back_byte_for_byte,
+    a_stored_answer_is_returned_byte_for_byte,
     a_key_is_free_again_after_24_hours,
     a_stale_version_changes_nothing,
     a_taken_number_changes_nothing,
-    no_history_crosses_tenants,
+    histories_of_tenants_are_separate,
     an_order_comes_back_as_it_was_accepted,
-    steps_come_when_they_are_due,
-    damaged_parcels_hold_up_no_other_s_steps,
+    due_steps_are_returned_in_order,
+    damaged_parcels_do_not_delay_other_parcels,
     writes_committed_during_a_pause_make_one_group,
     a_history_is_of_its_row_s_moment_by_time_then_sequence,
     an_impossible_operation_changes_nothing,
@@ -104,7 +104,7 @@ conformance_tests!(
     a_key_that_exists_is_refused,
     an_admin_token_is_found_by_its_hash_and_revoked,
     dead_records_are_purged_and_living_ones_kept,
-    a_panic_takes_nothing_with_it,
+    a_panicking_write_fails_alone,
 );
 
 async fn sixty_four_identical_creates_make_one_parcel(store: Store) {
@@ -123,14 +123,14 @@ async fn sixty_four_identical_creates_make_one_parcel(store: Store) {
     assert_eq!(store.stats().changes, 1);
 }
 
-async fn an_answer_comes_back_byte_for_byte(store: Store) {
+async fn a_stored_answer_is_returned_byte_for_byte(store: Store) {
     let mut kept = record(sandbox(1), 1);
     kept.body = (0..=u8::MAX).collect();
     kept.fingerprint = std::array::from_fn(|place| u8::try_from(place).unwrap());
     let changes = Changes { idempotency_record: Some(kept.clone()), ..nothing() };
-    assert_eq!(store.record(&kept.key).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), None);
     assert_eq!(store.commit(changes).await, CommitOutcome::Committed);
-    assert_eq!(store.record(&kept.key).await.unwrap(), Some(kept));
+    assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), Some(kept));
 }
 
 async fn a_key_is_free_again_after_24_hours(store: Store) {
@@ -150,7 +150,7 @@ async fn a_key_is_free_again_after_24_hours(store: Store) {
     let renewed = at(LIFETIME_MILLIS, "SB-THIRD-0001");
     let new = renewed.idempotency_record.clone();
     assert_eq!(store.commit(renewed).await, CommitOutcome::Committed);
-    assert_eq!(store.record(&kept.key).await.unwrap(), new);
+    assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), new);
     assert!(row(&store, "SB-FIRST-0001").await.is_some());
     assert!(row(&store, "SB-SECOND-0001").await.is_none());
 }
@@ -199,7 +199,7 @@ async fn a_taken_number_changes_nothing(store: Store) {
     }
 }
 
-async fn no_history_crosses_tenants(store: Store) {
+async fn histories_of_tenants_are_separate(store: Store) {
     let tenants = [sandbox(1), production(1), sandbox(2), production(2)];
     for (place, tenant) in tenants.into_iter().enumerate() {
         // The numbers are those of the other environment, in other letters, which they keep.
@@ -245,7 +245,7 @@ async fn an_order_comes_back_as_it_was_accepted(store: Store) {
     assert_eq!(row, expected);
 }
 
-async fn steps_come_when_they_are_due(store: Store) {
+async fn due_steps_are_returned_in_order(store: Store) {
     assert_eq!(store.next_due(NOW).await.unwrap(), None);
     let due = async |until| -> Vec<_> {
         let rows = store.due(NOW.plus(until), 2).await.unwrap();
@@ -273,7 +273,7 @@ async fn steps_come_when_they_are_due(store: Store) {
     assert_eq!(store.next_due(NOW).await.unwrap(), Some(NOW.plus(20)));
 }
 
-async fn damaged_parcels_hold_up_no_other_s_steps(store: Store) {
+async fn damaged_parcels_do_not_delay_other_parcels(store: Store) {
     for (number, due) in [("SB-DAMAGED-01", 1), ("SB-DAMAGED-02", 2), ("SB-WHOLE-0001", 3)] {
         let step = Step { index: 0, due: NOW.plus(due) };
         let parcel = made(&store, sandbox(1), number).await.key;
@@ -480,12 +480,12 @@ async fn dead_records_are_purged_and_living_ones_kept(store: Store) {
     assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS - 1)).await.unwrap(), 0);
     assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 2_000);
     for (number, lives) in [(0, false), (1_999, false), (2_000, true), (2_009, true)] {
-        let found = store.record(&record(sandbox(1), number).key).await.unwrap();
+        let found = store.idempotency_record(&record(sandbox(1), number).key).await.unwrap();
         assert_eq!(found.is_some(), lives, "{number}");
     }
 }
 
-async fn a_panic_takes_nothing_with_it(store: Store) {
+async fn a_panicking_write_fails_alone(store: Store) {
     let mut tasks = JoinSet::new();
     for number in 0..50 {
         let store = store.clone();
@@ -574,7 +574,7 @@ fn every_store_method_has_a_conformance_test() {
 }
 
 #[test]
-fn no_error_and_no_debug_shows_a_row() {
+fn debug_output_shows_no_rows() {
     let store = Store::memory(SECRET).unwrap();
     assert_eq!(format!("{store:?}"), "Store { file: \":memory:\", .. }");
 }
@@ -736,7 +736,7 @@ pub(in crate::store) async fn row(store: &Store, number: &str) -> Option<ParcelR
 async fn assert_nothing_but(store: &Store, before: &ParcelRow) {
     assert_eq!(row(store, before.tracking_number.as_str()).await.as_ref(), Some(before));
     assert_eq!(row(store, "SB-SECOND-0001").await, None);
-    assert_eq!(store.record(&record(before.tenant, 7).key).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(&record(before.tenant, 7).key).await.unwrap(), None);
     let all = ParcelRow { last_sequence: u32::MAX, ..before.clone() };
     let sequences: HashSet<_> =
         store.events(&all).await.unwrap().iter().map(|e| e.sequence).collect();

@@ -530,7 +530,7 @@ impl History {
             leased.into_iter().map(|mail| format!("{:?}", MailLease { id: 0, number: 0, ..mail })),
         );
         match self.rng.u8(..4) {
-            0 => all.push(answer_text(store.forget_mail_since().await)),
+            0 => all.push(answer_text(store.disable_mails().await)),
             1 => all.push(answer_text(store.purge_mails(self.now.plus(-Millis::HOUR)).await)),
             2 => all.push(answer_text(store.purge_audit_log(self.now.plus(-Millis::HOUR)).await)),
             _ => {}
@@ -572,7 +572,7 @@ impl History {
             answer_text(store.due(until, max).await),
             answer_text(store.due_for_tenant(tenant, until, max).await),
             answer_text(store.next_due(until).await),
-            answer_text(store.record(&record(tenant, self.rng.u32(1..40)).key).await),
+            answer_text(store.idempotency_record(&record(tenant, self.rng.u32(1..40)).key).await),
         ];
         format!("lists {}", listed.join(" "))
     }
@@ -642,7 +642,7 @@ impl History {
                 all.push(answer_text(store.list(tenant, check_list(pairs).unwrap()).await));
             }
             for key in 1..40 {
-                all.push(answer_text(store.record(&record(tenant, key).key).await));
+                all.push(answer_text(store.idempotency_record(&record(tenant, key).key).await));
             }
             for awb in AWBS {
                 let known = store.manifest_inputs(tenant, &Awb::parse(awb).unwrap(), &[]).await;

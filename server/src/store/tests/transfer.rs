@@ -185,12 +185,12 @@ async fn assert_copies_are_alike([original, copy, returned]: [Which; 3]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_a_file_and_the_copy_of_that_answer_as_the_file() {
+async fn a_file_copied_there_and_back_gives_the_same_answers() {
     assert_copies_are_alike([File(0), Postgres(0), File(1)]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_postgresql_and_its_copy_answer_as_the_original() {
+async fn postgresql_copied_there_and_back_gives_the_same_answers() {
     assert_copies_are_alike([Postgres(0), File(0), Postgres(1)]).await;
 }
 
@@ -226,7 +226,7 @@ async fn an_unfinished_reset_s_rows_stay_behind_but_not_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_row_and_no_lease_of_the_original_is_given_again() {
+async fn a_copy_reuses_no_row_id_and_no_lease_number() {
     let Some(all) = Databases::new() else { return };
     let store = all.open(File(0), SECRET).await;
     made(&store, production(1), "EC-FIRST-0001").await;
@@ -252,7 +252,7 @@ async fn no_row_and_no_lease_of_the_original_is_given_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn events_on_their_way_are_due_when_their_lease_ends() {
+async fn leased_events_are_due_in_a_copy_when_their_lease_ends() {
     let Some(all) = Databases::new() else { return };
     let server = all.open(Postgres(0), SECRET).await;
     server.set_endpoint(webhooks::endpoint(sandbox(1)), &BY).await.unwrap();
@@ -265,7 +265,7 @@ async fn events_on_their_way_are_due_when_their_lease_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_is_either_served_or_copied() {
+async fn a_database_in_use_cannot_be_copied() {
     let Some(all) = Databases::new() else { return };
     for (from, to, reason) in [
         (File(0), Postgres(1), "another server uses the database"),
@@ -323,7 +323,7 @@ async fn an_interrupted_copy_takes_no_server_and_can_be_repeated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_that_differs_is_found_out_and_undone() {
+async fn a_copy_that_differs_is_detected_and_undone() {
     let Some(all) = Databases::new() else { return };
     let store = all.open(File(0), SECRET).await;
     commit(&store, create(sandbox(1), "SB-OTHER-0001", 1)).await;

@@ -68,7 +68,7 @@ pub(in crate::store) async fn tables(from: Sql<'_>, to: Sql<'_>) -> SqlResult<Ve
     tables.sort_by_key(|(name, ..)| name == "outbox");
     let tables =
         tables.into_iter().map(|(name, columns, types)| Table::common(name, columns, types));
-    Ok(tables.chain(stored_differently()).collect())
+    Ok(tables.chain(engine_specific_tables()).collect())
 }
 
 /// Returns the tables of a database, each with its columns and their types.
@@ -77,7 +77,7 @@ pub(in crate::store) async fn columns(db: Sql<'_>) -> SqlResult<Vec<[String; 3]>
 }
 
 /// Returns the data for which the engines have different tables. The numbers are never reused.
-fn stored_differently() -> [Table; 4] {
+fn engine_specific_tables() -> [Table; 4] {
     [
         // In a file it is a column of the endpoints.
         Table::new(

@@ -43,7 +43,7 @@ impl TestService {
 }
 
 #[tokio::test]
-async fn an_answer_from_before_a_reset_settles_no_other_event() {
+async fn a_response_from_before_a_reset_settles_no_other_event() {
     for status in [200, 410, 500] {
         let test = TestService::new().await;
         let ours = test.caller("ours", Environment::Sandbox).await.tenant();
@@ -60,7 +60,7 @@ async fn an_answer_from_before_a_reset_settles_no_other_event() {
 
 /// The mock's ids derive from its seed, so they can repeat after a reset.
 #[tokio::test]
-async fn an_answer_from_before_a_reset_settles_no_repeated_event() {
+async fn a_response_from_before_a_reset_settles_no_new_event() {
     for status in [200, 410, 500] {
         let test = TestService::new().await;
         let tenant = test.caller("shop", Environment::Sandbox).await.tenant();

@@ -187,7 +187,7 @@ async fn send_twice(
 }
 
 #[tokio::test]
-async fn reloading_the_answer_creates_no_second_secret() {
+async fn reloading_the_response_creates_no_second_secret() {
     let (test, mut member) = TestService::with_member().await;
     let made = ["has already created its key, whose secret was shown once", "ya creó su clave"];
     let replaced = ["a new secret was already created", "ya se creó un secreto nuevo"];

@@ -182,7 +182,7 @@ async fn a_button_pressed_after_the_session_has_no_effect() {
 }
 
 #[tokio::test]
-async fn voiding_after_the_session_ended_does_nothing_and_says_so() {
+async fn voiding_after_the_session_ended_shows_a_notice() {
     let service = TestService::new().await;
     let caller = service.key("default", parcelo::Environment::Production).await;
     // Not in the sandbox, where it would be delivered by the time the session ends.

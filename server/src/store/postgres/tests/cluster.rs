@@ -21,7 +21,7 @@ use crate::{
     waiting::{LONG, pause},
 };
 
-/// Creates a database with a schema; none if PostgreSQL is not installed. It lasts as long as the cluster: stores that
+/// Creates a database with a schema, or `None` if PostgreSQL is not installed. It lasts as long as the cluster: stores that
 /// are still connected when a test ends would keep it from being dropped. With `PARCELO_NEXT_SCHEMA` it has the next
 /// version's schema already.
 pub(in crate::store) fn database() -> Option<Address> {
@@ -45,7 +45,7 @@ pub(super) fn place(address: &Address) -> (&Path, &str) {
     (folder, config.get_dbname().unwrap())
 }
 
-/// Returns a connection beside those of the stores, on which a test acts as another server or an operator.
+/// Returns a connection that no store uses, on which a test acts as another server or an operator.
 pub(super) async fn client(address: &Address) -> Client {
     let (client, connection) = address.hosts[0].config.connect(NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -59,14 +59,14 @@ pub(super) async fn server() -> Option<(crate::store::Store, Address)> {
 }
 
 /// Returns the same as [`server`], and a connection beside it.
-pub(super) async fn beside() -> Option<(crate::store::Store, Client, Address)> {
+pub(super) async fn store_and_client() -> Option<(crate::store::Store, Client, Address)> {
     let (store, address) = server().await?;
     Some((store, client(&address).await, address))
 }
 
 /// Returns the same as [`beside`]. The first sandbox has an endpoint.
 pub(super) async fn with_endpoint() -> Option<(crate::store::Store, Client, Address)> {
-    let (store, client, address) = beside().await?;
+    let (store, client, address) = store_and_client().await?;
     store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
     Some((store, client, address))
 }
@@ -140,12 +140,12 @@ pub(super) fn run_sql_at_postgres(sql: &str) {
     shared::shared().unwrap().run_sql("postgres", sql);
 }
 
-/// Opens an empty store; none if PostgreSQL is not installed.
+/// Opens an empty store, or `None` if PostgreSQL is not installed.
 pub(in crate::store) async fn open(secret: [u8; 32]) -> Option<Store> {
     Some(Store::connect(database()?, secret, READERS).await.unwrap())
 }
 
-/// Opens two servers' stores on a new database; none if PostgreSQL is not installed.
+/// Opens two servers' stores on a new database, or `None` if PostgreSQL is not installed.
 pub(crate) async fn two_servers() -> Option<[crate::store::Store; 2]> {
     let address = database()?;
     let one = crate::store::Store::connect(address.clone(), [9; 32]).await.unwrap();

@@ -27,12 +27,12 @@ const SINGLE: u32 = 6;
 const SHARED: u32 = 3;
 const CALLERS: u32 = 3;
 
-/// A store behind a proxy, another beside it that sees the stored data, and the callers' answers.
+/// A store behind a proxy, a second store that sees the stored data directly, and the callers' answers.
 struct Shop {
     address: Address,
     proxy: Proxy,
     store: Store,
-    beside: Store,
+    direct: Store,
     /// The answer under each key.
     answers: BTreeMap<u32, Vec<u8>>,
     next_key: u32,
@@ -42,12 +42,12 @@ struct Shop {
 }
 
 impl Shop {
-    /// Opens the stores; none if PostgreSQL is not installed.
+    /// Opens the stores, or `None` if PostgreSQL is not installed.
     async fn open() -> Option<Self> {
         let address = empty_database()?;
         let proxy = Proxy::before(&address).await;
         let behind = Address { answer_timeout: Duration::from_millis(400), ..proxy.address() };
-        let beside = Store::connect(address.clone(), SECRET).await.unwrap();
+        let direct = Store::connect(address.clone(), SECRET).await.unwrap();
         let connected = async {
             loop {
                 // On a slow machine a connection may take longer than that to open.
@@ -57,12 +57,12 @@ impl Shop {
             }
         };
         let store = timeout(LONG, connected).await.expect("it connects in the end");
-        beside.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+        direct.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
         Some(Self {
             address,
             proxy,
             store,
-            beside,
+            direct,
             answers: BTreeMap::new(),
             next_key: 0,
             voidable: Vec::new(),
@@ -78,7 +78,7 @@ impl Shop {
         self.next_key += SINGLE + SHARED + u32::try_from(voids.len()).unwrap();
         let mut parcels = Vec::new();
         for number in &voids {
-            parcels.push(row(&self.beside, number).await.unwrap());
+            parcels.push(row(&self.direct, number).await.unwrap());
         }
         self.proxy.arm(place, fault);
         let single = (first..).take(SINGLE as usize).map(|key| self.spawn(key, 0, None));
@@ -107,7 +107,7 @@ impl Shop {
         caller: u32,
         parcel: Option<ParcelRow>,
     ) -> tokio::task::JoinHandle<(u32, Vec<u8>)> {
-        let (store, beside) = (self.store.clone(), self.beside.clone());
+        let (store, direct) = (self.store.clone(), self.direct.clone());
         let answered = async move {
             let mut attempt = 0;
             loop {
@@ -118,7 +118,7 @@ impl Shop {
                     CommitOutcome::Committed => return (key, text.into_bytes()),
                     CommitOutcome::IdempotencyTaken(record) => return (key, record.body),
                     CommitOutcome::Unreachable if parcel.is_none() => {
-                        let made = row(&beside, &text).await;
+                        let made = row(&direct, &text).await;
                         assert!(made.is_none(), "{text}: the store reported that nothing was done");
                     }
                     CommitOutcome::Unreachable | CommitOutcome::Unknown | CommitOutcome::Busy => {
@@ -145,7 +145,8 @@ impl Shop {
         assert_eq!(found, expected.join(" "), "each order once, and no other");
         assert_eq!(ask("SELECT count(*) FROM idempotency"), self.answers.len().to_string());
         for (key, body) in &self.answers {
-            let found = self.beside.record(&record(sandbox(1), *key).key).await.unwrap();
+            let found =
+                self.direct.idempotency_record(&record(sandbox(1), *key).key).await.unwrap();
             assert_eq!(found.map(|found| found.body).as_ref(), Some(body), "{key}");
         }
         let counted = "SELECT string_agg(format('%s %s %s', day, state, n), ' ' ORDER BY day, state) \
@@ -218,7 +219,7 @@ async fn failures_at_every_message_lose_nothing_and_double_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_answer_was_cut_off_is_answered_as_what_it_was() {
+async fn a_retry_learns_the_outcome_of_a_cut_off_commit() {
     let Some(mut shop) = Shop::open().await else { return };
     // Not forwarded, forwarded, done: each with both ends cut, with one, and with none.
     for fault in FAULTS {

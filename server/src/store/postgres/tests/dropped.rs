@@ -47,7 +47,10 @@ async fn client(store: Store, number: u32) {
         let (polls, text) = (random.u32(0..MAX_POLLS), format!("SB-GONE-{call:06}"));
         match call % 10 {
             0..4 => drop_after(polls, store.commit(create(sandbox(1), &text, call))).await,
-            4..6 => drop_after(polls, store.record(&record(sandbox(1), call - 1).key)).await,
+            4..6 => {
+                drop_after(polls, store.idempotency_record(&record(sandbox(1), call - 1).key))
+                    .await;
+            }
             6..9 => drop_after(polls, store.list(sandbox(1), ListQuery::default())).await,
             _ => drop_after(polls, store.lease(vec![(sandbox(1), 3)], NOW)).await,
         }
@@ -91,7 +94,7 @@ async fn ten_thousand_dropped_callers_leave_every_connection_idle() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn reads_whose_callers_have_gone_are_left_out() {
+async fn reads_of_dropped_callers_are_skipped() {
     let Some(address) = empty_database() else { return };
     let store = postgres::Store::connect(address, SECRET, postgres::READERS).await.unwrap();
     let made = Arc::new(AtomicUsize::new(0));

@@ -65,7 +65,7 @@ fn free_port() -> u16 {
 }
 
 impl Guarded {
-    /// Starts the server; none if PostgreSQL is not installed.
+    /// Starts the server, or `None` if PostgreSQL is not installed.
     fn start() -> Option<Self> {
         let files = TempDir::new().unwrap();
         let issuer = authority(&files.path().join("ca.pem"));
@@ -113,7 +113,7 @@ impl Guarded {
         let address = Address::parse(&url).unwrap();
         let sql = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         let connect =
-            async { Connector::writing(&address)?.connect().await?.value(sql, &[]).await };
+            async { Connector::for_writer(&address)?.connect().await?.value(sql, &[]).await };
         let connected: DbResult<bool> = LocalSet::new().run_until(connect).await;
         connected.map_err(|failure| failure.to_string())
     }
@@ -121,7 +121,7 @@ impl Guarded {
 
 #[tokio::test]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn each_sslmode_checks_what_libpq_checks_and_says_what_to_do() {
+async fn each_sslmode_checks_certificates_like_libpq() {
     let Some(server) = Guarded::start() else { return };
     let table = [
         ("parcelo@localhost", "sslmode=disable", Ok(false)),
@@ -161,7 +161,7 @@ async fn each_sslmode_checks_what_libpq_checks_and_says_what_to_do() {
 
 #[tokio::test]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn a_password_is_asked_for_and_shown_by_no_error() {
+async fn errors_ask_for_a_password_and_never_show_it() {
     let Some(server) = Guarded::start() else { return };
     let right = format!("shop:{}@localhost", PASSWORD.replace(' ', "%20"));
     assert_eq!(server.connect(&right, "sslmode=require").await, Ok(true));

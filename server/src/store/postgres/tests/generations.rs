@@ -1,4 +1,4 @@
-//! Resets of sandboxes: writes of one server beside another's reset belong entirely to one generation or the other, and
+//! Resets of sandboxes: writes of one server during another's reset belong entirely to one generation or the other, and
 //! the answer counts them in any case.
 
 use std::env;
@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use parcelo::model::Deleted;
 
 use super::cluster::{
-    beside, client, query, repeated, run_sql, two_servers, until_blocked, with_endpoint,
+    client, query, repeated, run_sql, store_and_client, two_servers, until_blocked, with_endpoint,
 };
 use crate::{
     domain::{State, idempotency::LIFETIME_MILLIS},
@@ -58,7 +58,7 @@ async fn orders_after_a_reset_on_any_server_are_of_the_new_generation() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn resets_that_join_one_that_is_not_counted_yet_answer_both() {
+async fn resets_that_join_an_uncounted_reset_return_its_counts() {
     let Some((one, client, address)) = with_endpoint().await else { return };
     let other = Store::connect(address.clone(), [1; 32]).await.unwrap();
     for key in 0..30 {
@@ -92,7 +92,7 @@ async fn resets_that_join_one_that_is_not_counted_yet_answer_both() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_number_of_an_ended_generation_is_free_and_still_counted() {
-    let Some((store, _, address)) = beside().await else { return };
+    let Some((store, _, address)) = store_and_client().await else { return };
     for key in 0..3 {
         commit(&store, "SB-FREE-000001", key).await;
         let taken = store.commit(create(sandbox(2), "sb-free-000001", 9)).await;
@@ -106,7 +106,7 @@ async fn a_number_of_an_ended_generation_is_free_and_still_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_purge_beside_a_reset_leaves_what_the_reset_counts() {
+async fn a_purge_during_a_reset_keeps_rows_the_reset_counts() {
     let Some((store, other, address)) = with_endpoint().await else { return };
     let watcher = client(&address).await;
     for (key, number) in (0..3).zip(["SB-PURGED-0001", "SB-PURGED-0002", "SB-PURGED-0003"]) {
@@ -130,7 +130,7 @@ async fn a_purge_beside_a_reset_leaves_what_the_reset_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_settled_while_its_generation_is_erased_goes_too() {
+async fn an_event_settled_during_erasure_is_erased_too() {
     let Some((store, other, address)) = with_endpoint().await else { return };
     made(&store, sandbox(1), "SB-DONE-000001").await;
     // As another server settles it, which moves it to another partition.

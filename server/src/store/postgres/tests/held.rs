@@ -8,7 +8,8 @@ use tokio::sync::{Barrier, Semaphore};
 use tokio_postgres::Client;
 
 use super::cluster::{
-    beside, client, place, run_sql, run_sql_at_postgres, until_blocked, with_endpoint, writer,
+    client, place, run_sql, run_sql_at_postgres, store_and_client, until_blocked, with_endpoint,
+    writer,
 };
 use crate::{
     domain::{Changes, webhooks::RetryDecision},
@@ -73,23 +74,23 @@ async fn abandoned_writes_are_skipped_behind_a_locked_row() {
     drop(pause);
     // Both are rolled back together, and then tried alone.
     assert_eq!(locked_out.await, CommitOutcome::Busy);
-    assert_eq!(store.record(&record(sandbox(2), 2).key).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(&record(sandbox(2), 2).key).await.unwrap(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_look_for_a_key_that_takes_too_long_may_be_made_again() {
-    let Some((store, client, _)) = beside().await else { return };
+async fn a_key_lookup_that_times_out_can_be_retried() {
+    let Some((store, client, _)) = store_and_client().await else { return };
     client.batch_execute("BEGIN; LOCK TABLE idempotency").await.unwrap();
     let key = record(sandbox(1), 1).key;
-    let looked_up = store.record(&key).await;
+    let looked_up = store.idempotency_record(&key).await;
     assert!(matches!(looked_up, Err(StoreError::Busy { .. })), "{looked_up:?}");
     client.batch_execute("COMMIT").await.unwrap();
-    assert_eq!(store.record(&key).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(&key).await.unwrap(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_value_that_cannot_be_sent_fails_its_own_write_and_no_order() {
-    let Some((store, ..)) = beside().await else { return };
+    let Some((store, ..)) = store_and_client().await else { return };
     let pause = store.pause_writes().await.unwrap();
     let wrong = async |db: &postgres::connection::Connection| {
         db.execute("SELECT $1::bigint", &[&"a text"]).await
@@ -104,7 +105,7 @@ async fn a_value_that_cannot_be_sent_fails_its_own_write_and_no_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn turning_an_endpoint_off_beside_orders_never_deadlocks() {
+async fn disabling_an_endpoint_during_orders_never_deadlocks() {
     let Some((store, client, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
     enqueue(&store, tenant, 1).await;
@@ -131,7 +132,7 @@ async fn turning_an_endpoint_off_beside_orders_never_deadlocks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_is_enqueued_beside_a_reset_is_erased_with_it() {
+async fn an_event_enqueued_during_a_reset_is_erased() {
     let Some((store, client, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
     let other = Store::connect(address, [1; 32]).await.unwrap();
@@ -157,7 +158,7 @@ async fn an_event_that_is_enqueued_beside_a_reset_is_erased_with_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_order_waits_while_a_reset_counts_what_it_deletes() {
-    let Some((store, client, _)) = beside().await else { return };
+    let Some((store, client, _)) = store_and_client().await else { return };
     assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
     // The reset counts manifests too, for as long as this takes.
     client.batch_execute("BEGIN; LOCK TABLE manifests").await.unwrap();
@@ -174,7 +175,7 @@ async fn no_order_waits_while_a_reset_counts_what_it_deletes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purge_of_login_failures_skips_one_that_is_being_counted() {
-    let Some((store, client, address)) = beside().await else { return };
+    let Some((store, client, address)) = store_and_client().await else { return };
     let old = "INSERT INTO login_failures SELECT decode(md5(n::text), 'hex'), 1, 0 \
          FROM generate_series(1, 1200) AS n; INSERT INTO login_networks SELECT counted_by, 0 \
          FROM login_failures";
@@ -193,7 +194,7 @@ async fn a_purge_of_login_failures_skips_one_that_is_being_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_s_scans_delay_neither_points_nor_other_tenants() {
-    let Some((store, ..)) = beside().await else { return };
+    let Some((store, ..)) = store_and_client().await else { return };
     let scans = READERS.scans;
     let (all_wait, release) = (Arc::new(Barrier::new(scans + 1)), Arc::new(Semaphore::new(0)));
     let scan = |account| {
@@ -212,14 +213,14 @@ async fn a_tenant_s_scans_delay_neither_points_nor_other_tenants() {
     // All connections for scans are taken, and these read a few rows.
     engine(&store).measure_clock().await.unwrap();
     assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
-    assert!(store.record(&record(sandbox(1), 1).key).await.unwrap().is_some());
+    assert!(store.idempotency_record(&record(sandbox(1), 1).key).await.unwrap().is_some());
     drop((greedy, others));
     release.close();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
-    let Some((store, client, address)) = beside().await else { return };
+    let Some((store, client, address)) = store_and_client().await else { return };
     store.measure_clock().await.unwrap();
     assert!(store.is_readable());
     let (_, name) = place(&address);
@@ -235,7 +236,7 @@ async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
         store.is_readable()
     };
     until("it is not ready", async || !is_ready().await).await;
-    assert!(store.fault().unwrap().contains("has answered no read"));
+    assert!(store.unavailable_reason().unwrap().contains("has answered no read"));
     admits(true);
     until("it is ready again", is_ready).await;
 }

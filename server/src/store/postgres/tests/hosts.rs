@@ -29,7 +29,7 @@ fn address(hosts: &[(&str, u16)], database: &str, more: &str) -> Address {
 /// after that.
 async fn connect(hosts: &[(&str, u16)], more: &str) -> (Result<(), String>, bool) {
     let address = address(hosts, "postgres", more);
-    let connector = Connector::writing(&address).unwrap();
+    let connector = Connector::for_writer(&address).unwrap();
     let connect = async {
         let connected = connector.connect().await;
         connected.map(drop).map_err(|failure| failure.into_store_error(&address.name()).to_string())
@@ -45,7 +45,7 @@ async fn silent() -> (TcpListener, (&'static str, u16)) {
 }
 
 #[tokio::test]
-async fn of_several_hosts_the_first_that_takes_writes_is_used() {
+async fn the_first_host_that_accepts_writes_is_used() {
     let Some(cluster) = Cluster::start(&[]) else { return };
     let standby = cluster.start_standby();
     let (primary, standby) = ((cluster.folder(), 5432), (standby.folder(), 5432));
@@ -111,7 +111,10 @@ async fn a_database_that_holds_another_program_s_tables_is_left_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_missing_on_the_synchronous_standby_is_not_visible() {
     // Also if PostgreSQL hides the state of its backends.
-    tokio::join!(is_seen_by_no_one(&[]), is_seen_by_no_one(&["track_activities = off"]));
+    tokio::join!(
+        assert_order_is_invisible(&[]),
+        assert_order_is_invisible(&["track_activities = off"])
+    );
 }
 
 /// Makes commits wait for the standby.
@@ -153,7 +156,7 @@ async fn acknowledged_orders_are_on_the_promoted_synchronous_standby() {
     assert_eq!(standby.query(&name, "SELECT count(*) FROM parcels"), "21");
 }
 
-async fn is_seen_by_no_one(settings: &[&str]) {
+async fn assert_order_is_invisible(settings: &[&str]) {
     let Some(cluster) = Cluster::start(settings) else { return };
     let standby = cluster.start_standby();
     let name = cluster.create_database();
@@ -173,7 +176,7 @@ async fn is_seen_by_no_one(settings: &[&str]) {
     }
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
     assert_eq!(cluster.query(&name, waiting), "1");
-    assert_eq!(store.record(&record(sandbox(1), 1).key).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(&record(sandbox(1), 1).key).await.unwrap(), None);
     assert_eq!(cluster.query(&name, "SELECT count(*) FROM parcels"), "0");
     standby.control(&["start"]);
     let outcome = repeated(&store, order()).await;

@@ -1,4 +1,4 @@
-//! Accounts and keys beside other servers and PostgreSQL's own maintenance.
+//! Accounts and keys during the work of other servers and during PostgreSQL's own maintenance.
 
 use tokio::sync::oneshot;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_later_start_makes_the_account_of_one_that_died() {
+async fn a_later_start_creates_the_account_of_a_dead_server() {
     let Some((store, address)) = server().await else { return };
     assert!(store.claim_new().await.unwrap());
     assert!(!store.claim_new().await.unwrap(), "it may be under way");
@@ -31,7 +31,7 @@ async fn a_later_start_makes_the_account_of_one_that_died() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_name_and_no_id_has_a_nul() {
+async fn names_and_ids_with_nul_match_nothing() {
     let Some((store, _)) = server().await else { return };
     assert_eq!(store.account_named("shop\0").await.unwrap(), None);
     assert!(store.login("shop\0").await.unwrap().is_none());
@@ -41,7 +41,7 @@ async fn no_name_and_no_id_has_a_nul() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_made_while_its_table_is_vacuumed() {
+async fn a_key_is_created_during_a_vacuum_of_its_table() {
     let Some((store, address)) = server().await else { return };
     let other = postgres::Store::connect(address, SECRET, postgres::READERS).await.unwrap();
     let (locked, is_locked) = oneshot::channel();
@@ -58,7 +58,7 @@ async fn a_key_is_made_while_its_table_is_vacuumed() {
             }
             db.run("ROLLBACK").await
         };
-        other.shared(lock).await
+        other.call_reader(lock).await
     });
     is_locked.await.unwrap();
     let new = credential("adm", 1, AdminScope);

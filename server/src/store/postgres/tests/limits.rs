@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_database_grants_what_the_simulated_one_does() {
+async fn postgresql_grants_claims_like_the_simulation() {
     let Some((store, _)) = server().await else { return };
     let (mut random, mut taken) = (fastrand::Rng::with_seed(3), HashMap::new());
     let keys = [SharedKey::Api(1), SharedKey::Api(2), SharedKey::Carrier(1)];
@@ -35,7 +35,7 @@ async fn the_database_grants_what_the_simulated_one_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refused_attempts_to_sign_in_write_nothing_that_lasts() {
+async fn refused_sign_ins_leave_no_rows() {
     let Some((store, address)) = server().await else { return };
     let attempt = async |account: &str| {
         let client = "203.0.113.7".parse().unwrap();
@@ -53,7 +53,7 @@ async fn refused_attempts_to_sign_in_write_nothing_that_lasts() {
     assert_eq!(query(&address, count), "2");
 }
 
-/// Returns the number of pages of windows that some calls read, beside 50,000 windows that are over and that a
+/// Returns the number of pages of windows that some calls read, among 50,000 windows that are over and that a
 /// transaction elsewhere can still see.
 async fn pages_of_windows(calls: usize) -> Option<i64> {
     let address = database()?;
@@ -81,7 +81,7 @@ async fn pages_of_windows(calls: usize) -> Option<i64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn windows_that_are_over_are_looked_at_once() {
+async fn expired_windows_are_scanned_once() {
     let Some(once) = pages_of_windows(1).await else { return };
     let often = pages_of_windows(41).await.unwrap();
     let each = (often - once) / 40;

@@ -58,7 +58,7 @@ fn pass(address: &Address, millis: i64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_whose_clock_is_wrong_steals_no_lease_and_keeps_none() {
+async fn a_wrong_clock_neither_steals_nor_keeps_leases() {
     for wrong in [0, Millis::DAY, -Millis::DAY] {
         let Some(address) = database() else { return };
         let [right, skewed] = servers(&address, 2).await.try_into().unwrap();
@@ -85,12 +85,12 @@ async fn a_server_whose_clock_is_wrong_steals_no_lease_and_keeps_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_waits_for_nothing_is_found_and_sent() {
+async fn a_stranded_event_is_found_and_sent() {
     let Some((store, _, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
     let parcel = made(&store, tenant, "SB-STRANDED-01").await;
     commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
-    // As if both had been written beside each other without the lock.
+    // As if both had been written at the same time without the lock.
     run_sql(&address, "UPDATE outbox SET state = 2, due = NULL WHERE state = 1");
     assert!(lease(&store, tenant, 9, NOW.plus(9)).await.is_empty());
     assert_eq!(store.release_stranded(NOW.plus(9)).await.unwrap(), 1);
@@ -167,7 +167,7 @@ async fn settling_many_tenants_on_two_servers_never_deadlocks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_newer_than_a_lease_s_number_is_left_for_the_next() {
+async fn an_event_newer_than_a_lease_number_waits_for_the_next() {
     let Some((store, _, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
     enqueue(&store, 1, NOW).await;
@@ -184,7 +184,7 @@ async fn an_event_newer_than_a_lease_s_number_is_left_for_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_delivered_while_its_endpoint_is_turned_off_stays_so() {
+async fn a_delivered_event_is_not_held_by_disabling_its_endpoint() {
     let Some((store, other, address)) = with_endpoint().await else { return };
     let tenant = sandbox(1);
     enqueue(&store, 1, NOW).await;
@@ -288,7 +288,7 @@ async fn creates(store: &Store, body: &str) -> Vec<Repeated> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_erased_parcel_leaves_no_event_that_was_added_meanwhile() {
+async fn an_erased_parcel_leaves_no_concurrently_added_event() {
     let Some((store, address)) = server().await else { return };
     let tenant = sandbox(1);
     made(&store, tenant, "SB-ORPHAN-0001").await;
@@ -365,7 +365,7 @@ async fn an_unreadable_event_fails_alone_and_the_next_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_of_a_manifest_says_what_the_manifest_says() {
+async fn a_manifest_event_carries_the_manifest() {
     let Some((store, _)) = server().await else { return };
     let (tenant, kinds) =
         (sandbox(1), WebhookEventKinds::from_codes(["manifest.submitted"]).unwrap());

@@ -29,7 +29,7 @@ pub(crate) struct CutStore {
 }
 
 impl CutStore {
-    /// Opens the store; none if PostgreSQL is not installed.
+    /// Opens the store, or `None` if PostgreSQL is not installed.
     pub(crate) async fn open() -> Option<Self> {
         let proxy = Proxy::before(&empty_database()?).await;
         let store = Store::connect(proxy.address(), SECRET).await.unwrap();
@@ -161,7 +161,7 @@ impl Side {
         let (send, messages) = mpsc::channel(64);
         let mut task = JoinSet::new();
         task.spawn(async move {
-            while let Ok(message) = read(&mut reads, is_startup).await
+            while let Ok(message) = read_message(&mut reads, is_startup).await
                 && send.send(message).await.is_ok()
             {
                 is_startup = false;
@@ -172,7 +172,10 @@ impl Side {
 }
 
 /// Reads one message. Only the first of a connection has no type before its length.
-async fn read(from: &mut (impl AsyncRead + Unpin), is_startup: bool) -> io::Result<Vec<u8>> {
+async fn read_message(
+    from: &mut (impl AsyncRead + Unpin),
+    is_startup: bool,
+) -> io::Result<Vec<u8>> {
     let mut message = vec![0; if is_startup { 4 } else { 5 }];
     from.read_exact(&mut message).await?;
     let length = message.last_chunk().map_or(0, |length| u32::from_be_bytes(*length));

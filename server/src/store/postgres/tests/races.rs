@@ -3,7 +3,7 @@
 use futures_util::{FutureExt as _, future::join_all};
 use parcelo::rules::ListQuery;
 
-use super::cluster::{beside, until_blocked};
+use super::cluster::{store_and_client, until_blocked};
 use crate::{
     domain::{IdempotencyRecord, StoreOp, idempotency::LIFETIME_MILLIS},
     store::{
@@ -18,8 +18,8 @@ fn record_of(number: &str, key: u32) -> IdempotencyRecord {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_purge_spares_a_record_that_is_replacing_a_dead_one() {
-    let Some((store, client, _)) = beside().await else { return };
+async fn a_purge_keeps_a_record_that_is_being_renewed() {
+    let Some((store, client, _)) = store_and_client().await else { return };
     commit(&store, create(sandbox(1), "SB-PURGED-0001", 1)).await;
     let later = NOW.plus(LIFETIME_MILLIS);
     // As another server's group does it, before its commit.
@@ -38,7 +38,7 @@ async fn a_purge_spares_a_record_that_is_replacing_a_dead_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
-    let Some((store, client, address)) = beside().await else { return };
+    let Some((store, client, address)) = store_and_client().await else { return };
     let other = Store::connect(address, [1; 32]).await.unwrap();
     // The group is not the first to write for the sandbox, so it does not insert the row in `generations`.
     made(&store, sandbox(1), "SB-OPEN-0000").await;
@@ -56,7 +56,7 @@ async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
     assert_eq!(order.await, CommitOutcome::Committed);
     assert_eq!(reset.await.unwrap().parcels, 2, "it counts orders acknowledged before it");
     assert!(row(&store, "SB-OPEN-0001").await.is_none());
-    assert_eq!(store.record(&record_of("SB-OPEN-0001", 1).key).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(&record_of("SB-OPEN-0001", 1).key).await.unwrap(), None);
     let left = "SELECT (SELECT count(*) FROM parcels) + (SELECT count(*) FROM idempotency)";
     let count = async || client.query_one(left, &[]).await.unwrap().get::<_, i64>(0);
     until("nothing is left", async || count().await == 0).await;
@@ -64,7 +64,7 @@ async fn a_reset_waits_for_an_open_group_and_counts_all_of_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_locked_row_fails_only_the_write_that_needs_it() {
-    let Some((store, client, _)) = beside().await else { return };
+    let Some((store, client, _)) = store_and_client().await else { return };
     let parcel = made(&store, sandbox(1), "SB-LOCKED-0001").await;
     client.batch_execute("BEGIN; SELECT 1 FROM parcels FOR UPDATE").await.unwrap();
     let pause = store.pause_writes().await.unwrap();
@@ -100,7 +100,7 @@ async fn a_locked_row_fails_only_the_write_that_needs_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_order_is_left_out_of_lists_and_hides_no_other() {
-    let Some((store, client, _)) = beside().await else { return };
+    let Some((store, client, _)) = store_and_client().await else { return };
     for number in ["SB-SOUND-0001", "SB-BROKEN-0001", "SB-SOUND-0002"] {
         made(&store, sandbox(1), number).await;
     }
@@ -112,8 +112,8 @@ async fn a_damaged_order_is_left_out_of_lists_and_hides_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reset_counts_what_came_since_the_one_before_it() {
-    let Some((store, client, _)) = beside().await else { return };
+async fn a_reset_counts_only_data_since_the_previous_reset() {
+    let Some((store, client, _)) = store_and_client().await else { return };
     made(&store, sandbox(1), "SB-COUNTED-0001").await;
     // While someone has it locked, it cannot be erased.
     client.batch_execute("BEGIN; SELECT FROM parcels FOR UPDATE").await.unwrap();
@@ -123,8 +123,8 @@ async fn a_reset_counts_what_came_since_the_one_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_writes_no_more_is_replaced() {
-    let Some((store, ..)) = beside().await else { return };
+async fn a_connection_that_became_read_only_is_replaced() {
+    let Some((store, ..)) = store_and_client().await else { return };
     let order = |number, key| create(sandbox(1), number, key);
     assert_eq!(store.commit(order("SB-BEFORE-0001", 1)).await, CommitOutcome::Committed);
     // As after a demotion in place: the session goes on, and cannot write any more.
@@ -141,7 +141,7 @@ async fn a_connection_that_writes_no_more_is_replaced() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_purge_deletes_a_parcel_with_rows_that_others_just_changed() {
-    let Some((store, client, _)) = beside().await else { return };
+    let Some((store, client, _)) = store_and_client().await else { return };
     made(&store, sandbox(1), "SB-PURGED-0001").await;
     let insert = "INSERT INTO mails (parcel, sequence, recipient, kind, created_at) \
          SELECT id, 3, 0, 0, 0 FROM parcels; \

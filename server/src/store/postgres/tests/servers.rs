@@ -29,7 +29,7 @@ use crate::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sequences_that_were_left_behind_give_no_id_again() {
+async fn sequences_behind_their_tables_are_advanced() {
     let Some((store, address)) = server().await else { return };
     store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
     let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
@@ -42,7 +42,7 @@ async fn sequences_that_were_left_behind_give_no_id_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_start_at_once_make_one_schema_and_one_secret() {
+async fn servers_started_together_create_one_schema_and_secret() {
     let Some(address) = database() else { return };
     let starts = (1..=4).map(|number| Store::connect(address.clone(), [number; 32]));
     let stores: Vec<_> = join_all(starts).await.into_iter().map(Result::unwrap).collect();
@@ -58,7 +58,7 @@ async fn servers_that_start_at_once_make_one_schema_and_one_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_key_on_two_servers_makes_one_parcel_round_after_round() {
+async fn one_key_on_two_servers_creates_one_parcel() {
     let Some(stores) = two_servers().await else { return };
     for round in 0..10 {
         let barrier = Arc::new(Barrier::new(64));
@@ -177,7 +177,7 @@ async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ended_connections_lose_nothing_and_write_nothing_twice() {
+async fn terminated_connections_lose_and_repeat_no_write() {
     let Some((store, address)) = server().await else { return };
     let (mut committed, mut unknown) = (0, 0);
     for round in 0..12_u32 {
@@ -235,7 +235,7 @@ async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
     becomes_readable(&store, false).await;
     let refused = store.account("default", "acc_1".to_owned(), NOW).await;
     assert!(matches!(refused, Err(StoreError::Unreachable { .. })), "{refused:?}");
-    assert!(store.lost().is_none(), "the store waits for it");
+    assert!(store.read_only_reason().is_none(), "the store waits for it");
     admit(&address, true);
     becomes_readable(&store, true).await;
     store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
@@ -243,7 +243,7 @@ async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_busy_server_notices_that_its_database_is_away() {
+async fn a_busy_server_notices_a_lost_database() {
     let Some((store, address)) = server().await else { return };
     let (writes, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
     let ends = Arc::clone(&is_over);

@@ -85,7 +85,7 @@ async fn looked_at(address: &Address, tables: &str) -> (i64, i64) {
     (row.get(0), row.get(1))
 }
 
-/// Returns the cost beside a snapshot that is held throughout, or without one.
+/// Returns the cost during a snapshot that is held throughout, or without a snapshot.
 async fn cost(events: usize, is_held: bool) -> Option<Cost> {
     let address = database()?;
     // The schema first.
@@ -98,7 +98,7 @@ async fn cost(events: usize, is_held: bool) -> Option<Cost> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn a_delivery_costs_no_more_the_longer_a_snapshot_is_held() {
+async fn delivery_cost_is_independent_of_snapshot_age() {
     let Some(few) = cost(1_000, true).await else { return };
     let many = cost(3_000, true).await.unwrap();
     assert!(many.rows <= 2 * few.rows, "{few:?}, {many:?}");
@@ -135,15 +135,15 @@ async fn order(address: &Address, first: u32, orders: u32) -> [i64; 2] {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn an_order_costs_no_more_the_longer_a_snapshot_is_held() {
+async fn order_cost_is_independent_of_snapshot_age() {
     let Some(address) = database() else { return };
     Store::connect(address.clone(), SECRET).await.unwrap().close().await;
     let before = order(&address, 0, 500).await;
     let holder = hold(&address).await;
-    let beside = order(&address, 500, 20_000).await;
+    let during = order(&address, 500, 20_000).await;
     drop(holder);
-    let worst = before.iter().zip(beside).map(|(before, beside)| beside / before).max();
-    assert!(worst <= Some(3), "{before:?} pages before it, {beside:?} beside it");
+    let worst = before.iter().zip(during).map(|(before, during)| during / before).max();
+    assert!(worst <= Some(3), "{before:?} pages before it, {during:?} during it");
 }
 
 /// Inserts old rows into each table that is purged.
@@ -158,7 +158,7 @@ const OLD: &str = "\
         decode(md5(g::text), 'hex'), '', '' FROM generate_series(1, ROWS) AS g; \
     DELETE FROM term_queue";
 
-/// Returns the number of rows of each table to which indexes lead during its purge, beside a snapshot that sees all of
+/// Returns the number of rows of each table to which indexes lead during its purge, with a snapshot that sees all of
 /// them.
 async fn purge(rows: i64) -> Option<[i64; 3]> {
     let address = database()?;
@@ -180,7 +180,7 @@ async fn purge(rows: i64) -> Option<[i64; 3]> {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "long: `.ci/prove postgres` runs it"]
-async fn a_purge_goes_through_what_it_has_deleted_once() {
+async fn a_purge_reads_deleted_rows_once() {
     // If each page began with the first row, it would be 13, 12 and 29 rows for one.
     let Some(looked) = purge(10_000).await else { return };
     assert!(looked.iter().all(|rows| *rows <= 6), "{looked:?} rows for each that is deleted");

@@ -36,7 +36,7 @@ static NOTED: LazyLock<Option<Mutex<Noted>>> = LazyLock::new(|| {
 });
 
 /// Records that a connection sends a statement.
-pub(in crate::store::postgres) fn note(connection: i32, sql: &str) {
+pub(in crate::store::postgres) fn record_statement(connection: i32, sql: &str) {
     *SENT.lock().unwrap_or_else(PoisonError::into_inner).entry(connection).or_default() += 1;
     if let Some(noted) = &*NOTED {
         let mut noted = noted.lock().unwrap();
@@ -72,7 +72,7 @@ async fn statements((store, writer): &(Store, i32), changes: Vec<Changes>) -> us
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_of_creates_takes_as_many_statements_as_one_of_them() {
+async fn a_group_of_creates_needs_no_more_statements_than_one() {
     let Some(store) = store().await else { return };
     for with_webhook in [false, true] {
         if with_webhook {

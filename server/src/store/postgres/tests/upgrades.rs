@@ -1,4 +1,4 @@
-//! Servers that are replaced one by one: this version serves beside the next one, on its schema.
+//! Servers that are replaced one by one: this version serves at the same time as the next one, on its schema.
 //!
 //! The additions of the next version are unknown; here they are a column of every table, an index, a table and a
 //! trigger's function. `PARCELO_NEXT_SCHEMA=1` runs every test of this engine on such a schema.
@@ -102,7 +102,7 @@ async fn serve_one(store: &Store, number: &str, count: u32) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn this_version_serves_and_starts_on_the_next_one_s_schema() {
+async fn this_version_runs_on_the_next_version_s_schema() {
     let Some(address) = empty_database() else { return };
     let before = Store::connect(address.clone(), SECRET).await.unwrap();
     before.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
@@ -149,14 +149,14 @@ async fn an_outdated_version_does_not_start_and_is_not_ready() {
     // A server that is running meanwhile.
     store.measure_clock().await.unwrap();
     assert!(!store.is_readable());
-    assert!(store.fault().unwrap().contains("install the newer program"));
+    assert!(store.unavailable_reason().unwrap().contains("install the newer program"));
     run_sql(&address, &oldest(known));
     store.measure_clock().await.unwrap();
-    assert!(store.is_readable() && store.fault().is_none());
+    assert!(store.is_readable() && store.unavailable_reason().is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_older_database_says_after_its_upgrade_who_may_start() {
+async fn an_upgrade_records_the_oldest_supported_schema() {
     let Some(address) = empty_database() else { return };
     drop(Store::connect(address.clone(), SECRET).await.unwrap());
     run_sql(&address, "DELETE FROM meta WHERE name = 'oldest_schema'");
@@ -190,7 +190,7 @@ const RESETS: &str = "\
     SELECT tenant, epoch, public_id, id, 2, 0, 0, 0, 1, 3 FROM parcels";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ids_go_on_behind_the_block_that_an_old_server_may_still_use() {
+async fn new_ids_start_after_the_blocks_of_old_servers() {
     let first_id = async |blocks: &str| {
         let address = empty_database()?;
         make_schema(&address, &MIGRATIONS[..13], blocks);
@@ -207,7 +207,7 @@ async fn ids_go_on_behind_the_block_that_an_old_server_may_still_use() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upgrade_goes_on_with_a_reset_that_is_half_done() {
+async fn an_upgrade_completes_an_unfinished_reset() {
     let Some(address) = empty_database() else { return };
     let json = StoredOrder::to_json(&order("key-1"));
     make_schema(&address, &MIGRATIONS[..12], &RESETS.replace("ORDER", &format!("'{json}'")));
@@ -225,8 +225,8 @@ async fn an_upgrade_goes_on_with_a_reset_that_is_half_done() {
     }
     assert!(row(&store, "SB-TWELVE-0007").await.is_none());
     assert!(row(&store, "SB-TWELVE-0035").await.is_some());
-    assert_eq!(store.record(&record(half, 7).key).await.unwrap(), None);
-    assert!(store.record(&record(half, 35).key).await.unwrap().is_some());
+    assert_eq!(store.idempotency_record(&record(half, 7).key).await.unwrap(), None);
+    assert!(store.idempotency_record(&record(half, 35).key).await.unwrap().is_some());
     serve_one(&store, "SB-TWELVE-0007", 7).await;
     maintain_index(&store).await;
     assert_eq!(search(&store, "nandu").await.total, 11);

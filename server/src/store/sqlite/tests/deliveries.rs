@@ -1,4 +1,4 @@
-//! The outbox: values that are maintained beside its rows always equal those computed from all rows, and writes of many
+//! The outbox: values that are maintained next to its rows always equal those computed from all rows, and writes of many
 //! rows go in pages.
 
 use super::conformance::{
@@ -105,7 +105,7 @@ async fn due_times_and_counts_equal_those_of_all_rows() {
 }
 
 #[tokio::test]
-async fn a_snapshot_that_is_restored_gives_no_lease_out_again() {
+async fn restoring_a_snapshot_reuses_no_lease_number() {
     let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
     store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
     enqueue(&store, tenant, 1).await;

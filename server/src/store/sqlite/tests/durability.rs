@@ -73,7 +73,7 @@ async fn acknowledged_orders_are_there_after_a_restart() {
 }
 
 #[tokio::test]
-async fn the_file_is_its_owners_only() {
+async fn database_files_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let (place, store) = TestFile::opened();
     store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
@@ -86,7 +86,7 @@ async fn the_file_is_its_owners_only() {
 }
 
 #[tokio::test]
-async fn a_closed_store_takes_no_writes() {
+async fn a_closed_store_refuses_writes() {
     let (_place, store) = TestFile::opened();
     let clone = store.clone();
     store.close().await;
@@ -156,7 +156,7 @@ async fn a_full_queue_refuses_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
+async fn a_full_disk_acknowledges_nothing_and_stops_writes() {
     let (place, store) = TestFile::opened();
     assert_eq!(store.commit(create(sandbox(1), &number(0), 0)).await, CommitOutcome::Committed);
     let few = |db: &Connection| {
@@ -181,7 +181,7 @@ async fn a_full_disk_acknowledges_nothing_and_ends_all_writing() {
 #[test]
 fn a_group_that_cannot_be_kept_fails_as_a_whole() {
     let place = TestFile::new();
-    let (db, _) = connection::writer(&place.file, IfEmpty::Create, SECRET).unwrap();
+    let (db, _) = connection::open_writer(&place.file, IfEmpty::Create, SECRET).unwrap();
     let pages: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     let few = format!("PRAGMA max_page_count = {}", pages + 4);
     db.query_row(&few, [], |_| Ok(())).unwrap();
@@ -210,7 +210,7 @@ fn a_newer_database_is_refused() {
 }
 
 #[test]
-fn what_is_no_database_is_refused() {
+fn a_file_that_is_not_a_database_is_refused() {
     let place = TestFile::new();
     std::fs::write(&place.file, "not a database, but long enough to be taken for one".repeat(99))
         .unwrap();
@@ -248,7 +248,7 @@ fn spoil_page_with(file: &Path, text: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_bad_page_hurts_its_own_rows_only() {
+async fn a_damaged_page_affects_only_its_own_rows() {
     let (place, store) = TestFile::opened();
     for n in 0..60 {
         assert_eq!(store.commit(create(sandbox(1), &number(n), n)).await, CommitOutcome::Committed);
@@ -268,7 +268,7 @@ async fn a_bad_page_hurts_its_own_rows_only() {
     let ops = vec![moved(&hurt, crate::domain::State::CustomsClearance, 1)];
     let move_hurt = on(&hurt, ops);
     assert_eq!(store.commit(move_hurt).await, CommitOutcome::Broken);
-    assert_eq!(store.lost(), None, "one bad page does not end the process");
+    assert_eq!(store.read_only_reason(), None, "one bad page does not end the process");
     assert_eq!(store.commit(create(sandbox(1), &number(60), 60)).await, CommitOutcome::Committed);
     store.check(crate::clock::monotonic_now());
     assert!(store.is_readable() && store.is_writable());
@@ -284,7 +284,7 @@ async fn a_commit_into_a_deleted_file_is_not_acknowledged() {
         std::fs::remove_file(file).unwrap();
         let refused = store.commit(create(sandbox(1), &number(2), 2)).await;
         assert_eq!(refused, CommitOutcome::Broken, "{end}");
-        assert_eq!(store.lost(), Some(ReadOnlyReason::Place), "{end}");
+        assert_eq!(store.read_only_reason(), Some(ReadOnlyReason::Place), "{end}");
     }
 }
 

@@ -26,7 +26,7 @@ async fn a_parcel_without_its_manifest_never_names_another_awb() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table with a row for each statement")]
-fn every_read_and_every_deletion_has_its_index() {
+fn every_read_and_deletion_uses_an_index() {
     let mut db = connection::memory().unwrap();
     connection::prepare(&mut db, "memory".as_ref(), SECRET).unwrap();
     let list = "SELECT id FROM parcels WHERE tenant = 2 AND created_at >= 0 AND created_at < 9";

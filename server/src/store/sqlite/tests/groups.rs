@@ -98,13 +98,13 @@ fn a_refused_order_writes_nothing_and_costs_its_group_nothing() {
 }
 
 #[test]
-fn a_write_refused_half_way_is_undone_and_its_group_stands() {
+fn a_half_done_refused_write_is_undone_alone() {
     let db = memory();
     commit_as_group(&db, vec![order(1)]);
     let first = TrackingNumber::parse(&number(1)).unwrap();
     let by_row = select_parcels!("", by_number!());
     let first = (Environment::Sandbox, &first);
-    let first = parcels::one(Sql::Sqlite(&db), by_row, first, parcels::read);
+    let first = parcels::find_by_number(Sql::Sqlite(&db), by_row, first, parcels::read);
     let first = poll_now(first).unwrap().unwrap();
     let mut late = order(2);
     late.ops.extend([0, 0].map(|_| moved(&first, State::InTransit, 1)));
@@ -148,7 +148,8 @@ fn around(
 ) -> i64 {
     let (call, mut found) = group::PlainWrite::new(call);
     let keys = Arc::new(KeyIndex::new());
-    let [before, after] = [1, 2].map(|n| mutation(order(n), &keys).0 as Box<dyn group::WriteJob>);
+    let [before, after] =
+        [1, 2].map(|n| mutation(order(n), &keys).0 as Box<dyn group::QueuedWrite>);
     group::commit(db, &Health::default(), vec![before, call, after]);
     match found.try_recv().unwrap() {
         Ok(found) => found.unwrap(),
@@ -157,7 +158,7 @@ fn around(
 }
 
 #[test]
-fn a_plain_call_finds_what_its_group_has_counted_before() {
+fn a_plain_call_sees_counts_of_earlier_group_writes() {
     let db = memory();
     let counted = |db: &Connection| {
         db.query_row("SELECT sum(total) FROM parcel_counts", [], |row| row.get(0))
@@ -178,7 +179,7 @@ fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
 fn damaged_counts_fail_orders_and_nothing_else() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("parcelo.db");
-    let open = || connection::writer(&file, IfEmpty::Create, SECRET).unwrap().0;
+    let open = || connection::open_writer(&file, IfEmpty::Create, SECRET).unwrap().0;
     let db = open();
     commit_as_group(&db, vec![order(9)]);
     let page = one(&db, "SELECT rootpage FROM sqlite_schema WHERE name = 'parcel_counts'");
@@ -195,24 +196,24 @@ fn damaged_counts_fail_orders_and_nothing_else() {
     let keys = Arc::new(KeyIndex::new());
     let record = Changes { idempotency_record: Some(record(sandbox(1), 8)), ..nothing() };
     let (record, mut kept) = mutation(record, &keys);
-    let mut jobs: Vec<Box<dyn group::WriteJob>> = vec![record, call];
+    let mut queued_writes: Vec<Box<dyn group::QueuedWrite>> = vec![record, call];
     let mut orders = Vec::new();
     for n in 0..3 {
-        let (job, answer) = mutation(order(n), &keys);
-        jobs.push(job);
+        let (queued_write, answer) = mutation(order(n), &keys);
+        queued_writes.push(queued_write);
         orders.push(answer);
     }
-    group::commit(&db, &health, jobs);
+    group::commit(&db, &health, queued_writes);
     for mut answer in orders {
         assert_eq!(answer.try_recv(), Ok(Err(CommitOutcome::Broken)));
     }
     assert!(kept.try_recv().unwrap().is_ok());
     assert!(matches!(found.try_recv(), Ok(Ok(Ok(1)))));
-    assert_eq!(health.lost(), None, "a bad page does not end the process");
+    assert_eq!(health.read_only_reason(), None, "a bad page does not end the process");
 }
 
 #[test]
-fn a_refusal_may_point_at_a_row_of_its_own_group() {
+fn a_refusal_may_refer_to_a_row_of_its_own_group() {
     let answers = commit_as_group(
         &memory(),
         vec![

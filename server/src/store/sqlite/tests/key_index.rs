@@ -65,38 +65,38 @@ fn count(store: &Store, what: &str) -> i64 {
 #[tokio::test]
 async fn processes_on_one_file_keep_one_record_of_each_key() {
     let (server, folder) = file();
-    let beside = open_again(&folder);
+    let second = open_again(&folder);
     assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
-    assert_eq!(keep(&beside, 1).await, taken(1), "known after the first read");
-    assert_eq!(keep(&beside, 2).await, CommitOutcome::Committed);
+    assert_eq!(keep(&second, 1).await, taken(1), "known after the first read");
+    assert_eq!(keep(&second, 2).await, CommitOutcome::Committed);
     assert_eq!(keep(&server, 2).await, taken(2), "written since");
     assert_eq!(keep(&server, 3).await, CommitOutcome::Committed);
-    assert_eq!(keep(&beside, 3).await, taken(3));
+    assert_eq!(keep(&second, 3).await, taken(3));
 
     // The server takes an id for a record and rolls it back; the other process then takes the same.
     made(&server, sandbox(1), "SB-TAKEN-0001").await;
     let refused = server.commit(create(sandbox(1), "SB-TAKEN-0001", 9)).await;
     assert_eq!(refused, CommitOutcome::DuplicateTracking);
-    assert_eq!(keep(&beside, 4).await, CommitOutcome::Committed);
+    assert_eq!(keep(&second, 4).await, CommitOutcome::Committed);
     assert_eq!(keep(&server, 4).await, taken(4));
 
     // When the table is empty, its ids continue, in a new process too.
-    assert_eq!(beside.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 4);
+    assert_eq!(second.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 4);
     let other = open_again(&folder);
     assert_eq!(keep(&other, 5).await, CommitOutcome::Committed);
     assert_eq!(keep(&server, 5).await, taken(5));
     assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
-    assert_eq!(keep(&beside, 1).await, taken(1));
+    assert_eq!(keep(&second, 1).await, taken(1));
 }
 
 #[tokio::test]
-async fn a_process_hears_of_hundreds_of_keys_that_another_has_written() {
+async fn a_process_sees_keys_written_by_another_process() {
     let (server, folder) = file();
-    let beside = open_again(&folder);
-    keep_all(&beside, 0..10).await;
+    let second = open_again(&folder);
+    keep_all(&second, 0..10).await;
     keep_all(&server, 10..1_000).await;
     for number in 0..1_000 {
-        assert_eq!(keep(&beside, number).await, taken(number), "{number}");
+        assert_eq!(keep(&second, number).await, taken(number), "{number}");
     }
 }
 
@@ -104,8 +104,8 @@ async fn a_process_hears_of_hundreds_of_keys_that_another_has_written() {
 fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("parcelo.db");
-    let (db, _) = connection::writer(&file, IfEmpty::Create, SECRET).unwrap();
-    let (reader, keys) = (connection::reader(&file).unwrap(), KeyIndex::new());
+    let (db, _) = connection::open_writer(&file, IfEmpty::Create, SECRET).unwrap();
+    let (reader, keys) = (connection::open_reader(&file).unwrap(), KeyIndex::new());
     let kept = record(sandbox(1), 1);
     let apply = || {
         let mut changes = only(kept.clone());
@@ -128,7 +128,7 @@ fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
 }
 
 #[tokio::test]
-async fn a_start_knows_all_keys_and_reads_few_records_for_it() {
+async fn a_start_loads_all_keys_with_few_record_reads() {
     let (store, folder) = file();
     keep_all(&store, 0..1_000).await;
     store.close().await;
@@ -139,12 +139,12 @@ async fn a_start_knows_all_keys_and_reads_few_records_for_it() {
         assert_eq!(keep(&store, number).await, taken(number), "{number}");
     }
     keep_all(&store, 1_000..1_300).await;
-    let one = store.record(&record(sandbox(1), 1_299).key).await.unwrap();
+    let one = store.idempotency_record(&record(sandbox(1), 1_299).key).await.unwrap();
     assert_eq!(one, Some(record(sandbox(1), 1_299)));
 }
 
 #[tokio::test]
-async fn keys_that_look_alike_in_memory_have_a_record_each() {
+async fn keys_with_equal_prefixes_have_separate_records() {
     for store in [file().0, Store::memory(SECRET).unwrap()] {
         let alike = [1, 2, 3].map(|last| {
             let mut key = [7; 16];
@@ -152,11 +152,11 @@ async fn keys_that_look_alike_in_memory_have_a_record_each() {
             IdempotencyRecord { key: RecordKey(key), body: vec![last], ..record(sandbox(1), 1) }
         });
         for kept in &alike {
-            assert_eq!(store.record(&kept.key).await.unwrap(), None);
+            assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), None);
             assert_eq!(store.commit(only(kept.clone())).await, CommitOutcome::Committed);
         }
         for kept in alike {
-            assert_eq!(store.record(&kept.key).await.unwrap(), Some(kept.clone()));
+            assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), Some(kept.clone()));
             let again = store.commit(only(kept.clone())).await;
             assert_eq!(again, CommitOutcome::IdempotencyTaken(kept));
         }
@@ -169,10 +169,13 @@ async fn a_new_key_costs_no_read_and_a_known_one_costs_one() {
         keep_all(&store, 0..300).await;
         let before = store.stats().reads;
         for number in 300..600 {
-            assert_eq!(store.record(&record(sandbox(1), number).key).await.unwrap(), None);
+            assert_eq!(
+                store.idempotency_record(&record(sandbox(1), number).key).await.unwrap(),
+                None
+            );
         }
         assert_eq!(store.stats().reads, before);
-        assert!(store.record(&record(sandbox(1), 7).key).await.unwrap().is_some());
+        assert!(store.idempotency_record(&record(sandbox(1), 7).key).await.unwrap().is_some());
         assert_eq!(store.stats().reads, before + 1);
     }
 }
@@ -184,11 +187,11 @@ async fn a_copy_has_the_keys_of_its_source_and_no_others() {
     let copy = store.copy().unwrap();
     assert_eq!(keep(&copy, 1).await, taken(1));
     assert_eq!(keep(&copy, 300).await, CommitOutcome::Committed);
-    assert_eq!(store.record(&record(sandbox(1), 300).key).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(&record(sandbox(1), 300).key).await.unwrap(), None);
     keep_all(&store, 301..400).await;
     store.become_copy_of(&copy).unwrap();
     assert_eq!(keep(&store, 300).await, taken(300));
-    let found = store.record(&record(sandbox(1), 5).key).await.unwrap();
+    let found = store.idempotency_record(&record(sandbox(1), 5).key).await.unwrap();
     assert_eq!(found, Some(record(sandbox(1), 5)));
     assert_eq!(known(&store).0, 301);
     keep_all(&store, 301..400).await;
@@ -207,7 +210,7 @@ async fn keys_that_a_reset_or_a_purge_deletes_are_forgotten_and_free() {
                 "purge" => drop(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap()),
                 _ => drop(store.reset_all().await.unwrap()),
             }
-            assert_eq!(store.record(&record(sandbox(1), 7).key).await.unwrap(), None);
+            assert_eq!(store.idempotency_record(&record(sandbox(1), 7).key).await.unwrap(), None);
             until(end, async || {
                 known(&store).0 == 0
                     && count(&store, "count(*) FROM idempotency") == 0
@@ -238,13 +241,13 @@ async fn a_purge_leaves_the_keys_of_living_records() {
 }
 
 #[tokio::test]
-async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
+async fn keys_spilled_to_disk_are_still_found() {
     let (store, folder) = file();
     keep_all(&store, 0..1_000).await;
     spill(&store, 1_000).await;
     assert_eq!(known(&store), (1_000, 0), "not yet too many");
-    let beside = open_again(&folder);
-    keep_all(&beside, 1_000..1_010).await;
+    let second = open_again(&folder);
+    keep_all(&second, 1_000..1_010).await;
     spill(&store, 999).await;
     keep_all(&store, 1_010..1_700).await;
     spill(&store, 600).await;
@@ -254,9 +257,9 @@ async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
     let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
     assert!(known(&store).0 < 600, "they stay on the disk");
     for number in 0..1_700 {
-        let known = store.record(&record(sandbox(1), number).key).await.unwrap();
+        let known = store.idempotency_record(&record(sandbox(1), number).key).await.unwrap();
         assert_eq!(known, Some(record(sandbox(1), number)));
-        for one in [&store, &beside] {
+        for one in [&store, &second] {
             assert_eq!(keep(one, number).await, taken(number), "{number}");
         }
     }
@@ -266,7 +269,7 @@ async fn keys_that_are_too_many_for_memory_are_taken_all_the_same() {
     let left = "(SELECT count(*) FROM key_runs) + (SELECT count(*) FROM run_keys)";
     assert_eq!((count(&store, left), known(&store)), (0, (0, 0)));
     keep_all(&store, 0..10).await;
-    assert_eq!(keep(&beside, 9).await, taken(9));
+    assert_eq!(keep(&second, 9).await, taken(9));
 }
 
 #[tokio::test]
@@ -286,12 +289,12 @@ async fn an_unfinished_run_is_rewritten_and_only_then_used() {
 }
 
 #[tokio::test]
-async fn keys_get_into_chunks_though_another_process_keeps_writing() {
+async fn chunks_are_written_while_another_process_writes() {
     let (store, folder) = file();
-    let beside = open_again(&folder);
+    let second = open_again(&folder);
     for round in 0..8 {
         keep_all(&store, round * 201..round * 201 + 200).await;
-        keep_all(&beside, round * 201 + 200..round * 201 + 201).await;
+        keep_all(&second, round * 201 + 200..round * 201 + 201).await;
     }
     let behind = "(SELECT max(id) FROM idempotency) - (SELECT max(up_to) FROM key_chunks)";
     assert!(count(&store, behind) < 2 * key_chunks::ROWS, "a start reads the records behind them");
@@ -386,7 +389,7 @@ async fn a_command_upgrades_no_file_that_an_older_server_uses() {
 
 #[test]
 #[cfg(feature = "server")]
-fn a_backup_is_of_the_version_of_its_database() {
+fn a_backup_keeps_the_schema_version_of_its_database() {
     let folder = TempDir::new().unwrap();
     let [path, copy] = ["old.db", "copy.db"].map(|name| folder.path().join(name));
     drop(of_schema_14(&path));
@@ -405,7 +408,7 @@ fn of_schema_14(path: &Path) -> Connection {
 }
 
 #[tokio::test]
-async fn keys_of_an_older_file_s_index_are_taken_and_it_is_gone() {
+async fn an_upgrade_moves_keys_from_the_old_index() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("old.db");
     let db = of_schema_14(&path);
@@ -433,7 +436,7 @@ async fn keys_of_an_older_file_s_index_are_taken_and_it_is_gone() {
 }
 
 #[tokio::test]
-async fn a_write_is_not_decided_by_a_map_that_could_not_be_filled() {
+async fn a_write_fails_if_the_key_map_cannot_be_filled() {
     let store = Store::memory(SECRET).unwrap();
     keep_all(&store, 0..300).await;
     let copy = store.copy().unwrap();

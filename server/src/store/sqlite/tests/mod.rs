@@ -64,12 +64,13 @@ impl Store {
 /// Returns the outcomes of a group of these changes.
 pub(in crate::store) fn commit_as_group(db: &Connection, all: Vec<Changes>) -> Vec<CommitOutcome> {
     let keys = Arc::new(KeyIndex::new());
-    let jobs = all
+    let queued_writes = all
         .into_iter()
         .map(|changes| group::Mutation::new(changes, Arc::clone(&keys), Arc::default()));
-    let (jobs, answers): (Vec<_>, Vec<_>) =
-        jobs.map(|(job, answer)| (job as Box<dyn group::WriteJob>, answer)).unzip();
-    group::commit(db, &Health::default(), jobs);
+    let (queued_writes, answers): (Vec<_>, Vec<_>) = queued_writes
+        .map(|(queued_write, answer)| (queued_write as Box<dyn group::QueuedWrite>, answer))
+        .unzip();
+    group::commit(db, &Health::default(), queued_writes);
     let outcome = |kept: crate::store::CommitResult| kept.err().unwrap_or(CommitOutcome::Committed);
     answers.into_iter().map(|mut answer| outcome(answer.try_recv().unwrap())).collect()
 }

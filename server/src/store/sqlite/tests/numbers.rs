@@ -47,7 +47,7 @@ async fn numbers_outlive_a_restart_a_new_secret_and_a_copy() {
 }
 
 #[tokio::test]
-async fn after_a_restart_no_id_is_given_that_a_parcel_ever_had() {
+async fn a_restart_reuses_no_parcel_id() {
     let folder = TestFile::new();
     let store = folder.open();
     let last = made(&store, sandbox(1), "SB-FIRST-0001").await.key;
@@ -59,7 +59,7 @@ async fn after_a_restart_no_id_is_given_that_a_parcel_ever_had() {
 }
 
 #[tokio::test]
-async fn an_order_that_was_decided_before_a_reset_is_one_of_after_it() {
+async fn an_order_decided_before_a_reset_joins_the_new_generation() {
     let store = Store::memory(SECRET).unwrap();
     let early = create(sandbox(1), "SB-EARLY-0001", 1);
     made(&store, sandbox(1), "SB-FIRST-0001").await;
@@ -77,7 +77,7 @@ fn file_of_schema_24(file: &Path) {
     let db = Connection::open(file).unwrap();
     db.execute_batch(&MIGRATIONS[..24].concat()).unwrap();
     db.pragma_update(None, "user_version", 24).unwrap();
-    identity::mark(&db).unwrap();
+    identity::mark_as_ours(&db).unwrap();
     db.execute("INSERT INTO meta VALUES ('secret', ?1), ('number key', randomblob(32))", [SECRET])
         .unwrap();
     db.execute_batch(
@@ -103,7 +103,7 @@ fn file_of_schema_24(file: &Path) {
 }
 
 #[tokio::test]
-async fn indexed_generated_and_hidden_older_numbers_are_one_set() {
+async fn an_upgrade_merges_all_numbers_into_one_index() {
     let folder = TestFile::new();
     file_of_schema_24(&folder.file);
     let store = folder.open();

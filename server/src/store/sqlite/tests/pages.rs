@@ -1,4 +1,4 @@
-//! Mass writes go in pages beside everyone's orders, and erased data is gone from the disk.
+//! Mass writes run in pages between everyone's orders, and erased data is gone from the disk.
 
 use std::path::Path;
 
@@ -158,7 +158,7 @@ fn traces(folder: &TestFile, owner: &str) -> [usize; 3] {
 }
 
 #[tokio::test]
-async fn what_was_erased_is_in_no_file_and_no_backup() {
+async fn erased_data_is_in_no_file_and_no_backup() {
     let [owner, ..] = OWNERS;
     let folder = TestFile::new();
     let store = folder.open();
@@ -178,7 +178,7 @@ async fn what_was_erased_is_in_no_file_and_no_backup() {
 /// `SQLite` may leave a copy of a row between the remaining ones when it defragments a page. Later rows overwrite it,
 /// and so does `vacuum`.
 #[tokio::test]
-async fn a_few_copies_may_stay_among_other_rows_until_a_vacuum() {
+async fn a_vacuum_removes_remaining_copies_of_erased_rows() {
     let folder = TestFile::new();
     let store = folder.open();
     canaries(&store, &OWNERS, 900).await;

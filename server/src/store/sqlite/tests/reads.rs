@@ -114,7 +114,7 @@ fn moved(draw: &mut fastrand::Rng, store: &Store) -> Changes {
 }
 
 #[tokio::test]
-async fn after_any_history_the_counts_are_those_of_the_table() {
+async fn counts_match_the_table_after_any_history() {
     let mut draw = fastrand::Rng::with_seed(12);
     let store = Store::memory(SECRET).unwrap();
     for step in 0..4_000_u32 {
@@ -174,7 +174,7 @@ fn random_query(draw: &mut fastrand::Rng) -> ListQuery {
 }
 
 #[tokio::test]
-async fn every_page_and_total_is_what_a_look_at_every_row_says() {
+async fn pages_and_totals_match_a_full_scan() {
     let mut draw = fastrand::Rng::with_seed(6);
     let store = Store::memory(SECRET).unwrap();
     for number in 0..400 {
@@ -247,17 +247,17 @@ async fn a_tenant_has_one_long_read_at_a_time_and_delays_no_other() {
 }
 
 #[tokio::test]
-async fn only_a_few_long_reads_are_at_work_and_each_has_its_turn() {
+async fn few_long_reads_run_at_once_in_tenant_order() {
     let (store, _folder) = file();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let scans: Vec<_> = (1..=12).map(|account| scan(&store, sandbox(account), &begun)).collect();
     let mut at_work = Vec::new();
-    let mut served = Vec::new();
-    while served.len() < 12 {
+    let mut order_of_reads = Vec::new();
+    while order_of_reads.len() < 12 {
         settle().await;
         while let Ok((who, release)) = starts.try_recv() {
             at_work.push(release);
-            served.push(who);
+            order_of_reads.push(who);
         }
         assert!(at_work.len() <= 4, "{} at once", at_work.len());
         if !at_work.is_empty() {
@@ -265,8 +265,8 @@ async fn only_a_few_long_reads_are_at_work_and_each_has_its_turn() {
         }
     }
     let in_order: Vec<_> = (1..=12).map(sandbox).collect();
-    served.sort_by_key(|tenant| tenant.number());
-    assert_eq!(served, in_order);
+    order_of_reads.sort_by_key(|tenant| tenant.number());
+    assert_eq!(order_of_reads, in_order);
     drop(at_work);
     for scan in scans {
         scan.await.unwrap().unwrap();
@@ -274,7 +274,7 @@ async fn only_a_few_long_reads_are_at_work_and_each_has_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_that_is_too_long_or_behind_too_many_is_refused() {
+async fn long_reads_are_refused_when_queued_too_long_or_too_many() {
     let (store, _folder) = file();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let first = scan(&store, sandbox(1), &begun);
@@ -296,7 +296,7 @@ async fn a_wait_that_is_too_long_or_behind_too_many_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_the_tenant_rests_as_long_as_its_last_read_took() {
+async fn a_tenant_pauses_as_long_as_its_last_read_took() {
     let (store, _folder) = file();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let first = scan(&store, sandbox(1), &begun);
@@ -315,7 +315,7 @@ async fn only_the_tenant_rests_as_long_as_its_last_read_took() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_short_read_a_tenant_does_not_rest() {
+async fn a_short_read_is_followed_by_no_pause() {
     let (store, _folder) = file();
     let (begun, mut starts) = mpsc::unbounded_channel();
     let scans: Vec<_> = (0..4).map(|_| scan(&store, sandbox(1), &begun)).collect();

@@ -1,4 +1,4 @@
-//! A reset begins a generation. The data of the previous one is counted, and erased page by page beside everyone's
+//! A reset begins a generation. The data of the previous one is counted, and erased page by page between everyone's
 //! orders.
 
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::{
     },
     store::{
         CommitOutcome, Store,
-        erase::sum,
+        erase::add_counts,
         sqlite::{
             connection, identity,
             migrations::MIGRATIONS,
@@ -63,7 +63,7 @@ fn everything_of(parcel: &ParcelRow, manifest_id: u128) -> Vec<StoreOp> {
 
 /// Creates everything that a sandbox can have: an order with a due step, a history, a manifest, carriers' events,
 /// delivered and undelivered webhooks.
-async fn furnished(store: &Store) -> ParcelRow {
+async fn create_full_sandbox(store: &Store) -> ParcelRow {
     let key = credential("car", 1, Environment::Sandbox);
     store.insert_credential::<CarrierScope>(key, &BY).await.unwrap();
     store.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
@@ -120,9 +120,9 @@ async fn until_erased(store: &Store) {
 }
 
 #[tokio::test]
-async fn data_from_before_a_reset_is_gone_at_once_from_every_read() {
+async fn a_reset_hides_earlier_data_from_every_read_at_once() {
     let store = Store::memory(SECRET).unwrap();
-    let parcel = furnished(&store).await;
+    let parcel = create_full_sandbox(&store).await;
     let sent = store.lease(vec![(sandbox(1), 9)], NOW).await.unwrap().events;
     let sent = &sent[0].1;
     begin_reset(&store, sandbox(1)).await;
@@ -131,7 +131,7 @@ async fn data_from_before_a_reset_is_gone_at_once_from_every_read() {
         (&parcel.tracking_number, create(sandbox(1), ONE, 1).idempotency_record.unwrap().key);
     assert_eq!(store.parcel(Environment::Sandbox, number).await.unwrap(), None);
     assert!(store.parcel_with_order(Environment::Sandbox, number).await.unwrap().is_none());
-    assert_eq!(store.record(&key).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(&key).await.unwrap(), None);
     let listed = store.list(sandbox(1), check_list([]).unwrap()).await.unwrap();
     assert_eq!((listed.0.len(), listed.1), (0, 0));
     let filtered = check_list([("country".into(), "EC".into())]).unwrap();
@@ -162,7 +162,7 @@ async fn data_from_before_a_reset_is_gone_at_once_from_every_read() {
 #[tokio::test]
 async fn numbers_keys_and_air_waybills_are_free_during_a_reset() {
     let store = Store::memory(SECRET).unwrap();
-    let old = furnished(&store).await;
+    let old = create_full_sandbox(&store).await;
     let before = row_count(&store, "outbox");
     begin_reset(&store, sandbox(1)).await;
     // The number goes to another account, the key to another order of the same one.
@@ -207,9 +207,9 @@ fn row_count(store: &Store, table: &str) -> i64 {
 }
 
 #[tokio::test]
-async fn a_page_has_a_maximum_and_all_pages_delete_what_was_counted() {
+async fn pages_are_bounded_and_delete_all_counted_rows() {
     let store = Store::memory(SECRET).unwrap();
-    let parcel = furnished(&store).await;
+    let parcel = create_full_sandbox(&store).await;
     for n in 0..60 {
         let now = row(&store, ONE).await.unwrap();
         let event = event(&now, State::InTransit, 0);
@@ -229,7 +229,7 @@ async fn a_page_has_a_maximum_and_all_pages_delete_what_was_counted() {
         let (deleted, is_more) = page(&store, 50).await;
         // Besides its rows a page records its highest parcel, and its last one is deleted with all its terms.
         assert!(changed() - before <= 50 + 2 + 8);
-        (pages, erased) = (pages + 1, sum(erased, deleted));
+        (pages, erased) = (pages + 1, add_counts(erased, deleted));
         if !is_more {
             break assert_eq!(erased, all);
         }
@@ -255,7 +255,7 @@ async fn a_reset_goes_on_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_reset_goes_on_when_nobody_waits_for_it() {
+async fn a_reset_continues_after_its_caller_is_dropped() {
     let folder = TestFile::new();
     let store = folder.open();
     fill(&store, sandbox(1), 0, 300).await;
@@ -268,7 +268,7 @@ async fn a_reset_goes_on_when_nobody_waits_for_it() {
 }
 
 #[tokio::test]
-async fn a_reset_that_is_asked_for_again_joins_the_one_under_way() {
+async fn a_repeated_reset_joins_the_running_one() {
     let folder = TestFile::new();
     let store = folder.open();
     fill(&store, sandbox(1), 0, 500).await;
@@ -365,7 +365,7 @@ fn half_reset(file: &Path) {
     let db = Connection::open(file).unwrap();
     db.execute_batch(&MIGRATIONS[..23].concat()).unwrap();
     db.pragma_update(None, "user_version", 23).unwrap();
-    identity::mark(&db).unwrap();
+    identity::mark_as_ours(&db).unwrap();
     let secrets = "INSERT INTO meta VALUES ('secret', ?1), ('number key', randomblob(32))";
     db.execute(secrets, [SECRET]).unwrap();
     let order = serde_json::to_string(&order("key-1")).unwrap();
@@ -392,7 +392,7 @@ fn half_reset(file: &Path) {
 }
 
 #[tokio::test]
-async fn a_reset_that_schema_23_has_left_half_done_goes_on() {
+async fn a_half_done_reset_of_schema_23_is_completed() {
     let folder = TestFile::new();
     half_reset(&folder.file);
     let store = folder.open();

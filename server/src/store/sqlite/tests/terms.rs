@@ -42,7 +42,7 @@ async fn older_parcels_are_added_and_a_damaged_one_hides_no_other() {
 }
 
 #[tokio::test]
-async fn no_term_outlives_its_parcel() {
+async fn terms_are_deleted_with_their_parcel() {
     let store = Store::memory(SECRET).unwrap();
     for round in 0..2 {
         parcels(&store, 60).await;
@@ -63,7 +63,7 @@ async fn no_term_outlives_its_parcel() {
 }
 
 #[tokio::test]
-async fn runs_are_few_however_many_parcels_there_are() {
+async fn the_number_of_runs_stays_small() {
     let store = Store::memory(SECRET).unwrap();
     parcels(&store, 600).await;
     maintain_index(&store).await;

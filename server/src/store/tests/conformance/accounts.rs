@@ -13,16 +13,16 @@ use crate::{
 };
 
 conformance_tests!(
-    an_account_is_made_once,
+    an_account_is_created_once,
     accounts_are_found_by_name_and_listed_oldest_first,
-    a_shop_is_shown_as_it_was_set_last,
-    a_password_opens_its_account_until_the_next_one,
+    the_last_shop_settings_apply,
+    a_new_password_invalidates_the_previous_one,
     a_session_lasts_until_it_is_ended_replaced_or_over,
-    a_key_was_used_last_on_the_latest_day_that_is_known,
+    the_latest_day_of_use_of_a_key_is_kept,
     legacy_uses_add_up_by_key_and_day,
 );
 
-async fn an_account_is_made_once(store: Store) {
+async fn an_account_is_created_once(store: Store) {
     assert!(store.is_new().await.unwrap() && store.claim_new().await.unwrap());
     let one = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     assert!(!store.is_new().await.unwrap() && !store.claim_new().await.unwrap());
@@ -45,7 +45,7 @@ async fn accounts_are_found_by_name_and_listed_oldest_first(store: Store) {
     assert_eq!((record.id.as_str(), record.name.as_str()), ("acc_1", "shop"));
 }
 
-async fn a_shop_is_shown_as_it_was_set_last(store: Store) {
+async fn the_last_shop_settings_apply(store: Store) {
     let one = store.account("one", "acc_1".to_owned(), NOW).await.unwrap();
     let two = store.account("two", "acc_2".to_owned(), NOW).await.unwrap();
     assert_eq!(store.shop(one).await.unwrap(), Shop::default(), "nothing until it is set");
@@ -66,7 +66,7 @@ async fn signed_up(store: &Store, name: &str) -> (AccountRowId, PasswordLogin) {
     (account, store.login(name).await.unwrap().unwrap())
 }
 
-async fn a_password_opens_its_account_until_the_next_one(store: Store) {
+async fn a_new_password_invalidates_the_previous_one(store: Store) {
     let account = store.account("bare", "acc_0".to_owned(), NOW).await.unwrap();
     assert!(store.login("bare").await.unwrap().is_none(), "it has no password");
     assert!(store.login("unknown").await.unwrap().is_none());
@@ -105,7 +105,7 @@ async fn a_session_lasts_until_it_is_ended_replaced_or_over(store: Store) {
     assert!(!is_there(3).await);
 }
 
-async fn a_key_was_used_last_on_the_latest_day_that_is_known(store: Store) {
+async fn the_latest_day_of_use_of_a_key_is_kept(store: Store) {
     let account = store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
     let other = store.account("other", "acc_2".to_owned(), NOW).await.unwrap();
     let one = insert_key(&store, key(account, 1)).await.unwrap().row;

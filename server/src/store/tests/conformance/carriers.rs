@@ -13,10 +13,10 @@ use crate::{
 };
 
 conformance_tests!(
-    an_added_event_changes_the_history_and_maybe_the_newest_time,
-    a_carrier_s_event_is_taken_once_and_repeats_change_nothing,
+    an_added_event_never_moves_updated_at_back,
+    a_repeated_carrier_event_changes_nothing,
     refused_events_are_kept_once_for_the_tenant_newest_first,
-    keys_of_one_name_are_one_carriers_and_each_is_revoked_alone,
+    keys_with_the_same_name_belong_to_one_carrier,
 );
 
 fn event(parcel: &ParcelRow, after: i64) -> Event {
@@ -39,7 +39,7 @@ pub(in crate::store) fn seen(parcel: &ParcelRow, carrier: i64, event_id: &str) -
     })
 }
 
-async fn an_added_event_changes_the_history_and_maybe_the_newest_time(store: Store) {
+async fn an_added_event_never_moves_updated_at_back(store: Store) {
     let before = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     for (after, updated) in [(-5, 0), (7, 7), (3, 7)] {
         let parcel = row(&store, "SB-SUCCESS-0001").await.unwrap();
@@ -70,7 +70,7 @@ async fn an_added_event_changes_the_history_and_maybe_the_newest_time(store: Sto
     }
 }
 
-async fn a_carrier_s_event_is_taken_once_and_repeats_change_nothing(store: Store) {
+async fn a_repeated_carrier_event_changes_nothing(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let taken = |parcel: &ParcelRow, carrier, id| Changes {
         ops: vec![
@@ -137,7 +137,7 @@ fn key(number: u8, environment: Environment, name: &str) -> NewCredential<Enviro
     NewCredential { name: name.to_owned(), ..credential("car", number, environment) }
 }
 
-async fn keys_of_one_name_are_one_carriers_and_each_is_revoked_alone(store: Store) {
+async fn keys_with_the_same_name_belong_to_one_carrier(store: Store) {
     let insert = |number, environment, name| {
         store.insert_credential::<CarrierScope>(key(number, environment, name), &BY)
     };

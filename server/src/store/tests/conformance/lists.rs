@@ -21,13 +21,13 @@ conformance_tests!(
     activity_counts_by_day_state_and_country,
     every_creation_is_listed_with_its_key,
     a_tenant_has_one_manifest_under_an_air_waybill,
-    a_manifest_is_decided_on_what_is_there,
-    a_decision_on_a_deleted_parcel_never_meets_another_one,
-    the_purge_takes_sandboxes_page_by_page_and_leaves_production,
-    a_reset_takes_its_own_sandbox_only,
+    manifest_inputs_hold_the_tenant_s_own_data,
+    a_decision_on_a_deleted_parcel_conflicts,
+    the_purge_deletes_only_sandbox_data_in_pages,
+    a_reset_deletes_its_own_sandbox_only,
     all_sandboxes_are_reset_at_once,
-    an_order_beside_a_reset_is_counted_by_it_or_there_after_it,
-    the_store_says_that_it_is_well,
+    an_order_during_a_reset_is_counted_or_kept,
+    a_healthy_store_reports_its_stats,
 );
 
 async fn numbers(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> (Vec<String>, u64) {
@@ -97,7 +97,7 @@ async fn a_tenant_has_one_manifest_under_an_air_waybill(store: Store) {
     apply(&store, vec![manifest(sandbox(2), vec![], 2)]).await;
 }
 
-async fn a_manifest_is_decided_on_what_is_there(store: Store) {
+async fn manifest_inputs_hold_the_tenant_s_own_data(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
     made(&store, sandbox(2), "SB-OTHER-001").await;
     let awb = Awb::parse("176-12345675").unwrap();
@@ -121,7 +121,7 @@ async fn a_manifest_is_decided_on_what_is_there(store: Store) {
     assert_eq!(store.awb_on_label(parcel.key, 1).await.unwrap(), None, "the label before has none");
 }
 
-async fn a_decision_on_a_deleted_parcel_never_meets_another_one(store: Store) {
+async fn a_decision_on_a_deleted_parcel_conflicts(store: Store) {
     let old = made(&store, sandbox(1), "SB-FIRST-0001").await;
     store.reset(sandbox(1)).await.unwrap();
     let new = made(&store, sandbox(2), "SB-SECOND-0001").await;
@@ -131,7 +131,7 @@ async fn a_decision_on_a_deleted_parcel_never_meets_another_one(store: Store) {
     assert_eq!(row(&store, "SB-SECOND-0001").await, Some(new));
 }
 
-async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production(store: Store) {
+async fn the_purge_deletes_only_sandbox_data_in_pages(store: Store) {
     let production = production(1);
     commit(&store, create(production, "EC-PERMANENT-1", 9_000)).await;
     let one = (0..1_100).map(|n| create(sandbox(1), &format!("SB-ONE-{n:06}"), n));
@@ -161,7 +161,7 @@ async fn the_purge_takes_sandboxes_page_by_page_and_leaves_production(store: Sto
     assert_eq!(store.purge(Millis(i64::MAX)).await.unwrap(), Deleted::default());
 }
 
-async fn a_reset_takes_its_own_sandbox_only(store: Store) {
+async fn a_reset_deletes_its_own_sandbox_only(store: Store) {
     let parcel = made(&store, sandbox(1), "SB-ONE-00001").await;
     let add = StoreOp::AddEvent { parcel: parcel.key, event: event(&parcel, State::InTransit, 5) };
     commit(&store, on(&parcel, vec![add])).await;
@@ -188,7 +188,7 @@ async fn all_sandboxes_are_reset_at_once(store: Store) {
 }
 
 /// Orders race with resets. `PARCELO_RESET_RACES=1000` makes it a long test.
-async fn an_order_beside_a_reset_is_counted_by_it_or_there_after_it(store: Store) {
+async fn an_order_during_a_reset_is_counted_or_kept(store: Store) {
     let races = std::env::var("PARCELO_RESET_RACES").map_or(40, |races| races.parse().unwrap());
     let (mut made, mut deleted) = (0, 0);
     for _ in 0..races {
@@ -204,12 +204,12 @@ async fn an_order_beside_a_reset_is_counted_by_it_or_there_after_it(store: Store
     assert!(made >= 4);
 }
 
-async fn the_store_says_that_it_is_well(store: Store) {
+async fn a_healthy_store_reports_its_stats(store: Store) {
     let before = store.stats();
     made(&store, sandbox(1), "SB-ONE-00001").await;
     let after = store.stats();
     assert_eq!((after.orders, after.changes), (before.orders + 1, before.changes + 1));
     assert!(after.reads > before.reads);
-    assert!(store.is_writable() && store.is_readable() && store.lost().is_none());
+    assert!(store.is_writable() && store.is_readable() && store.read_only_reason().is_none());
     store.close().await;
 }

@@ -15,16 +15,16 @@ use crate::{
 };
 
 conformance_tests!(
-    a_store_that_sends_none_writes_none,
-    an_e_mail_is_there_if_and_only_if_its_change_is,
+    no_e_mails_are_written_unless_enabled,
+    an_e_mail_is_committed_with_its_change,
     due_e_mails_are_leased_by_one_sender_until_the_lease_ends,
     an_answer_after_another_lease_changes_nothing,
     a_failed_e_mail_is_due_after_its_pause,
-    a_burst_is_its_last_e_mail,
+    only_the_last_e_mail_of_a_burst_is_sent,
     an_e_mail_on_its_way_is_not_superseded,
-    a_parcel_is_on_its_way_once,
-    e_mails_go_with_a_reset_and_people_s_choices_stay,
-    old_e_mails_are_forgotten,
+    the_on_its_way_e_mail_is_sent_once,
+    a_reset_deletes_e_mails_but_keeps_opt_outs,
+    old_e_mails_are_purged,
     e_mails_that_failed_for_good_are_counted_for_their_tenant,
     e_mails_are_sent_since_they_were_switched_on,
     e_mails_are_counted_by_counter_and_period,
@@ -67,7 +67,7 @@ async fn settle(store: &Store, lease: &MailLease, decision: MailDecision) -> boo
 const SENT: MailDecision = MailDecision::Done(MailStatus::Sent);
 const SUPERSEDED: MailStatus = MailStatus::Dropped(DropReason::Superseded);
 
-async fn a_store_that_sends_none_writes_none(store: Store) {
+async fn no_e_mails_are_written_unless_enabled(store: Store) {
     made(&store, sandbox(1), "SB-SUCCESS-0001").await;
     let parcel =
         move_through(&store, "SB-SUCCESS-0001", &[State::InTransit, State::Delivered]).await;
@@ -75,7 +75,7 @@ async fn a_store_that_sends_none_writes_none(store: Store) {
     assert_eq!(store.next_mail().await.unwrap(), None);
 }
 
-async fn an_e_mail_is_there_if_and_only_if_its_change_is(store: Store) {
+async fn an_e_mail_is_committed_with_its_change(store: Store) {
     let parcel = parcel_moved_through(&store, &[State::InTransit, State::CustomsHold]).await;
     let mails = store.mails_of_parcel(parcel.key).await.unwrap();
     let expected = [
@@ -142,7 +142,7 @@ async fn a_failed_e_mail_is_due_after_its_pause(store: Store) {
     assert_eq!(lease_due(&store, again).await[0].attempt, 2);
 }
 
-async fn a_burst_is_its_last_e_mail(store: Store) {
+async fn only_the_last_e_mail_of_a_burst_is_sent(store: Store) {
     let states = [State::InTransit, State::OutForDelivery, State::DeliveryFailed];
     let parcel = parcel_moved_through(&store, &states).await;
     let mails = lease_due(&store, DUE).await;
@@ -173,13 +173,13 @@ async fn an_e_mail_on_its_way_is_not_superseded(store: Store) {
     assert_eq!(mail_log(&store, &parcel).await, sent);
 }
 
-async fn a_parcel_is_on_its_way_once(store: Store) {
+async fn the_on_its_way_e_mail_is_sent_once(store: Store) {
     let states = [State::PickedUp, State::InTransit, State::CustomsClearance, State::InTransit];
     let parcel = parcel_moved_through(&store, &states).await;
     assert_eq!(mail_log(&store, &parcel).await, [(MailKind::OnItsWay, MailStatus::Waiting)]);
 }
 
-async fn e_mails_go_with_a_reset_and_people_s_choices_stay(store: Store) {
+async fn a_reset_deletes_e_mails_but_keeps_opt_outs(store: Store) {
     let parcel = parcel_moved_through(&store, &[State::OutForDelivery]).await;
     store.opt_out([7; 32], OptOut::Unsubscribed, NOW).await.unwrap();
     store.opt_out([7; 32], OptOut::Bounced, NOW).await.unwrap();
@@ -196,7 +196,7 @@ async fn e_mails_go_with_a_reset_and_people_s_choices_stay(store: Store) {
     assert_eq!(mail_log(&store, &again).await, [], "they are deleted with an old parcel, too");
 }
 
-async fn old_e_mails_are_forgotten(store: Store) {
+async fn old_e_mails_are_purged(store: Store) {
     let parcel = parcel_moved_through(&store, &[State::InTransit, State::OutForDelivery]).await;
     assert_eq!(store.purge_mails(NOW.plus(-1)).await.unwrap(), 0);
     assert_eq!(store.purge_mails(NOW).await.unwrap(), 1);
@@ -234,8 +234,8 @@ async fn e_mails_that_failed_for_good_are_counted_for_their_tenant(store: Store)
 async fn e_mails_are_sent_since_they_were_switched_on(store: Store) {
     assert_eq!(store.mail_since(NOW).await.unwrap(), NOW);
     assert_eq!(store.mail_since(NOW.plus(9)).await.unwrap(), NOW);
-    store.forget_mail_since().await.unwrap();
-    store.forget_mail_since().await.unwrap();
+    store.disable_mails().await.unwrap();
+    store.disable_mails().await.unwrap();
     assert_eq!(store.mail_since(NOW.plus(9)).await.unwrap(), NOW.plus(9));
 }
 
@@ -263,7 +263,7 @@ async fn kinds_are_switched_off_for_one_account(store: Store) {
 
 /// Moves do not write an e-mail of any other kind.
 #[test]
-fn only_moves_bring_e_mails() {
+fn only_moves_trigger_e_mails() {
     let mut changes = Changes {
         ops: vec![StoreOp::CancelSteps { parcel: crate::domain::ParcelRowId(1) }],
         ..nothing()

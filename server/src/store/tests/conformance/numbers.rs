@@ -15,11 +15,11 @@ use crate::{
 
 conformance_tests!(
     a_number_is_found_in_any_case_and_as_a_whole,
-    a_number_is_one_parcel_s_however_it_came_to_it,
+    given_and_generated_numbers_are_unique_together,
     a_taken_generated_number_is_redrawn_in_the_same_write,
-    orders_of_one_group_that_draw_one_number_get_two,
-    a_source_that_repeats_itself_makes_no_conflict,
-    an_id_is_given_once_also_when_its_parcel_is_gone,
+    orders_of_a_group_with_equal_draws_get_different_numbers,
+    a_repeating_number_source_fails_without_conflict,
+    parcel_ids_are_not_reused_after_deletion,
 );
 
 fn parcel(changes: &mut Changes) -> &mut NewParcel {
@@ -76,7 +76,7 @@ async fn assert_drawn(store: &Store, key: u32, ends: &[u8], end: u8) {
     let body = store.commit_idempotent(changes).await.unwrap();
     expected.tracking_number = TrackingNumber::parse(&number(end)).unwrap();
     assert_eq!(String::from_utf8(body.clone()), String::from_utf8(answer(&expected)));
-    let kept = store.record(&record(sandbox(1), key).key).await.unwrap().unwrap();
+    let kept = store.idempotency_record(&record(sandbox(1), key).key).await.unwrap().unwrap();
     assert_eq!(kept.body, body, "a repeat is answered as the order was");
     let found = find(store, Environment::Sandbox, &number(end)).await.unwrap();
     assert_eq!((found.id, found.tenant), (expected.id, sandbox(1)));
@@ -93,7 +93,7 @@ async fn a_number_is_found_in_any_case_and_as_a_whole(store: Store) {
     }
 }
 
-async fn a_number_is_one_parcel_s_however_it_came_to_it(store: Store) {
+async fn given_and_generated_numbers_are_unique_together(store: Store) {
     assert_drawn(&store, 1, &[7], 7).await;
     let ours = find(&store, Environment::Sandbox, &number(7)).await;
     for (tenant, text, key) in
@@ -112,7 +112,7 @@ async fn a_taken_generated_number_is_redrawn_in_the_same_write(store: Store) {
     assert_drawn(&store, 2, &[2, 1, 2, 3], 3).await;
 }
 
-async fn orders_of_one_group_that_draw_one_number_get_two(store: Store) {
+async fn orders_of_a_group_with_equal_draws_get_different_numbers(store: Store) {
     let source = script(&[1, 1, 1, 2, 3]);
     let orders = (1..=3).map(|key| store.commit_idempotent(generated(sandbox(1), &source, key)));
     let mut bodies = Vec::new();
@@ -126,15 +126,15 @@ async fn orders_of_one_group_that_draw_one_number_get_two(store: Store) {
     }
 }
 
-async fn a_source_that_repeats_itself_makes_no_conflict(store: Store) {
+async fn a_repeating_number_source_fails_without_conflict(store: Store) {
     made(&store, sandbox(2), &number(1)).await;
     let stuck = generated(sandbox(1), &script(&[1]), 1);
     assert_eq!(store.commit(stuck).await, CommitOutcome::Broken);
-    assert_eq!(store.record(&record(sandbox(1), 1).key).await.unwrap(), None);
+    assert_eq!(store.idempotency_record(&record(sandbox(1), 1).key).await.unwrap(), None);
     assert_drawn(&store, 1, &[2], 2).await;
 }
 
-async fn an_id_is_given_once_also_when_its_parcel_is_gone(store: Store) {
+async fn parcel_ids_are_not_reused_after_deletion(store: Store) {
     let first = made(&store, sandbox(1), "SB-FIRST-0001").await;
     assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 1);
     let second = made(&store, sandbox(1), "SB-FIRST-0001").await;

@@ -17,14 +17,14 @@ use crate::{
 
 conformance_tests!(
     a_parcel_is_found_by_beginnings_and_endings,
-    an_air_waybill_leads_to_its_parcels,
-    a_search_is_of_one_tenant_and_goes_with_the_filters,
-    a_page_of_a_search_is_a_page_of_its_list,
-    a_search_of_too_many_parcels_says_that_there_may_be_more,
+    a_search_by_air_waybill_finds_its_parcels,
+    a_search_is_limited_to_tenant_and_filters,
+    search_results_are_paged_newest_first,
+    an_oversized_search_is_reported_as_incomplete,
     long_references_are_found_however_many_pieces_they_fill,
     voided_parcels_are_found_and_deleted_ones_are_not,
-    random_searches_find_what_a_look_at_every_parcel_finds,
-    erased_parcels_leave_an_index_that_began_late,
+    random_searches_match_a_full_scan,
+    erasing_parcels_removes_them_from_a_late_index,
 );
 
 async fn search(store: &Store, tenant: Tenant, query: &[(&str, &str)]) -> SearchPage {
@@ -123,7 +123,7 @@ async fn a_parcel_is_found_by_beginnings_and_endings(store: Store) {
     assert_eq!(found(&store, tenant, &narrowed).await, "");
 }
 
-async fn an_air_waybill_leads_to_its_parcels(store: Store) {
+async fn a_search_by_air_waybill_finds_its_parcels(store: Store) {
     let tenant = sandbox(1);
     let one = made(&store, tenant, "SB-ONE-00001").await;
     let two = made(&store, tenant, "SB-TWO-00001").await;
@@ -148,7 +148,7 @@ async fn an_air_waybill_leads_to_its_parcels(store: Store) {
     assert_eq!(found(&store, tenant, &[("search", "5675")]).await, "");
 }
 
-async fn a_search_is_of_one_tenant_and_goes_with_the_filters(store: Store) {
+async fn a_search_is_limited_to_tenant_and_filters(store: Store) {
     let texts = ["PO-1", "A-1", "Luis Ñandú"];
     commit(&store, named(sandbox(1), "SB-ONE-00001", texts)).await;
     commit(&store, named(production(1), "EC-ONE-00001", texts)).await;
@@ -176,7 +176,7 @@ async fn a_search_is_of_one_tenant_and_goes_with_the_filters(store: Store) {
     }
 }
 
-async fn a_page_of_a_search_is_a_page_of_its_list(store: Store) {
+async fn search_results_are_paged_newest_first(store: Store) {
     for (number, after) in [("SB-ONE-00001", 0), ("SB-TWO-00001", 9), ("SB-THREE-001", 5)] {
         let mut changes = named(sandbox(1), number, ["PO-1", "", "Luis"]);
         if let StoreOp::InsertParcel(parcel) = &mut changes.ops[0] {
@@ -192,7 +192,7 @@ async fn a_page_of_a_search_is_a_page_of_its_list(store: Store) {
     assert_eq!((numbers(&past).as_str(), past.total), ("", 3));
 }
 
-async fn a_search_of_too_many_parcels_says_that_there_may_be_more(store: Store) {
+async fn an_oversized_search_is_reported_as_incomplete(store: Store) {
     let all = (0..1_100).map(|n| named(sandbox(1), &format!("SB-MANY-{n:05}"), ["", "", "Luis"]));
     for page in all.collect::<Vec<_>>().chunks(200) {
         futures_util::future::join_all(page.iter().map(|one| commit(&store, one.clone()))).await;
@@ -252,7 +252,7 @@ struct Known {
     words: Vec<String>,
 }
 
-async fn random_searches_find_what_a_look_at_every_parcel_finds(store: Store) {
+async fn random_searches_match_a_full_scan(store: Store) {
     let seed = first_seed();
     let mut rng = Rng::with_seed(seed);
     let mut known: Vec<Known> = Vec::new();
@@ -333,7 +333,7 @@ impl Known {
     }
 }
 
-async fn erased_parcels_leave_an_index_that_began_late(store: Store) {
+async fn erasing_parcels_removes_them_from_a_late_index(store: Store) {
     let tenant = sandbox(1);
     let parcels = async |range: std::ops::Range<u32>| {
         for number in range {

@@ -6,7 +6,7 @@ use crate::{
     store::Store,
 };
 
-conformance_tests!(what_is_left_of_a_limit_is_granted, a_server_alone_meets_no_other,);
+conformance_tests!(claims_are_granted_within_the_limit, a_single_server_counts_itself_only,);
 #[cfg(feature = "server")]
 mod sign_in {
     use super::super::NOW;
@@ -70,7 +70,7 @@ mod sign_in {
     }
 }
 
-async fn what_is_left_of_a_limit_is_granted(store: Store) {
+async fn claims_are_granted_within_the_limit(store: Store) {
     let claim = |key, wanted| LimitClaim { second: 7, key, limit: 50, admitted: 5, wanted };
     let claims = vec![claim(SharedKey::Api(1), 30), claim(SharedKey::Carrier(1), 45)];
     let granted: Vec<_> =
@@ -78,7 +78,7 @@ async fn what_is_left_of_a_limit_is_granted(store: Store) {
     assert_eq!(granted, [30, 45]);
 }
 
-async fn a_server_alone_meets_no_other(store: Store) {
+async fn a_single_server_counts_itself_only(store: Store) {
     for _ in 0..2 {
         let meeting = store.send_heartbeat().await.unwrap();
         assert!(meeting.is_none_or(|meeting| meeting.servers == 1), "{meeting:?}");

@@ -29,17 +29,17 @@ conformance_tests!(
     leases_of_a_server_that_has_ended_are_due_at_once,
     a_parcel_s_events_go_out_in_order,
     events_that_wait_for_an_earlier_one_are_not_stranded,
-    a_leased_event_tells_of_its_moment,
-    an_attempt_is_logged_and_moves_its_event,
+    a_leased_event_has_the_payload_of_its_moment,
+    settling_logs_the_attempt_and_updates_its_event,
     a_late_answer_changes_nothing,
-    the_log_of_an_event_without_content_goes_with_it,
-    what_is_missed_is_counted_and_replayed,
+    forgetting_an_event_deletes_its_log,
+    missed_events_are_counted_and_replayed,
     many_events_are_held_and_replayed_in_pages_and_in_order,
-    turning_an_endpoint_on_amid_holding_strands_no_event,
+    enabling_an_endpoint_while_holding_strands_no_event,
     nothing_is_replayed_to_an_endpoint_that_is_off,
-    what_a_fast_clock_put_off_is_brought_forward,
+    clock_set_back_reschedules_deliveries,
     old_events_are_purged,
-    who_waits_for_an_event_is_woken,
+    an_enqueued_event_wakes_the_dispatcher,
 );
 
 pub(in crate::store) fn endpoint(tenant: Tenant) -> Endpoint {
@@ -200,7 +200,7 @@ async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
     assert_eq!(store.release_stranded(NOW).await.unwrap(), 0, "nor while that one is on its way");
 }
 
-async fn a_leased_event_tells_of_its_moment(store: Store) {
+async fn a_leased_event_has_the_payload_of_its_moment(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
     let leased = lease(&store, tenant, 1, NOW).await.remove(0);
@@ -222,7 +222,7 @@ async fn a_leased_event_tells_of_its_moment(store: Store) {
     assert!(store.logged_payload(tenant, leased.attempt.event).await.unwrap().is_none());
 }
 
-async fn an_attempt_is_logged_and_moves_its_event(store: Store) {
+async fn settling_logs_the_attempt_and_updates_its_event(store: Store) {
     let later = NOW.plus(5_000);
     let table = [
         (RetryDecision::Delivered, DeliveryStatus::Delivered, Settled::Counted),
@@ -266,7 +266,7 @@ async fn a_late_answer_changes_nothing(store: Store) {
     assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
 }
 
-async fn the_log_of_an_event_without_content_goes_with_it(store: Store) {
+async fn forgetting_an_event_deletes_its_log(store: Store) {
     let (one, other) = (sandbox(1), sandbox(2));
     for (tenant, event) in [(one, 1), (other, 2)] {
         store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
@@ -287,7 +287,7 @@ async fn the_log_of_an_event_without_content_goes_with_it(store: Store) {
     assert_eq!((log.len(), log[0].attempts.len()), (1, 0), "another event's attempts");
 }
 
-async fn what_is_missed_is_counted_and_replayed(store: Store) {
+async fn missed_events_are_counted_and_replayed(store: Store) {
     let tenant = tenant_with_endpoint(&store, 2).await;
     assert!(!store.has_missed(tenant).await.unwrap());
     let failed = lease(&store, tenant, 1, NOW).await.remove(0);
@@ -295,7 +295,7 @@ async fn what_is_missed_is_counted_and_replayed(store: Store) {
     store.settle(failed, outcome(NOW, 500), RetryDecision::Unreadable).await.unwrap();
     assert!(store.has_missed(tenant).await.unwrap());
     let [backlog] = store.backlogs().await.unwrap().try_into().unwrap();
-    assert_eq!((backlog.tenant, backlog.held, backlog.events), (tenant, false, 1));
+    assert_eq!((backlog.tenant, backlog.is_held, backlog.events), (tenant, false, 1));
     assert!(store.has_event(tenant, event).await.unwrap());
     assert!(!store.has_event(sandbox(2), event).await.unwrap(), "no other tenant has it");
     assert_eq!(store.replay(tenant, EventsToReplay::One(event), NOW).await.unwrap(), 1);
@@ -327,7 +327,7 @@ async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
     assert!(order.eq(0..600), "first the first");
 }
 
-async fn turning_an_endpoint_on_amid_holding_strands_no_event(store: Store) {
+async fn enabling_an_endpoint_while_holding_strands_no_event(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     let mut parcels = Vec::new();
     for number in 0..130 {
@@ -356,7 +356,7 @@ async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {
     assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held]);
 }
 
-async fn what_a_fast_clock_put_off_is_brought_forward(store: Store) {
+async fn clock_set_back_reschedules_deliveries(store: Store) {
     let tenant = tenant_with_endpoint(&store, 1).await;
     let fast = NOW.plus(Millis::DAY);
     let one = lease(&store, tenant, 1, fast).await.remove(0);
@@ -375,7 +375,7 @@ async fn old_events_are_purged(store: Store) {
     assert_eq!(store.next_delivery().await.unwrap(), None);
 }
 
-async fn who_waits_for_an_event_is_woken(store: Store) {
+async fn an_enqueued_event_wakes_the_dispatcher(store: Store) {
     let tenant = tenant_with_endpoint(&store, 0).await;
     commit(&store, create(tenant, "SB-SUCCESS-0001", 1)).await;
     assert!(row(&store, "SB-SUCCESS-0001").await.is_some());
