@@ -28,25 +28,20 @@
 #[doc = include_str!("../../docs/testing.md")]
 mod testing {}
 
-mod clock;
-mod domain;
 mod http;
-mod ids;
-mod label;
 mod mail;
 pub mod mock;
 #[cfg(feature = "server")]
 pub mod process;
 mod service;
 mod shell;
-mod store;
 #[cfg(test)]
 #[path = "../tests/waiting/mod.rs"]
 mod waiting;
 mod webhook;
 mod wording;
 
-/// What this repository's own tests and benches reach into; it changes without notice.
+/// Items that this repository's own tests and benches use; they change without notice.
 ///
 /// Its users: `server/tests/it` (`carrier`, `crowd`, `dashboard`, `deliveries`, `openapi`),
 /// `tests/it/webhook_listen.rs`, `tests/it/day/office.rs`, `tests/crash`,
@@ -54,36 +49,14 @@ mod wording;
 /// repository in `tests/tidy`.
 #[doc(hidden)]
 pub mod internals {
-    #[cfg(feature = "postgres")]
-    pub use crate::store::{Address, CREATE_STATEMENTS};
+    #[cfg(feature = "server")]
+    pub use crate::{http::admin_router, service::passwords::hash_password};
     pub use crate::{
-        clock::{Clock, ManualClock, Millis, SystemClock},
-        domain::{
-            audit::Actor,
-            credentials::{ApiKeyRecord, ApiKeyScope, CarrierScope, Countries},
-            legacy::{FIELDS as LEGACY_FIELDS, LegacySchedule},
-            limit::{Admission, Quota, RateLimitWindows},
-            scenario::SCENARIOS,
-            secrets::Secrets,
-            session::SESSION_LIFETIME_MILLIS,
-            site::Site,
-            state::State,
-            tenant::{AccountRowId, Tenant},
-            webhooks::{
-                MAX_IN_FLIGHT_PER_ENDPOINT,
-                delivery_slots::DeliverySlots,
-                endpoint::DisabledBy,
-                kinds::WebhookEventKinds,
-                retry::{AttemptResult, DeliveryError, EndpointResponse},
-                target::{AllowedHosts, MAX_URL_CHARS, WebhookAllowance},
-            },
-        },
         http::{
             Api,
             listen::{Listener, Stop},
             router,
         },
-        ids::Ids,
         service::{
             Service,
             authentication::Caller,
@@ -92,9 +65,34 @@ pub mod internals {
             idempotency::KeyedRequest,
             settings::{Limits, Settings},
         },
-        store::{Pause, Store},
         webhook::WebhookDispatcher,
     };
-    #[cfg(feature = "server")]
-    pub use crate::{http::admin_router, service::passwords::hash_password};
+    pub use parcelo_domain::{
+        Millis,
+        audit::Actor,
+        credentials::{ApiKeyRecord, ApiKeyScope, CarrierScope, Countries},
+        legacy::{FIELDS as LEGACY_FIELDS, LegacySchedule},
+        limit::{Admission, Quota, RateLimitWindows},
+        scenario::SCENARIOS,
+        secrets::Secrets,
+        session::SESSION_LIFETIME_MILLIS,
+        site::Site,
+        state::State,
+        tenant::{AccountRowId, Tenant},
+        webhooks::{
+            MAX_IN_FLIGHT_PER_ENDPOINT,
+            delivery_slots::DeliverySlots,
+            endpoint::DisabledBy,
+            kinds::WebhookEventKinds,
+            retry::{AttemptResult, DeliveryError, EndpointResponse},
+            target::{AllowedHosts, MAX_URL_CHARS, WebhookAllowance},
+        },
+    };
+    #[cfg(feature = "postgres")]
+    pub use parcelo_store::{Address, CREATE_STATEMENTS};
+    pub use parcelo_store::{Pause, Store};
+    pub use parcelo_system::{
+        clock::{Clock, ManualClock, SystemClock},
+        ids::Ids,
+    };
 }

@@ -7,11 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::{
-    assert_none,
+    CRATES, assert_none,
     imports::{Crate, Edges, Files},
 };
-
-const CRATES: [&str; 3] = ["sdk/src/lib.rs", "cli/main.rs", "server/src/lib.rs"];
 
 #[test]
 fn files_do_not_import_one_another_in_cycles() {

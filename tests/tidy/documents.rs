@@ -151,7 +151,17 @@ fn the_architecture_names_every_folder_and_only_real_paths() {
     };
     let paths = both.split('`').skip(1).step_by(2).filter(is_path);
     let gone = paths.filter(|path| !root().join(path).exists()).map(|path| format!("gone: {path}"));
-    let folders = rust_under(&["sdk/src/", "server/src/", "cli/"]).into_iter().filter_map(|file| {
+    let folders = rust_under(&[
+        "sdk/src/",
+        "server/domain/",
+        "server/label/",
+        "server/store/",
+        "server/system/",
+        "server/src/",
+        "cli/",
+    ])
+    .into_iter()
+    .filter_map(|file| {
         let depth = if file.path.starts_with("cli/") { 2 } else { 3 };
         let parts: Vec<_> = file.path.split('/').collect();
         (parts.len() > depth).then(|| parts[..depth].join("/") + "/")

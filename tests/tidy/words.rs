@@ -39,7 +39,7 @@ const DISCOURAGED_NAMES: &[(&str, &str)] = &[
 const REMAINING: &[(&str, usize)] = &[
     // The filter `Requests::of(operation)`, which reads as a sentence.
     ("server/src/mock/", 1),
-    ("server/src/store/sqlite/tests/", 1),
+    ("server/store/src/sqlite/tests/", 1),
     ("server/tests/", 21),
     ("sdk/tests/", 1),
     ("tests/tidy/", 0),

@@ -11,13 +11,10 @@ use parcelo::{
     ErrorCode,
     model::{Envelope, Meta, header as names},
 };
+use parcelo_domain::{Millis, Refusal, limit::Quota, to_body};
 use serde::Serialize;
 
-use crate::{
-    clock::Millis,
-    domain::{Refusal, limit::Quota, to_body},
-    service::WriteResponse,
-};
+use crate::service::WriteResponse;
 
 /// The request's id, for responses that include it; the middleware adds it to each request.
 #[derive(Debug, Clone)]

@@ -11,9 +11,10 @@ use axum::{
     routing::{MethodFilter, MethodRouter, any, on},
 };
 use parcelo::{ErrorCode, Operation, model::Method};
+use parcelo_domain::{Millis, Refusal};
 
 use super::{Api, HttpRefusal};
-use crate::{clock::Millis, domain::Refusal, service::Caller};
+use crate::service::Caller;
 
 /// The middleware's rules for requests to an area.
 #[derive(Clone)]

@@ -9,11 +9,11 @@ use parcelo::{
     model::{FaultCode, FieldFault, header as names, json::Json},
     rules,
 };
+use parcelo_domain::Refusal;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
 use super::request_body::{BodyError, MAX_BODY_BYTES, read_body};
-use crate::domain::Refusal;
 
 /// Reads the JSON object in a request's body.
 pub(super) async fn json_object(request: Request) -> Result<Value, Refusal> {

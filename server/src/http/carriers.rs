@@ -34,7 +34,8 @@ pub(super) mod description {
         admin::{CarrierEvents, CarrierResults},
     };
 
-    use crate::{domain::sample, http::openapi::call::Call};
+    use crate::http::openapi::call::Call;
+    use parcelo_domain::sample;
 
     pub(in crate::http) fn calls() -> Vec<Call> {
         let call = Call::new(Operation::PushCarrierEvents, "Report a carrier's scans")

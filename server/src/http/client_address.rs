@@ -4,9 +4,9 @@ use std::{fmt, net::IpAddr};
 
 use axum::extract::Request;
 use ipnet::IpNet;
+use parcelo_domain::access;
 
 use super::Api;
-use crate::domain::access;
 
 /// The address of the connection's other end; the listener adds it to each request. A request without one came over
 /// no socket: an embedded mock server was called in memory.

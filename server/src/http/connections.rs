@@ -8,12 +8,10 @@ use std::{
 };
 
 use ipnet::IpNet;
+use parcelo_domain::access::client_network;
 
 use super::lingering_close::ConnectionState;
-use crate::{
-    domain::access::client_network,
-    service::{BadHead, Metrics},
-};
+use crate::service::{BadHead, Metrics};
 
 /// Maximum number of connections that a listener serves at once; further ones wait to be accepted.
 pub(super) const MAX_CONNECTIONS: u32 = 10_000;

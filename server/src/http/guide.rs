@@ -4,9 +4,9 @@
 use askama::Template;
 use axum::{extract, response::Response};
 use parcelo::{Environment, Language, Operation, ParcelStatus};
+use parcelo_domain::{State, scenario::SCENARIOS};
 
 use super::{Api, HttpRefusal, answer, body, docs::html_page, openapi::operation_group, public};
-use crate::domain::{State, scenario::SCENARIOS};
 
 /// The first order in Rust, copied from the SDK's guide, where it is compiled.
 const FIRST_ORDER: &str = include_str!("../../templates/docs/first_order.txt");

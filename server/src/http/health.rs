@@ -8,10 +8,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use parcelo::ErrorCode;
+use parcelo_domain::Refusal;
 use serde_json::json;
 
 use super::{Api, HttpRefusal, answer};
-use crate::{domain::Refusal, service::Caller};
+use crate::service::Caller;
 
 /// The path of the liveness probe.
 pub(super) const LIVE: &str = "/healthz";
@@ -79,9 +80,9 @@ mod tests {
     use parcelo::Environment;
 
     use super::*;
-    use crate::{
-        clock::SystemClock, ids::Ids, mock::MockServer, service::Service, store::two_servers,
-    };
+    use crate::{mock::MockServer, service::Service};
+    use parcelo_store::test_util::two_servers;
+    use parcelo_system::{clock::SystemClock, ids::Ids};
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_server_with_a_wrong_clock_says_why_it_is_not_ready() {

@@ -6,9 +6,9 @@ use axum::{
     http::{HeaderMap, Version, header, uri::Authority},
 };
 use parcelo::model::{FaultCode, FieldFault};
+use parcelo_domain::Refusal;
 
 use super::client_address::PeerAddress;
-use crate::domain::Refusal;
 
 /// Refuses a request from a socket without exactly one valid host. HTTP/1.0 needs none.
 pub(super) fn check_host(request: &Request) -> Result<(), Refusal> {

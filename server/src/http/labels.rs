@@ -11,6 +11,7 @@ use parcelo::{
     ErrorCode, LabelFormat,
     model::{FaultCode, FieldFault},
 };
+use parcelo_domain::Refusal;
 
 use super::{
     Api, HttpRefusal,
@@ -18,10 +19,7 @@ use super::{
     body,
     precondition::{self, Precondition},
 };
-use crate::{
-    domain::Refusal,
-    service::{Caller, KeyedRequest, LabelBatch, LabelFile, WriteResponse},
-};
+use crate::service::{Caller, KeyedRequest, LabelBatch, LabelFile, WriteResponse};
 
 /// Handles GET /api/v1/labels/{trackingNumber}.
 pub(super) async fn metadata(

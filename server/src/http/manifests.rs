@@ -46,10 +46,8 @@ pub(super) mod description {
         model::Manifest,
     };
 
-    use crate::{
-        domain::sample,
-        http::openapi::{call::Call, operation_doc::ResponseDoc},
-    };
+    use crate::http::openapi::{call::Call, operation_doc::ResponseDoc};
+    use parcelo_domain::sample;
 
     pub(in crate::http) fn calls() -> Vec<Call> {
         let before = ResponseDoc::data::<Manifest>("200", "It had been submitted before.");

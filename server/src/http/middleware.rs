@@ -11,6 +11,11 @@ use axum::{
 };
 use futures_util::FutureExt;
 use parcelo::{ErrorCode, Operation, model::header as names};
+use parcelo_domain::{
+    Millis, Refusal,
+    limit::{Admission, Quota},
+};
+use parcelo_system::clock::monotonic_now;
 use tokio::time::{sleep, timeout};
 
 use super::{
@@ -22,14 +27,7 @@ use super::{
     host,
     request_body::{self, SharedBody},
 };
-use crate::{
-    clock::{Millis, monotonic_now},
-    domain::{
-        Refusal,
-        limit::{Admission, Quota},
-    },
-    service::{AnsweredRequest, LimitSubject},
-};
+use crate::service::{AnsweredRequest, LimitSubject};
 
 /// Maximum time for a request's body to arrive. It is separate from the handler's, since a slow client gets 408
 /// and a slow handler 503.

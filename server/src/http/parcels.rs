@@ -10,6 +10,7 @@ use parcelo::{
     model::{PageMeta, ParcelSummary},
     rules,
 };
+use parcelo_domain::Refusal;
 use serde::Serialize;
 use url::form_urlencoded;
 
@@ -18,7 +19,7 @@ use super::{
     answer::{self, RequestId},
     body,
 };
-use crate::{domain::Refusal, service::Caller};
+use crate::service::Caller;
 
 #[derive(Serialize)]
 struct Page {

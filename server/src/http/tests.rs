@@ -13,24 +13,24 @@ use http_body_util::BodyExt;
 use parcelo::{
     Environment, ErrorCode, IdempotencyKey, Operation, TrackingNumber, model::fingerprint,
 };
+use parcelo_domain::{
+    Changes, Countries, Event, IdempotencyRecord, Millis, RecordKey, Site, State, StoreOp, Tenant,
+    access,
+    audit::Actor,
+    credentials::{AdminScope, ApiKeyScope, CarrierScope},
+    legacy::LegacySchedule,
+    sample::{self, BY},
+};
+use parcelo_store::{
+    Store,
+    test_util::{Damage, damage, delays::delay_by, held},
+};
+use parcelo_system::{clock::ManualClock, ids::Ids};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::{Api, admin_router, router, routes::open_routes};
-use crate::{
-    clock::{ManualClock, Millis},
-    domain::{
-        Changes, Countries, Event, IdempotencyRecord, RecordKey, Site, State, StoreOp, Tenant,
-        access,
-        audit::{Actor, BY},
-        credentials::{AdminScope, ApiKeyScope, CarrierScope},
-        legacy::LegacySchedule,
-        sample,
-    },
-    ids::Ids,
-    service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings, tests::settings},
-    store::{Damage, Store, damage, delays::delay_by, held},
-};
+use crate::service::{CredentialIssuer, Limits, NewKeyRequest, Service, Settings, tests::settings};
 
 const NOW: Millis = Millis(1_767_600_000_000);
 const NUMBER: &str = "SB-SUCCESS-0001";
@@ -151,7 +151,7 @@ impl TestService {
             StoreOp::CancelSteps { parcel: parcel.key },
         ];
         let changes = Changes { now: NOW, idempotency_record: None, expect: Vec::new(), ops };
-        assert_eq!(store.commit(changes).await, crate::store::CommitOutcome::Committed);
+        assert_eq!(store.commit(changes).await, parcelo_store::CommitOutcome::Committed);
     }
 }
 
@@ -508,7 +508,7 @@ async fn an_order_accepted_before_a_new_rule_is_replayed_after_it() {
         expect: Vec::new(),
         ops: Vec::new(),
     };
-    assert_eq!(store.commit(changes).await, crate::store::CommitOutcome::Committed);
+    assert_eq!(store.commit(changes).await, parcelo_store::CommitOutcome::Committed);
     let headers = [(parcelo::model::header::API_KEY, &*key), JSON];
     let create = |order: &Value| TestRequest::post(Operation::CreateOrder.path(), &headers, order);
     let (status, body) = test.send(create(&order)).await;

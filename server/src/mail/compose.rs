@@ -3,21 +3,20 @@
 
 use askama::Template;
 use parcelo::{Environment, Language, OrderRequest, ParcelStatus};
+use parcelo_domain::{
+    Millis, ParcelRow, Shop, Site, State,
+    arrival::arrival,
+    country_language,
+    mail::{MailKind, MailRecipient},
+};
 
 use super::{
     Mail,
     names::plain_name,
     texts::{MailTexts, headline, mail_texts, sender_advice, sender_explanation},
 };
-use crate::{
-    clock::Millis,
-    domain::{
-        ParcelRow, Shop, Site, State,
-        arrival::arrival,
-        country_language,
-        mail::{MailKind, MailRecipient},
-    },
-    wording::{ArrivalText, TrackingPageTexts, page_texts, receiver_advice, status_explanation},
+use crate::wording::{
+    ArrivalText, TrackingPageTexts, page_texts, receiver_advice, status_explanation,
 };
 
 /// The facts from which an e-mail is composed.

@@ -60,7 +60,7 @@ pub(super) mod tests {
     use parcelo::Language;
 
     use super::*;
-    use crate::clock::Millis;
+    use parcelo_domain::Millis;
 
     pub(in crate::mail) fn mail(to: &str) -> Mail {
         Mail {

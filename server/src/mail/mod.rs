@@ -1,4 +1,4 @@
-//! E-mails about parcels: their text, the message on the wire, and the sending. [`crate::domain::mail`] decides what
+//! E-mails about parcels: their text, the message on the wire, and the sending. [`parcelo_domain::mail`] decides what
 //! triggers an e-mail, when it is due and what its outcome means; the store keeps the e-mails that are due.
 
 pub(crate) mod allow_list;
@@ -14,8 +14,8 @@ mod texts;
 use std::fmt;
 
 use parcelo::Language;
+use parcelo_domain::Millis;
 
-use crate::clock::Millis;
 pub(crate) use compose::{MailSource, compose};
 pub(crate) use sender::{MailSender, MailTransport, SandboxRecipients};
 

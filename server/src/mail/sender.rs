@@ -9,16 +9,14 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
 use parcelo::Environment;
+use parcelo_domain::{
+    Refusal,
+    mail::{DropReason, MailOutcome},
+};
 use tokio::{sync::Mutex, task::JoinSet};
 
 use super::{Mail, MailSource, allow_list::AllowList, compose};
-use crate::{
-    domain::{
-        Refusal,
-        mail::{DropReason, MailOutcome},
-    },
-    service::{MailToSend, Service},
-};
+use crate::service::{MailToSend, Service};
 
 /// Interval between searches for due e-mails. An e-mail has waited a minute for further news of its parcel, so another
 /// second is not noticed.

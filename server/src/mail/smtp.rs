@@ -29,14 +29,12 @@ use lettre::{
 #[cfg(test)]
 use fault::parse_enhanced_code;
 use fault::{Reply, SmtpError, SmtpStage};
+use parcelo_domain::mail::MailOutcome;
+use parcelo_system::clock::{has_elapsed, monotonic_now};
 
 use super::{
     Mail, MailTransport,
     message::{build_message, parse_recipient},
-};
-use crate::{
-    clock::{has_elapsed, monotonic_now},
-    domain::mail::MailOutcome,
 };
 
 /// Maximum time to connect to each address of the relay's name.

@@ -2,8 +2,7 @@
 //! They contain nothing that a user wrote; a subject also has the tracking number.
 
 use parcelo::Language;
-
-use crate::domain::{
+use parcelo_domain::{
     State,
     mail::{MailKind, MailRecipient},
 };

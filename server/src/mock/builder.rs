@@ -10,18 +10,18 @@ use axum::{
     middleware::{Next, from_fn},
     response::Response,
 };
+use parcelo_domain::{Secrets, site::local_url};
+use parcelo_store::Store;
+use parcelo_system::ids::Ids;
 
 use super::{
     Clock, MockServer, bind_free_port, control, expect_stored, fault_layer::Recorder,
     mails::MailInbox, movable_clock::MovableClock,
 };
 use crate::{
-    domain::{Secrets, site::local_url},
     http::{Stop, host_from_headers},
-    ids::Ids,
     mail::{MailSender, SandboxRecipients},
     service::{Service, Settings, with_base_url},
-    store::Store,
     webhook::WebhookDispatcher,
 };
 
@@ -38,7 +38,7 @@ pub struct Builder {
     limits: Option<bool>,
     verifies_on_drop: bool,
     #[cfg(feature = "postgres")]
-    postgres: Option<crate::store::Address>,
+    postgres: Option<parcelo_store::Address>,
 }
 
 impl Builder {
@@ -99,7 +99,7 @@ impl Builder {
     #[cfg(feature = "postgres")]
     #[doc(hidden)]
     #[must_use]
-    pub fn postgres(self, address: crate::store::Address) -> Self {
+    pub fn postgres(self, address: parcelo_store::Address) -> Self {
         Self { postgres: Some(address), ..self }
     }
 
@@ -149,7 +149,7 @@ impl Builder {
         let mut settings = Settings::new(base_url, Secrets::derive(&store.secret()));
         settings.limits.enforced = self.limits.unwrap_or(clock.is_running());
         settings.webhooks.sandbox_loopback = true;
-        let now: Arc<dyn crate::clock::Clock> = clock.clone();
+        let now: Arc<dyn parcelo_system::clock::Clock> = clock.clone();
         let recorder = Arc::new(Recorder::new(self.seed, self.log_records, clock.clone()));
         let service = Arc::new(Service::new(store, now, Arc::clone(&ids), settings));
         // One message at a time, so that an inbox receives them in the same order in every run.
@@ -177,7 +177,7 @@ impl Builder {
 /// every run.
 async fn create_mail_inbox(service: &Arc<Service>) -> (Arc<MailInbox>, Arc<MailSender>) {
     let inbox = Arc::new(MailInbox::default());
-    expect_stored(service.enable_mails(crate::clock::Millis(0)).await);
+    expect_stored(service.enable_mails(parcelo_domain::Millis(0)).await);
     let transport = Arc::clone(&inbox);
     let everyone = SandboxRecipients::Any;
     let sender = MailSender::new(Arc::clone(service), transport, everyone, 1);

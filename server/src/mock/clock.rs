@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, TimeDelta, Utc};
-
-use crate::clock::Millis;
+use parcelo_domain::Millis;
 
 /// Maximum year that a clock can show.
 const MAX_YEAR: i32 = 9_999;

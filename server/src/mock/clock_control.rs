@@ -3,6 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use chrono::{DateTime, Utc};
+use parcelo_domain::Millis;
+use parcelo_system::clock::Clock as _;
 
 use super::{
     MockServer,
@@ -10,10 +12,7 @@ use super::{
     expect_stored,
     movable_clock::MovableClock,
 };
-use crate::{
-    clock::{Clock as _, Millis},
-    service::Fired,
-};
+use crate::service::Fired;
 
 /// A handle that moves a server's clock. Each method waits until everything that fell due is finished, webhooks
 /// included, and returns the parcels' steps in order.
@@ -110,7 +109,7 @@ impl<'a> ClockControl<'a> {
     /// Sets the clock to the machine's time, which it follows from then on.
     pub async fn follow_system(&self) -> Vec<Fired> {
         let _due_work = self.clock().lock_due_work().await;
-        let mut fired = self.run_to(crate::clock::SystemClock.now()).await;
+        let mut fired = self.run_to(parcelo_system::clock::SystemClock.now()).await;
         self.clock().follow_system();
         fired.extend(self.execute_due().await);
         fired

@@ -5,11 +5,11 @@ use std::fmt::Write;
 use axum::{Router, body::Body};
 use http::Request;
 use http_body_util::BodyExt;
+use parcelo_domain::sample;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::{Clock, MockServer};
-use crate::domain::sample;
 
 const START: &str = "2026-01-05T08:00:00Z";
 

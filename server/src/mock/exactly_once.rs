@@ -10,14 +10,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use parcelo::{IdempotencyKey, Operation};
+use parcelo_domain::{ApiKeyRecord, IdempotencyRecord, RecordKey, State, idempotency, ids::named};
+use parcelo_store::{CreationRecord, Store, StoreError};
 use serde_json::Value;
 
 use super::{MockServer, expect_stored, sync::block_on};
-use crate::{
-    domain::{ApiKeyRecord, IdempotencyRecord, RecordKey, State, idempotency},
-    ids::named,
-    store::{CreationRecord, Store, StoreError},
-};
 
 /// The parcels of each key that created several, or that has no record of its parcel, by tenant and key.
 type SuspectKeys = BTreeMap<(i64, String), Vec<String>>;
@@ -175,12 +172,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        clock::{Clock as _, Millis},
-        domain::{TrackingNumberGenerator, create, create::OrderCreation, sample},
-        mock::MockServer,
-        service::Caller,
+    use crate::{mock::MockServer, service::Caller};
+    use parcelo_domain::{
+        Millis, TrackingNumberGenerator,
+        create::{self, OrderCreation},
+        sample,
     };
+    use parcelo_system::clock::Clock as _;
 
     /// Creates a parcel like a service without idempotency would.
     async fn create_without_a_record(

@@ -22,6 +22,8 @@ use axum::{
 use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, BodyStream, Collected, StreamBody};
 use parcelo::{ErrorCode, model::header as names};
+use parcelo_domain::Refusal;
+use parcelo_system::clock::Clock;
 
 use super::{
     corruption::{corrupt_body, fit_content_length},
@@ -32,11 +34,7 @@ use super::{
     request_capture::{RequestCapture, record_head},
     selection::related_names,
 };
-use crate::{
-    clock::Clock,
-    domain::Refusal,
-    http::{Api, HttpRefusal, router_with_layer},
-};
+use crate::http::{Api, HttpRefusal, router_with_layer};
 
 /// The request log and the planned faults of a server.
 #[derive(Debug)]

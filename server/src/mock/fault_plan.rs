@@ -7,9 +7,9 @@
 use std::{fmt, time::Duration};
 
 use parcelo::{ApiKey, ErrorCode, Operation};
+use parcelo_system::ids::Ids;
 
 use super::{Reply, Times, order_names::OrderNames};
-use crate::ids::Ids;
 
 /// The facts about a request that are known before it is handled.
 #[derive(Debug, Clone, Copy)]

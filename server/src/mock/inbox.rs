@@ -17,20 +17,20 @@ use parcelo::{
     model::{EventData, StatusChange, WebhookEvent},
     webhook::{ID, Secret, Webhook, WebhookError},
 };
+use parcelo_domain::{
+    Tenant,
+    audit::Actor,
+    ids::named,
+    webhooks::{AllowedHosts, WebhookEventKinds},
+};
+use parcelo_system::clock::Clock as _;
 use tokio::sync::watch;
 
 use super::{
     MockServer, Reply, bind_free_port, journey, movable_clock::MovableClock, sync::block_on,
 };
 use crate::{
-    clock::Clock as _,
-    domain::{
-        Tenant,
-        audit::Actor,
-        webhooks::{AllowedHosts, WebhookEventKinds},
-    },
     http::{Listener, Stop, read_body},
-    ids::named,
     service::{EndpointError, EndpointRequest, Endpoints, Service},
     webhook::WebhookDispatcher,
 };

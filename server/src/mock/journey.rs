@@ -3,14 +3,11 @@
 use std::fmt;
 
 use parcelo::{Environment, ParcelStatus, TrackingNumber};
+use parcelo_domain::{Millis, ParcelRow, State, scenario::SCENARIOS};
+use parcelo_store::{CreationRecord, StoreError};
 
 use super::{ClockControl, expect_stored, sync::block_on};
-use crate::{
-    clock::Millis,
-    domain::{ParcelRow, State, scenario::SCENARIOS},
-    service::{Fired, Service},
-    store::{CreationRecord, StoreError},
-};
+use crate::service::{Fired, Service};
 
 /// Maximum number of parcels that a hint names: the message of a failed test should fit a screen.
 const MAX_NAMED_PARCELS: usize = 5;

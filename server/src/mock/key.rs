@@ -3,17 +3,15 @@
 use std::time::Duration;
 
 use parcelo::{ApiKey, CountryCode, Environment, admin::CarrierKey};
+use parcelo_domain::{
+    CarrierKeyRecord, access,
+    audit::Actor,
+    credentials::{ApiKeyRecord, Countries},
+};
+use parcelo_system::clock::Clock as _;
 
 use super::{MockServer, expect_stored, sync::block_on};
-use crate::{
-    clock::Clock as _,
-    domain::{
-        CarrierKeyRecord, access,
-        audit::Actor,
-        credentials::{ApiKeyRecord, Countries},
-    },
-    service::{CredentialIssuer, NewKeyRequest, RotationOutcome},
-};
+use crate::service::{CredentialIssuer, NewKeyRequest, RotationOutcome};
 
 /// The name of a key for which none was set.
 pub(super) const DEFAULT_NAME: &str = "Test";

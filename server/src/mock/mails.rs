@@ -7,12 +7,10 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use futures_util::{FutureExt, future::BoxFuture};
+use parcelo_domain::mail::MailOutcome;
 
 use super::MockServer;
-use crate::{
-    domain::mail::MailOutcome,
-    mail::{Mail, MailTransport},
-};
+use crate::mail::{Mail, MailTransport};
 
 /// Maximum number of e-mails that are kept, the newest.
 const MAX_MAILS: usize = 10_000;

@@ -45,6 +45,7 @@ use std::{
 
 use axum::Router;
 use parcelo::Environment;
+use parcelo_system::ids::Ids;
 use tokio::net::TcpListener;
 
 pub use builder::Builder;
@@ -69,14 +70,14 @@ pub use snapshot::Snapshot;
 pub use status::SetStatusError;
 pub use times::Times;
 
-pub use crate::{domain::sample, service::Fired};
+pub use crate::service::Fired;
 use crate::{
     http::{Api, Listener, Stop},
-    ids::Ids,
     mail::MailSender,
     service::Service,
     webhook::WebhookDispatcher,
 };
+pub use parcelo_domain::sample;
 
 /// An embedded server: the sandbox, on `127.0.0.1` and a free port.
 ///

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use parcelo_domain::Millis;
+use parcelo_system::clock::{Clock, SystemClock, TokioClock};
 use tokio::sync::{Mutex, MutexGuard, watch};
 
 use super::clock::{Clock as ClockSetting, ClockKind};
-use crate::clock::{Clock, Millis, SystemClock, TokioClock};
 
 /// Interval of a running clock's checks for due work, in tokio's time.
 const TICK_INTERVAL: Duration = Duration::from_millis(500);

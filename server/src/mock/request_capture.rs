@@ -13,13 +13,13 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use parcelo::{ApiKey, Operation, admin::CarrierKey, model::header as names};
+use parcelo_domain::Millis;
 
 use super::{
     log::RequestLog,
     order_names::OrderNames,
     recorded_request::{Body, MAX_BODY_BYTES, RecordedRequest},
 };
-use crate::clock::Millis;
 
 /// Begins the record of a request with the contents of its head.
 pub(super) async fn record_head(request: &mut Request, now: Millis) -> RecordedRequest {

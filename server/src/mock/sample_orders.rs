@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use parcelo::{IdempotencyKey, OrderRequest, TrackingNumber};
+use parcelo_domain::sample;
 use serde_json::{Value, json};
 
 use super::MockServer;
-use crate::{
-    domain::sample,
-    service::{Caller, WriteResponse},
-};
+use crate::service::{Caller, WriteResponse};
 
 /// The receivers of the orders in turn: Ecuador, Mexico, Colombia.
 const RECEIVERS: [&str; 3] = [

@@ -1,9 +1,10 @@
 //! Saving, restoring and deleting a server's state.
 
 use parcelo::model::Deleted;
+use parcelo_store::Store;
+use parcelo_system::ids::SeedPosition;
 
 use super::{MockServer, expect_stored, movable_clock::SavedClock};
-use crate::{ids::SeedPosition, store::Store};
 
 /// A server's state at one time: all data, keys and endpoints, the clock, and the position of its random generator. It
 /// can be restored any number of times.

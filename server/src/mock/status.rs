@@ -7,14 +7,11 @@ use parcelo::{
     ErrorCode, Language, ParcelStatus, TrackingNumber,
     admin::{CarrierOutcome, CarrierResult},
 };
+use parcelo_domain::{ApiKeyRecord, Cause, ParcelRow, Refusal, State, ids::named};
 use serde_json::{Value, json};
 
 use super::{MockServer, expect_stored};
-use crate::{
-    domain::{ApiKeyRecord, Cause, ParcelRow, Refusal, State},
-    ids::named,
-    service::{Caller, Carrier, KeyedRequest},
-};
+use crate::service::{Caller, Carrier, KeyedRequest};
 
 /// A reason why a parcel's status could not be set. The parcel may have changed part of the way.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,20 +1,18 @@
 //! The admin commands for accounts. They open the database directly, even while a server uses it.
 
 use clap::{Args as ClapArgs, Subcommand};
+use parcelo_domain::{
+    AccountRecord, Shop,
+    admin::{AccountView, ShopView},
+    audit::Actor,
+};
+use parcelo_system::clock::{Clock, SystemClock};
 
 use super::{
     Failure,
     database::{AdminDatabase, DatabaseArg, find_account, open},
     password, print,
     shared_args::{CommonArgs, parse_name},
-};
-use crate::{
-    clock::{Clock, SystemClock},
-    domain::{
-        AccountRecord, Shop,
-        admin::{AccountView, ShopView},
-        audit::Actor,
-    },
 };
 
 #[derive(Debug, Subcommand)]

@@ -2,6 +2,7 @@
 
 use clap::Args as ClapArgs;
 use parcelo::{Language, model::time};
+use parcelo_domain::{Millis, audit::AuditEntry};
 use serde_json::json;
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     print,
     shared_args::{CommonArgs, parse_day, parse_name},
 };
-use crate::{clock::Millis, domain::audit::AuditEntry};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Audit {

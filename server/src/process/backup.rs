@@ -10,7 +10,6 @@ use super::{
     database::{Database, DatabaseArg, existing_file, parse_database},
     print,
 };
-use crate::store;
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Backup {
@@ -41,7 +40,7 @@ fn parse_target(text: &str) -> Result<PathBuf, String> {
 }
 
 pub(super) fn run(options: &Backup) -> Result<(), Failure> {
-    let bytes = store::backup(existing_file(&options.database)?, &options.file)?;
+    let bytes = parcelo_store::backup(existing_file(&options.database)?, &options.file)?;
     let file = options.file.display().to_string();
     if options.json {
         return Ok(print::json(&json!({ "file": file, "bytes": bytes }))?);

@@ -1,6 +1,7 @@
 //! `parcelo-server copy`: copies a database of one engine to the other.
 
 use clap::Args as ClapArgs;
+use parcelo_store::{CopiedTable, transfer};
 use serde_json::json;
 
 use super::{
@@ -8,7 +9,6 @@ use super::{
     database::{Database, RedactingParser, parse_database},
     print,
 };
-use crate::store::{CopiedTable, transfer};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Copy {

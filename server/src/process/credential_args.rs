@@ -3,6 +3,7 @@
 use clap::{Args as ClapArgs, Subcommand};
 use ipnet::IpNet;
 use parcelo::CountryCode;
+use parcelo_domain::credentials::MAX_OVERLAP_SECONDS;
 
 use super::{
     database::DatabaseArg,
@@ -10,7 +11,6 @@ use super::{
         CommonArgs, EnvironmentArg, TrimmingParser, parse_country, parse_name, parse_network,
     },
 };
-use crate::domain::credentials::MAX_OVERLAP_SECONDS;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Keys {

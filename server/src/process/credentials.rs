@@ -6,6 +6,15 @@ use parcelo::{
     admin::{CarrierKey, MAX_IP_ADDRESSES},
     model::time,
 };
+use parcelo_domain::{
+    Countries, Millis,
+    audit::Actor,
+    credential_views::{RotatedApiKey, ViewableScope},
+    credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential},
+    secrets::HashedKey,
+};
+use parcelo_store::StoredScope;
+use parcelo_system::clock::{Clock, SystemClock};
 
 use super::{
     Failure,
@@ -14,18 +23,7 @@ use super::{
     print,
     shared_args::CommonArgs,
 };
-use crate::{
-    clock::{Clock, Millis, SystemClock},
-    domain::{
-        Countries,
-        audit::Actor,
-        credential_views::{RotatedApiKey, ViewableScope},
-        credentials::{AdminScope, ApiKeyScope, CarrierScope, Credential},
-        secrets::HashedKey,
-    },
-    service::{NewKeyRequest, RotationOutcome},
-    store::StoredScope,
-};
+use crate::service::{NewKeyRequest, RotationOutcome};
 
 /// A kind of credential, with the texts of its commands.
 trait CredentialKind: StoredScope + ViewableScope {

@@ -7,18 +7,17 @@ use std::{
 };
 
 use clap::{Arg, Args as ClapArgs, Command, builder::TypedValueParser, error::ErrorKind};
+use parcelo_domain::{AccountRowId, Secrets, audit::Actor};
+use parcelo_system::{
+    clock::{Clock, SystemClock},
+    ids::Ids,
+};
 
 use super::{Failure, secrets};
+use crate::{service::CredentialIssuer, shell};
+use parcelo_store::Store;
 #[cfg(feature = "postgres")]
-use crate::store::{Address, StoreError};
-use crate::{
-    clock::{Clock, SystemClock},
-    domain::{AccountRowId, Secrets, audit::Actor},
-    ids::Ids,
-    service::CredentialIssuer,
-    shell,
-    store::Store,
-};
+use parcelo_store::{Address, StoreError};
 
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct DatabaseArg {

@@ -1,9 +1,9 @@
 //! The admin command that shows which keys still use the legacy API.
 
+use parcelo_domain::legacy::DailyUsage;
 use serde_json::json;
 
 use super::{Failure, database::open, print, shared_args::CommonArgs};
-use crate::domain::legacy::DailyUsage;
 
 pub(super) async fn list(options: CommonArgs) -> Result<(), Failure> {
     let uses = open(&options.database).await?.legacy_uses().await?;

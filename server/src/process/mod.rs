@@ -32,12 +32,10 @@ use std::{io, net::SocketAddr, path::PathBuf, process::ExitCode};
 pub use args::Args;
 use args::Command;
 pub use mail_args::MailArgsError;
+use parcelo_domain::{Secrets, shop::ShopError, webhooks::InvalidWebhookUrl};
+use parcelo_store::{ReadOnlyReason, Store, StoreError};
 
-use crate::{
-    domain::{Secrets, shop::ShopError, webhooks::InvalidWebhookUrl},
-    service::EndpointError,
-    store::{ReadOnlyReason, Store, StoreError},
-};
+use crate::service::EndpointError;
 
 /// The environment variable of the secret. There is no flag for it, because other users can see arguments.
 const SECRET: &str = "PARCELO_SECRET";

@@ -4,6 +4,15 @@
 use std::io::{self, IsTerminal, Read};
 
 use clap::Args as ClapArgs;
+use parcelo_domain::{
+    audit::Actor,
+    ids::named,
+    session::{MAX_PASSWORD_CHARS, is_valid_password},
+};
+use parcelo_system::{
+    clock::{Clock, SystemClock},
+    ids::Ids,
+};
 
 use super::{
     Failure,
@@ -11,15 +20,7 @@ use super::{
     print,
     shared_args::parse_name,
 };
-use crate::{
-    clock::{Clock, SystemClock},
-    domain::{
-        audit::Actor,
-        session::{MAX_PASSWORD_CHARS, is_valid_password},
-    },
-    ids::{Ids, named},
-    service::{Service, hash_password},
-};
+use crate::service::{Service, hash_password};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct SetPassword {

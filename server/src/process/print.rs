@@ -17,18 +17,14 @@ use parcelo::{
     model::{header, time},
     webhook::Secret,
 };
+use parcelo_domain::{ApiKeyRecord, Millis, ids::named, sample, to_body, webhooks::LoggedDelivery};
 use serde::Serialize;
 
 use super::{Failure, shared_args::CommonArgs};
+use crate::shell;
+use parcelo_store::VacuumReport;
 #[cfg(feature = "postgres")]
-use crate::store::{CopiedTable, StoreError};
-use crate::{
-    clock::Millis,
-    domain::{ApiKeyRecord, sample, to_body, webhooks::LoggedDelivery},
-    ids::named,
-    shell,
-    store::VacuumReport,
-};
+use parcelo_store::{CopiedTable, StoreError};
 
 /// The result of writing to standard output.
 type PrintResult = io::Result<()>;

@@ -11,6 +11,14 @@ use std::{
 
 use ipnet::IpNet;
 use parcelo::Environment;
+use parcelo_domain::{
+    Secrets, Site, access, audit::Actor, credentials::AdminScope, site::local_url,
+};
+use parcelo_store::Store;
+use parcelo_system::{
+    clock::{Clock, GuardedClock},
+    ids::Ids,
+};
 use serde_json::json;
 use tokio::{net::TcpListener, task::JoinHandle};
 use url::Url;
@@ -27,12 +35,8 @@ use super::{
     upkeep,
 };
 use crate::{
-    clock::{Clock, GuardedClock},
-    domain::{Secrets, Site, access, audit::Actor, credentials::AdminScope, site::local_url},
     http::{Api, ConnectionLimits, Listener, OPERATORS, Stop, admin_router, router},
-    ids::Ids,
     service::{NewKeyRequest, Service, Settings},
-    store::Store,
 };
 
 /// The account that a new database gets.
@@ -149,7 +153,7 @@ fn log_addresses(addresses: &[(&'static str, String)]) {
 fn clock(store: &Store) -> Arc<dyn Clock> {
     match store.shared_clock() {
         Some(shared) => Arc::new(GuardedClock::from_clocks(Arc::clone(shared))),
-        None => Arc::new(GuardedClock::new()),
+        None => Arc::new(GuardedClock::starting_now()),
     }
 }
 

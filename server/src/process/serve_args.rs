@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::{Args as ClapArgs, builder::EnumValueParser};
 use ipnet::IpNet;
 use parcelo::{CountryCode, rules::Destinations};
+use parcelo_domain::{Millis, legacy::LegacySchedule, webhooks::WebhookAllowance};
 use url::Url;
 
 use super::{
@@ -14,12 +15,7 @@ use super::{
         EnvironmentArg, TrimmingParser, parse_base_url, parse_country, parse_day, parse_network,
     },
 };
-use crate::{
-    clock::Millis,
-    domain::{legacy::LegacySchedule, webhooks::WebhookAllowance},
-    http::DEFAULT_CONNECTIONS_PER_ADDRESS,
-    service::Limits,
-};
+use crate::{http::DEFAULT_CONNECTIONS_PER_ADDRESS, service::Limits};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Serve {

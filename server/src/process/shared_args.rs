@@ -9,13 +9,10 @@ use clap::{
 };
 use ipnet::IpNet;
 use parcelo::{CountryCode, Environment, model::FaultCode, rules::meant_country};
+use parcelo_domain::{Millis, access, activity::day_start};
 use url::Url;
 
 use super::database::DatabaseArg;
-use crate::{
-    clock::Millis,
-    domain::{access, activity::day_start},
-};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct CommonArgs {

@@ -3,12 +3,10 @@
 
 use std::{io, time::Duration};
 
+use parcelo_system::clock::runtime_now;
 use tokio::signal::unix::{self, SignalKind, signal};
 
-use crate::{
-    clock::runtime_now,
-    http::{SHUTDOWN_GRACE, Stop},
-};
+use crate::http::{SHUTDOWN_GRACE, Stop};
 
 /// Maximum time for which a server that lost its database drains: long enough for a load balancer to notice that it is
 /// not ready, and short enough not to delay the restart.

@@ -2,16 +2,12 @@
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
+use parcelo_domain::webhooks::MAX_IN_FLIGHT_PER_ENDPOINT;
+use parcelo_store::{ReadOnlyReason, Store};
+use parcelo_system::clock::monotonic_now;
 use tokio::time::interval;
 
-use crate::{
-    clock::monotonic_now,
-    domain::webhooks::MAX_IN_FLIGHT_PER_ENDPOINT,
-    http::Stop,
-    service::Service,
-    store::{ReadOnlyReason, Store},
-    webhook::WebhookDispatcher,
-};
+use crate::{http::Stop, service::Service, webhook::WebhookDispatcher};
 
 /// Interval of taking due steps, and so the maximum delay of a step whose parcel is not read.
 const STEP_INTERVAL: Duration = Duration::from_millis(500);

@@ -1,6 +1,8 @@
 //! `parcelo-server vacuum`: rewrites the database file without any deleted data.
 
 use clap::Args as ClapArgs;
+use parcelo_store::Store;
+use parcelo_system::ids::Ids;
 use serde_json::json;
 
 use super::{
@@ -8,7 +10,6 @@ use super::{
     database::{DatabaseArg, existing_file},
     print,
 };
-use crate::{ids::Ids, store::Store};
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Vacuum {

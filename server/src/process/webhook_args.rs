@@ -2,13 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, Subcommand};
+use parcelo_domain::webhooks::{WebhookEventKind, WebhookEventKinds};
 use ulid::Ulid;
 
 use super::{
     database::DatabaseArg,
     shared_args::{EnvironmentArg, TrimmingParser, parse_name},
 };
-use crate::domain::webhooks::{WebhookEventKind, WebhookEventKinds};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Webhooks {

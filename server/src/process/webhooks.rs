@@ -2,6 +2,20 @@
 //! events that a command has put into the outbox within half a second.
 
 use parcelo::{Environment, webhook::Secret};
+use parcelo_domain::{
+    Millis, Tenant,
+    admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
+    audit::Actor,
+    webhooks::{
+        AllowedHosts, InvalidWebhookUrl, OLD_SECRET_LIFETIME_MILLIS, WebhookAllowance,
+        WebhookEventKinds, check_url,
+    },
+};
+use parcelo_store::{EventsToReplay, Store};
+use parcelo_system::{
+    clock::{Clock, SystemClock},
+    ids::Ids,
+};
 use serde::Serialize;
 
 use super::{
@@ -10,21 +24,7 @@ use super::{
     print,
     webhook_args::{ListDeliveries, ReplayEvents, SetWebhook, WebhookArgs, Webhooks},
 };
-use crate::{
-    clock::{Clock, Millis, SystemClock},
-    domain::{
-        Tenant,
-        admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        audit::Actor,
-        webhooks::{
-            AllowedHosts, InvalidWebhookUrl, OLD_SECRET_LIFETIME_MILLIS, WebhookAllowance,
-            WebhookEventKinds, check_url,
-        },
-    },
-    ids::Ids,
-    service::{EndpointError, EndpointRequest, Endpoints},
-    store::{EventsToReplay, Store},
-};
+use crate::service::{EndpointError, EndpointRequest, Endpoints};
 
 pub(super) async fn run(command: Webhooks) -> Result<(), Failure> {
     match command {

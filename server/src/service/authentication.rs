@@ -11,9 +11,9 @@ use parcelo::{
     ApiKey, Environment, ErrorCode,
     admin::{AdminToken, CarrierKey},
 };
+use parcelo_domain::{AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Refusal, Tenant, access};
 
 use super::Service;
-use crate::domain::{AdminTokenRecord, ApiKeyRecord, CarrierKeyRecord, Refusal, Tenant, access};
 
 /// A caller whose API key is valid.
 #[derive(Debug, Clone)]

@@ -5,15 +5,12 @@ use parcelo::{
     Environment, ErrorCode, TrackingNumber,
     admin::{CarrierEvent, CarrierOutcome, CarrierResult, CarrierResults, CarrierSummary},
 };
+use parcelo_domain::{CarrierReport, Millis, Refusal, Scan, State, carrier};
+use parcelo_store::CommitOutcome;
 use serde_json::Value;
 
 use super::{
     Carrier, Service, idempotency::MAX_DECISIONS, parcels::split_item_error, refusal_for_commit,
-};
-use crate::{
-    clock::Millis,
-    domain::{CarrierReport, Refusal, Scan, State, carrier},
-    store::CommitOutcome,
 };
 
 /// The result of one carrier event.

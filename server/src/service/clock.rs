@@ -1,11 +1,10 @@
 //! The service's reaction to a wall clock that jumps: nothing expires by it for a while, and deliveries that a fast
 //! clock has postponed are brought forward.
 
+use parcelo_domain::{Millis, audit::AUDIT_RETENTION_MILLIS};
+use parcelo_system::clock::shared::Skew;
+
 use super::{Refusal, Service};
-use crate::{
-    clock::{Millis, shared::Skew},
-    domain::audit::AUDIT_RETENTION_MILLIS,
-};
 
 impl Service {
     /// Returns the time against which the expiry of keys and sessions is checked. It is earlier than now while the
@@ -85,23 +84,21 @@ mod tests {
 
     use serde_json::Value;
 
-    use crate::{
-        clock::{ClockReading, ClockSource, GuardedClock, Millis},
-        domain::{
-            audit::Actor,
-            audit::BY,
-            sample,
-            webhooks::{
-                AllowedHosts, AttemptResult, DeliveryError, DeliverySlots, WebhookEventKinds,
-            },
-        },
+    use crate::service::{
+        Caller, Delivery, EndpointRequest, LoginOutcome, LoginRequest, Service, WriteResponse,
+        hash_password,
+        tests::{caller, settings},
+    };
+    use parcelo_domain::{
+        Millis,
+        audit::Actor,
+        sample::{self, BY},
+        webhooks::{AllowedHosts, AttemptResult, DeliveryError, DeliverySlots, WebhookEventKinds},
+    };
+    use parcelo_store::Store;
+    use parcelo_system::{
+        clock::{ClockReading, ClockSource, GuardedClock},
         ids::Ids,
-        service::{
-            Caller, Delivery, EndpointRequest, LoginOutcome, LoginRequest, Service, WriteResponse,
-            hash_password,
-            tests::{caller, settings},
-        },
-        store::Store,
     };
 
     const START: Millis = Millis(1_768_057_500_000);

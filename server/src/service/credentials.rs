@@ -3,21 +3,19 @@
 
 use ipnet::IpNet;
 use parcelo::{ApiKey, Environment};
+use parcelo_domain::{
+    AccountRecord, ApiKeyRecord, Countries, Millis, NewCredential, Refusal, Secrets, Tenant,
+    audit::{Actor, Author},
+    credentials::{ApiKeyScope, Credential, MAX_OVERLAP_SECONDS, NewSecret},
+    ids::named,
+    secrets::HashedKey,
+};
+use parcelo_store::{Store, StoreError, StoredScope};
+use parcelo_system::ids::Ids;
 #[cfg(feature = "server")]
 use ulid::Ulid;
 
 use super::Service;
-use crate::{
-    clock::Millis,
-    domain::{
-        AccountRecord, ApiKeyRecord, Countries, NewCredential, Refusal, Secrets, Tenant,
-        audit::{Actor, Author},
-        credentials::{ApiKeyScope, Credential, MAX_OVERLAP_SECONDS, NewSecret},
-        secrets::HashedKey,
-    },
-    ids::{Ids, named},
-    store::{Store, StoreError, StoredScope},
-};
 
 /// The properties of an API key to issue (spec: API key properties).
 #[derive(Debug, Clone)]

@@ -2,22 +2,19 @@
 //! parcel. A form has no idempotency key: sent twice, it finds its work done.
 
 use parcelo::{ErrorCode, Language, OrderRequest, TrackingNumber, model::TrackingRecord};
+use parcelo_domain::{
+    AccountRowId, Changes, Millis, ParcelRow, Refusal, StoreOp, StoredOrder, Tenant,
+    activity::ParcelCount,
+    carrier::LoggedCarrierException,
+    labels,
+    legacy::DailyUsage,
+    void,
+    webhooks::{self, LoggedDelivery},
+};
+use parcelo_store::CommitOutcome;
 use ulid::Ulid;
 
 use super::{Service, idempotency::MAX_DECISIONS, refusal_for_commit};
-use crate::{
-    clock::Millis,
-    domain::{
-        AccountRowId, Changes, ParcelRow, Refusal, StoreOp, StoredOrder, Tenant,
-        activity::ParcelCount,
-        carrier::LoggedCarrierException,
-        labels,
-        legacy::DailyUsage,
-        void,
-        webhooks::{self, LoggedDelivery},
-    },
-    store::CommitOutcome,
-};
 
 /// A parcel as its owner may see it.
 #[derive(Debug, Clone)]

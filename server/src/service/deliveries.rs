@@ -4,21 +4,17 @@
 use std::sync::Arc;
 
 use parcelo::webhook;
+use parcelo_domain::{
+    Millis, Tenant,
+    ids::named,
+    webhooks::{
+        self, AllowedHosts, AttemptResult, DeliveryError, DeliveryLease, DeliverySlots, DisabledBy,
+        Endpoint, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE, RETENTION_MILLIS, RetryDecision,
+    },
+};
+use parcelo_store::{Settled, StoreError};
 
 use super::{Refusal, Service};
-use crate::{
-    clock::Millis,
-    domain::{
-        Tenant,
-        webhooks::{
-            self, AllowedHosts, AttemptResult, DeliveryError, DeliveryLease, DeliverySlots,
-            DisabledBy, Endpoint, MAX_IN_FLIGHT, MAX_LEASED_AT_ONCE, RETENTION_MILLIS,
-            RetryDecision,
-        },
-    },
-    ids::named,
-    store::{Settled, StoreError},
-};
 
 /// An event that is leased for sending.
 #[derive(Debug, Clone)]

@@ -2,21 +2,17 @@
 //! dashboard and the mock server. An endpoint is a tenant's webhook.
 
 use parcelo::webhook::Secret;
-use ulid::Ulid;
-
-use crate::{
-    clock::Millis,
-    domain::{
-        Tenant,
-        audit::Author,
-        webhooks::{
-            AllowedHosts, DisabledBy, Endpoint, InvalidWebhookUrl, OutboxEvent, WebhookEventKind,
-            WebhookEventKinds, check_url,
-        },
+use parcelo_domain::{
+    Millis, Tenant,
+    audit::Author,
+    webhooks::{
+        AllowedHosts, DisabledBy, Endpoint, InvalidWebhookUrl, OutboxEvent, WebhookEventKind,
+        WebhookEventKinds, check_url,
     },
-    ids::Ids,
-    store::{EventsToReplay, Store, StoreError},
 };
+use parcelo_store::{EventsToReplay, Store, StoreError};
+use parcelo_system::ids::Ids;
+use ulid::Ulid;
 
 /// The settings of an endpoint to set up.
 #[derive(Debug, Clone)]

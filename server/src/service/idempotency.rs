@@ -7,16 +7,14 @@ use parcelo::{
     rules,
     rules::KeyReading,
 };
+use parcelo_domain::{
+    Changes, Decision, IdempotencyRecord, Millis, RecordKey,
+    idempotency::{self, ReplayDecision},
+};
+use parcelo_store::CommitOutcome;
 use serde_json::Value;
 
 use super::{Caller, Refusal, Service, WriteResponse, refusal_for_commit};
-use crate::{
-    clock::Millis,
-    domain::{
-        Changes, Decision, IdempotencyRecord, RecordKey, idempotency, idempotency::ReplayDecision,
-    },
-    store::CommitOutcome,
-};
 
 /// Maximum number of decisions for one request while other writes keep changing its parcels. After that the response
 /// is 503, and the caller tries again later.

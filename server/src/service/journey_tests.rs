@@ -6,19 +6,16 @@ mod damage;
 use std::{path::Path, sync::Arc};
 
 use parcelo::{Environment, ErrorCode, Language, TrackingNumber, rules::check_list};
+use parcelo_domain::{
+    Cause, Changes, Event, Millis, State, StoreOp, sample, scenario::SCENARIOS, state::TRANSITIONS,
+};
+use parcelo_store::{CommitOutcome, Store, test_util::hold_list};
+use parcelo_system::{clock::ManualClock, ids::Ids};
 use serde_json::{Value, json};
 
 use super::{
     Caller, KeyedRequest, Refusal, Service,
     tests::{caller, settings},
-};
-use crate::{
-    clock::{ManualClock, Millis},
-    domain::{
-        Cause, Changes, Event, State, StoreOp, sample, scenario::SCENARIOS, state::TRANSITIONS,
-    },
-    ids::Ids,
-    store::{CommitOutcome, Store, hold_list},
 };
 
 const START: Millis = Millis(1_767_600_000_000);
@@ -187,7 +184,7 @@ async fn a_stuck_step_delays_no_other_step_and_no_list() {
     // The next step of the first 260, which is more than one batch, collides with an event that is there already.
     let damage =
         "INSERT INTO events SELECT id, 3, 1, 0, '', NULL FROM parcels ORDER BY id LIMIT 260";
-    assert_eq!(crate::store::damage_file(&file, damage), 260);
+    assert_eq!(parcelo_store::test_util::damage_file(&file, damage), 260);
     test.clock.set(START.plus(25 * Millis::HOUR));
     let limit = std::time::Duration::from_secs(120);
     let take = async || {

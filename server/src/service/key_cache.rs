@@ -15,11 +15,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    clock::{has_elapsed, monotonic_now},
-    domain::credentials::Credential,
-    store::{ALL_CREDENTIALS, CredentialChanges, Store, StoreError, StoredScope},
-};
+use parcelo_domain::credentials::Credential;
+use parcelo_store::{ALL_CREDENTIALS, CredentialChanges, Store, StoreError, StoredScope};
+use parcelo_system::clock::{has_elapsed, monotonic_now};
 
 /// Maximum age of the cache before it is refreshed.
 pub(super) const MAX_CACHE_AGE: Duration = Duration::from_millis(250);

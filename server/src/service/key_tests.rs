@@ -7,24 +7,24 @@ use std::{
 };
 
 use parcelo::{ApiKey, Environment, admin::CarrierKey};
+use parcelo_domain::{
+    ApiKeyRecord, Millis,
+    audit::Actor,
+    credentials::{ApiKeyScope, CarrierScope},
+    limit::Admission,
+    sample::BY,
+};
+use parcelo_store::Store;
+use parcelo_system::{
+    clock::{ManualClock, monotonic_now},
+    ids::Ids,
+};
 use tempfile::TempDir;
 
 use super::{
     CredentialIssuer, LimitSubject, Service,
     key_cache::MAX_CACHE_AGE,
     tests::{key_request, settings},
-};
-use crate::{
-    clock::{ManualClock, Millis, monotonic_now},
-    domain::{
-        ApiKeyRecord,
-        audit::Actor,
-        audit::BY,
-        credentials::{ApiKeyScope, CarrierScope},
-        limit::Admission,
-    },
-    ids::Ids,
-    store::Store,
 };
 
 const NOW: Millis = Millis(1_767_600_000_000);

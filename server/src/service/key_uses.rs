@@ -3,11 +3,9 @@
 
 use std::sync::{PoisonError, RwLock};
 
+use parcelo_domain::{AccountRowId, Millis, activity::epoch_day, key_uses::LastUseDays};
+
 use super::{Caller, Refusal, Service};
-use crate::{
-    clock::Millis,
-    domain::{AccountRowId, activity::epoch_day, key_uses::LastUseDays},
-};
 
 /// The last day on which each key was used, and those days that are not written yet.
 #[derive(Debug, Default)]

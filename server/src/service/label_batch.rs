@@ -5,19 +5,17 @@ use parcelo::{
     model::RejectedParcel,
     rules::{self, ListQuery},
 };
+use parcelo_domain::{
+    Refusal, Tenant,
+    limit::{Admission, Quota},
+};
+use parcelo_label::LabelLayout;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::{
     Caller, Service,
     parcels::{drawing_failed, split_item_error},
-};
-use crate::{
-    domain::{
-        Refusal, Tenant,
-        limit::{Admission, Quota},
-    },
-    label::{self, LabelLayout},
 };
 
 /// Maximum number of batches drawn at once. Each holds up to 100 labels in memory, and a thread for tens of
@@ -89,7 +87,8 @@ impl Service {
             return Err(Refusal::from(ErrorCode::LabelsRejected).with_details(details));
         }
         // Drawing 100 labels would block this thread, and other requests with it, for too long.
-        let drawn = tokio::task::spawn_blocking(move || label::draw_all(&labels, format)).await;
+        let drawn =
+            tokio::task::spawn_blocking(move || parcelo_label::draw_all(&labels, format)).await;
         let bytes = drawn.map_err(|_panicked| ErrorCode::InternalError)?.map_err(drawing_failed)?;
         Ok(LabelBatch { format, bytes })
     }
@@ -134,7 +133,7 @@ impl Service {
             };
         self.warn_about_local_link(tenant.environment);
         let status = parcel.state.into();
-        match self.with_label_data(&parcel, &order, label::lay_out).await {
+        match self.with_label_data(&parcel, &order, parcelo_label::lay_out).await {
             Err(refusal) if refusal.code == ErrorCode::ServiceUnavailable => Err(refusal),
             layout => Ok(layout.map_err(|refusal| (refusal, Some(status)))),
         }

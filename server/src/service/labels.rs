@@ -1,12 +1,12 @@
 //! Labels of existing parcels: their metadata, and reprinting them.
 
 use parcelo::{ErrorCode, Operation, TrackingNumber, model::LabelMetadata, rules};
+use parcelo_domain::{Decision, ParcelRow, StoreOp, labels, to_enveloped_body};
 
 use super::{
     Caller, KeyedRequest, Refusal, Service, WriteResponse,
     idempotency::{MAX_DECISIONS, ReplayCheck},
 };
-use crate::domain::{Decision, ParcelRow, StoreOp, labels, to_enveloped_body};
 
 impl Service {
     /// Reprints a label (docs/api.md, Reprint a label).

@@ -6,8 +6,9 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use parcelo_domain::{Millis, ids::named};
+
 use super::{Caller, Refusal, Service};
-use crate::{clock::Millis, ids::named};
 
 /// Requests by key and day since the counts were last stored.
 #[derive(Debug, Default)]
@@ -57,12 +58,9 @@ mod tests {
     use std::{sync::Arc, time::Duration};
 
     use super::*;
-    use crate::{
-        clock::ManualClock,
-        ids::Ids,
-        service::tests::{caller, settings},
-        store::{Store, held},
-    };
+    use crate::service::tests::{caller, settings};
+    use parcelo_store::{Store, test_util::held};
+    use parcelo_system::{clock::ManualClock, ids::Ids};
 
     #[tokio::test]
     async fn a_busy_database_counts_no_request_twice() {

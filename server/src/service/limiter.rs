@@ -8,18 +8,17 @@ use std::{
 };
 
 use parcelo::Environment;
+use parcelo_domain::{
+    Millis,
+    access::client_network,
+    limit::{Admission, Quota, RateLimitWindows},
+    shared_limit::{ClaimBatch, SharedKey, SharedRateLimitWindows},
+};
+use parcelo_store::Store;
+use parcelo_system::clock::monotonic_now;
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{Caller, Carrier, Refusal, Service};
-use crate::{
-    clock::{Millis, monotonic_now},
-    domain::{
-        access::client_network,
-        limit::{Admission, Quota, RateLimitWindows},
-        shared_limit::{ClaimBatch, SharedKey, SharedRateLimitWindows},
-    },
-    store::Store,
-};
 
 /// Maximum time to wait for the database's grant from a shared limit. A server that gets no response uses its own share
 /// of the limit for the rest of the second.

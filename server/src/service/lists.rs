@@ -5,12 +5,10 @@ use parcelo::{
     model::{PageMeta, ParcelSummary},
     rules::ListQuery,
 };
+use parcelo_domain::{Refusal, Tenant, list, search::Search};
+use parcelo_store::SearchPage;
 
 use super::{Caller, Service};
-use crate::{
-    domain::{Refusal, Tenant, list, search::Search},
-    store::SearchPage,
-};
 
 impl Service {
     /// Returns a page of the caller's parcels, newest first (spec: GET parcels).

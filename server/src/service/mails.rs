@@ -4,20 +4,17 @@
 use std::sync::atomic::Ordering;
 
 use parcelo::{Environment, OrderRequest};
+use parcelo_domain::{
+    Millis, ParcelRow, Shop,
+    mail::{
+        DropReason, MailLease, MailOutcome, MailRecipient, OptOut, RETENTION_MILLIS, decide,
+        is_within_limits, reason_to_drop,
+    },
+    unsubscribe,
+};
+use parcelo_store::StoreError;
 
 use super::{Refusal, Service};
-use crate::{
-    clock::Millis,
-    domain::{
-        ParcelRow, Shop,
-        mail::{
-            DropReason, MailLease, MailOutcome, MailRecipient, OptOut, RETENTION_MILLIS, decide,
-            is_within_limits, reason_to_drop,
-        },
-        unsubscribe,
-    },
-    store::StoreError,
-};
 
 /// The time from which changes send e-mails while e-mails are off: later than any change.
 pub(super) const MAILS_OFF: i64 = i64::MAX;

@@ -5,20 +5,18 @@ use parcelo::{
     model::{Fingerprint, Manifest},
     rules,
 };
+use parcelo_domain::{
+    Changes, IdempotencyRecord, RecordKey,
+    manifest::{self, ManifestSubmission, SubmissionOutcome},
+    to_enveloped_body,
+};
+use parcelo_store::CommitOutcome;
 use ulid::Ulid;
 
 use super::{
     Caller, KeyedRequest, Refusal, Service, WriteResponse,
     idempotency::{MAX_DECISIONS, ReplayCheck, replay_or_refuse},
     refusal_for_commit,
-};
-use crate::{
-    domain::{
-        Changes, IdempotencyRecord, RecordKey,
-        manifest::{self, ManifestSubmission, SubmissionOutcome},
-        to_enveloped_body,
-    },
-    store::CommitOutcome,
 };
 
 /// A request that has passed the rules, with the record key of its idempotency key if it has one.

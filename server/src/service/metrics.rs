@@ -5,6 +5,8 @@
 use std::time::Duration;
 
 use parcelo::Environment;
+use parcelo_domain::{Millis, Refusal, Tenant, webhooks::DisabledBy};
+use parcelo_store::Backlog;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -12,11 +14,6 @@ use prometheus_client::{
 };
 
 use super::{AnsweredRequest, BadHead, LimitSubject, Service};
-use crate::{
-    clock::Millis,
-    domain::{Refusal, Tenant, webhooks::DisabledBy},
-    store::Backlog,
-};
 
 /// Upper bounds of the histogram's buckets, in seconds, from a millisecond to ten seconds: the range in which users
 /// notice a difference.

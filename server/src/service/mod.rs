@@ -46,16 +46,13 @@ use std::{
 };
 
 use parcelo::{Environment, ErrorCode};
-
-use crate::{
-    clock::{Clock, Millis},
-    domain::{
-        ApiKeyRecord, CarrierKeyRecord, Refusal, Secrets, Site, TrackingNumberGenerator,
-        audit::Actor,
-    },
-    ids::Ids,
-    store::{CommitOutcome, Store, StoreError},
+use parcelo_domain::{
+    ApiKeyRecord, CarrierKeyRecord, Millis, Refusal, Secrets, Site, TrackingNumberGenerator,
+    audit::Actor,
 };
+use parcelo_store::{CommitOutcome, Store};
+use parcelo_system::{clock::Clock, ids::Ids};
+
 pub(crate) use authentication::{Caller, Carrier};
 pub(crate) use credentials::{CredentialIssuer, NewKeyRequest, RotationOutcome};
 #[cfg(feature = "server")]
@@ -216,30 +213,6 @@ fn refusal_for_commit(outcome: &CommitOutcome) -> Refusal {
             tracing::error!(?outcome, "a commit failed");
             Refusal::unavailable()
         }
-    }
-}
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        match error {
-            // The request reads too much at once; the server is healthy.
-            StoreError::Crowded { .. } => tracing::debug!(%error, "a read was refused"),
-            // The store has logged it once; logging each request would flood the log.
-            StoreError::Unreachable { .. } => {
-                tracing::debug!(%error, "the database cannot be reached");
-            }
-            StoreError::OutcomeUnknown { .. } => {
-                tracing::error!(%error, "a write may have been done");
-                return Self::outcome_unknown();
-            }
-            // Another attempt would read the same.
-            StoreError::Damaged { .. } => {
-                tracing::error!(%error, "a row cannot be read");
-                return ErrorCode::InternalError.into();
-            }
-            error => tracing::error!(%error, "the store failed"),
-        }
-        Self::unavailable()
     }
 }
 

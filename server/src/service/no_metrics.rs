@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use parcelo::Environment;
+use parcelo_domain::{Tenant, webhooks::DisabledBy};
 
 use super::{AnsweredRequest, BadHead, LimitSubject};
-use crate::domain::{Tenant, webhooks::DisabledBy};
 
 /// Metrics that count nothing.
 #[derive(Debug, Clone, Default)]

@@ -7,17 +7,17 @@ use parcelo::{
     rules,
     rules::{Accepted, OrderContext},
 };
+use parcelo_domain::{
+    Countries, Millis, RecordKey, Refusal,
+    create::{self, OrderCreation},
+    void,
+};
+use parcelo_store::CommitOutcome;
 
 use super::{
     Caller, KeyedRequest, Service, WriteResponse,
     idempotency::{MAX_DECISIONS, ReplayCheck, replay_or_refuse},
     refusal_for_commit,
-};
-use crate::{
-    clock::Millis,
-    domain::{Countries, RecordKey, Refusal, create, create::OrderCreation, void},
-    label,
-    store::CommitOutcome,
 };
 
 impl Service {
@@ -105,7 +105,7 @@ impl Service {
         now: Millis,
     ) -> Result<WriteResponse, Refusal> {
         let Accepted { value: order, mut warnings, .. } = accepted;
-        warnings.extend(label::truncated_fields(&order).into_iter().map(label_cut_warning));
+        warnings.extend(parcelo_label::truncated_fields(&order).into_iter().map(label_cut_warning));
         let tenant = caller.tenant();
         let site = self.site(tenant.environment);
         let (secrets, numbers) = (self.secrets(), &self.numbers);

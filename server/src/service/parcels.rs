@@ -5,13 +5,13 @@ use parcelo::{
     model::{BatchTracking, FaultCode, FieldFault, TrackingRecord},
     rules,
 };
+use parcelo_domain::{
+    AccountRowId, ParcelRow, Refusal, Secrets, StoredOrder, Tenant, history, labels,
+};
+use parcelo_label::{LabelData, LabelError};
 use serde_json::Value;
 
 use super::{Caller, Service};
-use crate::{
-    domain::{AccountRowId, ParcelRow, Refusal, Secrets, StoredOrder, Tenant, history, labels},
-    label::{self, LabelData, LabelError},
-};
 
 /// A label or an invoice as a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,7 +158,7 @@ impl Service {
         number: &str,
     ) -> Result<LabelFile, Refusal> {
         let (parcel, order) = self.load_owned_parcel_with_order(tenant, number).await?;
-        self.draw_document(parcel, &order, (LabelFormat::Pdf, label::draw_invoice)).await
+        self.draw_document(parcel, &order, (LabelFormat::Pdf, parcelo_label::draw_invoice)).await
     }
 
     /// Returns one of the tenant's parcels with its order.
@@ -225,7 +225,7 @@ impl Service {
         let environment = parcel.tenant.environment;
         let draw = |data: &LabelData<'_>| {
             self.warn_about_local_link(environment);
-            label::draw(data, format)
+            parcelo_label::draw(data, format)
         };
         self.draw_document(parcel, order, (format, draw)).await
     }

@@ -6,9 +6,8 @@
 
 use std::borrow::Cow;
 
+use parcelo_domain::Site;
 use tokio::task::futures::TaskLocalFuture;
-
-use crate::domain::Site;
 
 tokio::task_local! {
     static REQUEST_BASE_URL: String;

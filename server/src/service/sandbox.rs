@@ -4,9 +4,9 @@ use parcelo::{
     Environment, ErrorCode,
     model::{Deleted, SandboxReset},
 };
+use parcelo_domain::{Millis, Refusal};
 
 use super::{Caller, Service};
-use crate::{clock::Millis, domain::Refusal};
 
 /// Maximum age of the sandbox's data (spec: Limits).
 const RETENTION_MILLIS: i64 = 30 * Millis::DAY;

@@ -2,8 +2,7 @@
 
 use ipnet::IpNet;
 use parcelo::{Environment, rules::Destinations};
-
-use crate::domain::{
+use parcelo_domain::{
     Secrets, Site,
     legacy::LegacySchedule,
     webhooks::{AllowedHosts, WebhookAllowance},

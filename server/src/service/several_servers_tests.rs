@@ -4,6 +4,12 @@ use std::{collections::HashSet, sync::Arc};
 
 use futures_util::future::join_all;
 use parcelo::{Environment, ErrorCode, Language, TrackingNumber};
+use parcelo_domain::{Millis, Refusal, audit::Actor, sample};
+use parcelo_store::{
+    Store,
+    test_util::{CutStore, database, run_sql, two_servers},
+};
+use parcelo_system::{clock::ManualClock, ids::Ids};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
@@ -11,13 +17,7 @@ use super::{
     Caller, KeyedRequest, Service, WriteResponse,
     tests::{caller, key_request, settings},
 };
-use crate::{
-    clock::{ManualClock, Millis},
-    domain::{Refusal, audit::Actor, sample},
-    ids::Ids,
-    store::{CutStore, Store, run_sql, test_database, two_servers},
-    waiting::until,
-};
+use crate::waiting::until;
 
 /// Midnight.
 const DAY: Millis = Millis(20_460 * Millis::DAY);
@@ -161,7 +161,7 @@ async fn a_commit_of_unknown_outcome_is_retried_only_if_safe() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_revoked_after_a_failover_lost_its_last_write() {
-    let Some(address) = test_database() else { return };
+    let Some(address) = database() else { return };
     let store = Store::connect(address.clone(), [9; 32]).await.unwrap();
     let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
     let service = Service::new(store, Arc::new(ManualClock::at(DAY)), ids, settings);
@@ -183,7 +183,7 @@ async fn a_key_is_revoked_after_a_failover_lost_its_last_write() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_key_is_forgotten_while_clocks_disagree() {
-    let Some(address) = test_database() else { return };
+    let Some(address) = database() else { return };
     let store = Store::connect(address, [9; 32]).await.unwrap();
     let (settings, ids) = (settings(), Arc::new(Ids::seeded(1)));
     let clock = Arc::new(ManualClock::at(DAY));

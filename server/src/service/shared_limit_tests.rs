@@ -4,28 +4,31 @@ use std::{collections::HashMap, sync::Arc};
 
 use futures_util::future::join_all;
 use parcelo::{ApiKey, Environment};
+use parcelo_domain::{
+    Millis, Secrets, Tenant,
+    audit::Actor,
+    credentials::{AdminScope, CarrierScope},
+    limit::Admission,
+    login_throttle::{LoginAttempt, LoginThrottle},
+    sample::BY,
+    session::PasswordLogin,
+    webhooks::{AllowedHosts, DeliverySlots, DisabledBy, WebhookEventKinds},
+};
+use parcelo_store::{
+    Address, Store,
+    test_util::{database, run_sql},
+};
+use parcelo_system::{
+    clock::{Clock, ManualClock},
+    ids::Ids,
+};
 
 use super::{
     Caller, CredentialIssuer, EndpointRequest, LoginOutcome, LoginRequest, NewKeyRequest, Service,
     key_cache::MAX_CACHE_AGE,
     tests::{key_request, settings},
 };
-use crate::{
-    clock::{Clock, ManualClock, Millis},
-    domain::{
-        Secrets, Tenant,
-        audit::Actor,
-        audit::BY,
-        credentials::{AdminScope, CarrierScope},
-        limit::Admission,
-        login_throttle::{LoginAttempt, LoginThrottle},
-        session::PasswordLogin,
-        webhooks::{AllowedHosts, DeliverySlots, DisabledBy, WebhookEventKinds},
-    },
-    ids::Ids,
-    store::{Address, Store, run_sql, test_database},
-    waiting::{PausedTime, until},
-};
+use crate::waiting::{PausedTime, until};
 
 const NOW: Millis = Millis(1_767_600_000_000);
 const LIMIT: u32 = 50;
@@ -39,7 +42,7 @@ struct TwoServers {
 impl TwoServers {
     /// Starts both servers. Returns `None` if PostgreSQL is not installed.
     async fn start() -> Option<Self> {
-        Some(Self::on(&test_database()?).await)
+        Some(Self::on(&database()?).await)
     }
 
     async fn on(address: &Address) -> Self {
@@ -262,7 +265,7 @@ async fn two_servers_allow_no_more_sign_in_attempts_than_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_begins_though_its_attempt_stays_counted() {
-    let Some(address) = test_database() else { return };
+    let Some(address) = database() else { return };
     let servers = TwoServers::on(&address).await;
     let server = &servers.both[0];
     let account = server.store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();

@@ -4,20 +4,17 @@ use std::net::IpAddr;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parcelo::ErrorCode;
+use parcelo_domain::{
+    Millis, Secrets,
+    audit::Actor,
+    login_throttle::LoginAttempt,
+    session::{PasswordLogin, SESSION_LIFETIME_MILLIS, Session},
+};
+use parcelo_store::StoreError;
 use tokio::sync::Semaphore;
 use ulid::Ulid;
 
 use super::{Refusal, Service, passwords};
-use crate::{
-    clock::Millis,
-    domain::{
-        Secrets,
-        audit::Actor,
-        login_throttle::LoginAttempt,
-        session::{PasswordLogin, SESSION_LIFETIME_MILLIS, Session},
-    },
-    store::StoreError,
-};
 
 /// Maximum number of passwords checked at once: each check takes a CPU and 19 MiB.
 const MAX_PASSWORD_CHECKS: usize = 2;

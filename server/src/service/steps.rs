@@ -4,13 +4,12 @@
 use std::{collections::HashSet, sync::PoisonError};
 
 use parcelo::{ParcelStatus, TrackingNumber};
+use parcelo_domain::{
+    Changes, Millis, ParcelRow, ParcelRowId, Step, StoreOp, Tenant, Version, scenario,
+};
+use parcelo_store::CommitOutcome;
 
 use super::{Refusal, Service, refusal_for_commit};
-use crate::{
-    clock::Millis,
-    domain::{Changes, ParcelRow, ParcelRowId, Step, StoreOp, Tenant, Version, scenario},
-    store::CommitOutcome,
-};
 
 /// Maximum number of parcels whose steps are taken in one commit. They share one fsync, and an order waits for one
 /// such batch at most.

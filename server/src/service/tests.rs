@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use parcelo::{Environment, ErrorCode, ParcelStatus, TrackingNumber, admin::CarrierOutcome};
+use parcelo_domain::{
+    CarrierKeyRecord, CarrierRowId, Millis, Refusal, Secrets,
+    audit::Actor,
+    credentials::CarrierScope,
+    limit::{Admission, Quota},
+    sample,
+};
+use parcelo_store::{Store, StoreError};
+use parcelo_system::{
+    clock::{Clock, ManualClock},
+    ids::Ids,
+};
 use serde_json::json;
 
 use super::{Caller, Carrier, Limits, NewKeyRequest, Service, Settings, WriteResponse};
-use crate::{
-    clock::{Clock, ManualClock, Millis},
-    domain::{
-        CarrierKeyRecord, CarrierRowId, Refusal, Secrets,
-        audit::Actor,
-        credentials::CarrierScope,
-        limit::{Admission, Quota},
-        sample,
-    },
-    ids::Ids,
-    store::{Store, StoreError},
-};
 
 pub(crate) fn settings() -> Settings {
     let limits = Limits { production: 3, ..Limits::default() };

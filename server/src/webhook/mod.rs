@@ -15,19 +15,17 @@ mod tests;
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use futures_util::future::BoxFuture;
+use parcelo_domain::{
+    Refusal, Tenant,
+    webhooks::{AttemptResult, DeliveryError, DeliverySlots, EndpointResponse},
+};
 use tokio::{
     sync::Mutex,
     task::{Id, JoinError, JoinSet},
 };
 
 use self::send::HttpTransport;
-use crate::{
-    domain::{
-        Refusal, Tenant,
-        webhooks::{AttemptResult, DeliveryError, DeliverySlots, EndpointResponse},
-    },
-    service::{Delivery, LeasedEvent, Service},
-};
+use crate::service::{Delivery, LeasedEvent, Service};
 
 /// Interval at which the outbox is polled, for retries that become due and for events that another process (an admin
 /// command) enqueued.

@@ -4,9 +4,8 @@
 use std::{io, net::SocketAddr};
 
 use futures_util::{FutureExt, future::BoxFuture};
+use parcelo_domain::webhooks::AllowedHosts;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-
-use crate::domain::webhooks::AllowedHosts;
 
 /// A function that looks up the addresses of a name.
 type AddressLookup = fn(Name) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>>;

@@ -8,16 +8,16 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use parcelo_domain::webhooks::{
+    AllowedHosts, DeliveryError, EndpointResponse, USER_AGENT, check_url,
+};
+use parcelo_system::clock::monotonic_now;
 
 use super::{
     WebhookTransport,
     resolver::{HostNotAllowed, Resolver},
 };
-use crate::{
-    clock::monotonic_now,
-    domain::webhooks::{AllowedHosts, DeliveryError, EndpointResponse, USER_AGENT, check_url},
-    service::Delivery,
-};
+use crate::service::Delivery;
 
 /// Maximum time until the head of an endpoint's response has arrived.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);

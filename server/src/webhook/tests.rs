@@ -25,30 +25,31 @@ use parcelo::{
     model::EventData,
     webhook::{ID, Webhook},
 };
+use parcelo_domain::{
+    Countries, Millis, Tenant,
+    credentials::CarrierScope,
+    sample::{self, BY},
+    webhooks::{
+        AllowedHosts, AttemptResult, DeliverySlots, DeliveryStatus, DisabledBy, EndpointResponse,
+        MAX_IN_FLIGHT_PER_ENDPOINT, WebhookEventKinds,
+    },
+};
+use parcelo_store::{EventsToReplay, Store};
+use parcelo_system::{
+    clock::{Clock, ManualClock},
+    ids::Ids,
+};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::WebhookDispatcher;
 use crate::{
-    clock::{Clock, ManualClock, Millis},
-    domain::{
-        Countries, Tenant,
-        audit::BY,
-        credentials::CarrierScope,
-        sample,
-        webhooks::{
-            AllowedHosts, AttemptResult, DeliverySlots, DeliveryStatus, DisabledBy,
-            EndpointResponse, MAX_IN_FLIGHT_PER_ENDPOINT, WebhookEventKinds,
-        },
-    },
     http::{Listener, Stop},
-    ids::Ids,
     mock::MockServer,
     service::{
         Caller, Carrier, CredentialIssuer, Delivery, EndpointRequest, Endpoints, NewKeyRequest,
         Service,
     },
-    store::{EventsToReplay, Store},
     waiting::{PausedTime, until},
 };
 

@@ -110,7 +110,7 @@ pub fn upgrade(folder: &Path) -> Run {
 
 fn old_database(file: &Path) {
     let migrations =
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../server/src/store/sqlite/migrations");
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../server/store/src/sqlite/migrations");
     let mut migrations: Vec<_> =
         fs::read_dir(migrations).unwrap().map(|entry| entry.unwrap().path()).collect();
     migrations.sort();

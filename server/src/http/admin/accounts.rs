@@ -1,12 +1,10 @@
 //! Accounts: creating and listing them.
 
 use axum::{extract::Request, http::StatusCode, response::Response};
+use parcelo_domain::admin::AccountView;
 
 use super::{AdminRequest, to_refusal};
-use crate::{
-    domain::admin::AccountView,
-    http::{HttpRefusal, body},
-};
+use crate::http::{HttpRefusal, body};
 
 /// Creates an account. If it exists already, it is returned unchanged.
 pub(super) async fn create(call: AdminRequest, request: Request) -> Result<Response, HttpRefusal> {
@@ -30,7 +28,8 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::openapi::HttpMethod;
 
-    use crate::{domain::admin::AccountView, http::openapi::call::Call};
+    use crate::http::openapi::call::Call;
+    use parcelo_domain::admin::AccountView;
 
     pub(in crate::http::admin) fn calls() -> Vec<Call> {
         vec![

@@ -2,14 +2,12 @@
 
 use axum::{extract::Request, response::Response};
 use parcelo::{Environment, ErrorCode};
+use parcelo_domain::{
+    Tenant, admin::ExceptionView, credential_views::ViewableScope, credentials::CarrierScope,
+};
 
 use super::{AdminRequest, parse_environment, to_refusal};
-use crate::{
-    domain::{
-        Tenant, admin::ExceptionView, credential_views::ViewableScope, credentials::CarrierScope,
-    },
-    http::{HttpRefusal, body},
-};
+use crate::http::{HttpRefusal, body};
 
 /// Maximum number of exceptions in a response.
 const MAX_EXCEPTIONS: u32 = 1_000;
@@ -58,18 +56,16 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::openapi::HttpMethod;
 
-    use crate::{
-        domain::{
-            admin::ExceptionView,
-            credential_views::{CarrierKeyView, NewCarrierKeyView},
+    use crate::http::{
+        admin::document::ACCOUNT,
+        openapi::{
+            call::Call,
+            operation_doc::{QueryParameter, reference},
         },
-        http::{
-            admin::document::ACCOUNT,
-            openapi::{
-                call::Call,
-                operation_doc::{QueryParameter, reference},
-            },
-        },
+    };
+    use parcelo_domain::{
+        admin::ExceptionView,
+        credential_views::{CarrierKeyView, NewCarrierKeyView},
     };
 
     pub(in crate::http::admin) fn calls() -> Vec<Call> {

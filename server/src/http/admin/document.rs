@@ -9,18 +9,16 @@ use parcelo::{
     admin::WebhookRequest,
     model::{ErrorEnvelope, Meta},
 };
+use parcelo_domain::webhooks::target::MAX_URL_CHARS;
 use utoipa::openapi::{
     ComponentsBuilder, OpenApi, OpenApiBuilder,
     security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
 
 use super::{PATH_PREFIX, accounts, carriers, keys, webhooks};
-use crate::{
-    domain::webhooks::target::MAX_URL_CHARS,
-    http::openapi::{
-        call::{self, Call},
-        operation_doc::{self, QueryParameter, Schemas, add_schema, schema_name, text_schema},
-    },
+use crate::http::openapi::{
+    call::{self, Call},
+    operation_doc::{self, QueryParameter, Schemas, add_schema, schema_name, text_schema},
 };
 
 /// The query parameter that names the account.

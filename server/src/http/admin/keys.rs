@@ -2,14 +2,14 @@
 
 use axum::{extract::Request, response::Response};
 use parcelo::{ErrorCode, admin::KeyRequest};
+use parcelo_domain::{
+    AccountRowId, ApiKeyRecord, Refusal, access,
+    credential_views::{RotatedApiKey, ViewableScope},
+    credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+};
 
 use super::{AdminRequest, to_refusal};
 use crate::{
-    domain::{
-        AccountRowId, ApiKeyRecord, Refusal, access,
-        credential_views::{RotatedApiKey, ViewableScope},
-        credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
-    },
     http::{HttpRefusal, body},
     service::{NewKeyRequest, RotationOutcome},
 };
@@ -104,15 +104,13 @@ pub(super) mod description {
         schema::{Schema, Type},
     };
 
-    use crate::{
-        domain::{
-            credential_views::{ApiKeyView, NewApiKey, RotatedApiKey},
-            credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
-        },
-        http::openapi::{
-            call::Call,
-            operation_doc::{QueryParameter, text_schema, type_schema},
-        },
+    use crate::http::openapi::{
+        call::Call,
+        operation_doc::{QueryParameter, text_schema, type_schema},
+    };
+    use parcelo_domain::{
+        credential_views::{ApiKeyView, NewApiKey, RotatedApiKey},
+        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
     };
 
     const ACCOUNT_FILTER: QueryParameter =

@@ -24,6 +24,7 @@ use parcelo::{
     model::{FaultCode, FieldFault},
     rules::Rejected,
 };
+use parcelo_domain::{AccountRowId, Millis, Refusal, audit::Actor};
 use serde::Serialize;
 
 use super::{
@@ -32,11 +33,7 @@ use super::{
     area::{AddressLimit, Area, Policy},
     body,
 };
-use crate::{
-    clock::Millis,
-    domain::{AccountRowId, Refusal, audit::Actor},
-    service::{CredentialIssuer, EndpointError, Service},
-};
+use crate::service::{CredentialIssuer, EndpointError, Service};
 
 /// The path of the admin API.
 const PATH_PREFIX: &str = "/admin/v1";

@@ -6,19 +6,18 @@ use axum::{
     response::Response,
 };
 use parcelo::{Environment, admin::ReplayRequest, model::EventKind};
+use parcelo_domain::{
+    Millis, Refusal, Tenant,
+    admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
+    webhooks::{Endpoint, OLD_SECRET_LIFETIME_MILLIS, WebhookEventKinds, check_url},
+};
+use parcelo_store::EventsToReplay;
 use ulid::Ulid;
 
 use super::{AdminRequest, parse_environment, to_refusal};
 use crate::{
-    clock::Millis,
-    domain::{
-        Refusal, Tenant,
-        admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        webhooks::{Endpoint, OLD_SECRET_LIFETIME_MILLIS, WebhookEventKinds, check_url},
-    },
     http::{Api, HttpRefusal, body},
     service::{EndpointError, EndpointRequest, Endpoints},
-    store::EventsToReplay,
 };
 
 /// Maximum number of events in a response.
@@ -166,13 +165,11 @@ pub(super) mod description {
     use serde_json::json;
     use utoipa::{PartialSchema, openapi::HttpMethod};
 
-    use crate::{
-        domain::admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView},
-        http::{
-            admin::document::ACCOUNT,
-            openapi::{call::Call, operation_doc::QueryParameter},
-        },
+    use crate::http::{
+        admin::document::ACCOUNT,
+        openapi::{call::Call, operation_doc::QueryParameter},
     };
+    use parcelo_domain::admin::{DeliveryView, NewSecret, ReplayedView, TestedView, WebhookView};
 
     const LOOKUP_REFUSALS: &[ErrorCode] = &[AccountNotFound, WebhookNotFound, WebhookUnreadable];
     const SEND_REFUSALS: &[ErrorCode] =

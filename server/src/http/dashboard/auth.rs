@@ -6,6 +6,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use parcelo::{Environment, ErrorCode, Language};
+use parcelo_domain::{Tenant, session::Session};
 
 use super::{
     context::PageContext,
@@ -15,10 +16,7 @@ use super::{
     interrupted::InterruptedPage,
     sign_in_form,
 };
-use crate::{
-    domain::{Tenant, session::Session},
-    http::{Api, HttpRefusal, answer},
-};
+use crate::http::{Api, HttpRefusal, answer};
 
 /// The path of the sign-in page.
 pub(super) const SIGN_IN: &str = "/dashboard/sign-in";

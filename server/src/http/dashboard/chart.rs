@@ -4,9 +4,9 @@
 use std::ops::RangeInclusive;
 
 use parcelo::{Language, ParcelStatus};
+use parcelo_domain::activity::{ParcelCount, day_start};
 
 use super::frame::status_tone;
-use crate::domain::activity::{ParcelCount, day_start};
 
 /// Height of the picture in its own units, without the line of dates.
 const CHART_HEIGHT: u64 = 120;
@@ -114,7 +114,7 @@ fn segments(amounts: &[(&'static str, u64)], max: u64) -> Vec<Segment> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::State;
+    use parcelo_domain::State;
 
     #[test]
     fn column_heights_are_relative_to_the_busiest_day() {

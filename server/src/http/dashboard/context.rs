@@ -180,7 +180,7 @@ pub(super) fn redirect_with_flash(path: &str, flash: FlashMessage) -> Response {
 
 /// Adds the cookie of a new session, which signs the browser in.
 pub(super) fn with_session_cookie(mut response: Response, token: &str) -> Response {
-    let seconds = crate::domain::session::SESSION_LIFETIME_MILLIS / crate::clock::Millis::SECOND;
+    let seconds = parcelo_domain::session::SESSION_LIFETIME_MILLIS / parcelo_domain::Millis::SECOND;
     set_cookie(response.headers_mut(), SESSION_COOKIE, token, seconds);
     set_cookie(response.headers_mut(), GUEST_COOKIE, "", 0);
     response
@@ -194,7 +194,7 @@ pub(super) fn without_session_cookie(mut response: Response) -> Response {
 
 /// Adds the cookie that identifies the browser until the sign-in form is submitted.
 pub(super) fn with_guest_cookie(mut response: Response, guest: &str) -> Response {
-    let seconds = crate::domain::session::SESSION_LIFETIME_MILLIS / crate::clock::Millis::SECOND;
+    let seconds = parcelo_domain::session::SESSION_LIFETIME_MILLIS / parcelo_domain::Millis::SECOND;
     set_cookie(response.headers_mut(), GUEST_COOKIE, guest, seconds);
     response
 }

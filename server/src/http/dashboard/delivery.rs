@@ -7,6 +7,7 @@ use axum::{
     response::Response,
 };
 use parcelo::{ErrorCode, webhook};
+use parcelo_domain::{ids::named, webhooks::USER_AGENT};
 use ulid::Ulid;
 
 use super::{
@@ -14,11 +15,7 @@ use super::{
     frame::{Frame, Section, render_page},
     webhooks::{address, parse_environment},
 };
-use crate::{
-    domain::webhooks::USER_AGENT,
-    http::{Api, HttpRefusal},
-    ids::named,
-};
+use crate::http::{Api, HttpRefusal};
 
 #[derive(Template)]
 #[template(path = "dashboard/delivery.html")]

@@ -3,15 +3,13 @@
 use askama::Template;
 use axum::{extract::State, response::Response};
 use parcelo::{Environment, Language, ParcelStatus};
+use parcelo_domain::carrier::LoggedCarrierException;
 
 use super::{
     auth::SignedInUser,
     frame::{DisplayTime, Frame, Section, render_page, status_tone},
 };
-use crate::{
-    domain::carrier::LoggedCarrierException,
-    http::{Api, HttpRefusal},
-};
+use crate::http::{Api, HttpRefusal};
 
 /// Maximum number of exceptions shown for each environment.
 const MAX_PER_ENVIRONMENT: u32 = 100;

@@ -2,12 +2,10 @@
 
 use axum::{body::Body, http::HeaderMap};
 use parcelo::ErrorCode;
+use parcelo_domain::Refusal;
 use url::{Url, form_urlencoded};
 
-use crate::{
-    domain::Refusal,
-    http::{Api, HttpRefusal, MAX_BODY_BYTES, body::has_content_type, read_body},
-};
+use crate::http::{Api, HttpRefusal, MAX_BODY_BYTES, body::has_content_type, read_body};
 
 /// Name of the field with the token that binds a form to its holder.
 pub(super) const TOKEN: &str = "form";

@@ -3,9 +3,8 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use parcelo::Language;
+use parcelo_domain::to_body;
 use serde::{Deserialize, Serialize};
-
-use crate::domain::to_body;
 
 /// A flash message: the result of a form, or the reason why it changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,13 +10,10 @@ use parcelo::{
     Environment, ErrorCode, Language, ParcelStatus,
     model::{Arrival, ArrivalKind},
 };
+use parcelo_domain::{Millis, Refusal};
 
 use super::flash::FlashMessage;
-use crate::{
-    clock::Millis,
-    domain::Refusal,
-    http::{HttpRefusal, answer},
-};
+use crate::http::{HttpRefusal, answer};
 
 /// The sections of the dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

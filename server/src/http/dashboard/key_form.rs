@@ -8,13 +8,11 @@ use parcelo::{
     rules::Destinations,
 };
 
+use parcelo_domain::{Countries, access};
 use ulid::Ulid;
 
 use super::fields::FormFields;
-use crate::{
-    domain::{Countries, access},
-    http::body::parse_environment,
-};
+use crate::http::body::parse_environment;
 
 /// The form as the user filled it in, not validated yet.
 #[derive(Debug)]

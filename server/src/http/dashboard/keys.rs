@@ -8,6 +8,13 @@ use axum::{
     response::Response,
 };
 use parcelo::{Environment, ErrorCode};
+use parcelo_domain::{
+    ApiKeyRecord, Millis,
+    activity::day_start,
+    audit::Actor,
+    credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+    key_uses::LastUseDays,
+};
 use ulid::Ulid;
 
 use super::{
@@ -21,14 +28,6 @@ use super::{
     secret_page,
 };
 use crate::{
-    clock::Millis,
-    domain::{
-        ApiKeyRecord,
-        activity::day_start,
-        audit::Actor,
-        credentials::{ApiKeyScope, DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
-        key_uses::LastUseDays,
-    },
     http::{Api, HttpRefusal},
     service::RotationOutcome,
 };

@@ -2,13 +2,13 @@
 
 use askama::Template;
 use axum::{extract::State, response::Response};
+use parcelo_domain::legacy::DailyUsage;
 
 use super::{
     auth::SignedInUser,
     frame::{Frame, Section, render_page},
 };
 use crate::{
-    domain::legacy::DailyUsage,
     http::{Api, HttpRefusal},
     wording::format_date,
 };
@@ -28,7 +28,8 @@ pub(super) async fn list(
     member: SignedInUser,
 ) -> Result<Response, HttpRefusal> {
     let schedule = &api.service.settings().legacy;
-    let date = |at: crate::clock::Millis| format_date(at.to_utc().date_naive(), member.language());
+    let date =
+        |at: parcelo_domain::Millis| format_date(at.to_utc().date_naive(), member.language());
     render_page(&LegacyPage {
         uses: api.service.legacy_usage(member.session.account).await?,
         deprecated: date(schedule.deprecated),

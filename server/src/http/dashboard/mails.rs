@@ -2,6 +2,10 @@
 
 use axum::{extract::State, response::Response};
 use parcelo::Language;
+use parcelo_domain::{
+    audit::Actor,
+    mail::{DisabledMailKinds, DropReason, LoggedMail, MailKind, MailRecipient, MailStatus},
+};
 
 use super::{
     auth::{SignedInUser, SubmittedForm},
@@ -9,13 +13,7 @@ use super::{
     flash::FlashMessage,
     frame::{DisplayTime, Section},
 };
-use crate::{
-    domain::{
-        audit::Actor,
-        mail::{DisabledMailKinds, DropReason, LoggedMail, MailKind, MailRecipient, MailStatus},
-    },
-    http::{Api, HttpRefusal},
-};
+use crate::http::{Api, HttpRefusal};
 
 /// A kind of e-mail that can be switched off and on.
 pub(super) struct MailKindChoice {

@@ -3,6 +3,11 @@
 use askama::Template;
 use axum::{extract::State, response::Response};
 use parcelo::{Environment, Language, ParcelStatus};
+use parcelo_domain::{
+    Millis,
+    activity::{self, ParcelCount, day_start, epoch_day},
+    webhooks::DisabledBy,
+};
 
 use super::{
     auth::SignedInUser,
@@ -12,14 +17,7 @@ use super::{
     search::ParcelListFilter,
     webhooks,
 };
-use crate::{
-    clock::Millis,
-    domain::{
-        activity::{self, ParcelCount, day_start, epoch_day},
-        webhooks::DisabledBy,
-    },
-    http::{Api, HttpRefusal},
-};
+use crate::http::{Api, HttpRefusal};
 
 /// Number of days in the chart, today included.
 const DAYS: i64 = 30;

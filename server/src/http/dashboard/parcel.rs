@@ -8,6 +8,7 @@ use axum::{
 use parcelo::{
     Environment, ErrorCode, LabelFormat, OrderRequest, ParcelStatus, Product, Receiver, Sender,
 };
+use parcelo_domain::{labels, void};
 
 use super::{
     auth::{SignedInUser, SubmittedForm},
@@ -18,7 +19,6 @@ use super::{
     webhooks::parse_environment,
 };
 use crate::{
-    domain::{labels, void},
     http::{Api, HttpRefusal, answer},
     service::{LabelFile, OwnedParcel},
 };

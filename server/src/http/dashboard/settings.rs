@@ -5,6 +5,12 @@ use askama::Template;
 use axum::{extract::State, response::Response};
 
 use parcelo::Language;
+use parcelo_domain::{
+    Millis, Refusal,
+    audit::{Actor, AuditEntry},
+    session::{MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, is_valid_password},
+    shop::{MAX_CONTACT_CHARS, MAX_NAME_CHARS, Shop, ShopError},
+};
 
 use super::{
     auth::{SignedInUser, SubmittedForm},
@@ -15,13 +21,6 @@ use super::{
     mails::{self, MailKindChoice},
 };
 use crate::{
-    clock::Millis,
-    domain::{
-        Refusal,
-        audit::{Actor, AuditEntry},
-        session::{MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS, is_valid_password},
-        shop::{MAX_CONTACT_CHARS, MAX_NAME_CHARS, Shop, ShopError},
-    },
     http::{Api, HttpRefusal},
     service::{LoginOutcome, LoginRequest},
 };

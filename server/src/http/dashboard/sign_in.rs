@@ -5,6 +5,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
 };
 use parcelo::ErrorCode;
+use parcelo_domain::Refusal;
 
 use super::{
     auth::{SIGN_IN, SignedInUser, SubmittedForm},
@@ -15,7 +16,6 @@ use super::{
     keys, parcels, settings, sign_in_form, webhooks,
 };
 use crate::{
-    domain::Refusal,
     http::{Api, HttpRefusal, answer},
     service::{LoginOutcome, LoginRequest},
 };

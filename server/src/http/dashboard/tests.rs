@@ -10,15 +10,14 @@ use axum::{
 };
 use http_body_util::BodyExt;
 use parcelo::Environment;
+use parcelo_domain::{Millis, Secrets, sample::BY, session::PasswordLogin};
+use parcelo_store::Store;
+use parcelo_system::{clock::ManualClock, ids::Ids};
 use tower::ServiceExt;
 
 use crate::{
-    clock::{ManualClock, Millis},
-    domain::{Secrets, audit::BY, session::PasswordLogin},
     http::{Api, admin_router},
-    ids::Ids,
     service::{Service, tests::settings},
-    store::Store,
 };
 
 const NOW: Millis = Millis(1_769_786_400_000);
@@ -138,7 +137,7 @@ async fn a_form_creates_one_secret_with_sqlite() {
 #[cfg(feature = "postgres")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_creates_one_secret_across_servers() {
-    let Some(address) = crate::store::test_database() else { return };
+    let Some(address) = parcelo_store::test_util::database() else { return };
     let one = Store::connect(address.clone(), [1; 32]).await.unwrap();
     let other = Store::connect(address, [2; 32]).await.unwrap();
     check_that_a_form_creates_one_secret(one, other).await;

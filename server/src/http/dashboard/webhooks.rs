@@ -6,6 +6,16 @@ use axum::{
     response::{Redirect, Response},
 };
 use parcelo::{Environment, ErrorCode, Language};
+use parcelo_domain::{
+    Millis, Tenant,
+    audit::Actor,
+    ids::named,
+    webhooks::{
+        DeliveryError, DeliveryStatus, DisabledBy, Endpoint, LoggedDelivery, WebhookEventKind,
+        WebhookEventKinds,
+    },
+};
+use parcelo_store::{EventsToReplay, StoreError};
 use ulid::Ulid;
 
 use super::{
@@ -18,19 +28,8 @@ use super::{
     secret_page,
 };
 use crate::{
-    clock::Millis,
-    domain::{
-        Tenant,
-        audit::Actor,
-        webhooks::{
-            DeliveryError, DeliveryStatus, DisabledBy, Endpoint, LoggedDelivery, WebhookEventKind,
-            WebhookEventKinds,
-        },
-    },
     http::{Api, HttpRefusal, body},
-    ids::named,
     service::{EndpointError, EndpointRequest},
-    store::{EventsToReplay, StoreError},
 };
 
 /// Number of events on a page of the log.

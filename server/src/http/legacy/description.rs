@@ -8,15 +8,13 @@ use parcelo::{
     },
     IdType, LabelFormat, Operation, OrderRequest,
 };
+use parcelo_domain::legacy;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{RefOr, schema::Schema};
 
-use crate::{
-    domain::legacy,
-    http::openapi::{
-        call::Call,
-        operation_doc::{QueryParameter, ResponseDoc, Schemas, schema_name, text_schema},
-    },
+use crate::http::openapi::{
+    call::Call,
+    operation_doc::{QueryParameter, ResponseDoc, Schemas, schema_name, text_schema},
 };
 const ORDER: &str = "LegacyOrder";
 const CREATED: &str = "LegacyCreated";

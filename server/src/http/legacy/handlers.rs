@@ -12,10 +12,14 @@ use parcelo::{
     ErrorCode, LabelFormat,
     model::{FaultCode, FieldFault},
 };
+use parcelo_domain::{
+    Refusal,
+    legacy::{self, MAX_NUMBERS},
+    to_body,
+};
 use serde_json::json;
 
 use crate::{
-    domain::{Refusal, legacy, legacy::MAX_NUMBERS, to_body},
     http::{
         Api, HttpRefusal,
         answer::{self, RequestId},

@@ -17,16 +17,13 @@ use axum::{
     response::Response,
 };
 use parcelo::{ErrorCode, Operation};
+use parcelo_domain::{Millis, Refusal, legacy, to_body};
 
 use super::{
     Api, HttpRefusal, answer,
     area::{Area, FinishResponse, Policy, Principal, ResponseStyle},
 };
-use crate::{
-    clock::Millis,
-    domain::{Refusal, legacy, to_body},
-    service::Caller,
-};
+use crate::service::Caller;
 pub(super) use handlers::migration;
 
 /// The path of the guide for its users to the new API.

@@ -24,6 +24,7 @@ use axum::{
 use parcelo::ErrorCode;
 #[cfg(feature = "server")]
 use parcelo::Operation;
+use parcelo_domain::to_body;
 use serde_json::Value;
 use url::Url;
 
@@ -31,7 +32,6 @@ use super::{
     Api, HttpRefusal,
     precondition::{Precondition, etag},
 };
-use crate::domain::to_body;
 
 /// The path of the document on every listener.
 pub(super) const PATH: &str = "/openapi.json";

@@ -5,6 +5,7 @@ use parcelo::{
     model::{EventKind, Manifest, ParcelCreated, ParcelVoided, StatusChange},
     webhook,
 };
+use parcelo_domain::webhooks::WebhookEventKind;
 use utoipa::openapi::{
     ContentBuilder, HttpMethod, Object, PathItem, Paths, PathsBuilder, RefOr, Required,
     ResponseBuilder, ResponsesBuilder,
@@ -14,7 +15,6 @@ use utoipa::openapi::{
 };
 
 use super::operation_doc::{JSON, Schemas, add_schema, parameter, reference, type_schema};
-use crate::domain::webhooks::WebhookEventKind;
 
 const RESPONSE_TEXT: &str = "Any 2xx: the event has arrived. Anything else, or nothing within 15 seconds, and it \
     is sent again with the same id.";

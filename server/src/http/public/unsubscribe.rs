@@ -9,12 +9,10 @@ use axum::{
     response::Response,
 };
 use parcelo::{ErrorCode, Language};
+use parcelo_domain::unsubscribe::read_token;
 
 use super::{PageContext, ResponseFormat, view::Frame};
-use crate::{
-    domain::unsubscribe::read_token,
-    http::{Api, HttpRefusal, answer, body},
-};
+use crate::http::{Api, HttpRefusal, answer, body};
 
 /// The route, with the token as its parameter.
 pub(super) const ROUTE: &str = "/unsubscribe/{token}";

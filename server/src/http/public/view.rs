@@ -10,16 +10,13 @@ use parcelo::{
     Environment, Language, ParcelStatus, TrackingNumber,
     model::{HistoryEntry, Row, TrackingRecord},
 };
+use parcelo_domain::{Millis, Shop};
 use sha2::{Digest, Sha256};
 use url::form_urlencoded;
 
-use crate::{
-    clock::Millis,
-    domain::Shop,
-    wording::{
-        ArrivalText, DisplayDate, TrackingPageTexts, format_date, format_offset, page_texts,
-        receiver_advice, status_explanation, status_name,
-    },
+use crate::wording::{
+    ArrivalText, DisplayDate, TrackingPageTexts, format_date, format_offset, page_texts,
+    receiver_advice, status_explanation, status_name,
 };
 
 /// The content security policy of a page: it may show its own style sheet, identified by its hash, and its icon. No

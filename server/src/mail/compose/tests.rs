@@ -3,10 +3,10 @@
 use std::{fs, path::PathBuf};
 
 use parcelo::{CountryCode, TrackingNumber};
+use parcelo_domain::{AccountRowId, ParcelRowId, Tenant, Version, sample};
 use ulid::Ulid;
 
 use super::*;
-use crate::domain::{AccountRowId, ParcelRowId, Tenant, Version, sample};
 
 const UNSUBSCRIBE: &str = "https://parcelo.example/unsubscribe/BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBweXR2lLQnyjkuAu9THkXLAH";
 

@@ -4,15 +4,16 @@ use std::sync::Mutex;
 
 use futures_util::FutureExt;
 use parcelo::admin::CarrierOutcome;
+use parcelo_domain::{
+    Millis,
+    mail::{BURST_DELAY_MILLIS, MAX_DAILY_PER_ADDRESS},
+    sample,
+};
+use parcelo_system::clock::{Clock, ManualClock};
 use serde_json::json;
 
 use super::*;
 use crate::{
-    clock::{Clock, ManualClock, Millis},
-    domain::{
-        mail::{BURST_DELAY_MILLIS, MAX_DAILY_PER_ADDRESS},
-        sample,
-    },
     mail::allow_list::AllowedRecipient,
     service::tests::{caller_in, carrier, service},
 };

@@ -3,8 +3,7 @@
 use std::fmt;
 
 use lettre::transport::smtp::Error;
-
-use crate::domain::mail::MailOutcome;
+use parcelo_domain::mail::MailOutcome;
 
 /// The stage that an attempt has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

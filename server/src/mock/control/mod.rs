@@ -20,6 +20,7 @@ use axum::{
     routing::{get, post},
 };
 use parcelo::{ErrorCode, Language, TrackingNumber};
+use parcelo_system::{clock::Clock, ids::Ids};
 
 use self::{
     refusals::invalid_body,
@@ -38,9 +39,7 @@ pub(crate) use document::document;
 
 use super::{AdvanceError, Inbox, MockServer, SetStatusError, journey};
 use crate::{
-    clock::Clock,
     http::{Document, HttpRefusal, drain_bodies, json_ok, path_parameter, with_request_id},
-    ids::Ids,
     service::EndpointError,
 };
 

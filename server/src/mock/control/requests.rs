@@ -8,6 +8,11 @@ use parcelo::{
     ApiKey, Environment, Operation, ParcelStatus, TrackingNumber, admin::KeyRequest,
     model::EventKind, rules::Destinations,
 };
+use parcelo_domain::{
+    Refusal,
+    credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
+    webhooks::WebhookEventKinds,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
@@ -16,11 +21,6 @@ use super::refusals::{invalid_body, invalid_field, invalid_key};
 #[cfg(test)]
 use super::schemas;
 use crate::{
-    domain::{
-        Refusal,
-        credentials::{DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS},
-        webhooks::WebhookEventKinds,
-    },
     http::json_object_of_any_type,
     mock::{
         MockServer, Requests,

@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use parcelo::ErrorCode;
 
+use parcelo_domain::Refusal;
 use serde_json::Value;
 
 use super::{
     refusals::invalid_field,
     requests::{FaultKind, HeaderValues, PlannedFault, parse_key, parse_operation},
 };
-use crate::{
-    domain::Refusal,
-    mock::{Fault, MockServer, Reply, reply::FINAL_STATUSES},
-};
+use crate::mock::{Fault, MockServer, Reply, reply::FINAL_STATUSES};
 
 /// Checks and plans the fault.
 pub(super) fn plan_fault(server: &MockServer, requested: &PlannedFault) -> Result<(), Refusal> {

@@ -4,12 +4,10 @@ use parcelo::{
     LabelFormat, ParcelStatus,
     model::{BatchResult, BatchTracking, Envelope, PageMeta, ParcelSummary, VoidedOrders},
 };
+use parcelo_store::test_util::{Damage, damage};
 
 use super::*;
-use crate::{
-    service::WriteResponse,
-    store::{Damage, damage},
-};
+use crate::service::WriteResponse;
 
 const BAD: &str = "SB-SUCCESS-0000";
 

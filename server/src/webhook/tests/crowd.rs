@@ -11,12 +11,14 @@ use std::{
 
 use futures_util::future::BoxFuture;
 use parcelo::Environment;
+use parcelo_domain::webhooks::{
+    DeliveryError, EndpointResponse, LEASE_MILLIS, MAX_IN_FLIGHT_PER_ENDPOINT,
+};
+use parcelo_system::clock::{Clock, TokioClock};
 use ulid::Ulid;
 
 use super::{START, TestService};
 use crate::{
-    clock::{Clock, TokioClock},
-    domain::webhooks::{DeliveryError, EndpointResponse, LEASE_MILLIS, MAX_IN_FLIGHT_PER_ENDPOINT},
     service::{Delivery, Service},
     waiting::until,
     webhook::{WebhookDispatcher, WebhookTransport},

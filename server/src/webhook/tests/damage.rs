@@ -1,15 +1,16 @@
 //! Tests that an unreadable row does not affect others.
 
 use parcelo::Environment;
+use parcelo_domain::{
+    Tenant,
+    webhooks::{DeliveryStatus, DisabledBy},
+};
+use parcelo_store::{
+    EventsToReplay,
+    test_util::{Damage, damage},
+};
 
 use super::{START, TestService};
-use crate::{
-    domain::{
-        Tenant,
-        webhooks::{DeliveryStatus, DisabledBy},
-    },
-    store::{Damage, EventsToReplay, damage},
-};
 
 impl TestService {
     async fn damage(&self, tenant: Tenant, what: Damage) {

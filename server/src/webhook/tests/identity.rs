@@ -2,22 +2,17 @@
 //! the database may reuse after a reset.
 
 use parcelo::{Awb, Environment};
+use parcelo_domain::{
+    Changes, Millis, NewManifest, StoreOp, Tenant,
+    ids::named,
+    webhooks::{AllowedHosts, DeliveryStatus, OutboxEvent, WebhookEventKind, WebhookEventKinds},
+};
+use parcelo_store::CommitOutcome;
 use serde_json::json;
 use ulid::Ulid;
 
 use super::{OLD, START, TestService};
-use crate::{
-    clock::Millis,
-    domain::{
-        Changes, NewManifest, StoreOp, Tenant,
-        webhooks::{
-            AllowedHosts, DeliveryStatus, OutboxEvent, WebhookEventKind, WebhookEventKinds,
-        },
-    },
-    ids::named,
-    service::{Delivery, EndpointRequest},
-    store::CommitOutcome,
-};
+use crate::service::{Delivery, EndpointRequest};
 
 impl TestService {
     async fn attempts(&self, tenant: Tenant) -> usize {

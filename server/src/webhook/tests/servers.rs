@@ -10,16 +10,13 @@ use std::{
 use axum::{body::Body, http::Response};
 use futures_util::future::join_all;
 use parcelo::webhook::ID;
+use parcelo_domain::webhooks::{DeliveryStatus, MAX_IN_FLIGHT_PER_ENDPOINT};
+use parcelo_store::test_util::two_servers;
 use serde_json::Value;
 use tokio::sync::{Notify, oneshot};
 
 use super::{Receiver, START, TestService, receiver};
-use crate::{
-    domain::{webhooks::DeliveryStatus, webhooks::MAX_IN_FLIGHT_PER_ENDPOINT},
-    service::Service,
-    store::two_servers,
-    webhook::WebhookDispatcher,
-};
+use crate::{service::Service, webhook::WebhookDispatcher};
 
 const TENANTS: usize = 5;
 const SCANS: [&str; 3] = ["PICKED_UP", "IN_TRANSIT", "DELIVERED"];

@@ -1,0 +1,234 @@
+//! Views of accounts, webhooks and carriers, as the admin API and the admin commands serialize them for operators.
+//! For credentials, see [`super::credential_views`].
+
+use parcelo::{Environment, ParcelStatus, model};
+use serde::Serialize;
+use ulid::Ulid;
+
+use super::{
+    AccountRecord, CarrierReport, Shop,
+    carrier::LoggedCarrierException,
+    webhooks::{DisabledBy, Endpoint, LoggedAttempt, LoggedDelivery},
+};
+use crate::{Millis, ids::named};
+
+pub(super) fn timestamp(at: Millis) -> String {
+    model::time::to_text(at.to_utc())
+}
+
+/// An account.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AccountView {
+    account_id: String,
+    name: String,
+    created_at: String,
+}
+
+impl From<&AccountRecord> for AccountView {
+    fn from(record: &AccountRecord) -> Self {
+        let (account_id, name) = (record.id.clone(), record.name.clone());
+        Self { account_id, name, created_at: timestamp(record.created_at) }
+    }
+}
+
+/// The shop of an account, as receivers see it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShopView {
+    /// The name of the account.
+    pub account: String,
+    /// The name of the shop; empty if the account has set none.
+    pub shop_name: String,
+    /// The address where receivers can ask; empty if the account has set none.
+    pub contact: String,
+}
+
+impl ShopView {
+    /// Shows the shop of the account of this name.
+    pub fn new(account: &str, shop: &Shop) -> Self {
+        let (shop_name, contact) = shop.to_stored();
+        Self { account: account.to_owned(), shop_name, contact }
+    }
+}
+
+/// A webhook.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WebhookView {
+    url: String,
+    environment: Environment,
+    account: String,
+    events: Vec<model::EventKind>,
+    enabled: bool,
+    /// The reason why it is off: `OPERATOR`, `GONE` (it answered 410), `FAILURES`, or `UNREADABLE` (its settings).
+    disabled_by: Option<&'static str>,
+    created_at: String,
+    /// The time until which the previous secret signs beside the present one.
+    old_secret_until: Option<String>,
+    /// The secret that verifies the signatures; only in the answer to setting the webhook up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    secret: Option<String>,
+}
+
+impl WebhookView {
+    /// Creates the view of a webhook of the account with this name, without its secret.
+    pub fn new(account: &str, endpoint: &Endpoint) -> Self {
+        Self {
+            url: endpoint.url.clone(),
+            environment: endpoint.tenant.environment,
+            account: account.to_owned(),
+            events: endpoint.kinds.to_wire(),
+            enabled: endpoint.disabled.is_none(),
+            disabled_by: endpoint.disabled.map(DisabledBy::code),
+            created_at: timestamp(endpoint.created_at),
+            old_secret_until: endpoint.old.first().map(|(_, until)| timestamp(*until)),
+            secret: None,
+        }
+    }
+
+    /// Creates the view with the secret.
+    pub fn with_secret(account: &str, endpoint: &Endpoint) -> Self {
+        let secret = Some(endpoint.secret.expose());
+        Self { secret, ..Self::new(account, endpoint) }
+    }
+}
+
+/// A secret that was just made.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct NewSecret {
+    /// The new secret, shown this once.
+    secret: String,
+    /// The time until which the previous secret signs beside it.
+    old_secret_until: String,
+}
+
+impl NewSecret {
+    /// Creates the view of a secret; `old_until` is the end of the previous one.
+    pub fn new(secret: &parcelo::webhook::Secret, old_until: Millis) -> Self {
+        Self { secret: secret.expose(), old_secret_until: timestamp(old_until) }
+    }
+}
+
+/// A test that was sent.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct TestedView {
+    event_id: String,
+}
+
+impl From<Ulid> for TestedView {
+    fn from(event: Ulid) -> Self {
+        Self { event_id: named("evt", event) }
+    }
+}
+
+/// The answer to a request to send events again.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ReplayedView {
+    /// The number of events.
+    pub replayed: usize,
+}
+
+/// An event and every attempt to deliver it.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryView {
+    event_id: String,
+    event: model::EventKind,
+    tracking_number: Option<String>,
+    /// `PENDING`, `DELIVERED`, `FAILED` or `HELD`.
+    status: &'static str,
+    created_at: String,
+    next_attempt_at: Option<String>,
+    attempts: Vec<AttemptView>,
+}
+
+/// An attempt to deliver an event.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    attempt: u32,
+    at: String,
+    milliseconds: i64,
+    http_status: Option<u16>,
+    error: Option<String>,
+    /// The beginning of the receiver's answer, at most 1 KiB.
+    answer: String,
+}
+
+impl From<&LoggedDelivery> for DeliveryView {
+    fn from(logged: &LoggedDelivery) -> Self {
+        Self {
+            event_id: named("evt", logged.event),
+            event: logged.kind.to_wire(),
+            tracking_number: logged.tracking_number.clone(),
+            status: logged.delivery_status.code(),
+            created_at: timestamp(logged.created_at),
+            next_attempt_at: logged.due.map(timestamp),
+            attempts: logged.attempts.iter().map(AttemptView::from).collect(),
+        }
+    }
+}
+
+impl From<&LoggedAttempt> for AttemptView {
+    fn from(attempt: &LoggedAttempt) -> Self {
+        Self {
+            attempt: attempt.number,
+            at: timestamp(attempt.at),
+            milliseconds: attempt.millis,
+            http_status: attempt.status,
+            error: attempt.error.clone(),
+            answer: String::from_utf8_lossy(&attempt.answer).into_owned(),
+        }
+    }
+}
+
+/// A carrier's event that was refused because of the parcel's state.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ExceptionView {
+    tracking_number: String,
+    /// The carrier's name.
+    carrier: String,
+    event_id: String,
+    /// The parcel's state at that time.
+    from: ParcelStatus,
+    /// The reported state, which cannot follow.
+    to: ParcelStatus,
+    /// The time at which it happened, according to the carrier.
+    occurred_at: String,
+    location: String,
+    description: Option<String>,
+    carrier_code: Option<String>,
+    refused_at: String,
+}
+
+impl From<&LoggedCarrierException> for ExceptionView {
+    fn from(logged: &LoggedCarrierException) -> Self {
+        let exception = &logged.exception;
+        let CarrierReport { event_id, code, scan, .. } = &exception.report;
+        Self {
+            tracking_number: logged.tracking_number.to_string(),
+            carrier: logged.carrier_name.clone(),
+            event_id: event_id.clone(),
+            from: exception.from.into(),
+            to: scan.state.into(),
+            occurred_at: timestamp(scan.at),
+            location: scan.location.clone(),
+            description: scan.description.clone(),
+            carrier_code: code.clone(),
+            refused_at: timestamp(exception.refused_at),
+        }
+    }
+}

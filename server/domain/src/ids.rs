@@ -1,0 +1,22 @@
+//! The format of public ids: a prefix for their kind, and a ULID.
+
+use parcelo::model::{ManifestId, ParcelId};
+use ulid::Ulid;
+
+/// Crockford's alphabet of base 32.
+pub const CROCKFORD: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// Returns the public id of a parcel.
+pub fn parcel_id(ulid: Ulid) -> ParcelId {
+    ParcelId::unchecked(named("par", ulid))
+}
+
+/// Returns the public id of a manifest.
+pub fn manifest_id(ulid: Ulid) -> ManifestId {
+    ManifestId::unchecked(named("man", ulid))
+}
+
+/// Returns a public id: a prefix for its kind, and a ULID.
+pub fn named(kind: &str, ulid: Ulid) -> String {
+    format!("{kind}_{ulid}")
+}

@@ -1,0 +1,74 @@
+//! The metadata of labels, and reprints (docs/api.md, Label metadata, Reprint).
+
+use parcelo::{
+    Environment, ErrorCode, LabelFormat,
+    model::{Downloads, LabelMetadata, LabelStatus, QrCode},
+};
+
+use super::{ParcelRow, Refusal, Secrets, Site, State};
+use crate::{Millis, ids::named};
+
+/// Returns the metadata of a parcel's label, or a refusal if the order has no label yet.
+pub fn label_metadata(
+    parcel: &ParcelRow,
+    site: &Site,
+    secrets: &Secrets,
+) -> Result<LabelMetadata, Refusal> {
+    if parcel.state == State::Ordered {
+        return Err(ErrorCode::LabelNotFound.into());
+    }
+    let number = &parcel.tracking_number;
+    let is_void = parcel.state == State::Voided;
+    let file = |format| site.label_file_url(secrets, number, parcel.id, format);
+    let mut label = LabelMetadata::new(named("lbl", parcel.id), number.clone())
+        .with_version(parcel.label_version)
+        .with_reprint_count(parcel.label_version.saturating_sub(1))
+        .with_qr_code(QrCode::new(site.tracking_url(number)))
+        .with_sandbox(site.environment == Environment::Sandbox)
+        .with_created_at(parcel.created_at.to_utc());
+    label.last_reprinted_at = parcel.reprinted_at.map(Millis::to_utc);
+    Ok(if is_void {
+        label.with_status(LabelStatus::Voided).with_voided_at(parcel.updated_at.to_utc())
+    } else {
+        let [pdf, zpl, png] = [LabelFormat::Pdf, LabelFormat::Zpl, LabelFormat::Png].map(file);
+        label
+            .with_label_url(file(LabelFormat::default()))
+            .with_downloads(Downloads::new(pdf, zpl, png))
+    })
+}
+
+/// Refuses a parcel that has no label yet, or whose label is void.
+pub fn check_label_usable(state: State) -> Result<(), Refusal> {
+    if state == State::Ordered {
+        return Err(ErrorCode::LabelNotFound.into());
+    }
+    if state == State::Voided {
+        return Err(ErrorCode::LabelVoided.into());
+    }
+    Ok(())
+}
+
+/// Returns the parcel with the next version of its label, or a refusal if its journey has ended.
+pub fn reprint(parcel: &ParcelRow, now: Millis) -> Result<ParcelRow, Refusal> {
+    check_label_usable(parcel.state)?;
+    match parcel.state {
+        State::Delivered | State::ReturnToSender => {
+            Err(Refusal::for_status(ErrorCode::LabelNotReprintable, parcel.state))
+        }
+        State::Ordered
+        | State::Voided
+        | State::LabelGenerated
+        | State::ManifestSubmitted
+        | State::PickedUp
+        | State::CustomsClearance
+        | State::CustomsHold
+        | State::InTransit
+        | State::OutForDelivery
+        | State::DeliveryAttempted
+        | State::DeliveryFailed => Ok(ParcelRow {
+            label_version: parcel.label_version.saturating_add(1),
+            reprinted_at: Some(now),
+            ..parcel.clone()
+        }),
+    }
+}

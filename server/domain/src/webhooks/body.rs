@@ -1,0 +1,99 @@
+//! The body of an event. It has the same bytes at every attempt, because its content never changes.
+
+use parcelo::{
+    Environment,
+    model::{
+        EventData, EventId, Manifest, ParcelCreated, ParcelVoided, StatusChange, WebhookEvent,
+    },
+};
+use ulid::Ulid;
+
+use super::WebhookEventKind;
+use crate::{
+    Event, Millis, ParcelRow, State,
+    ids::{named, parcel_id},
+    to_body,
+};
+
+/// An event with the content of its body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventPayload {
+    /// The event's id, without its prefix.
+    pub event: Ulid,
+    /// The environment in which it happened.
+    pub environment: Environment,
+    /// The kind of event.
+    pub kind: WebhookEventKind,
+    /// The time of the event.
+    pub at: Millis,
+    /// The parcel or manifest that the event is about.
+    pub subject: EventSubject,
+}
+
+/// The parcel or manifest that an event is about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EventSubject {
+    /// A parcel, at one event of its history.
+    Parcel {
+        /// The parcel as it is now. Only facts that never change go into the body.
+        parcel: Box<ParcelRow>,
+        /// The state before the event.
+        previous: State,
+        /// The event.
+        event: Event,
+        /// The order's id in the caller's system.
+        external_order_id: Option<String>,
+    },
+    /// A manifest.
+    Manifest(Box<Manifest>),
+    /// No subject: a test.
+    Test,
+}
+
+/// Writes the body of an event.
+pub fn event_body(payload: EventPayload) -> Vec<u8> {
+    let EventPayload { event, environment, kind, at, subject } = payload;
+    let data = match subject {
+        EventSubject::Parcel { parcel, previous, event, external_order_id } => {
+            parcel_data(kind, *parcel, (previous, event), external_order_id)
+        }
+        EventSubject::Manifest(manifest) => EventData::ManifestSubmitted(manifest),
+        EventSubject::Test => EventData::Test,
+    };
+    let id = EventId::unchecked(named("evt", event));
+    to_body(&WebhookEvent::new(environment, at.to_utc(), data).with_id(id))
+}
+
+fn parcel_data(
+    kind: WebhookEventKind,
+    parcel: ParcelRow,
+    (previous, event): (State, Event),
+    external_order_id: Option<String>,
+) -> EventData {
+    let tracking_number = parcel.tracking_number;
+    match kind {
+        WebhookEventKind::ParcelCreated => {
+            let id = parcel_id(parcel.id);
+            let mut created = ParcelCreated::new(id, tracking_number, parcel.country)
+                .with_status(event.state.into());
+            created.external_order_id = external_order_id;
+            EventData::ParcelCreated(created)
+        }
+        WebhookEventKind::ParcelVoided => {
+            let mut voided = ParcelVoided::new(tracking_number, previous.into());
+            voided.reason = event.description;
+            voided.external_order_id = external_order_id;
+            EventData::ParcelVoided(voided)
+        }
+        WebhookEventKind::StatusChanged
+        | WebhookEventKind::ManifestSubmitted
+        | WebhookEventKind::Test => {
+            let (from, to) = (previous.into(), event.state.into());
+            let mut change = StatusChange::new(tracking_number, from, to, event.location)
+                .with_sequence(event.sequence);
+            change.description = event.description;
+            change.external_order_id = external_order_id;
+            EventData::StatusChanged(change)
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! An endpoint: the URL that a tenant's events are sent to, and the secrets that sign them.
+
+use parcelo::webhook::Secret;
+use ulid::Ulid;
+
+use super::{DeliveryAttempt, WebhookEventKind, WebhookEventKinds};
+use crate::{Millis, ParcelRowId, State, Tenant};
+
+/// An endpoint of a tenant: the URL that its events are sent to, its subscriptions and its secrets.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// The tenant that owns it.
+    pub tenant: Tenant,
+    /// The URL that events are sent to.
+    pub url: String,
+    /// The kinds of event it gets.
+    pub kinds: WebhookEventKinds,
+    /// The secret that signs messages.
+    pub secret: Secret,
+    /// The replaced secrets that still sign, each with its end; the latest first.
+    pub old: Vec<(Secret, Millis)>,
+    /// The reason why nothing is sent to it, if nothing is.
+    pub disabled: Option<DisabledBy>,
+    /// The time at which it was set up.
+    pub created_at: Millis,
+}
+
+/// A reason why nothing is sent to an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DisabledBy {
+    /// An operator turned it off.
+    Operator,
+    /// It responded with 410 Gone.
+    Gone,
+    /// A delivery used up its attempts, and none had succeeded since its first.
+    Failures,
+    /// Its settings cannot be read.
+    Unreadable,
+}
+
+impl DisabledBy {
+    /// Returns the code under which the reason is stored and shown.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Operator => "OPERATOR",
+            Self::Gone => "GONE",
+            Self::Failures => "FAILURES",
+            Self::Unreadable => "UNREADABLE",
+        }
+    }
+
+    /// Every reason.
+    pub const ALL: [Self; 4] = [Self::Operator, Self::Gone, Self::Failures, Self::Unreadable];
+
+    /// Returns the reason that is stored under a code.
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|by| by.code() == code)
+    }
+}
+
+impl Endpoint {
+    /// Signs a message with each secret in force.
+    pub fn sign(&self, id: &str, now: Millis, body: &[u8]) -> String {
+        let old = self.old.iter().filter(|(_, until)| now < *until).map(|(secret, _)| secret);
+        let secrets = std::iter::once(&self.secret).chain(old);
+        let all: Vec<_> = secrets.map(|secret| secret.sign(id, now.second(), body)).collect();
+        all.join(" ")
+    }
+}
+
+/// The status of an event in the outbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryStatus {
+    /// An earlier event of its parcel comes first.
+    Waiting,
+    /// It will be sent when it is due.
+    Ready,
+    /// The endpoint accepted it.
+    Delivered,
+    /// Its attempts are used up.
+    Failed,
+    /// The endpoint is disabled.
+    Held,
+}
+
+impl DeliveryStatus {
+    /// Every status, at the index of its stored number.
+    pub const ALL: [Self; 5] =
+        [Self::Waiting, Self::Ready, Self::Delivered, Self::Failed, Self::Held];
+
+    /// Returns the status as users see it.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Waiting | Self::Ready => "PENDING",
+            Self::Delivered => "DELIVERED",
+            Self::Failed => "FAILED",
+            Self::Held => "HELD",
+        }
+    }
+}
+
+/// An event that is leased from the outbox for sending.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryLease {
+    /// The tenant that owns it.
+    pub tenant: Tenant,
+    /// The attempt to make.
+    pub attempt: DeliveryAttempt,
+    /// The kind.
+    pub kind: WebhookEventKind,
+    /// The time of the event.
+    pub at: Millis,
+    /// The parcel it is about.
+    pub parcel: Option<ParcelRowId>,
+    /// The manifest it is about.
+    pub manifest: Option<i64>,
+    /// The sequence of the event in the parcel's history.
+    pub sequence: Option<u32>,
+    /// The state before the event.
+    pub previous: Option<State>,
+    /// The lease number, which is different in each commit.
+    pub number: i64,
+}
+
+/// An event of the outbox with its attempts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedDelivery {
+    /// The event.
+    pub event: Ulid,
+    /// The kind.
+    pub kind: WebhookEventKind,
+    /// The tracking number of the parcel it is about.
+    pub tracking_number: Option<String>,
+    /// The status.
+    pub delivery_status: DeliveryStatus,
+    /// The time of creation.
+    pub created_at: Millis,
+    /// The time of the next attempt.
+    pub due: Option<Millis>,
+    /// Every attempt, first to last.
+    pub attempts: Vec<LoggedAttempt>,
+}
+
+/// An attempt to deliver an event, as the log shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedAttempt {
+    /// The number of the attempt: 1 for the first after the event's creation or replay.
+    pub number: u32,
+    /// The end of the attempt.
+    pub at: Millis,
+    /// The duration in milliseconds.
+    pub millis: i64,
+    /// The HTTP status of the response.
+    pub status: Option<u16>,
+    /// The error, if there is no response.
+    pub error: Option<String>,
+    /// The beginning of the response.
+    pub answer: Vec<u8>,
+}

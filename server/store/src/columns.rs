@@ -1,0 +1,127 @@
+//! Columns of both engines: how lists and environments are stored, and the types that values are read as.
+
+use std::str::FromStr;
+
+use parcelo::{CountryCode, Environment};
+use parcelo_domain::{AccountRowId, Countries, Millis, ParcelRowId};
+
+use super::values::Value;
+
+/// Returns the number under which an environment is stored.
+pub(super) const fn environment_number(environment: Environment) -> u8 {
+    match environment {
+        Environment::Production => 0,
+        Environment::Sandbox => 1,
+    }
+}
+
+/// The stored form of "all countries".
+const ALL_COUNTRIES: &str = "*";
+
+pub(super) fn format_countries(countries: &Countries) -> String {
+    match countries {
+        Countries::All => ALL_COUNTRIES.to_owned(),
+        Countries::Only(list) => join_with_commas(list),
+    }
+}
+
+pub(super) fn parse_countries(text: &str) -> Result<Countries, <CountryCode as FromStr>::Err> {
+    if text == ALL_COUNTRIES {
+        return Ok(Countries::All);
+    }
+    parse_list(text).map(Countries::Only)
+}
+
+/// Returns the condition that a column has one of the numbers in a parameter, which [`joined`] writes.
+macro_rules! is_among {
+    ($given:literal) => {
+        concat!(
+            "{= ANY (string_to_array(",
+            $given,
+            ", ',')::bigint[])|IN (SELECT value FROM json_each('[' || ",
+            $given,
+            " || ']'))}"
+        )
+    };
+}
+pub(super) use is_among;
+
+pub(super) fn join_with_commas(list: &[impl ToString]) -> String {
+    list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+pub(super) fn parse_list<T: FromStr>(text: &str) -> Result<Vec<T>, T::Err> {
+    text.split(',').filter(|item| !item.is_empty()).map(str::parse).collect()
+}
+
+/// A type that columns are read as.
+pub(super) trait Column: Sized {
+    /// Converts a value. Returns `None` if it does not fit.
+    fn from_value(value: Value) -> Option<Self>;
+}
+
+/// Implements [`Column`] for types of whole numbers, and for types that wrap one.
+macro_rules! integers {
+    ($($number:ty),*; $($wrapper:ty),*) => {
+        $(impl Column for $number {
+            fn from_value(value: Value) -> Option<Self> {
+                i64::from_value(value)?.try_into().ok()
+            }
+        })*
+        $(impl Column for $wrapper {
+            fn from_value(value: Value) -> Option<Self> {
+                i64::from_value(value).map(Self)
+            }
+        })*
+    };
+}
+integers!(i16, i32, u8, u16, u32, usize; Millis, ParcelRowId, AccountRowId);
+
+impl Column for i64 {
+    fn from_value(value: Value) -> Option<Self> {
+        if let Value::Integer(number) = value { Some(number) } else { None }
+    }
+}
+
+impl Column for bool {
+    fn from_value(value: Value) -> Option<Self> {
+        i64::from_value(value).map(|number| number != 0)
+    }
+}
+
+impl Column for String {
+    fn from_value(value: Value) -> Option<Self> {
+        if let Value::Text(text) = value { Some(text) } else { None }
+    }
+}
+
+impl Column for Vec<u8> {
+    fn from_value(value: Value) -> Option<Self> {
+        if let Value::Bytes(bytes) = value { Some(bytes) } else { None }
+    }
+}
+
+impl<const N: usize> Column for [u8; N] {
+    fn from_value(value: Value) -> Option<Self> {
+        Vec::from_value(value)?.try_into().ok()
+    }
+}
+
+impl Column for Value {
+    fn from_value(value: Value) -> Option<Self> {
+        Some(value)
+    }
+}
+
+impl Column for Environment {
+    fn from_value(value: Value) -> Option<Self> {
+        let number = u8::from_value(value)?;
+        Self::ALL.into_iter().find(|known| environment_number(*known) == number)
+    }
+}
+
+impl<T: Column> Column for Option<T> {
+    fn from_value(value: Value) -> Option<Self> {
+        if matches!(value, Value::Null) { Some(None) } else { T::from_value(value).map(Some) }
+    }
+}

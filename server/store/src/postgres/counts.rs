@@ -1,0 +1,91 @@
+//! The number of a tenant's parcels by day, state and country. A group inserts its changes, in rows that no other group
+//! touches; [`Store::merge_count_changes`] adds them to the totals. A count is the sum of both.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicI64, Ordering},
+};
+
+use super::{
+    Store,
+    connection::{Connection, column, get},
+    error::DbResult,
+    pages::ROWS_PER_PAGE,
+};
+use crate::{StoreError, counts::TOTALS_LOCK};
+
+/// Inserts changes of counts.
+pub(super) const ADD: &str = "INSERT INTO parcel_count_changes (tenant, day, state, country, difference) \
+     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::smallint[], $4::text[], $5::bigint[])";
+
+/// Adds a page of changes to the totals and deletes the changes. Returns their number, and the id of the last one.
+const FOLD: &str = "\
+    WITH folded AS (DELETE FROM parcel_count_changes WHERE id = ANY (ARRAY ( \
+        SELECT id FROM parcel_count_changes WHERE id > $1 ORDER BY id LIMIT $2)) RETURNING *), \
+    added AS (INSERT INTO parcel_counts AS c (tenant, day, state, country, total) \
+        SELECT tenant, day, state, country, sum(difference) FROM folded GROUP BY 1, 2, 3, 4 \
+        ON CONFLICT (tenant, day, state, country) DO UPDATE SET total = c.total + excluded.total) \
+    SELECT count(*), coalesce(max(id), $1) FROM folded";
+
+/// Number of folds of which one begins with the first change, because ids are not committed in order. The others begin
+/// where the previous fold ended, because a long transaction elsewhere keeps all deleted changes in the index.
+const FOLDS_PER_FULL_FOLD: i64 = 60;
+
+/// The place where the next fold begins, and the number of folds.
+#[derive(Debug, Default)]
+pub(super) struct Folds {
+    from: AtomicI64,
+    done: AtomicI64,
+}
+
+/// The key of a count: tenant, day, state, country.
+pub(super) type CountKey = (i64, i64, i16, String);
+
+/// The changes of counts.
+#[derive(Debug, Default)]
+pub(super) struct Counts(BTreeMap<CountKey, i64>);
+
+impl Counts {
+    pub(super) fn add(&mut self, key: CountKey, difference: i64) {
+        *self.0.entry(key).or_default() += difference;
+    }
+
+    pub(super) async fn write(&self, db: &Connection) -> DbResult<()> {
+        let changed: Vec<_> = self.0.iter().filter(|(_, difference)| **difference != 0).collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let tenants = column!(changed, (key, _) => key.0);
+        let days = column!(changed, (key, _) => key.1);
+        let states = column!(changed, (key, _) => key.2);
+        let countries = column!(changed, (key, _) => key.3.as_str());
+        let totals = column!(changed, (_, difference) => **difference);
+        db.execute(ADD, &[&tenants, &days, &states, &countries, &totals]).await.map(drop)
+    }
+}
+
+impl Store {
+    /// Adds changes to the totals, unless another server is doing so.
+    pub async fn merge_count_changes(&self) -> Result<(), StoreError> {
+        let folds = &self.0.folds;
+        if folds.done.fetch_add(1, Ordering::Relaxed) % FOLDS_PER_FULL_FOLD == 0 {
+            folds.from.store(0, Ordering::Relaxed);
+        }
+        loop {
+            let from = folds.from.load(Ordering::Relaxed);
+            let (rows, last) = self.page(async move |db| fold(db, from).await).await?;
+            folds.from.store(last, Ordering::Relaxed);
+            if rows < ROWS_PER_PAGE {
+                return Ok(());
+            }
+        }
+    }
+}
+
+async fn fold(db: &Connection, from: i64) -> DbResult<(i64, i64)> {
+    let lock = "SELECT pg_try_advisory_xact_lock($1)";
+    if !db.value::<bool>(lock, &[&TOTALS_LOCK]).await? {
+        return Ok((0, from));
+    }
+    db.only(FOLD, &[&from, &ROWS_PER_PAGE], |row| Ok((get(row, 0)?, get(row, 1)?))).await
+}

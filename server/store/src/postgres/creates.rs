@@ -1,0 +1,127 @@
+//! The orders of a group, inserted together by one statement.
+
+use std::collections::BTreeMap;
+
+use parcelo_domain::{Millis, NewParcel, State};
+
+use super::{
+    connection::{Connection, column, get},
+    error::DbResult,
+    generations::Generations,
+};
+use crate::columns::environment_number;
+
+/// Inserts the parcels whose number is free, in the order of the passed rows, which are sorted by number. Returns the
+/// positions of the inserted rows, and their ids.
+pub(super) const INSERT: &str = "WITH new AS MATERIALIZED (SELECT nextval('parcel_rows') AS id, n.* \
+     FROM unnest($1::bigint[], $2::smallint[], $3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::text[], \
+     $8::text[], $9::integer[], $10::smallint[], $11::bigint[], $12::text[], $13::text[]) WITH ORDINALITY AS n (tenant, \
+     environment, number, public_id, created_at, origin, destination, country, promised_day, step_index, step_due, \
+     external_order_id, order_json, place)), \
+     created AS (INSERT INTO parcels (id, version, tenant, created_at, updated_at, step_due, promised_day, \
+     label_version, last_sequence, environment, state, step_index, country, number, public_id, origin, destination, \
+     external_order_id) \
+     SELECT id, 1, tenant, created_at, created_at, step_due, promised_day, 1, 2, environment, $14, step_index, country, \
+     number, public_id, origin, destination, external_order_id FROM new ORDER BY place \
+     ON CONFLICT (environment, upper(number)) DO NOTHING RETURNING id), \
+     written AS (INSERT INTO orders (parcel, order_json) SELECT id, order_json FROM new JOIN created USING (id)) \
+     SELECT place, id FROM new JOIN created USING (id)";
+
+/// Inserts one parcel and returns its id, or `None` if its number is taken.
+pub(super) async fn insert_one(
+    db: &Connection,
+    generations: &Generations,
+    parcel: &NewParcel,
+) -> DbResult<Option<i64>> {
+    let inserted = insert_all(db, generations, &[parcel]).await?;
+    Ok(inserted.first().map(|(_, id)| *id))
+}
+
+/// Environment and number, in the form of the index.
+type Number = (u8, String);
+
+/// Parcels to insert, each with a different number, sorted by number so that the groups of two servers wait for each
+/// other and never deadlock.
+#[derive(Default)]
+pub(super) struct CreateBatch<'w>(BTreeMap<Number, NewRow<'w>>);
+
+#[derive(Clone, Copy)]
+pub(super) struct NewRow<'w> {
+    /// The position of its write.
+    pub(super) at: usize,
+    pub(super) parcel: &'w NewParcel,
+    /// The time at which the write was decided.
+    pub(super) now: Millis,
+}
+
+impl<'w> CreateBatch<'w> {
+    /// Adds a parcel, unless the batch already has a parcel with the same number. A parcel that is left out is refused
+    /// later, unless the first parcel is refused.
+    pub(super) fn add(&mut self, at: usize, parcel: &'w NewParcel, now: Millis) {
+        // In the form of the case-insensitive index.
+        let number = parcel.tracking_number.as_str().to_ascii_uppercase();
+        let number = (environment_number(parcel.tenant.environment), number);
+        self.0.entry(number).or_insert(NewRow { at, parcel, now });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Inserts the parcels whose number is free, and returns them with their ids.
+    pub(super) async fn insert(
+        self,
+        db: &Connection,
+        generations: &Generations,
+    ) -> DbResult<Vec<(i64, NewRow<'w>)>> {
+        let rows: Vec<NewRow<'w>> = self.0.into_values().collect();
+        let parcels: Vec<&NewParcel> = rows.iter().map(|new| new.parcel).collect();
+        let inserted = insert_all(db, generations, &parcels).await?;
+        let created = inserted.into_iter();
+        Ok(created.filter_map(|(place, id)| Some((id, *rows.get(place)?))).collect())
+    }
+}
+
+/// Inserts parcels, which are sorted by number. Returns the positions of those with a free number, and their ids.
+async fn insert_all(
+    db: &Connection,
+    generations: &Generations,
+    parcels: &[&NewParcel],
+) -> DbResult<Vec<(usize, i64)>> {
+    let tenants = column!(parcels, new => generations.storage_tenant_id(new.tenant));
+    let environments =
+        column!(parcels, new => i16::from(environment_number(new.tenant.environment)));
+    let numbers = column!(parcels, new => new.tracking_number.as_str());
+    let public_ids = column!(parcels, new => new.id.to_bytes().to_vec());
+    let created = column!(parcels, new => new.created_at.0);
+    let origins = column!(parcels, new => new.origin.as_str());
+    let destinations = column!(parcels, new => new.destination.as_str());
+    let countries = column!(parcels, new => new.country.as_str());
+    let days = column!(parcels, new => new.promised_day);
+    let steps = column!(parcels, new => new.step.map(|step| i16::from(step.index)));
+    let dues = column!(parcels, new => new.step.map(|step| step.due.0));
+    let external = column!(parcels, new => new.external_order_id.as_deref());
+    let orders = column!(parcels, new => new.order.as_str());
+    let state = i16::from(State::LabelGenerated.number());
+    let given: [&(dyn tokio_postgres::types::ToSql + Sync); 14] = [
+        &tenants,
+        &environments,
+        &numbers,
+        &public_ids,
+        &created,
+        &origins,
+        &destinations,
+        &countries,
+        &days,
+        &steps,
+        &dues,
+        &external,
+        &orders,
+        &state,
+    ];
+    let place = |row: &tokio_postgres::Row| -> DbResult<(usize, i64)> {
+        let place: i64 = get(row, 0)?;
+        Ok((usize::try_from(place - 1).unwrap_or(usize::MAX), get(row, 1)?))
+    };
+    db.each(INSERT, &given, place).await
+}

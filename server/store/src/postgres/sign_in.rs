@@ -1,0 +1,133 @@
+//! Failed sign-ins, counted across all servers, so that an attacker gets no more attempts at several servers than at
+//! one. `server/domain/src/login_throttle.rs` decides what they mean. Networks and accounts are stored as keyed hashes.
+
+use std::net::IpAddr;
+
+use parcelo_domain::{
+    Millis,
+    login_throttle::{
+        FAILURE_LIFETIME_MILLIS, FailureKey, Failures, LoginAttempt, PendingLogin, count_attempt,
+    },
+    secrets::hash_login_failure,
+};
+use tokio_postgres::Row;
+
+use super::{
+    Store,
+    connection::{Connection, bytes, get, number},
+    error::DbResult,
+    pages::delete_old,
+};
+use crate::StoreError;
+
+/// Time for which the store remembers that an account was signed in to from a network.
+const NETWORK_LIFETIME: i64 = 90 * Millis::DAY;
+/// Maximum difference of the servers' clocks: failures up to this far ahead count as now.
+const CLOCK_SKEW: i64 = Millis::MINUTE;
+
+impl Store {
+    pub async fn begin_login(
+        &self,
+        attempt: LoginAttempt<'_>,
+        now: Millis,
+    ) -> Result<Result<PendingLogin, u32>, StoreError> {
+        let known = self.hash_key(&attempt.known_network_key());
+        let [apart, together] = [true, false].map(|is_known| {
+            let counted = attempt.failure_keys(is_known);
+            (self.hash_keys(&counted), counted)
+        });
+        self.call_reader(async move |db| {
+            db.run("BEGIN").await?;
+            let find = "SELECT EXISTS (SELECT 1 FROM login_networks WHERE known = $1)";
+            let is_known: bool = db.value(find, &[&known.as_slice()]).await?;
+            let (hashes, counted) = if is_known { &apart } else { &together };
+            let counts = begin(db, counted, hashes, now).await?;
+            // A refused attempt is not counted, and leaves no row.
+            db.run(if counts.is_ok() { "COMMIT" } else { "ROLLBACK" }).await?;
+            Ok(counts.map(|()| PendingLogin(counted.clone())))
+        })
+        .await
+    }
+
+    pub async fn take_back_login(&self, begun: PendingLogin) -> Result<(), StoreError> {
+        let hashes = self.hash_keys(&begun.0);
+        self.call_reader(async move |db| {
+            let sql = "UPDATE login_failures SET failures = greatest(failures - 1, 0) \
+                 WHERE counted_by IN (SELECT counted_by FROM login_failures \
+                 WHERE counted_by = ANY($1) ORDER BY counted_by FOR UPDATE)";
+            db.execute(sql, &[&hashes]).await.map(drop)
+        })
+        .await
+    }
+
+    pub async fn remember_login(
+        &self,
+        attempt: LoginAttempt<'_>,
+        now: Millis,
+    ) -> Result<(), StoreError> {
+        let known = self.hash_key(&attempt.known_network_key());
+        self.call_reader(async move |db| {
+            let sql = "INSERT INTO login_networks (known, last) VALUES ($1, $2) \
+                 ON CONFLICT (known) DO UPDATE SET last = excluded.last";
+            db.execute(sql, &[&known.as_slice(), &now.0]).await.map(drop)
+        })
+        .await
+    }
+
+    /// Deletes rows that no longer affect an attempt.
+    pub(crate) async fn purge_logins(&self, now: Millis) -> Result<(), StoreError> {
+        let sql = delete_old!("login_failures", "counted_by", "login_failures WHERE ", "last");
+        self.delete_old(sql, now.0 - FAILURE_LIFETIME_MILLIS).await?;
+        let sql = delete_old!("login_networks", "known", "login_networks WHERE ", "last");
+        self.delete_old(sql, now.0 - NETWORK_LIFETIME).await.map(drop)
+    }
+
+    fn hash_key(&self, by: &FailureKey) -> [u8; 32] {
+        let network = |address: &IpAddr| address.to_string();
+        let (kind, account, network) = match by {
+            FailureKey::Network(address) => ("network", "", network(address)),
+            FailureKey::Account(account) => ("account", account.as_str(), String::new()),
+            FailureKey::KnownNetwork(account, address) => {
+                ("known", account.as_str(), network(address))
+            }
+        };
+        hash_login_failure(&self.0.state.secret, [kind, account, &network])
+    }
+
+    fn hash_keys(&self, counted: &[FailureKey]) -> Vec<Vec<u8>> {
+        counted.iter().map(|by| self.hash_key(by).to_vec()).collect()
+    }
+}
+
+/// Counts an attempt in the open transaction, and locks its rows, so that simultaneous attempts get no more tries than
+/// successive ones.
+async fn begin(
+    db: &Connection,
+    counted: &[FailureKey],
+    hashes: &[Vec<u8>],
+    now: Millis,
+) -> DbResult<Result<(), u32>> {
+    // Only existing rows can be locked. Sorted by hash, so that two servers never deadlock.
+    let insert = "INSERT INTO login_failures (counted_by, failures, last) \
+         SELECT by, 0, $2 FROM unnest($1::bytea[]) AS by ORDER BY by ON CONFLICT DO NOTHING";
+    db.execute(insert, &[&hashes, &now.0]).await?;
+    let lock = "SELECT counted_by, failures, last FROM login_failures \
+         WHERE counted_by = ANY($1) ORDER BY counted_by FOR UPDATE";
+    let read = |row: &Row| {
+        let last = get::<i64>(row, 2)?;
+        // Another server's clock may be ahead: its failure must not look as if the clock had been set back.
+        let last = Millis(if last - now.0 <= CLOCK_SKEW { last.min(now.0) } else { last });
+        Ok((bytes::<32>(row, 0)?, Failures { count: number(row, 1)?, last }))
+    };
+    let rows = db.each(lock, &[&hashes], read).await?;
+    let found = |hash: &[u8]| rows.iter().find(|(by, _)| by == hash).map(|(_, failures)| *failures);
+    let so_far: Vec<_> = counted.iter().zip(hashes).map(|(by, hash)| (by, found(hash))).collect();
+    let failures = match count_attempt(&so_far, now) {
+        Ok(failures) => failures,
+        Err(seconds) => return Ok(Err(seconds)),
+    };
+    let counts: Vec<i64> = failures.iter().map(|failures| failures.count.into()).collect();
+    let update = "UPDATE login_failures AS f SET failures = n.failures, last = $3 \
+         FROM unnest($1::bytea[], $2::bigint[]) AS n(by, failures) WHERE f.counted_by = n.by";
+    db.execute(update, &[&hashes, &counts, &now.0]).await.map(|_rows| Ok(()))
+}

@@ -1,0 +1,273 @@
+//! A proxy between a store and PostgreSQL that knows where messages begin and end, and fails at a chosen one.
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream, UnixStream},
+    sync::mpsc,
+    task::JoinSet,
+};
+
+use super::cluster::{empty_database, place};
+use crate::{Store, postgres::Address};
+
+/// The direction of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    ToServer,
+    ToStore,
+}
+
+/// A store whose connection can be cut in its commits.
+#[expect(missing_debug_implementations, reason = "a proxy has nothing to show")]
+pub struct CutStore {
+    /// The store.
+    pub store: Store,
+    proxy: Proxy,
+}
+
+impl CutStore {
+    /// Opens the store, or `None` if PostgreSQL is not installed.
+    pub async fn open() -> Option<Self> {
+        let proxy = Proxy::before(&empty_database()?).await;
+        let store = Store::connect(proxy.address(), [9; 32]).await.unwrap();
+        Some(Self { store, proxy })
+    }
+
+    /// Lets the next commit be done, and cuts the connection instead of the answer.
+    pub fn cut_next_commit(&self) {
+        self.proxy.arm(Place::Committed, Fault::CutBefore);
+    }
+}
+
+/// A message of a group of writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The n-th message in its direction, from the group's BEGIN on.
+    Nth(Way, usize),
+    /// The COMMIT.
+    Commit,
+    /// PostgreSQL's confirmation that it was done.
+    Committed,
+}
+
+/// The fault at a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Both connections end, and the message is not forwarded.
+    CutBefore,
+    /// Half of the message is forwarded, then both connections end.
+    CutInside,
+    /// The message is forwarded, then both connections end.
+    CutAfter,
+    /// The store's connection ends. PostgreSQL's stays open and receives nothing more.
+    Orphan,
+    /// The message is not forwarded, nor anything after it; both connections stay open.
+    Stall,
+}
+
+pub(crate) const FAULTS: [Fault; 5] =
+    [Fault::CutBefore, Fault::CutInside, Fault::CutAfter, Fault::Orphan, Fault::Stall];
+
+/// A proxy in front of a database; its connections end with it.
+pub(crate) struct Proxy {
+    address: Address,
+    plan: Arc<Plan>,
+    _serving: JoinSet<()>,
+}
+
+#[derive(Default)]
+struct Plan {
+    armed: Mutex<Option<(Place, Fault)>>,
+    /// Connections that must stay open.
+    held: Mutex<Vec<Link>>,
+}
+
+/// Two connections, and the messages that are read from them.
+struct Link {
+    store: Option<Side>,
+    server: Side,
+}
+
+struct Side {
+    writes: Box<dyn tokio::io::AsyncWrite + Send + Unpin>,
+    messages: mpsc::Receiver<Vec<u8>>,
+    /// Owns the half of the connection that is read.
+    _reads: JoinSet<()>,
+}
+
+impl Proxy {
+    /// Starts the proxy in front of the database at a socket.
+    pub(crate) async fn before(database: &Address) -> Self {
+        let (folder, name) = place(database);
+        let socket = folder.join(".s.PGSQL.5432");
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("postgres://parcelo@127.0.0.1:{port}/{name}?unsafe_settings=allow");
+        let plan = Arc::new(Plan::default());
+        let (mut serving, shared) = (JoinSet::new(), Arc::clone(&plan));
+        serving.spawn(async move {
+            let mut links = JoinSet::new();
+            loop {
+                let (store, _) = listener.accept().await.unwrap();
+                let (socket, plan) = (socket.clone(), Arc::clone(&shared));
+                links.spawn(async move {
+                    // Either end may go at any moment.
+                    let Ok(server) = UnixStream::connect(socket).await else { return };
+                    let _ended = forward(Link::new(store, server), &plan).await;
+                });
+            }
+        });
+        let address = Address::parse(&format!("{url}&sslmode=disable")).unwrap();
+        Self { address, plan, _serving: serving }
+    }
+
+    /// Returns the database's address through the proxy.
+    pub(crate) fn address(&self) -> Address {
+        self.address.clone()
+    }
+
+    /// Makes the next group that reaches `place` fail.
+    pub(crate) fn arm(&self, place: Place, fault: Fault) {
+        *self.plan.armed.lock().unwrap() = Some((place, fault));
+    }
+
+    /// Returns true if the fault has happened. If not, it will not happen any more.
+    pub(crate) fn disarm(&self) -> bool {
+        self.plan.armed.lock().unwrap().take().is_none()
+    }
+}
+
+impl Link {
+    fn new(store: TcpStream, server: UnixStream) -> Self {
+        store.set_nodelay(true).unwrap();
+        let (store_reads, store_writes) = store.into_split();
+        let (server_reads, server_writes) = server.into_split();
+        Self {
+            store: Some(Side::new(store_reads, store_writes, true)),
+            server: Side::new(server_reads, server_writes, false),
+        }
+    }
+}
+
+impl Side {
+    fn new(
+        mut reads: impl AsyncRead + Send + Unpin + 'static,
+        writes: impl tokio::io::AsyncWrite + Send + Unpin + 'static,
+        mut is_startup: bool,
+    ) -> Self {
+        let (send, messages) = mpsc::channel(64);
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            while let Ok(message) = read_message(&mut reads, is_startup).await
+                && send.send(message).await.is_ok()
+            {
+                is_startup = false;
+            }
+        });
+        Self { writes: Box::new(writes), messages, _reads: task }
+    }
+}
+
+/// Reads one message. Only the first of a connection has no type before its length.
+async fn read_message(
+    from: &mut (impl AsyncRead + Unpin),
+    is_startup: bool,
+) -> io::Result<Vec<u8>> {
+    let mut message = vec![0; if is_startup { 4 } else { 5 }];
+    from.read_exact(&mut message).await?;
+    let length = message.last_chunk().map_or(0, |length| u32::from_be_bytes(*length));
+    let head = message.len();
+    message.resize(head + length as usize - 4, 0);
+    from.read_exact(&mut message[head..]).await?;
+    Ok(message)
+}
+
+/// The state of a connection's group.
+#[derive(Default)]
+struct Group {
+    is_open: bool,
+    to_server: usize,
+    to_store: usize,
+}
+
+impl Group {
+    /// Returns the places that a message is at.
+    fn places(&mut self, way: Way, message: &[u8]) -> Vec<Place> {
+        // A reader's transactions name their isolation; only the writer's count.
+        if way == Way::ToServer && is_query(message, b"BEGIN") && !contains(message, b"ISOLATION") {
+            *self = Self { is_open: true, ..Self::default() };
+        }
+        if !self.is_open {
+            return Vec::new();
+        }
+        let count = match way {
+            Way::ToServer => &mut self.to_server,
+            Way::ToStore => &mut self.to_store,
+        };
+        let mut places = vec![Place::Nth(way, *count)];
+        *count += 1;
+        if way == Way::ToServer && is_query(message, b"COMMIT") {
+            places.push(Place::Commit);
+        }
+        if way == Way::ToStore && message.first() == Some(&b'C') && contains(message, b"COMMIT") {
+            places.push(Place::Committed);
+        }
+        // Ready for the next transaction: the group has ended.
+        if way == Way::ToStore && *message == [b'Z', 0, 0, 0, 5, b'I'] {
+            self.is_open = false;
+        }
+        places
+    }
+}
+
+fn is_query(message: &[u8], start: &[u8]) -> bool {
+    message.first() == Some(&b'Q') && message.get(5..).is_some_and(|sql| sql.starts_with(start))
+}
+
+fn contains(message: &[u8], word: &[u8]) -> bool {
+    message.windows(word.len()).any(|part| part == word)
+}
+
+async fn forward(mut link: Link, plan: &Plan) -> io::Result<()> {
+    let mut group = Group::default();
+    loop {
+        let Some(store) = &mut link.store else { return Ok(()) };
+        let (way, message) = tokio::select! {
+            message = store.messages.recv() => (Way::ToServer, message),
+            message = link.server.messages.recv() => (Way::ToStore, message),
+        };
+        // If one end has gone, the other is closed too.
+        let Some(message) = message else { return Ok(()) };
+        let places = group.places(way, &message);
+        let to = if way == Way::ToServer { &mut link.server.writes } else { &mut store.writes };
+        match plan.take(&places) {
+            None => to.write_all(&message).await?,
+            Some(Fault::CutBefore) => return Ok(()),
+            Some(Fault::CutInside) => return to.write_all(&message[..message.len() / 2]).await,
+            Some(Fault::CutAfter) => return to.write_all(&message).await,
+            Some(Fault::Orphan) => {
+                link.store = None;
+                plan.held.lock().unwrap().push(link);
+                return Ok(());
+            }
+            Some(Fault::Stall) => {
+                plan.held.lock().unwrap().push(link);
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Plan {
+    /// Returns the fault at a message that is at these places.
+    fn take(&self, places: &[Place]) -> Option<Fault> {
+        let mut armed = self.armed.lock().unwrap();
+        let (_, fault) = armed.take_if(|(place, _)| places.contains(place))?;
+        Some(fault)
+    }
+}

@@ -1,0 +1,36 @@
+//! Statements that are sent to PostgreSQL, counted by connection and listed in a file.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{File, OpenOptions},
+    io::Write as _,
+    sync::{LazyLock, Mutex, PoisonError},
+};
+
+/// Name of the variable with the file for every statement that this process sends, each followed by a NUL.
+pub(crate) const STATEMENTS_FILE: &str = "PARCELO_STATEMENTS_FILE";
+
+/// The number of statements of each connection, by its backend's process id.
+pub(crate) static SENT: LazyLock<Mutex<HashMap<i32, usize>>> = LazyLock::new(Mutex::default);
+
+struct Noted {
+    file: File,
+    known: HashSet<String>,
+}
+
+static NOTED: LazyLock<Option<Mutex<Noted>>> = LazyLock::new(|| {
+    let path = std::env::var_os(STATEMENTS_FILE)?;
+    let file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+    Some(Mutex::new(Noted { file, known: HashSet::new() }))
+});
+
+/// Records that a connection sends a statement.
+pub(crate) fn record_statement(connection: i32, sql: &str) {
+    *SENT.lock().unwrap_or_else(PoisonError::into_inner).entry(connection).or_default() += 1;
+    if let Some(noted) = &*NOTED {
+        let mut noted = noted.lock().unwrap();
+        if noted.known.insert(sql.to_owned()) {
+            noted.file.write_all(format!("{sql}\0").as_bytes()).unwrap();
+        }
+    }
+}

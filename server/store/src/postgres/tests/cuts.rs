@@ -1,0 +1,252 @@
+//! Connections that fail at each message of a group of writes: nothing that was acknowledged is lost, and nothing is
+//! done twice.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use futures_util::future::join_all;
+use parcelo_domain::{Changes, IdempotencyRecord, ParcelRow, State, sample::BY};
+use tokio::time::timeout;
+
+use crate::postgres::test_util::{
+    cluster::{empty_database, place, query, run_sql},
+    proxy::{FAULTS, Fault, Place, Proxy, Way},
+};
+use crate::{
+    CommitOutcome, Store,
+    postgres::Address,
+    tests::conformance::{
+        NOW, SECRET, create, moved, on, record, row, sandbox, webhooks::endpoint,
+    },
+    waiting::LONG,
+};
+
+/// Number of orders of a round that one caller sends, and of orders that three callers send at once.
+const SINGLE: u32 = 6;
+const SHARED: u32 = 3;
+const CALLERS: u32 = 3;
+
+/// A store behind a proxy, a second store that sees the stored data directly, and the callers' answers.
+struct Shop {
+    address: Address,
+    proxy: Proxy,
+    store: Store,
+    direct: Store,
+    /// The answer under each key.
+    answers: BTreeMap<u32, Vec<u8>>,
+    next_key: u32,
+    voidable: Vec<String>,
+    voided: usize,
+    cuts: usize,
+}
+
+impl Shop {
+    /// Opens the stores, or `None` if PostgreSQL is not installed.
+    async fn open() -> Option<Self> {
+        let address = empty_database()?;
+        let proxy = Proxy::before(&address).await;
+        let behind = Address { answer_timeout: Duration::from_millis(400), ..proxy.address() };
+        let direct = Store::connect(address.clone(), SECRET).await.unwrap();
+        let connected = async {
+            loop {
+                // On a slow machine a connection may take longer than that to open.
+                if let Ok(store) = Store::connect(behind.clone(), SECRET).await {
+                    break store;
+                }
+            }
+        };
+        let store = timeout(LONG, connected).await.expect("it connects in the end");
+        direct.set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+        Some(Self {
+            address,
+            proxy,
+            store,
+            direct,
+            answers: BTreeMap::new(),
+            next_key: 0,
+            voidable: Vec::new(),
+            voided: 0,
+            cuts: 0,
+        })
+    }
+
+    /// Writes in every way at once, while the connection fails at `place`. Returns true if a group reached that place.
+    async fn round(&mut self, place: Place, fault: Fault) -> bool {
+        let first = self.next_key;
+        let voids = self.voidable.split_off(self.voidable.len().saturating_sub(3));
+        self.next_key += SINGLE + SHARED + u32::try_from(voids.len()).unwrap();
+        let mut parcels = Vec::new();
+        for number in &voids {
+            parcels.push(row(&self.direct, number).await.unwrap());
+        }
+        self.proxy.arm(place, fault);
+        let single = (first..).take(SINGLE as usize).map(|key| self.spawn(key, 0, None));
+        let shared = (first + SINGLE..first + SINGLE + SHARED)
+            .flat_map(|key| (0..CALLERS).map(move |caller| (key, caller)))
+            .map(|(key, caller)| self.spawn(key, caller, None));
+        let voids = (first + SINGLE + SHARED..)
+            .zip(parcels)
+            .map(|(key, parcel)| self.spawn(key, 0, Some(parcel)));
+        let calls: Vec<_> = single.chain(shared).chain(voids).collect();
+        for (key, answer) in join_all(calls).await.into_iter().map(Result::unwrap) {
+            let known = self.answers.entry(key).or_insert_with(|| answer.clone());
+            assert_eq!(*known, answer, "{key}: one key, one answer ({place:?}, {fault:?})");
+        }
+        let orders = (first..first + SINGLE + SHARED).map(|key| number_in(&self.answers[&key]));
+        self.voidable.extend(orders);
+        self.voided += self.answers.keys().filter(|key| **key >= first + SINGLE + SHARED).count();
+        let has_failed = self.proxy.disarm();
+        self.cuts += usize::from(has_failed);
+        has_failed
+    }
+
+    fn spawn(
+        &self,
+        key: u32,
+        caller: u32,
+        parcel: Option<ParcelRow>,
+    ) -> tokio::task::JoinHandle<(u32, Vec<u8>)> {
+        let (store, direct) = (self.store.clone(), self.direct.clone());
+        let answered = async move {
+            let mut attempt = 0;
+            loop {
+                attempt += 1;
+                let kind = if parcel.is_some() { "void" } else { "SB-CUT" };
+                let text = format!("{kind}-{key:06}-{caller}{attempt:04}");
+                match store.commit(request(key, &text, parcel.as_ref())).await {
+                    CommitOutcome::Committed => return (key, text.into_bytes()),
+                    CommitOutcome::IdempotencyTaken(record) => return (key, record.body),
+                    CommitOutcome::Unreachable if parcel.is_none() => {
+                        let made = row(&direct, &text).await;
+                        assert!(made.is_none(), "{text}: the store reported that nothing was done");
+                    }
+                    CommitOutcome::Unreachable | CommitOutcome::Unknown | CommitOutcome::Busy => {
+                        tokio::task::yield_now().await;
+                    }
+                    other => panic!("{text}: {other:?}"),
+                }
+            }
+        };
+        tokio::spawn(async { timeout(LONG, answered).await.expect("it is answered in the end") })
+    }
+
+    /// Checks that the database holds the callers' answers, once each, and that its counts and events agree with it.
+    async fn assert_exact(&self) {
+        let ask = |sql: &str| query(&self.address, sql);
+        let orders: Vec<_> = self.answers.values().map(|body| number_in(body)).collect();
+        let (voids, orders): (Vec<_>, Vec<_>) =
+            orders.into_iter().partition(|text| text.starts_with("void"));
+        assert_eq!(voids.len(), self.voided);
+        let found =
+            ask("SELECT string_agg(number, ' ' ORDER BY number COLLATE \"C\") FROM parcels");
+        let mut expected = orders.clone();
+        expected.sort();
+        assert_eq!(found, expected.join(" "), "each order once, and no other");
+        assert_eq!(ask("SELECT count(*) FROM idempotency"), self.answers.len().to_string());
+        for (key, body) in &self.answers {
+            let found =
+                self.direct.idempotency_record(&record(sandbox(1), *key).key).await.unwrap();
+            assert_eq!(found.map(|found| found.body).as_ref(), Some(body), "{key}");
+        }
+        let counted = "SELECT string_agg(format('%s %s %s', day, state, n), ' ' ORDER BY day, state) \
+             FROM (SELECT day, state, sum(total) AS n FROM all_counts GROUP BY 1, 2) AS c WHERE n <> 0";
+        let there = "SELECT string_agg(format('%s %s %s', day, state, n), ' ' ORDER BY day, state) \
+             FROM (SELECT created_at / 86400000 AS day, state, count(*) AS n FROM parcels \
+             GROUP BY 1, 2) AS p";
+        assert_eq!(ask(counted), ask(there), "the counts agree with the parcels");
+        let voided =
+            format!("SELECT count(*) FROM parcels WHERE state = {}", State::Voided.number());
+        assert_eq!(ask(&voided), self.voided.to_string());
+        assert_eq!(ask("SELECT count(*) FROM events"), self.voided.to_string());
+        // The endpoint subscribes to changes of status: a parcel is created with its second.
+        let events = "SELECT string_agg(format('%s:%s', parcel, sequence), ' ' \
+             ORDER BY parcel, sequence) FROM outbox";
+        let history = "SELECT string_agg(format('%s:%s', id, n), ' ' ORDER BY id, n) \
+             FROM parcels, generate_series(2, last_sequence) AS n";
+        assert_eq!(ask(events), ask(history), "an event for each change, and no other");
+    }
+}
+
+fn number_in(body: &[u8]) -> String {
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+/// Returns an order, or the void of a parcel, whose answer is `text`.
+fn request(key: u32, text: &str, parcel: Option<&ParcelRow>) -> Changes {
+    let changes = match parcel {
+        Some(parcel) => on(parcel, vec![moved(parcel, State::Voided, 5)]),
+        None => create(sandbox(1), text, key),
+    };
+    let kept = IdempotencyRecord { body: text.into(), first_seen: NOW, ..record(sandbox(1), key) };
+    Changes { idempotency_record: Some(kept), ..changes }
+}
+
+/// Goes through the places of groups from their BEGIN on, with each of the possible faults. Returns the number of failed
+/// connections.
+async fn sweep() -> Option<usize> {
+    let mut shop = Shop::open().await?;
+    for way in [Way::ToServer, Way::ToStore] {
+        // Groups are not equally long: their end is reached when several in a row do not come to the place.
+        let mut beyond = 0;
+        for nth in 0.. {
+            for fault in FAULTS {
+                let has_failed = shop.round(Place::Nth(way, nth), fault).await;
+                beyond = if has_failed { 0 } else { beyond + 1 };
+            }
+            if beyond > 2 {
+                break;
+            }
+        }
+    }
+    for place in [Place::Commit, Place::Committed] {
+        for fault in FAULTS {
+            assert!(shop.round(place, fault).await, "{place:?} is a part of every group");
+        }
+    }
+    shop.assert_exact().await;
+    Some(shop.cuts)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "long: `.ci/prove postgres` runs it"]
+async fn failures_at_every_message_lose_nothing_and_double_nothing() {
+    let mut cuts = 0;
+    while cuts < 500 {
+        let Some(more) = sweep().await else { return };
+        cuts += more;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retry_learns_the_outcome_of_a_cut_off_commit() {
+    let Some(mut shop) = Shop::open().await else { return };
+    // Not forwarded, forwarded, done: each with both ends cut, with one, and with none.
+    for fault in FAULTS {
+        for place in [Place::Commit, Place::Committed] {
+            assert!(shop.round(place, fault).await, "{place:?} {fault:?}");
+        }
+    }
+    shop.assert_exact().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn locks_of_a_failed_connection_are_free_at_once() {
+    let Some(address) = empty_database() else { return };
+    let proxy = Proxy::before(&address).await;
+    let store = Store::connect(proxy.address(), SECRET).await.unwrap();
+    let mut failed = 0;
+    for nth in 0..40 {
+        let again = create(sandbox(1), &format!("SB-LOCKED-{nth:04}"), nth);
+        // Connections format times in different ways.
+        let style = ["ISO", "SQL"][nth as usize % 2];
+        let (_, database) = place(&address);
+        run_sql(&address, &format!("ALTER DATABASE {database} SET datestyle = '{style}'"));
+        // PostgreSQL does not notice it: the transaction stays open.
+        proxy.arm(Place::Nth(Way::ToStore, nth as usize), Fault::Orphan);
+        if store.commit(again.clone()).await == CommitOutcome::Unreachable {
+            failed += 1;
+            assert_eq!(store.commit(again).await, CommitOutcome::Committed, "{nth}");
+        }
+        proxy.disarm();
+    }
+    assert!(failed > 10, "{failed}");
+}

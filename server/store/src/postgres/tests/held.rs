@@ -1,0 +1,253 @@
+//! Rows that someone else has locked, and the writes that wait for them: as few as possible, for as short as possible,
+//! and never two servers for each other.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt as _, future::join_all};
+use parcelo_domain::{Changes, webhooks::RetryDecision};
+use tokio::sync::{Barrier, Semaphore};
+use tokio_postgres::Client;
+
+use crate::postgres::test_util::cluster::{
+    client, place, run_sql, run_sql_at_postgres, store_and_client, until_blocked, with_endpoint,
+    writer,
+};
+use crate::{
+    CommitOutcome, Engine, Store, StoreError,
+    postgres::{self, READERS},
+    tests::conformance::{
+        NOW, create, record, sandbox,
+        webhooks::{enqueue, lease, outcome},
+    },
+    waiting::until,
+};
+
+fn order(account: i64, key: u32) -> Changes {
+    create(sandbox(account), &format!("SB-HELD-{account}-{key:04}"), key)
+}
+
+fn engine(store: &Store) -> &postgres::Store {
+    let Engine::Postgres(engine) = &store.0 else { unreachable!("a store on PostgreSQL") };
+    engine
+}
+
+/// Returns the number of deadlocks, once all other connections have reported. A group waits for a lock longer than
+/// PostgreSQL waits before it looks for a deadlock, so that each is found as one; a wait that is only long, on a slow
+/// machine, does not count.
+pub(super) async fn deadlocks(client: &Client) -> i64 {
+    let left = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()";
+    let left = async || client.query_one(left, &[]).await.unwrap().get::<_, i64>(0);
+    until("only this one is left", async || left().await <= 1).await;
+    let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    client.query_one(sql, &[]).await.unwrap().get(0)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_locked_for_one_tenant_delays_no_other_for_long() {
+    let Some((store, client, _)) = with_endpoint().await else { return };
+    client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
+    let pause = store.pause_writes().await.unwrap();
+    let mut held: Vec<_> = (1..151).map(|key| Box::pin(store.commit(order(1, key)))).collect();
+    assert!(held.iter_mut().all(|order| order.now_or_never().is_none()));
+    drop(pause);
+    let mut tries = 1;
+    while store.commit(order(2, 99)).await == CommitOutcome::Busy {
+        tries += 1;
+    }
+    // If each of the 150 were waited for, twice and for 50 ms, it would be 4.
+    assert!(tries <= 2, "{tries} times 5 s");
+    let held = join_all(held).await;
+    assert!(held.iter().all(|order| *order == CommitOutcome::Busy), "{held:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn abandoned_writes_are_skipped_behind_a_locked_row() {
+    let Some((store, client, _)) = with_endpoint().await else { return };
+    client.batch_execute("BEGIN; SELECT FROM webhook_endpoints FOR UPDATE").await.unwrap();
+    let pause = store.pause_writes().await.unwrap();
+    let mut locked_out = Box::pin(store.commit(order(1, 1)));
+    let mut gone = Box::pin(store.commit(order(2, 2)));
+    assert!((&mut locked_out).now_or_never().is_none() && (&mut gone).now_or_never().is_none());
+    drop(gone);
+    drop(pause);
+    // Both are rolled back together, and then tried alone.
+    assert_eq!(locked_out.await, CommitOutcome::Busy);
+    assert_eq!(store.idempotency_record(&record(sandbox(2), 2).key).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_lookup_that_times_out_can_be_retried() {
+    let Some((store, client, _)) = store_and_client().await else { return };
+    client.batch_execute("BEGIN; LOCK TABLE idempotency").await.unwrap();
+    let key = record(sandbox(1), 1).key;
+    let looked_up = store.idempotency_record(&key).await;
+    assert!(matches!(looked_up, Err(StoreError::Busy { .. })), "{looked_up:?}");
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(store.idempotency_record(&key).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_cannot_be_sent_fails_its_own_write_and_no_order() {
+    let Some((store, ..)) = store_and_client().await else { return };
+    let pause = store.pause_writes().await.unwrap();
+    let wrong = async |db: &postgres::connection::Connection| {
+        db.execute("SELECT $1::bigint", &[&"a text"]).await
+    };
+    let mut order = Box::pin(store.commit(order(1, 1)));
+    let mut call = Box::pin(engine(&store).call(wrong));
+    assert!((&mut order).now_or_never().is_none() && (&mut call).now_or_never().is_none());
+    drop(pause);
+    let failed = call.await;
+    assert!(matches!(failed, Err(StoreError::Engine { .. })), "{failed:?}");
+    assert_eq!(order.await, CommitOutcome::Committed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn disabling_an_endpoint_during_orders_never_deadlocks() {
+    let Some((store, client, address)) = with_endpoint().await else { return };
+    let tenant = sandbox(1);
+    enqueue(&store, tenant, 1).await;
+    let gone = lease(&store, tenant, 1, NOW).await.remove(0);
+    // Another server's group has an order of the same tenant, and the same answer of its endpoint.
+    let shares = "BEGIN; SELECT FROM webhook_endpoints FOR SHARE";
+    client.batch_execute(shares).await.unwrap();
+    let pause = store.pause_writes().await.unwrap();
+    let mut order = Box::pin(store.commit(order(1, 1)));
+    let mut settle = Box::pin(store.settle(gone, outcome(NOW, 410), RetryDecision::Gone));
+    assert!((&mut order).now_or_never().is_none() && (&mut settle).now_or_never().is_none());
+    let watcher = self::client(&address).await;
+    drop(pause);
+    let both = tokio::spawn(async move {
+        until_blocked(&watcher, 1, || false).await;
+        client.batch_execute("SELECT FROM webhook_endpoints FOR UPDATE; COMMIT").await.unwrap();
+    });
+    assert_eq!(order.await, CommitOutcome::Committed);
+    settle.await.unwrap();
+    both.await.unwrap();
+    assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_some());
+    drop(store);
+    assert_eq!(deadlocks(&self::client(&address).await).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_enqueued_during_a_reset_is_erased() {
+    let Some((store, client, address)) = with_endpoint().await else { return };
+    let tenant = sandbox(1);
+    let other = Store::connect(address, [1; 32]).await.unwrap();
+    enqueue(&store, tenant, 1).await;
+    // The second pause holds the group open in which the event is written.
+    let first = store.pause_writes().await.unwrap();
+    let mut event = Box::pin(enqueue(&store, tenant, 2));
+    assert!((&mut event).now_or_never().is_none());
+    let mut second = Box::pin(store.pause_writes());
+    assert!((&mut second).now_or_never().is_none());
+    drop(first);
+    let second = second.await.unwrap();
+    let reset = tokio::spawn(async move { other.reset(tenant).await.unwrap() });
+    // The reset waits for the group.
+    until_blocked(&client, 1, || reset.is_finished()).await;
+    drop(second);
+    event.await;
+    assert_eq!(reset.await.unwrap().webhook_deliveries, 2);
+    let left = "SELECT EXISTS (SELECT 1 FROM outbox)";
+    let is_left = async || client.query_one(left, &[]).await.unwrap().get::<_, bool>(0);
+    until("it is erased", async || !is_left().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_order_waits_while_a_reset_counts_what_it_deletes() {
+    let Some((store, client, _)) = store_and_client().await else { return };
+    assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
+    // The reset counts manifests too, for as long as this takes.
+    client.batch_execute("BEGIN; LOCK TABLE manifests").await.unwrap();
+    let reset = tokio::spawn({
+        let store = store.clone();
+        async move { store.reset(sandbox(1)).await.unwrap() }
+    });
+    until_blocked(&client, 1, || false).await;
+    assert_eq!(store.commit(order(2, 2)).await, CommitOutcome::Committed);
+    assert!(!reset.is_finished());
+    client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(reset.await.unwrap().parcels, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_of_login_failures_skips_one_that_is_being_counted() {
+    let Some((store, client, address)) = store_and_client().await else { return };
+    let old = "INSERT INTO login_failures SELECT decode(md5(n::text), 'hex'), 1, 0 \
+         FROM generate_series(1, 1200) AS n; INSERT INTO login_networks SELECT counted_by, 0 \
+         FROM login_failures";
+    for table in ["login_failures", "login_networks"] {
+        run_sql(&address, old);
+        client.batch_execute("BEGIN").await.unwrap();
+        let lock = format!("SELECT FROM {table} LIMIT 1 FOR UPDATE");
+        client.batch_execute(&lock).await.unwrap();
+        store.purge_sessions(NOW).await.unwrap();
+        let left = format!("SELECT count(*) FROM {table}");
+        assert_eq!(client.query_one(&left, &[]).await.unwrap().get::<_, i64>(0), 1);
+        client.batch_execute("COMMIT").await.unwrap();
+        store.purge_sessions(NOW).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_s_scans_delay_neither_points_nor_other_tenants() {
+    let Some((store, ..)) = store_and_client().await else { return };
+    let scans = READERS.scans;
+    let (all_wait, release) = (Arc::new(Barrier::new(scans + 1)), Arc::new(Semaphore::new(0)));
+    let scan = |account| {
+        let (all_wait, release) = (Arc::clone(&all_wait), Arc::clone(&release));
+        let engine = engine(&store).clone();
+        let waits = async move |_: &postgres::connection::Connection| {
+            all_wait.wait().await;
+            Ok(release.acquire().await.is_ok())
+        };
+        tokio::spawn(async move { engine.scan(Some(sandbox(account)), waits).await })
+    };
+    // If a tenant had more than one of the connections, the last of the others would never get one.
+    let greedy: Vec<_> = (0..20).map(|_| scan(1)).collect();
+    let others: Vec<_> = (2..=i64::try_from(scans).unwrap()).map(scan).collect();
+    all_wait.wait().await;
+    // All connections for scans are taken, and these read a few rows.
+    engine(&store).measure_clock().await.unwrap();
+    assert_eq!(store.commit(order(1, 1)).await, CommitOutcome::Committed);
+    assert!(store.idempotency_record(&record(sandbox(1), 1).key).await.unwrap().is_some());
+    drop((greedy, others));
+    release.close();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_cannot_read_is_not_ready_though_it_could_write() {
+    let Some((store, client, address)) = store_and_client().await else { return };
+    store.measure_clock().await.unwrap();
+    assert!(store.is_readable());
+    let (_, name) = place(&address);
+    let admits =
+        |anyone| run_sql_at_postgres(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {anyone}"));
+    admits(false);
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE datname = current_database() AND pid NOT IN (pg_backend_pid(), $1)";
+    client.execute(end, &[&writer(&store).await]).await.unwrap();
+    let is_ready = async || {
+        // As the service does twice a second.
+        let _skew = store.measure_clock().await;
+        store.is_readable()
+    };
+    until("it is not ready", async || !is_ready().await).await;
+    assert!(store.unavailable_reason().unwrap().contains("has answered no read"));
+    admits(true);
+    until("it is ready again", is_ready).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_leased_too_late_for_their_server_are_free_at_once() {
+    let Some((store, ..)) = with_endpoint().await else { return };
+    let tenant = sandbox(1);
+    enqueue(&store, tenant, 1).await;
+    let pause = store.pause_writes().await.unwrap();
+    let late = store.lease(vec![(tenant, 9)], NOW).await;
+    assert!(matches!(late, Err(StoreError::Busy { .. })), "{late:?}");
+    drop(pause);
+    // Its lease lasts for a minute of this clock, which stands still.
+    until("it is free", async || !lease(&store, tenant, 9, NOW).await.is_empty()).await;
+}

@@ -1,0 +1,289 @@
+//! Several servers on one database: two together keep every promise of one server.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use futures_util::future::join_all;
+use parcelo_domain::{
+    Changes, State,
+    sample::BY,
+    webhooks::{LEASE_MILLIS, RetryDecision},
+};
+use tokio::sync::Barrier;
+
+use crate::postgres::test_util::cluster::{
+    admit, database, empty_database, query, repeated, run_sql, server, two_servers, writer,
+};
+use crate::{
+    CommitOutcome, Store, StoreError,
+    postgres::{Address, address::UnsafeSettings},
+    tests::conformance::{
+        NOW, SECRET, create, made, moved, on, row, sandbox,
+        webhooks::{endpoint, enqueue, lease, outcome},
+    },
+    waiting::until,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sequences_behind_their_tables_are_advanced() {
+    let Some((store, address)) = server().await else { return };
+    store.account("shop", "acc_1".to_owned(), NOW).await.unwrap();
+    let parcel = made(&store, sandbox(1), "SB-FIRST-0001").await;
+    store.close().await;
+    // As logical replication copies a database: rows, and no sequences.
+    run_sql(&address, "ALTER SEQUENCE parcel_rows RESTART; ALTER SEQUENCE accounts_id_seq RESTART");
+    let store = Store::connect(address, SECRET).await.unwrap();
+    assert!(made(&store, sandbox(1), "SB-NEXT-00001").await.key > parcel.key);
+    store.account("other", "acc_2".to_owned(), NOW).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_started_together_create_one_schema_and_secret() {
+    let Some(address) = database() else { return };
+    let starts = (1..=4).map(|number| Store::connect(address.clone(), [number; 32]));
+    let stores: Vec<_> = join_all(starts).await.into_iter().map(Result::unwrap).collect();
+    assert!(stores.iter().all(|store| store.secret() == stores[0].secret()));
+    let claims = join_all(stores.iter().map(Store::claim_new)).await;
+    assert_eq!(claims.into_iter().filter(|claim| *claim.as_ref().unwrap()).count(), 1);
+    let accounts = stores
+        .iter()
+        .zip(1..)
+        .map(|(store, number): (_, u8)| store.account("default", format!("acc_{number}"), NOW));
+    let accounts: Vec<_> = join_all(accounts).await.into_iter().map(Result::unwrap).collect();
+    assert!(accounts.iter().all(|account| *account == accounts[0]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_key_on_two_servers_creates_one_parcel() {
+    let Some(stores) = two_servers().await else { return };
+    for round in 0..10 {
+        let barrier = Arc::new(Barrier::new(64));
+        let tasks = (0..64).map(|place| {
+            let (store, barrier) = (stores[place % 2].clone(), Arc::clone(&barrier));
+            let changes = create(sandbox(1), &format!("SB-ROUND-{round:04}"), round);
+            tokio::spawn(async move {
+                barrier.wait().await;
+                commit(&store, changes).await
+            })
+        });
+        let answers: Vec<_> =
+            join_all(tasks.collect::<Vec<_>>()).await.into_iter().map(Result::unwrap).collect();
+        let first = answers.iter().filter(|(outcome, _)| *outcome == CommitOutcome::Committed);
+        let is_replay =
+            |outcome: &CommitOutcome| matches!(outcome, CommitOutcome::IdempotencyTaken(_));
+        let replays = answers.iter().filter(|(outcome, _)| is_replay(outcome)).count();
+        // The caller that made the parcel may have been answered too late, and so as a replay.
+        let was_late = answers.iter().any(|(outcome, late)| *late && is_replay(outcome));
+        let first = first.count();
+        assert!(first == 1 || first == 0 && was_late, "{answers:?}");
+        assert_eq!(first + replays, 64, "{answers:?}");
+    }
+}
+
+/// Commits changes again under their key until the outcome is known, as callers do: a slow machine answers some too
+/// late. The flag says whether this one was late.
+async fn commit(store: &Store, changes: Changes) -> (CommitOutcome, bool) {
+    let mut outcome = store.commit(changes.clone()).await;
+    let is_late = outcome == CommitOutcome::Busy;
+    while outcome == CommitOutcome::Busy {
+        outcome = store.commit(changes.clone()).await;
+    }
+    (outcome, is_late)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn orders_in_opposite_orders_on_two_servers_never_deadlock() {
+    let Some(stores) = two_servers().await else { return };
+    stores[0].set_endpoint(endpoint(sandbox(1)), &BY).await.unwrap();
+    let all = (0..400_u32).map(|number| {
+        // The same numbers in opposite orders, under different keys.
+        let place = if number < 200 { number } else { 399 - number };
+        let changes = create(sandbox(1), &format!("SB-CROSS-{place:04}"), number);
+        let store = stores[usize::from(number >= 200)].clone();
+        tokio::spawn(async move {
+            match commit(&store, changes).await {
+                (CommitOutcome::IdempotencyTaken(_), true) => CommitOutcome::Committed,
+                (outcome, _) => outcome,
+            }
+        })
+    });
+    let answers = join_all(all.collect::<Vec<_>>()).await;
+    let answers: Vec<_> = answers.into_iter().map(Result::unwrap).collect();
+    let count = |wanted| answers.iter().filter(|answer| **answer == wanted).count();
+    assert_eq!(count(CommitOutcome::Committed), 200);
+    assert_eq!(count(CommitOutcome::DuplicateTracking), 200);
+    let made = stores[1].deliveries(sandbox(1), 1_000).await.unwrap();
+    assert_eq!(made.len(), 200, "an event for each order that there is, and no other");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_event_is_leased_by_two_servers() {
+    let Some(stores) = two_servers().await else { return };
+    let tenant = sandbox(1);
+    stores[0].set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    for event in 0..40 {
+        enqueue(&stores[0], tenant, event).await;
+    }
+    let rounds = (0..8).map(|round| {
+        let store = stores[round % 2].clone();
+        tokio::spawn(async move { lease(&store, tenant, 7, NOW).await })
+    });
+    let leased = join_all(rounds.collect::<Vec<_>>()).await;
+    let mut events: Vec<_> =
+        leased.into_iter().flat_map(Result::unwrap).map(|lease| lease.attempt.event).collect();
+    let all = events.len();
+    events.sort_unstable();
+    events.dedup();
+    assert_eq!(events.len(), all, "none twice");
+    while !lease(&stores[1], tenant, 9, NOW).await.is_empty() {}
+    // A server that starts beside another one takes none of its leases.
+    stores[1].end_leases(NOW.plus(1)).await.unwrap();
+    let theirs = lease(&stores[1], tenant, 99, NOW.plus(1)).await.len();
+    assert!(theirs < 40, "{theirs}");
+    assert_eq!(lease(&stores[1], tenant, 99, NOW.plus(LEASE_MILLIS)).await.len(), 40 - theirs);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_enqueued_while_its_predecessor_is_settled_goes_out() {
+    let Some(stores) = two_servers().await else { return };
+    let tenant = sandbox(1);
+    stores[0].set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    for number in 0..40 {
+        let number = format!("SB-SKEW-{number:05}");
+        let parcel = made(&stores[0], tenant, &number).await;
+        let first = lease(&stores[0], tenant, 1, NOW).await.remove(0);
+        let (barrier, change) =
+            (Arc::new(Barrier::new(2)), on(&parcel, vec![moved(&parcel, State::InTransit, 5)]));
+        let (store, settles) = (stores[0].clone(), stores[1].clone());
+        let other = Arc::clone(&barrier);
+        let commit = tokio::spawn(async move {
+            other.wait().await;
+            store.commit(change).await
+        });
+        barrier.wait().await;
+        let delivered = RetryDecision::Delivered;
+        settles.settle(first, outcome(NOW.plus(1), 200), delivered).await.unwrap();
+        assert_eq!(commit.await.unwrap(), CommitOutcome::Committed);
+        let next = lease(&stores[1], tenant, 9, NOW.plus(9)).await;
+        assert_eq!(next.len(), 1, "{number}: it waits for an event that is delivered");
+        for one in next {
+            stores[1].settle(one, outcome(NOW.plus(9), 200), delivered).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn terminated_connections_lose_and_repeat_no_write() {
+    let Some((store, address)) = server().await else { return };
+    let (mut committed, mut unknown) = (0, 0);
+    for round in 0..12_u32 {
+        let connection = writer(&store).await;
+        let writes = (0..40_u32).map(|place| {
+            let number = round * 40 + place;
+            let changes = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
+            let store = store.clone();
+            tokio::spawn(async move { store.commit(changes).await })
+        });
+        let writes: Vec<_> = writes.collect();
+        run_sql(&address, &format!("SELECT pg_terminate_backend({connection})"));
+        for (place, answer) in (0_u32..).zip(join_all(writes).await) {
+            let number = round * 40 + place;
+            let is_there = async || row(&store, &format!("SB-CUT-{number:06}")).await.is_some();
+            match answer.unwrap() {
+                CommitOutcome::Committed => {
+                    committed += 1;
+                    assert!(is_there().await, "{number} was acknowledged");
+                }
+                CommitOutcome::Busy | CommitOutcome::Unreachable | CommitOutcome::Unknown => {
+                    unknown += 1;
+                    // As its caller does: the same again, under the same key.
+                    let again = create(sandbox(1), &format!("SB-CUT-{number:06}"), number);
+                    let outcome = repeated(&store, again).await;
+                    let is_done = matches!(
+                        outcome,
+                        CommitOutcome::Committed | CommitOutcome::IdempotencyTaken(_)
+                    );
+                    assert!(is_done, "{outcome:?}");
+                    assert!(is_there().await);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(committed + unknown, 480);
+    let activity = store.activity(sandbox(1), 0).await.unwrap();
+    assert_eq!(activity.iter().map(|day| day.parcels).sum::<u64>(), 480, "counted once each");
+    assert!(store.is_writable());
+    // The writer may be replacing the connection that was ended last.
+    becomes_readable(&store, true).await;
+}
+
+/// Waits until a server is ready, or is not.
+async fn becomes_readable(store: &Store, wanted: bool) {
+    until("its readiness has changed", async || store.is_readable() == wanted).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_its_database_is_not_ready_until_it_is_back() {
+    let Some((store, address)) = server().await else { return };
+    becomes_readable(&store, true).await;
+    admit(&address, false);
+    becomes_readable(&store, false).await;
+    let refused = store.account("default", "acc_1".to_owned(), NOW).await;
+    assert!(matches!(refused, Err(StoreError::Unreachable { .. })), "{refused:?}");
+    assert!(store.read_only_reason().is_none(), "the store waits for it");
+    admit(&address, true);
+    becomes_readable(&store, true).await;
+    store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+    assert!(!store.is_new().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_server_notices_a_lost_database() {
+    let Some((store, address)) = server().await else { return };
+    let (writes, is_over) = (store.clone(), Arc::new(AtomicBool::new(false)));
+    let ends = Arc::clone(&is_over);
+    let stream = tokio::spawn(async move {
+        for number in 0.. {
+            if ends.load(Ordering::Relaxed) {
+                break;
+            }
+            writes.commit(create(sandbox(1), &format!("SB-STREAM-{number:06}"), number)).await;
+        }
+    });
+    admit(&address, false);
+    becomes_readable(&store, false).await;
+    is_over.store(true, Ordering::Relaxed);
+    stream.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_waits_for_another_s_migration_without_limit() {
+    let Some(address) = empty_database() else { return };
+    // Longer than any other lock is waited for, as a first index on a large table takes.
+    let migration = "BEGIN; SELECT pg_advisory_xact_lock(x'0070617263656C6F'::bigint); \
+         SELECT pg_sleep(4); COMMIT";
+    let other = address.clone();
+    let migrates = tokio::task::spawn_blocking(move || run_sql(&other, migration));
+    let has_lock = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted \
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    // If it is over before the first check, the start waits for nothing.
+    until("it has begun", async || query(&address, has_lock) != "0" || migrates.is_finished())
+        .await;
+    Store::connect(address, SECRET).await.unwrap();
+    migrates.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_lose_orders_are_refused() {
+    let Some(address) = database() else { return };
+    let strict = Address { unsafe_settings: UnsafeSettings::Refuse, ..address.clone() };
+    let refused = Store::connect(strict, SECRET).await.unwrap_err().to_string();
+    assert!(refused.contains("fsync") && refused.contains("turn it on"), "{refused}");
+    // A provider such as Neon has it by design.
+    assert!(refused.contains("unsafe_settings=managed"), "{refused}");
+    let managed = Address { unsafe_settings: UnsafeSettings::Managed, ..address };
+    Store::connect(managed, SECRET).await.unwrap();
+}

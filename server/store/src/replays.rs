@@ -1,0 +1,87 @@
+//! Replays: sending one event again, or all events that an endpoint missed.
+
+use parcelo_domain::{Millis, Tenant};
+
+use super::{
+    EventsToReplay, Store, StoreError,
+    generations::current,
+    outbox,
+    row_sets::column,
+    sql::{Row, Sql, SqlResult, given},
+    values::Value,
+};
+
+/// Maximum number of events that one commit replays, because other writes wait for it.
+const MAX_EVENTS_PER_COMMIT: usize = 250;
+
+impl Store {
+    /// Sends events again, the earliest first and at most 250 in a commit, and returns their number. It stops when the
+    /// endpoint is turned off.
+    pub async fn replay(
+        &self,
+        tenant: Tenant,
+        what: EventsToReplay,
+        now: Millis,
+    ) -> Result<usize, StoreError> {
+        let (mut after, mut replayed) = (0, 0);
+        loop {
+            let page = async move |db: Sql<'_>| replay(db, (tenant, what, after), now).await;
+            let page = self.write(page).await?;
+            self.notify_outbox();
+            replayed += page.1;
+            match page.0.last() {
+                Some(last) if page.0.len() == MAX_EVENTS_PER_COMMIT => after = *last,
+                Some(_) | None => return Ok(usize::try_from(replayed).unwrap_or(usize::MAX)),
+            }
+        }
+    }
+}
+
+/// Replays a page of the tenant's events after the row `after`. Earlier rows come first, so that no event of a parcel
+/// overtakes an earlier one. Returns the events that were checked, and the number of events that are sent again.
+async fn replay(
+    db: Sql<'_>,
+    (tenant, what, after): (Tenant, EventsToReplay, i64),
+    now: Millis,
+) -> SqlResult<(Vec<i64>, u64)> {
+    // The endpoint may have been turned off since the check.
+    let subscription = outbox::subscriptions(db, &[tenant.number()], "SHARE").await?;
+    if !subscription.first().is_some_and(|(_, subscription)| subscription.enabled) {
+        return Ok((Vec::new(), 0));
+    }
+    // The conditions are written exactly as in the partial index `outbox_missed`, or it would not be used.
+    let (which, states, value) = match what {
+        EventsToReplay::One(id) => ("event_id = $3", "state NOT IN (0, 1)", id.to_bytes().into()),
+        EventsToReplay::MissedSince(moment) => {
+            ("created_at >= $3", "state > 2", Value::from(moment))
+        }
+    };
+    let sql = format!(
+        concat!(
+            "SELECT id, parcel FROM outbox WHERE tenant = ",
+            current!("$1"),
+            " AND id > $2 AND {} AND {} ORDER BY id LIMIT 250"
+        ),
+        states, which
+    );
+    let both = |row: &Row<'_>| Ok((row.get::<i64>(0)?, row.get::<Option<i64>>(1)?));
+    let found = db.each(&sql, given![tenant.number(), after, value], both).await?;
+    let (rows, parcels): (Vec<i64>, Vec<Option<i64>>) = found.into_iter().unzip();
+    // Sorted by id, the order in which writers of orders lock parcels.
+    let mut parcels: Vec<i64> = parcels.into_iter().flatten().collect();
+    parcels.sort_unstable();
+    parcels.dedup();
+    outbox::lock_parcels(db, &parcels).await?;
+    let lease = outbox::next_lease(db).await?;
+    // Another replay may have sent the event again in between.
+    let sql = format!(
+        "UPDATE outbox SET state = CASE WHEN parcel IS NULL THEN 1 ELSE 0 END, \
+         due = CASE WHEN parcel IS NULL THEN $2{{::bigint|}} END, leased = FALSE, \
+         {{lease_until = NULL, |}}lease = $3, attempts = 0, first_attempt = NULL \
+         WHERE id {{= ANY($1)|= $1}} AND {states}"
+    );
+    let replayed = db.execute_rows(&sql, &column(&rows), given![now, lease]).await?;
+    let parcels: Vec<_> = parcels.into_iter().map(|parcel| (parcel, now)).collect();
+    outbox::release(db, &parcels).await?;
+    Ok((rows, replayed))
+}

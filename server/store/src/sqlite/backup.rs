@@ -1,0 +1,97 @@
+//! Copies of a database to a file, for operators.
+
+use std::{
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::Connection;
+use tempfile::NamedTempFile;
+
+use super::{
+    StoreError,
+    connection::{self, copy_pages},
+    error::is_write_error,
+};
+
+/// Copies a snapshot of a database to a new file and returns its size. Other connections may write during the copy.
+/// Neither file is upgraded, so an operator can go back to a copy made before an upgrade. The copy gets its final name
+/// only when it is complete and synced, because a partial copy could be mistaken for a database without its newest
+/// orders, or for a new database.
+pub fn backup(database: &Path, file: &Path) -> Result<u64, StoreError> {
+    let draft = draft(file)?;
+    let source = connection::open_source(database)?;
+    let mut copy = open_draft(&draft).map_err(|error| StoreError::copy(file, error))?;
+    copy_pages(&source, &mut copy).map_err(|error| {
+        if is_write_error(&error) {
+            StoreError::copy(file, error)
+        } else {
+            StoreError::from_sqlite(database, error)
+        }
+    })?;
+    drop(copy);
+    publish(draft, file)
+}
+
+/// Creates a file that becomes `file` once it is complete.
+pub(super) fn draft(file: &Path) -> Result<NamedTempFile, StoreError> {
+    if file.symlink_metadata().is_ok() {
+        return Err(StoreError::Exists { file: file.to_owned() });
+    }
+    draft_beside(file).map_err(|error| StoreError::copy(file, error))
+}
+
+/// Gives a complete draft its final name, durably, and returns its size.
+pub(super) fn publish(draft: NamedTempFile, file: &Path) -> Result<u64, StoreError> {
+    let failed = |error: io::Error| StoreError::copy(file, error);
+    let written = draft.as_file().sync_all().and_then(|()| draft.as_file().metadata());
+    let size = written.map_err(failed)?.len();
+    draft.persist_noclobber(file).map_err(|refused| match refused.error.kind() {
+        io::ErrorKind::AlreadyExists => StoreError::Exists { file: file.to_owned() },
+        _ => failed(refused.error),
+    })?;
+    // Until the folder is on the disk too, a power cut can undo the renaming.
+    File::open(parent_folder(file)).and_then(|folder| folder.sync_all()).map_err(failed)?;
+    Ok(size)
+}
+
+/// Creates a file in the same folder that only its owner can read. It is deleted unless it gets the final name, or the
+/// process is killed.
+fn draft_beside(file: &Path) -> io::Result<NamedTempFile> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{name}.");
+    tempfile::Builder::new().prefix(&prefix).suffix(".partial").tempfile_in(parent_folder(file))
+}
+
+pub(super) fn open_draft(draft: &NamedTempFile) -> rusqlite::Result<Connection> {
+    let copy = Connection::open(draft.path())?;
+    copy.busy_timeout(connection::BUSY_TIMEOUT)?;
+    // An unfinished draft is thrown away, so nothing needs to be undone in it.
+    copy.execute_batch("PRAGMA journal_mode = OFF")?;
+    Ok(copy)
+}
+
+fn parent_folder(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_during_a_copy_is_not_a_source_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut to = Connection::open(folder.path().join("copy.db")).unwrap();
+        to.execute_batch("PRAGMA max_page_count = 2").unwrap();
+        let from = connection::memory().unwrap();
+        from.execute_batch("CREATE TABLE t (a); INSERT INTO t VALUES (randomblob(99999));")
+            .unwrap();
+        let error = copy_pages(&from, &mut to).unwrap_err();
+        assert!(is_write_error(&error), "{error:?}");
+    }
+}

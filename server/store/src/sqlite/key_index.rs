@@ -1,0 +1,258 @@
+//! An in-memory index from idempotency keys to the rows of their records. An index in the database would dirty a random
+//! page for each order.
+//!
+//! The table is authoritative. Four rules keep this index consistent with it:
+//!
+//! - *Every row is known before it is committed.* So "no row" is always right, and costs no statement. Rows that were
+//!   rolled back or deleted stay known, because a known row counts only once it is found in the table with the whole
+//!   key. So nothing needs to be undone, and readers see a key from its commit on.
+//! - *No id is reused*, so a cached id never points at another key's row. `last_record` remembers the highest deleted
+//!   id.
+//! - *Other processes may write too.* When `PRAGMA data_version` changes, the writer reads the rows above `known_to`
+//!   again, inside its transaction, before it decides anything. The first time these are all rows, which fills the
+//!   index.
+//! - *Deletions are applied late*, in bulk: everything below the oldest remaining row is removed. Rows expire in the
+//!   order of their ids, so only the rows of a reset wait for that, at most a day.
+
+use std::sync::{
+    Mutex, MutexGuard, PoisonError, RwLock,
+    atomic::{AtomicBool, Ordering},
+};
+
+use parcelo_domain::RecordKey;
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::{
+    Mode, Store, StoreError,
+    error::is_corrupt,
+    key_chunks,
+    key_map::{KeyMap, KeyPart},
+    key_runs,
+};
+
+/// The in-memory index of idempotency keys (see the module documentation).
+pub(super) struct KeyIndex {
+    map: KeyMap,
+    /// The last rows of the runs on the disk, oldest first; nearly always empty.
+    runs: RwLock<Vec<i64>>,
+    is_filled: AtomicBool,
+    progress: Mutex<Progress>,
+}
+
+/// The writer's knowledge of the table; one thread writes at a time.
+#[derive(Default)]
+struct Progress {
+    /// `PRAGMA data_version` when the rows were last read.
+    data_version: Option<i64>,
+    /// The id up to which all rows are known, and no more will come. Rows added behind it may have been rolled back,
+    /// and another process may use their ids.
+    known_to: i64,
+    /// The id of the last row that was added, rolled back or not.
+    last: i64,
+    /// The end of the last chunk, which may have been rolled back.
+    chunked_to: i64,
+}
+
+impl KeyIndex {
+    pub(super) fn new() -> Self {
+        let (map, runs) = (KeyMap::new(), RwLock::default());
+        Self { map, runs, is_filled: AtomicBool::new(false), progress: Mutex::default() }
+    }
+
+    /// Builds the index of a server's file, from the chunks of keys and from the records that no chunk contains yet.
+    pub(super) fn from_file(db: &mut Connection) -> rusqlite::Result<Self> {
+        let keys = Self::new();
+        let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let end = keys.catch_up(&moment)?;
+        let written = match end {
+            // After a damaged page SQLite accepts no write before a rollback.
+            Some(end) if !end.is_sound => {
+                moment.rollback()?;
+                let moment = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+                key_chunks::rebuild(&moment)
+                    .and_then(|()| key_chunks::last_chunked_row(&moment))
+                    .map(|end| keys.progress().chunked_to = end)
+                    .and_then(|()| moment.commit())
+            }
+            _ => keys.write_chunks(&moment).and_then(|()| moment.commit()),
+        };
+        match written {
+            // The server can do without the chunks: each start then reads the records.
+            Err(error) if is_corrupt(&error) => {
+                tracing::error!(%error, "the list of idempotency keys cannot be mended: restore the file from a backup");
+            }
+            written => written?,
+        }
+        Ok(keys)
+    }
+
+    /// Returns `true` once it is filled, after which [`KeyIndex::has_none`] may be called.
+    pub(super) fn is_filled(&self) -> bool {
+        self.is_filled.load(Ordering::Acquire)
+    }
+
+    /// Returns `true` if no row that this process knows holds the key. [`KeyIndex::catch_up`] reads the other rows.
+    pub(super) fn has_none(&self, key: &RecordKey) -> bool {
+        // In this order, because rows are added to the runs before they leave the map.
+        self.map.rows(KeyPart::from(key)).is_empty() && self.last_run() == 0
+    }
+
+    /// Returns the rows that may hold the key, newest first.
+    pub(super) fn rows(&self, db: &Connection, key: &RecordKey) -> rusqlite::Result<Vec<i64>> {
+        let mut rows = self.map.rows(KeyPart::from(key));
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
+        if !runs.is_empty() {
+            rows.extend(key_runs::rows(db, &runs, KeyPart::from(key))?);
+        }
+        Ok(rows)
+    }
+
+    /// Reads the rows that other processes have written since the last call, or all rows the first time. Returns the
+    /// end of the chunks if it has read them. A writer calls this in its transaction, because no other process can
+    /// write from then on.
+    pub(super) fn catch_up(
+        &self,
+        db: &Connection,
+    ) -> rusqlite::Result<Option<key_chunks::ChunksEnd>> {
+        let mut progress = self.progress();
+        // Read before the rows, so that a row written between the two reads is read twice, not missed.
+        let mut version = db.prepare_cached("PRAGMA data_version")?;
+        let version = Some(version.query_row([], |row| row.get(0))?);
+        if progress.data_version == version {
+            return Ok(None);
+        }
+        let runs = key_runs::finished(db)?;
+        let mut known_to = progress.known_to.max(runs.last().copied().unwrap_or(0));
+        self.set_runs(|known| *known = runs);
+        let end = key_chunks::read(db, known_to, |key, id| {
+            self.map.insert(key, id);
+            known_to = id;
+        })?;
+        progress.known_to = known_to;
+        progress.chunked_to = key_chunks::last_chunked_row(db)?;
+        progress.last = progress.last.max(ids(db)?.1);
+        progress.data_version = version;
+        self.is_filled.store(true, Ordering::Release);
+        Ok(Some(end))
+    }
+
+    /// Issues the id of a new row for this key, and makes the row known.
+    pub(super) fn add(&self, key: &RecordKey) -> i64 {
+        let mut progress = self.progress();
+        progress.last += 1;
+        self.map.insert(KeyPart::from(key), progress.last);
+        progress.last
+    }
+
+    /// Writes another chunk when enough rows have been added since the last chunk.
+    pub(super) fn write_chunks(&self, db: &Connection) -> rusqlite::Result<()> {
+        let mut progress = self.progress();
+        if progress.last - progress.chunked_to >= key_chunks::ROWS {
+            // Set first, so that a chunk that cannot be written fails one order in 256, not every later order.
+            progress.chunked_to = progress.last;
+            key_chunks::write(db)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the id that was added last.
+    pub(super) fn last_added(&self) -> i64 {
+        self.progress().last
+    }
+
+    /// Records that this row is committed.
+    pub(super) fn mark_committed(&self, id: i64) {
+        let mut progress = self.progress();
+        progress.known_to = progress.known_to.max(id);
+    }
+
+    /// Forgets all keys, because another database is about to replace this one. They are read again later.
+    pub(super) fn clear(&self) {
+        let mut progress = self.progress();
+        self.is_filled.store(false, Ordering::Release);
+        *progress = Progress::default();
+        self.map.clear();
+        self.set_runs(Vec::clear);
+    }
+
+    /// Returns the last row that is in a run, or 0 if there is no run.
+    pub(super) fn last_run(&self) -> i64 {
+        let runs = self.runs.read().unwrap_or_else(PoisonError::into_inner);
+        runs.last().copied().unwrap_or(0)
+    }
+
+    /// Records that these runs are on the disk, with all rows up to the end of the last run.
+    pub(super) fn set_spilled_runs(&self, runs: Vec<i64>) {
+        self.set_runs(|known| *known = runs);
+        self.map.remove_before(self.last_run() + 1);
+    }
+
+    fn remove_before(&self, oldest: i64) {
+        self.map.remove_before(oldest);
+        self.set_runs(|runs| runs.retain(|up_to| *up_to >= oldest));
+    }
+
+    fn set_runs(&self, set: impl FnOnce(&mut Vec<i64>)) {
+        set(&mut self.runs.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Returns the number of rows in memory.
+    pub(super) fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    /// Forgets the keys of rows that are gone.
+    pub(crate) async fn remove_dead_keys(&self) -> Result<(), StoreError> {
+        let tables = [
+            ("key_chunks", "up_to", "up_to"),
+            ("key_runs", "up_to", "up_to"),
+            ("run_keys", "run", "run, key, id"),
+        ];
+        for table in tables {
+            self.in_pages(move |db, max| delete_dead(db, table, max)).await?;
+        }
+        let store = self.clone();
+        let forget = move || {
+            // Done within the read, so that in memory no other database can replace this one in between.
+            store.read(|db| {
+                store.0.keys.remove_before(ids(db)?.0);
+                Ok(())
+            })
+        };
+        match &self.0.mode {
+            // With millions of keys this takes a tenth of a second.
+            Mode::File { .. } => tokio::task::spawn_blocking(forget).await.unwrap_or(Ok(())),
+            Mode::Inline(_) => forget(),
+        }
+    }
+}
+
+/// Returns the lowest id that a row has or will have, and the highest that a row ever had.
+fn ids(db: &Connection) -> rusqlite::Result<(i64, i64)> {
+    let mut find = db.prepare_cached(
+        "SELECT coalesce((SELECT min(id) FROM idempotency), id + 1), \
+         max(id, coalesce((SELECT max(id) FROM idempotency), 0)) FROM last_record",
+    )?;
+    find.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// Deletes some rows of a table of keys, named by their key, that are about rows which are all gone: up to the row in a
+/// column. The runs that were never finished are among them.
+fn delete_dead(
+    db: &Connection,
+    (table, row, key): (&str, &str, &str),
+    max: i64,
+) -> rusqlite::Result<usize> {
+    let sql = format!(
+        "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} \
+         WHERE {row} < coalesce((SELECT min(id) FROM idempotency), 9223372036854775807) \
+         ORDER BY {key} LIMIT ?1)"
+    );
+    db.prepare_cached(&sql)?.execute([max])
+}

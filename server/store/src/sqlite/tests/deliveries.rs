@@ -1,0 +1,178 @@
+//! The outbox: values that are maintained next to its rows always equal those computed from all rows, and writes of many
+//! rows go in pages.
+
+use parcelo_domain::{
+    Millis,
+    sample::BY,
+    webhooks::{DeliveryLease, DisabledBy, RetryDecision},
+};
+
+use super::conformance::{
+    NOW, SECRET, sandbox,
+    webhooks::{endpoint, enqueue, lease, outcome},
+};
+use crate::{
+    EventsToReplay, Settled, Store,
+    generations::{current, is_current},
+    sqlite::tests::{begin_reset, erase_some},
+};
+
+/// Returns the values that triggers maintain, and the same computed from every row of a present generation.
+fn kept(store: &Store) -> [(String, String); 2] {
+    let one = |sql: &str| {
+        let text = |row: &rusqlite::Row<'_>| row.get::<_, Option<String>>(0);
+        store.read(|db| db.query_row(sql, [], text)).unwrap().unwrap_or_default()
+    };
+    let due = |next: &str| {
+        one(&format!(
+            "SELECT group_concat(tenant || ':' || coalesce({next}, '-') ORDER BY tenant) \
+             FROM webhook_endpoints AS e"
+        ))
+    };
+    let counts = |from: &str| {
+        one(&format!(
+            "SELECT group_concat(tenant || ':' || held || ':' || events ORDER BY tenant, held) \
+             FROM ({from}) WHERE events <> 0"
+        ))
+    };
+    let all = concat!(
+        "SELECT tenant, state = 4 AS held, count(*) AS events FROM outbox \
+         WHERE state IN (0, 1, 4) AND ",
+        is_current!("tenant"),
+        " GROUP BY 1, 2"
+    );
+    [
+        (
+            due("next_due"),
+            due(concat!("(SELECT min(due) FROM outbox WHERE tenant = ", current!("e.tenant"), ")")),
+        ),
+        (counts(concat!("SELECT * FROM outbox_counts WHERE ", is_current!("tenant"))), counts(all)),
+    ]
+}
+
+#[tokio::test]
+async fn due_times_and_counts_equal_those_of_all_rows() {
+    let mut random = fastrand::Rng::with_seed(11);
+    for _ in 0..20 {
+        let store = Store::memory(SECRET).unwrap();
+        let (mut flying, mut now) = (Vec::new(), NOW);
+        for step in 0..120 {
+            let tenant = sandbox(random.i64(1..3));
+            let what = random.u8(0..18);
+            match what {
+                0..4 => enqueue(&store, tenant, step).await,
+                4..7 => flying.extend(lease(&store, tenant, 3, now).await),
+                7..11 if !flying.is_empty() => {
+                    let lease: DeliveryLease = flying.swap_remove(random.usize(..flying.len()));
+                    let verdicts = [
+                        RetryDecision::Delivered,
+                        RetryDecision::Retry { at: now.plus(random.i64(0..9)) },
+                        RetryDecision::GivenUp,
+                        RetryDecision::Gone,
+                        RetryDecision::Unreadable,
+                    ];
+                    let decision = verdicts[random.usize(..verdicts.len())];
+                    store.settle(lease, outcome(now, 200), decision).await.unwrap();
+                }
+                11 => store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap(),
+                12 => drop(store.set_endpoint(endpoint(tenant), &BY).await.unwrap()),
+                13 => {
+                    let missed = EventsToReplay::MissedSince(Millis(0));
+                    store.replay(tenant, missed, now).await.unwrap();
+                }
+                14 if random.bool() => store.remove_endpoint(tenant, &BY).await.unwrap(),
+                14 => drop(store.reset(tenant).await.unwrap()),
+                15 => begin_reset(&store, tenant).await,
+                16 => drop(erase_some(&store, tenant, random.u64(1..4)).await),
+                _ => now = now.plus(1),
+            }
+            for (kept, counted) in kept(&store) {
+                assert_eq!(kept, counted, "step {step}, {what}");
+            }
+            // Otherwise the task that leases would be woken at once to lease again.
+            for tenant in store.tenants_with_due(now, 9).await.unwrap() {
+                let due = concat!(
+                    "SELECT count(*) FROM outbox WHERE due <= ?2 AND tenant = ",
+                    current!("?1")
+                );
+                let given = (tenant.number(), now.0);
+                let due = store.read(|db| db.query_row(due, given, |row| row.get::<_, i64>(0)));
+                assert!(due.unwrap() > 0, "step {step}, {what}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn restoring_a_snapshot_reuses_no_lease_number() {
+    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    enqueue(&store, tenant, 1).await;
+    let snapshot = store.copy().unwrap();
+    let late = lease(&store, tenant, 1, NOW).await.remove(0);
+    store.become_copy_of(&snapshot).unwrap();
+    let own = lease(&store, tenant, 1, NOW).await.remove(0);
+    assert_ne!(late.number, own.number);
+    let settled = store.settle(late, outcome(NOW, 410), RetryDecision::Gone).await.unwrap();
+    assert_eq!(settled, Settled::Late);
+    assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
+}
+
+#[tokio::test]
+async fn a_reset_s_events_are_never_leased_settled_replayed_or_missed() {
+    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    for event in 0..6 {
+        enqueue(&store, tenant, event).await;
+    }
+    let [lost, failed] = lease(&store, tenant, 2, NOW).await.try_into().unwrap();
+    store.settle(failed, outcome(NOW, 500), RetryDecision::Unreadable).await.unwrap();
+    begin_reset(&store, tenant).await;
+
+    let day = NOW.plus(Millis::DAY);
+    let nothing_is_there = async || {
+        assert_eq!(store.tenants_with_due(day, 9).await.unwrap(), []);
+        assert_eq!(store.next_delivery().await.unwrap(), None);
+        assert_eq!(store.backlogs().await.unwrap(), []);
+        assert!(store.deliveries(tenant, 9).await.unwrap().is_empty());
+        assert!(!store.has_missed(tenant).await.unwrap());
+    };
+    nothing_is_there().await;
+    assert!(lease(&store, tenant, 9, day).await.is_empty());
+    let settled = store.settle(lost, outcome(NOW, 200), RetryDecision::Delivered).await.unwrap();
+    assert_eq!(settled, Settled::Late);
+    let missed = EventsToReplay::MissedSince(Millis(0));
+    assert_eq!(store.replay(tenant, missed, day).await.unwrap(), 0);
+    store.end_leases(NOW).await.unwrap();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    assert_eq!(store.reschedule_deliveries(Millis(0)).await.unwrap(), 0);
+    nothing_is_there().await;
+
+    // New events are due, and stay so while the others are erased.
+    enqueue(&store, tenant, 9).await;
+    for _ in 0..9 {
+        assert_eq!(store.tenants_with_due(day, 9).await.unwrap(), [tenant]);
+        assert_eq!(store.backlogs().await.unwrap()[0].events, 1);
+        erase_some(&store, tenant, 1).await;
+    }
+    let leased = lease(&store, tenant, 9, day).await;
+    assert_eq!(leased.iter().map(|lease| lease.attempt.event.random()).collect::<Vec<_>>(), [9]);
+}
+
+#[tokio::test]
+async fn an_attempt_that_cannot_be_read_hides_no_other_of_the_log() {
+    let (store, tenant) = (Store::memory(SECRET).unwrap(), sandbox(1));
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    for event in 0..2 {
+        enqueue(&store, tenant, event).await;
+    }
+    for leased in lease(&store, tenant, 2, NOW).await {
+        store.settle(leased, outcome(NOW, 200), RetryDecision::Delivered).await.unwrap();
+    }
+    let damage = "UPDATE webhook_attempts SET number = -1 WHERE id = 1";
+    assert_eq!(store.call(|db| db.execute(damage, [])).await.unwrap(), 1);
+    let log = store.deliveries(tenant, 9).await.unwrap();
+    let attempts: Vec<_> = log.iter().map(|event| event.attempts.len()).collect();
+    assert_eq!(attempts, [1, 0], "the newest is first");
+}

@@ -1,0 +1,225 @@
+//! Writes of one group: they do not affect one another, and share the cost of some statements.
+
+use std::sync::Arc;
+
+use parcelo::{Environment, TrackingNumber};
+use parcelo_domain::{Changes, State};
+use rusqlite::Connection;
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+use super::{
+    commit_as_group,
+    conformance::{NOW, PANIC, SECRET, create, moved, nothing, on, record, sandbox},
+};
+use crate::{
+    CommitOutcome, counts,
+    parcels::{self, by_number, select_parcels},
+    resets,
+    sql::{Sql, poll_now},
+    sqlite::{connection, group, health::Health, identity::IfEmpty, key_index::KeyIndex},
+};
+
+fn memory() -> Connection {
+    connection::memory_with_schema().unwrap()
+}
+
+fn number(n: u32) -> String {
+    format!("SB-NUMBER-{n:04}")
+}
+
+fn order(n: u32) -> Changes {
+    create(sandbox(1), &number(n), n)
+}
+
+fn one(db: &Connection, sql: &str) -> i64 {
+    db.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// Returns everything stored of orders: their numbers, the number of records, and of counted parcels.
+fn kept(db: &Connection) -> (Vec<String>, i64, i64) {
+    let mut find = db.prepare("SELECT number FROM parcels ORDER BY number").unwrap();
+    let numbers = find.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let records = one(db, "SELECT count(*) FROM idempotency");
+    (numbers, records, one(db, "SELECT coalesce(sum(total), 0) FROM parcel_counts"))
+}
+
+/// Commits twelve creates. The sixth fails: it is undone, and the others are there.
+fn assert_only_the_sixth_is_undone(db: &Connection, sixth: &Changes) {
+    let group = (0..12).map(|n| if n == 5 { sixth.clone() } else { order(n) });
+    let answers = commit_as_group(db, group.collect());
+    let all_but = (0..12).filter(|n| *n != 5);
+    for (n, answer) in (0..).zip(answers) {
+        let expected = if n == 5 { CommitOutcome::Broken } else { CommitOutcome::Committed };
+        assert_eq!(answer, expected, "{n}");
+    }
+    assert_eq!(kept(db), (all_but.map(number).collect(), 11, 11));
+}
+
+#[test]
+fn a_panic_in_the_middle_of_a_group_undoes_only_itself() {
+    let panics = Changes { now: PANIC, ..order(5) };
+    assert_only_the_sixth_is_undone(&memory(), &panics);
+}
+
+#[test]
+fn an_error_of_a_statement_undoes_only_its_write() {
+    let db = memory();
+    // It fails after its parcel was written.
+    db.execute_batch(&format!(
+        "CREATE TEMP TRIGGER fails BEFORE INSERT ON main.idempotency WHEN EXISTS \
+         (SELECT 1 FROM main.parcels WHERE number = '{}') AND substr(NEW.key, 1, 4) = x'00000005' \
+         BEGIN SELECT RAISE(ABORT, 'a test asked for it'); END",
+        number(5),
+    ))
+    .unwrap();
+    assert_only_the_sixth_is_undone(&db, &order(5));
+}
+
+#[test]
+fn a_refused_order_writes_nothing_and_costs_its_group_nothing() {
+    let db = memory();
+    let rows_of = |group| {
+        let before = db.total_changes();
+        (commit_as_group(&db, group), db.total_changes() - before)
+    };
+    let (_, of_one) = rows_of(vec![order(1)]);
+    let taken_number = create(sandbox(1), &number(1), 2);
+    let taken_key = CommitOutcome::IdempotencyTaken(record(sandbox(1), 1));
+    let refused = || vec![order(1), taken_number.clone()];
+    let refusals = || vec![taken_key.clone(), CommitOutcome::DuplicateTracking];
+    assert_eq!(rows_of(refused()), (refusals(), 0));
+    let (answers, rows) = rows_of([refused(), vec![order(3)], refused()].concat());
+    assert_eq!(answers, [refusals(), vec![CommitOutcome::Committed], refusals()].concat());
+    assert_eq!(rows, of_one, "nothing was done twice");
+    assert_eq!(kept(&db), (vec![number(1), number(3)], 2, 2));
+}
+
+#[test]
+fn a_half_done_refused_write_is_undone_alone() {
+    let db = memory();
+    commit_as_group(&db, vec![order(1)]);
+    let first = TrackingNumber::parse(&number(1)).unwrap();
+    let by_row = select_parcels!("", by_number!());
+    let first = (Environment::Sandbox, &first);
+    let first = parcels::find_by_number(Sql::Sqlite(&db), by_row, first, parcels::read);
+    let first = poll_now(first).unwrap().unwrap();
+    let mut late = order(2);
+    late.ops.extend([0, 0].map(|_| moved(&first, State::InTransit, 1)));
+    let answers = commit_as_group(&db, vec![order(3), late, order(4)]);
+    let [stands, refused] = [CommitOutcome::Committed, CommitOutcome::VersionConflict];
+    assert_eq!(answers, [stands.clone(), refused, stands]);
+    assert_eq!(kept(&db), ([1, 3, 4].map(number).to_vec(), 3, 3));
+    assert_eq!(one(&db, "SELECT count(*) FROM events"), 0);
+    let moves = on(&first, vec![moved(&first, State::InTransit, 1)]);
+    assert_eq!(commit_as_group(&db, vec![moves]), [CommitOutcome::Committed]);
+}
+
+#[test]
+fn a_commit_writes_each_count_once() {
+    let db = memory();
+    db.execute_batch(
+        "CREATE TEMP TABLE writes (n); \
+         CREATE TEMP TRIGGER added AFTER INSERT ON main.parcel_counts BEGIN INSERT INTO writes VALUES (1); END; \
+         CREATE TEMP TRIGGER changed AFTER UPDATE ON main.parcel_counts BEGIN INSERT INTO writes VALUES (1); END;",
+    )
+    .unwrap();
+    for group in 0..2 {
+        let orders = (0..12).map(|n| order(100 * group + n));
+        commit_as_group(&db, orders.collect());
+    }
+    assert_eq!(one(&db, "SELECT count(*) FROM writes"), 2);
+    assert_eq!(one(&db, "SELECT sum(total) FROM parcel_counts"), 24);
+}
+
+fn mutation(
+    changes: Changes,
+    keys: &Arc<KeyIndex>,
+) -> (Box<group::Mutation>, oneshot::Receiver<crate::CommitResult>) {
+    group::Mutation::new(changes, Arc::clone(keys), Arc::default())
+}
+
+/// Commits a group of an order, a plain call, and another order. Returns the result of the call.
+fn around(
+    db: &Connection,
+    call: impl FnMut(&Connection) -> rusqlite::Result<i64> + Send + 'static,
+) -> i64 {
+    let (call, mut found) = group::PlainWrite::new(call);
+    let keys = Arc::new(KeyIndex::new());
+    let [before, after] =
+        [1, 2].map(|n| mutation(order(n), &keys).0 as Box<dyn group::QueuedWrite>);
+    group::commit(db, &Health::default(), vec![before, call, after]);
+    match found.try_recv().unwrap() {
+        Ok(found) => found.unwrap(),
+        Err(reason) => panic!("{reason:?}"),
+    }
+}
+
+#[test]
+fn a_plain_call_sees_counts_of_earlier_group_writes() {
+    let db = memory();
+    let counted = |db: &Connection| {
+        db.query_row("SELECT sum(total) FROM parcel_counts", [], |row| row.get(0))
+    };
+    assert_eq!(around(&db, counted), 1);
+    assert_eq!(kept(&db).2, 2);
+}
+
+#[test]
+fn a_reset_between_two_orders_of_a_group_counts_the_second_only() {
+    let db = memory();
+    around(&db, |db| poll_now(resets::begin(Sql::Sqlite(db), sandbox(1))).map(|_ended| 0));
+    let days = poll_now(counts::activity(Sql::Sqlite(&db), sandbox(1), 0)).unwrap();
+    assert_eq!(days.iter().map(|day| day.parcels).sum::<u64>(), 1);
+}
+
+#[test]
+fn damaged_counts_fail_orders_and_nothing_else() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("parcelo.db");
+    let open = || connection::open_writer(&file, IfEmpty::Create, SECRET).unwrap().0;
+    let db = open();
+    commit_as_group(&db, vec![order(9)]);
+    let page = one(&db, "SELECT rootpage FROM sqlite_schema WHERE name = 'parcel_counts'");
+    drop(db);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let start = usize::try_from(page - 1).unwrap() * 4_096;
+    bytes[start..start + 4_096].fill(0xA5);
+    std::fs::write(&file, bytes).unwrap();
+    let db = open();
+    let health = Health::default();
+    let (call, mut found) = group::PlainWrite::new(|db| {
+        db.execute("INSERT INTO accounts VALUES (1, 'acc_1', 'default', ?1)", [NOW.0])
+    });
+    let keys = Arc::new(KeyIndex::new());
+    let record = Changes { idempotency_record: Some(record(sandbox(1), 8)), ..nothing() };
+    let (record, mut kept) = mutation(record, &keys);
+    let mut queued_writes: Vec<Box<dyn group::QueuedWrite>> = vec![record, call];
+    let mut orders = Vec::new();
+    for n in 0..3 {
+        let (queued_write, answer) = mutation(order(n), &keys);
+        queued_writes.push(queued_write);
+        orders.push(answer);
+    }
+    group::commit(&db, &health, queued_writes);
+    for mut answer in orders {
+        assert_eq!(answer.try_recv(), Ok(Err(CommitOutcome::Broken)));
+    }
+    assert!(kept.try_recv().unwrap().is_ok());
+    assert!(matches!(found.try_recv(), Ok(Ok(Ok(1)))));
+    assert_eq!(health.read_only_reason(), None, "a bad page does not end the process");
+}
+
+#[test]
+fn a_refusal_may_refer_to_a_row_of_its_own_group() {
+    let answers = commit_as_group(
+        &memory(),
+        vec![
+            create(sandbox(1), "SB-SUCCESS-0001", 1),
+            create(sandbox(1), "SB-SUCCESS-0001", 1),
+            create(sandbox(1), "SB-SUCCESS-0001", 2),
+        ],
+    );
+    let taken = CommitOutcome::IdempotencyTaken(record(sandbox(1), 1));
+    assert_eq!(answers, [CommitOutcome::Committed, taken, CommitOutcome::DuplicateTracking]);
+}

@@ -1,0 +1,447 @@
+//! Idempotency keys: each has one record, whatever has happened to the map of keys in memory: rollbacks, other
+//! processes, restarts, purges, copies.
+
+use std::path::Path;
+
+use futures_util::future::join_all;
+use parcelo_domain::{Changes, IdempotencyRecord, RecordKey, idempotency::LIFETIME_MILLIS};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::conformance::{NOW, SECRET, create, file, made, nothing, record, sandbox};
+use crate::{
+    CommitOutcome, Store, StoreError,
+    sqlite::{
+        apply, connection, file_lock,
+        identity::IfEmpty,
+        key_chunks,
+        key_index::KeyIndex,
+        migrations::{self, MIGRATIONS, schema},
+        pending::Pending,
+        records,
+    },
+    waiting::until,
+};
+
+fn only(kept: IdempotencyRecord) -> Changes {
+    Changes { idempotency_record: Some(kept), ..nothing() }
+}
+
+/// Writes a record under the key of this number.
+async fn keep(store: &Store, number: u32) -> CommitOutcome {
+    store.commit(only(record(sandbox(1), number))).await
+}
+
+async fn keep_all(store: &Store, numbers: std::ops::Range<u32>) {
+    let all = join_all(numbers.map(|number| keep(store, number))).await;
+    assert!(all.iter().all(|outcome| *outcome == CommitOutcome::Committed));
+}
+
+fn taken(number: u32) -> CommitOutcome {
+    CommitOutcome::IdempotencyTaken(record(sandbox(1), number))
+}
+
+/// Opens the file as another process does.
+fn open_again(folder: &TempDir) -> Store {
+    Store::open_for_admin(&folder.path().join("parcelo.db"), SECRET).unwrap()
+}
+
+/// Returns the number of keys in memory, and the last row that is in a run on the disk.
+fn known(store: &Store) -> (usize, i64) {
+    let keys = store.sqlite().unwrap().keys();
+    (keys.len(), keys.last_run())
+}
+
+async fn spill(store: &Store, max: usize) {
+    store.sqlite().unwrap().spill_keys(max).await.unwrap();
+}
+
+fn count(store: &Store, what: &str) -> i64 {
+    store.read(|db| db.query_row(&format!("SELECT {what}"), [], |row| row.get(0))).unwrap()
+}
+
+#[tokio::test]
+async fn processes_on_one_file_keep_one_record_of_each_key() {
+    let (server, folder) = file();
+    let second = open_again(&folder);
+    assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
+    assert_eq!(keep(&second, 1).await, taken(1), "known after the first read");
+    assert_eq!(keep(&second, 2).await, CommitOutcome::Committed);
+    assert_eq!(keep(&server, 2).await, taken(2), "written since");
+    assert_eq!(keep(&server, 3).await, CommitOutcome::Committed);
+    assert_eq!(keep(&second, 3).await, taken(3));
+
+    // The server takes an id for a record and rolls it back; the other process then takes the same.
+    made(&server, sandbox(1), "SB-TAKEN-0001").await;
+    let refused = server.commit(create(sandbox(1), "SB-TAKEN-0001", 9)).await;
+    assert_eq!(refused, CommitOutcome::DuplicateTracking);
+    assert_eq!(keep(&second, 4).await, CommitOutcome::Committed);
+    assert_eq!(keep(&server, 4).await, taken(4));
+
+    // When the table is empty, its ids continue, in a new process too.
+    assert_eq!(second.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 4);
+    let other = open_again(&folder);
+    assert_eq!(keep(&other, 5).await, CommitOutcome::Committed);
+    assert_eq!(keep(&server, 5).await, taken(5));
+    assert_eq!(keep(&server, 1).await, CommitOutcome::Committed);
+    assert_eq!(keep(&second, 1).await, taken(1));
+}
+
+#[tokio::test]
+async fn a_process_sees_keys_written_by_another_process() {
+    let (server, folder) = file();
+    let second = open_again(&folder);
+    keep_all(&second, 0..10).await;
+    keep_all(&server, 10..1_000).await;
+    for number in 0..1_000 {
+        assert_eq!(keep(&second, number).await, taken(number), "{number}");
+    }
+}
+
+#[test]
+fn a_key_is_seen_after_its_commit_and_free_after_a_rollback() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("parcelo.db");
+    let (db, _) = connection::open_writer(&file, IfEmpty::Create, SECRET).unwrap();
+    let (reader, keys) = (connection::open_reader(&file).unwrap(), KeyIndex::new());
+    let kept = record(sandbox(1), 1);
+    let apply = || {
+        let mut changes = only(kept.clone());
+        apply::apply(&db, &keys, &mut changes, &mut Pending::default()).unwrap().0
+    };
+    let seen = || records::find(&reader, &keys, &kept.key).unwrap();
+    for end in ["ROLLBACK", "ROLLBACK TO one; COMMIT"] {
+        db.execute_batch("BEGIN IMMEDIATE; SAVEPOINT one").unwrap();
+        assert_eq!(apply(), CommitOutcome::Committed);
+        assert_eq!(apply(), CommitOutcome::IdempotencyTaken(kept.clone()), "in its group");
+        assert_eq!(seen(), None);
+        db.execute_batch(end).unwrap();
+        assert_eq!(seen(), None);
+    }
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(apply(), CommitOutcome::Committed);
+    assert_eq!(seen(), None);
+    db.execute_batch("COMMIT").unwrap();
+    assert_eq!(seen().unwrap().1, kept);
+}
+
+#[tokio::test]
+async fn a_start_loads_all_keys_with_few_record_reads() {
+    let (store, folder) = file();
+    keep_all(&store, 0..1_000).await;
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    let behind = "count(*) FROM idempotency WHERE id > (SELECT max(up_to) FROM key_chunks)";
+    assert!(count(&store, behind) < key_chunks::ROWS);
+    for number in 0..1_000 {
+        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+    }
+    keep_all(&store, 1_000..1_300).await;
+    let one = store.idempotency_record(&record(sandbox(1), 1_299).key).await.unwrap();
+    assert_eq!(one, Some(record(sandbox(1), 1_299)));
+}
+
+#[tokio::test]
+async fn keys_with_equal_prefixes_have_separate_records() {
+    for store in [file().0, Store::memory(SECRET).unwrap()] {
+        let alike = [1, 2, 3].map(|last| {
+            let mut key = [7; 16];
+            key[15] = last;
+            IdempotencyRecord { key: RecordKey(key), body: vec![last], ..record(sandbox(1), 1) }
+        });
+        for kept in &alike {
+            assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), None);
+            assert_eq!(store.commit(only(kept.clone())).await, CommitOutcome::Committed);
+        }
+        for kept in alike {
+            assert_eq!(store.idempotency_record(&kept.key).await.unwrap(), Some(kept.clone()));
+            let again = store.commit(only(kept.clone())).await;
+            assert_eq!(again, CommitOutcome::IdempotencyTaken(kept));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_new_key_costs_no_read_and_a_known_one_costs_one() {
+    for (store, _folder) in [file(), (Store::memory(SECRET).unwrap(), TempDir::new().unwrap())] {
+        keep_all(&store, 0..300).await;
+        let before = store.stats().reads;
+        for number in 300..600 {
+            assert_eq!(
+                store.idempotency_record(&record(sandbox(1), number).key).await.unwrap(),
+                None
+            );
+        }
+        assert_eq!(store.stats().reads, before);
+        assert!(store.idempotency_record(&record(sandbox(1), 7).key).await.unwrap().is_some());
+        assert_eq!(store.stats().reads, before + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_copy_has_the_keys_of_its_source_and_no_others() {
+    let store = Store::memory(SECRET).unwrap();
+    keep_all(&store, 0..300).await;
+    let copy = store.copy().unwrap();
+    assert_eq!(keep(&copy, 1).await, taken(1));
+    assert_eq!(keep(&copy, 300).await, CommitOutcome::Committed);
+    assert_eq!(store.idempotency_record(&record(sandbox(1), 300).key).await.unwrap(), None);
+    keep_all(&store, 301..400).await;
+    store.become_copy_of(&copy).unwrap();
+    assert_eq!(keep(&store, 300).await, taken(300));
+    let found = store.idempotency_record(&record(sandbox(1), 5).key).await.unwrap();
+    assert_eq!(found, Some(record(sandbox(1), 5)));
+    assert_eq!(known(&store).0, 301);
+    keep_all(&store, 301..400).await;
+    assert_eq!(keep(&store, 301).await, taken(301));
+}
+
+#[tokio::test]
+async fn keys_that_a_reset_or_a_purge_deletes_are_forgotten_and_free() {
+    for (store, _folder) in [file(), (Store::memory(SECRET).unwrap(), TempDir::new().unwrap())] {
+        for end in ["reset", "purge", "reset_all"] {
+            store.account("default", "acc_1".to_owned(), NOW).await.unwrap();
+            keep_all(&store, 0..600).await;
+            assert!(count(&store, "count(*) FROM key_chunks") >= 2, "{end}");
+            match end {
+                "reset" => drop(store.reset(sandbox(1)).await.unwrap()),
+                "purge" => drop(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap()),
+                _ => drop(store.reset_all().await.unwrap()),
+            }
+            assert_eq!(store.idempotency_record(&record(sandbox(1), 7).key).await.unwrap(), None);
+            until(end, async || {
+                known(&store).0 == 0
+                    && count(&store, "count(*) FROM idempotency") == 0
+                    && count(&store, "count(*) FROM key_chunks") == 0
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_purge_leaves_the_keys_of_living_records() {
+    let (store, folder) = file();
+    keep_all(&store, 0..600).await;
+    let late = |number| IdempotencyRecord { first_seen: NOW.plus(1), ..record(sandbox(1), number) };
+    for number in 600..900 {
+        assert_eq!(store.commit(only(late(number))).await, CommitOutcome::Committed);
+    }
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 600);
+    assert_eq!(known(&store).0, 300);
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    for number in 600..900 {
+        let again = store.commit(only(record(sandbox(1), number))).await;
+        assert_eq!(again, CommitOutcome::IdempotencyTaken(late(number)), "{number}");
+    }
+    keep_all(&store, 0..600).await;
+}
+
+#[tokio::test]
+async fn keys_spilled_to_disk_are_still_found() {
+    let (store, folder) = file();
+    keep_all(&store, 0..1_000).await;
+    spill(&store, 1_000).await;
+    assert_eq!(known(&store), (1_000, 0), "not yet too many");
+    let second = open_again(&folder);
+    keep_all(&second, 1_000..1_010).await;
+    spill(&store, 999).await;
+    keep_all(&store, 1_010..1_700).await;
+    spill(&store, 600).await;
+    assert_eq!(count(&store, "count(*) FROM key_runs"), 2);
+    assert!(known(&store).0 < 600, "{}", known(&store).0);
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    assert!(known(&store).0 < 600, "they stay on the disk");
+    for number in 0..1_700 {
+        let known = store.idempotency_record(&record(sandbox(1), number).key).await.unwrap();
+        assert_eq!(known, Some(record(sandbox(1), number)));
+        for one in [&store, &second] {
+            assert_eq!(keep(one, number).await, taken(number), "{number}");
+        }
+    }
+    keep_all(&store, 1_700..1_710).await;
+
+    assert_eq!(store.purge_records(NOW.plus(LIFETIME_MILLIS)).await.unwrap(), 1_710);
+    let left = "(SELECT count(*) FROM key_runs) + (SELECT count(*) FROM run_keys)";
+    assert_eq!((count(&store, left), known(&store)), (0, (0, 0)));
+    keep_all(&store, 0..10).await;
+    assert_eq!(keep(&second, 9).await, taken(9));
+}
+
+#[tokio::test]
+async fn an_unfinished_run_is_rewritten_and_only_then_used() {
+    let (store, folder) = file();
+    keep_all(&store, 0..600).await;
+    spill(&store, 599).await;
+    let unfinished = "DELETE FROM key_runs; DELETE FROM run_keys WHERE key >= x'0000000100'";
+    store.call(move |db| db.execute_batch(unfinished)).await.unwrap();
+    store.close().await;
+    let store = Store::open(&folder.path().join("parcelo.db"), SECRET).unwrap();
+    assert_eq!(known(&store), (600, 0));
+    spill(&store, 599).await;
+    for number in 0..600 {
+        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+    }
+}
+
+#[tokio::test]
+async fn chunks_are_written_while_another_process_writes() {
+    let (store, folder) = file();
+    let second = open_again(&folder);
+    for round in 0..8 {
+        keep_all(&store, round * 201..round * 201 + 200).await;
+        keep_all(&second, round * 201 + 200..round * 201 + 201).await;
+    }
+    let behind = "(SELECT max(id) FROM idempotency) - (SELECT max(up_to) FROM key_chunks)";
+    assert!(count(&store, behind) < 2 * key_chunks::ROWS, "a start reads the records behind them");
+}
+
+/// Writes 3,000 keys to a file of a server that is then stopped, and lets `damage` change it.
+async fn assert_no_second_record(name: &str, damage: impl FnOnce(&Path)) {
+    let (store, folder) = file();
+    let path = folder.path().join("parcelo.db");
+    keep_all(&store, 0..3_000).await;
+    store.close().await;
+    damage(&path);
+    for start in 1..=2 {
+        let store = Store::open(&path, SECRET).unwrap();
+        for number in 0..3_000 {
+            let again = keep(&store, number).await;
+            assert_eq!(again, taken(number), "{name}, start {start}: {number}");
+        }
+        store.close().await;
+    }
+}
+
+/// Overwrites a leaf of the table of chunks, counted from its first, by a copy of another or by zeros.
+fn overwrite(path: &Path, leaf: usize, by: Option<usize>) {
+    let pages = leaves(path);
+    let mut bytes = std::fs::read(path).unwrap();
+    let at = |leaf: usize| (pages[leaf.min(pages.len() - 1)] - 1) * 4_096;
+    let new = by.map_or_else(|| vec![0; 4_096], |by| bytes[at(by)..at(by) + 4_096].to_vec());
+    let place = at(leaf);
+    bytes[place..place + 4_096].copy_from_slice(&new);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// Returns the leaves of the table of chunks, from its inner page.
+fn leaves(path: &Path) -> Vec<usize> {
+    let db = Connection::open(path).unwrap();
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'key_chunks'";
+    let root = db.query_row(root, [], |row| row.get::<_, u32>(0)).unwrap() as usize;
+    drop(db);
+    let bytes = std::fs::read(path).unwrap();
+    let page = &bytes[(root - 1) * 4_096..root * 4_096];
+    let number = |at: usize| u32::from_be_bytes(page[at..at + 4].try_into().unwrap()) as usize;
+    let cells = usize::from(u16::from_be_bytes([page[3], page[4]]));
+    let cell = |n: usize| usize::from(u16::from_be_bytes([page[12 + 2 * n], page[13 + 2 * n]]));
+    assert_eq!(page[0], 5, "an inner page of a table");
+    (0..cells).map(|n| number(cell(n))).chain([number(8)]).collect()
+}
+
+fn change(path: &Path, sql: &str) {
+    assert!(Connection::open(path).unwrap().execute(sql, []).unwrap() > 0, "{sql}");
+}
+
+#[tokio::test]
+async fn a_damaged_list_of_keys_makes_no_second_record_or_failure() {
+    let bit =
+        "UPDATE key_chunks SET keys = CAST(x'FF' || substr(keys, 2) AS BLOB) WHERE up_to = 768";
+    let sector = "UPDATE key_chunks SET keys = CAST(zeroblob(512) || substr(keys, 513) AS BLOB) WHERE up_to = 768";
+    let other = "UPDATE key_chunks SET keys = (SELECT keys FROM key_chunks WHERE up_to = 256) WHERE up_to = 768";
+    let gone = "DELETE FROM key_chunks WHERE up_to = 768";
+    let first_gone = "DELETE FROM key_chunks WHERE up_to = 256";
+    let cut = "UPDATE key_chunks SET keys = substr(keys, 1, 1000)";
+    let empty = "UPDATE key_chunks SET keys = x''";
+    let too_far = "UPDATE key_chunks SET up_to = up_to + 100000 WHERE up_to = (SELECT max(up_to) FROM key_chunks)";
+    for sql in [bit, sector, other, gone, first_gone, cut, empty, too_far] {
+        assert_no_second_record(sql, |path| change(path, sql)).await;
+    }
+    for leaf in [0, 1, usize::MAX] {
+        assert_no_second_record(&format!("zeros in leaf {leaf}"), |path| {
+            overwrite(path, leaf, None);
+        })
+        .await;
+    }
+    for (leaf, by) in [(1, 0), (usize::MAX, 0), (0, usize::MAX)] {
+        let name = format!("leaf {by} in the place of {leaf}");
+        assert_no_second_record(&name, |path| overwrite(path, leaf, Some(by))).await;
+    }
+}
+
+#[tokio::test]
+async fn a_command_upgrades_no_file_that_an_older_server_uses() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("old.db");
+    drop(of_schema_14(&path));
+    let server = file_lock::lock(&path).unwrap();
+    let refused = Store::open_for_admin(&path, SECRET).unwrap_err();
+    assert!(matches!(&refused, StoreError::UpgradeInUse { file } if *file == path), "{refused}");
+    assert_eq!(schema(&Connection::open(&path).unwrap()).unwrap(), 14);
+    drop(server);
+    let store = Store::open_for_admin(&path, SECRET).unwrap();
+    assert_eq!(store.read(schema).unwrap(), migrations::known());
+}
+
+#[test]
+fn a_backup_keeps_the_schema_version_of_its_database() {
+    let folder = TempDir::new().unwrap();
+    let [path, copy] = ["old.db", "copy.db"].map(|name| folder.path().join(name));
+    drop(of_schema_14(&path));
+    crate::backup(&path, &copy).unwrap();
+    for file in [&path, &copy] {
+        assert_eq!(schema(&Connection::open(file).unwrap()).unwrap(), 14, "{}", file.display());
+    }
+}
+
+fn of_schema_14(path: &Path) -> Connection {
+    let db = Connection::open(path).unwrap();
+    db.execute_batch(&MIGRATIONS[..14].concat()).unwrap();
+    db.pragma_update(None, "user_version", 14).unwrap();
+    db.execute("INSERT INTO meta VALUES ('secret', ?1)", [SECRET]).unwrap();
+    db
+}
+
+#[tokio::test]
+async fn an_upgrade_moves_keys_from_the_old_index() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("old.db");
+    let db = of_schema_14(&path);
+    for number in 0..600 {
+        let old = record(sandbox(1), number);
+        let insert = "INSERT INTO idempotency (key, tenant, first_seen, fingerprint, body) \
+                      VALUES (?1, ?2, ?3, ?4, ?5)";
+        let row = (old.key.0, old.tenant.number(), old.first_seen.0, old.fingerprint, old.body);
+        db.execute(insert, row).unwrap();
+    }
+    // A reset that was under way hides one row of a tenant, and others that were deleted already.
+    let reset = "INSERT INTO resets (tenant, parcel, manifest, idempotency, outbox) VALUES (?1, 0, 0, ?2, 0)";
+    db.execute(reset, (sandbox(2).number(), 700)).unwrap();
+    drop(db);
+    let store = Store::open(&path, SECRET).unwrap();
+    assert_eq!(store.read(schema).unwrap(), migrations::known());
+    assert_eq!(count(&store, "count(*) FROM sqlite_schema WHERE name = 'idempotency_key'"), 0);
+    assert_eq!(count(&store, "max(up_to) FROM key_chunks"), 600, "read once, at the first start");
+    for number in 0..600 {
+        assert_eq!(keep(&store, number).await, taken(number), "{number}");
+    }
+    assert_eq!(keep(&store, 600).await, CommitOutcome::Committed);
+    assert_eq!(count(&store, "max(id) FROM idempotency"), 701, "no id that a reset hides");
+    assert_eq!(keep(&store, 600).await, taken(600));
+}
+
+#[tokio::test]
+async fn a_write_fails_if_the_key_map_cannot_be_filled() {
+    let store = Store::memory(SECRET).unwrap();
+    keep_all(&store, 0..300).await;
+    let copy = store.copy().unwrap();
+    let damage = "UPDATE idempotency SET key = x'00' WHERE id = 299";
+    copy.call(move |db| db.execute(damage, [])).await.unwrap();
+    assert_eq!(keep(&copy, 1).await, CommitOutcome::Broken);
+    let mend = "DELETE FROM idempotency WHERE id = 299";
+    copy.call(move |db| db.execute(mend, [])).await.unwrap();
+    assert_eq!(keep(&copy, 1).await, taken(1));
+    assert_eq!(keep(&copy, 298).await, CommitOutcome::Committed);
+}

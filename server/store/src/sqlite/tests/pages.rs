@@ -1,0 +1,196 @@
+//! Mass writes run in pages between everyone's orders, and erased data is gone from the disk.
+
+use std::path::Path;
+
+use futures_util::{FutureExt, future::join_all};
+use parcelo::Awb;
+use parcelo_domain::{Changes, Event, Millis, NewManifest, State, StoreOp, Tenant};
+use ulid::Ulid;
+
+use super::{
+    TestFile,
+    conformance::{NOW, SECRET, apply, create, row, sandbox},
+};
+use crate::{CommitOutcome, Pause, Store, waiting::until};
+
+async fn commit_all(store: &Store, all: impl Iterator<Item = Changes>) {
+    let answers = join_all(all.map(|changes| store.commit(changes))).await;
+    assert!(answers.iter().all(|answer| *answer == CommitOutcome::Committed));
+}
+
+async fn fill(store: &Store, tenant: Tenant, orders: u32) {
+    commit_all(store, (0..orders).map(|n| create(tenant, &format!("SB-FILL-{n:06}"), n))).await;
+}
+
+#[tokio::test]
+async fn orders_are_committed_while_a_large_reset_is_under_way() {
+    let folder = TestFile::new();
+    let store = folder.open();
+    fill(&store, sandbox(1), 3_000).await;
+    let mut pause = store.pause_writes().await.unwrap();
+    let mut reset = Box::pin(store.reset(sandbox(1)));
+    assert!((&mut reset).now_or_never().is_none());
+    let mut before = None;
+    let parcels = "SELECT count(*) FROM parcels WHERE tenant = 3";
+    let parcels = || store.read(|db| db.query_row(parcels, [], |row| row.get::<_, i64>(0)));
+    // 3,000 parcels and 3,000 records are at least 6 pages. Between two pauses there is room for one page, and for an
+    // order, which is committed with the second.
+    for number in 0..5 {
+        let order = create(sandbox(2), &format!("SB-OTHER-{number:06}"), 10_000 + number);
+        let mut order = Box::pin(store.commit(order));
+        assert!((&mut order).now_or_never().is_none());
+        pause = next_pause(&store, pause).await;
+        if let Some(before) = before.replace(order) {
+            assert_eq!(before.await, CommitOutcome::Committed);
+        }
+        assert!(parcels().unwrap() > 0, "{number}");
+    }
+    drop(pause);
+    assert_eq!(reset.await.unwrap().parcels, 3_000);
+}
+
+/// Lets the store do the queued writes, and pauses it again.
+async fn next_pause(store: &Store, pause: Pause) -> Pause {
+    let mut next = Box::pin(store.pause_writes());
+    assert!((&mut next).now_or_never().is_none());
+    // It is in the queue then.
+    tokio::task::yield_now().await;
+    drop(pause);
+    next.await.unwrap()
+}
+
+#[tokio::test]
+async fn purges_go_in_pages_of_at_most_a_thousand_rows() {
+    let folder = TestFile::new();
+    let store = folder.open();
+    fill(&store, sandbox(1), 2_100).await;
+    let mut before = store.stats().commits;
+    let mut pages = || {
+        let commits = store.stats().commits - before;
+        before += commits;
+        commits
+    };
+    let month = NOW.plus(30 * Millis::DAY);
+    assert_eq!(store.purge_records(month).await.unwrap(), 2_100);
+    assert!(pages() >= 3);
+    assert_eq!(store.purge(NOW).await.unwrap().parcels, 2_100);
+    assert!(pages() >= 7, "a parcel has at least three rows' worth: itself and two events");
+}
+
+/// Returns a random-looking number, so that all tenants' rows are mixed in every index.
+fn scattered(n: u32) -> String {
+    format!("SB-{:08X}", n.wrapping_mul(0x9E37_79B1))
+}
+
+const OWNERS: [&str; 3] = ["ZANAHORIA", "PEREJIL", "CALABAZA"];
+
+/// Creates orders of accounts in turn, with the owner's word in every column that holds words.
+async fn canaries(store: &Store, owners: &[&str], orders: u32) {
+    let count = u32::try_from(owners.len()).unwrap();
+    let mut all = Vec::new();
+    for n in 0..orders {
+        let owner = owners[(n % count) as usize];
+        let tenant = sandbox(1 + i64::from(n % count));
+        let mut changes = create(tenant, &scattered(n), n);
+        let Some(StoreOp::InsertParcel(parcel)) = changes.ops.first_mut() else { unreachable!() };
+        let mut order: serde_json::Value = serde_json::from_str(&parcel.order).unwrap();
+        // Some orders are longer than a page of the database.
+        let name =
+            format!("{owner}-{n} ").repeat(if n % 40 == 0 { 600 } else { 1 + n as usize % 9 });
+        order["receiver"]["fullName"] = name.clone().into();
+        order["externalOrderId"] = format!("{owner}/{n}").into();
+        parcel.order = order.to_string();
+        parcel.external_order_id = Some(format!("{owner}/{n}"));
+        parcel.origin = format!("{owner}, US");
+        changes.idempotency_record.as_mut().unwrap().body = name.into_bytes();
+        all.push(changes);
+    }
+    commit_all(store, all.into_iter()).await;
+    for n in (0..orders).step_by(2) {
+        let owner = owners[(n % count) as usize];
+        let parcel = row(store, &scattered(n)).await.unwrap();
+        let event = Event {
+            sequence: 3,
+            state: State::InTransit,
+            at: NOW,
+            location: format!("{owner}, EC"),
+            description: Some(owner.repeat(1 + n as usize % 5)),
+        };
+        let mut ops = vec![StoreOp::Move { parcel: parcel.key, event }];
+        if n < 2 * count {
+            ops.push(StoreOp::InsertManifest(Box::new(NewManifest {
+                id: Ulid::from_parts(1, u128::from(n)),
+                tenant: parcel.tenant,
+                awb: Awb::parse("176-12345675").unwrap(),
+                submitted_at: NOW,
+                document: owner.repeat(900).into_bytes(),
+                parcels: vec![parcel.key],
+            })));
+        }
+        apply(store, ops).await;
+    }
+}
+
+fn count(file: &Path, words: &str) -> usize {
+    let bytes = std::fs::read(file).unwrap_or_default();
+    bytes.windows(words.len()).filter(|window| *window == words.as_bytes()).count()
+}
+
+/// Waits until the server has truncated its log after an erasure, at the latest at its next check.
+async fn until_truncated(folder: &TestFile, store: &Store) {
+    until("no one reads from the log", async || {
+        store.truncate_log().await;
+        std::fs::metadata(folder.beside("parcelo.db-wal")).unwrap().len() == 0
+    })
+    .await;
+}
+
+/// Returns the number of occurrences of an owner's word in a database, its log and a backup of it.
+fn traces(folder: &TestFile, owner: &str) -> [usize; 3] {
+    let copy = folder.beside(&format!("copy-of-{owner}.db"));
+    crate::backup(&folder.beside("parcelo.db"), &copy).unwrap();
+    [folder.beside("parcelo.db"), folder.beside("parcelo.db-wal"), copy]
+        .map(|file| count(&file, owner))
+}
+
+#[tokio::test]
+async fn erased_data_is_in_no_file_and_no_backup() {
+    let [owner, ..] = OWNERS;
+    let folder = TestFile::new();
+    let store = folder.open();
+    for is_purge in [false, true] {
+        canaries(&store, &[owner], 600).await;
+        if is_purge {
+            assert_eq!(store.purge(NOW).await.unwrap().parcels, 600);
+        } else {
+            assert_eq!(store.reset(sandbox(1)).await.unwrap().parcels, 600);
+        }
+        until_truncated(&folder, &store).await;
+        assert_eq!(traces(&folder, owner), [0; 3]);
+        std::fs::remove_file(folder.beside(&format!("copy-of-{owner}.db"))).unwrap();
+    }
+}
+
+/// `SQLite` may leave a copy of a row between the remaining ones when it defragments a page. Later rows overwrite it,
+/// and so does `vacuum`.
+#[tokio::test]
+async fn a_vacuum_removes_remaining_copies_of_erased_rows() {
+    let folder = TestFile::new();
+    let store = folder.open();
+    canaries(&store, &OWNERS, 900).await;
+    let [first, second, third] = OWNERS;
+    for tenant in 1..=2 {
+        assert_eq!(store.reset(sandbox(tenant)).await.unwrap().parcels, 300);
+    }
+    until_truncated(&folder, &store).await;
+    for owner in [first, second] {
+        let [file, log, backup] = traces(&folder, owner);
+        // Of 600 rows. The number depends on where commits have begun and ended.
+        assert!(file <= 30 && log == 0 && backup <= 30, "{owner}: {file} {log} {backup}");
+    }
+    store.close().await;
+    Store::lock_for_vacuum(&folder.beside("parcelo.db"), SECRET).unwrap().run().unwrap();
+    let bytes = [first, second].map(|owner| count(&folder.beside("parcelo.db"), owner));
+    assert_eq!(bytes, [0; 2]);
+    assert!(count(&folder.beside("parcelo.db"), third) > 600, "the third owner's rows stay");
+}

@@ -1,0 +1,379 @@
+//! Webhooks: endpoints, the outbox, leases and the outcomes of deliveries.
+
+use parcelo::webhook::Secret;
+use parcelo_domain::{
+    Millis, State, Tenant,
+    sample::BY,
+    webhooks::{
+        AttemptResult, DeliveryLease, DeliveryStatus, DisabledBy, Endpoint, EndpointResponse,
+        EventSubject, LEASE_MILLIS, OutboxEvent, RetryDecision, WebhookEventKind,
+        WebhookEventKinds,
+    },
+};
+use tokio::time::timeout;
+use ulid::Ulid;
+
+use super::{NOW, commit, create, made, moved, nothing, on, row, sandbox};
+use crate::{
+    CommitOutcome, EventsToReplay, Settled, Store, endpoints::disable_by_server, sql::Sql,
+};
+
+conformance_tests!(
+    an_endpoint_is_set_up_changed_turned_off_and_removed,
+    a_replaced_secret_stays_beside_the_new_one,
+    without_an_endpoint_nothing_is_enqueued,
+    due_events_are_leased_once_until_their_lease_ends,
+    leases_of_a_server_that_has_ended_are_due_at_once,
+    a_parcel_s_events_go_out_in_order,
+    events_that_wait_for_an_earlier_one_are_not_stranded,
+    a_leased_event_has_the_payload_of_its_moment,
+    settling_logs_the_attempt_and_updates_its_event,
+    a_late_answer_changes_nothing,
+    forgetting_an_event_deletes_its_log,
+    missed_events_are_counted_and_replayed,
+    many_events_are_held_and_replayed_in_pages_and_in_order,
+    enabling_an_endpoint_while_holding_strands_no_event,
+    nothing_is_replayed_to_an_endpoint_that_is_off,
+    clock_set_back_reschedules_deliveries,
+    old_events_are_purged,
+    an_enqueued_event_wakes_the_dispatcher,
+);
+
+pub(crate) fn endpoint(tenant: Tenant) -> Endpoint {
+    Endpoint {
+        tenant,
+        url: "https://shop.example/".to_owned(),
+        kinds: WebhookEventKinds::default(),
+        secret: Secret::from_random(&[7; 32]),
+        old: Vec::new(),
+        disabled: None,
+        created_at: NOW,
+    }
+}
+
+/// Enqueues a test event; the number becomes the random part of its id.
+pub(crate) async fn enqueue(store: &Store, tenant: Tenant, event: u64) {
+    let event = Ulid::from_parts(1, event.into());
+    let test = OutboxEvent {
+        event,
+        kind: WebhookEventKind::Test,
+        sequence: None,
+        previous: None,
+        at: NOW,
+    };
+    store.enqueue(tenant, test).await.unwrap();
+}
+
+pub(crate) async fn lease(
+    store: &Store,
+    tenant: Tenant,
+    max: usize,
+    now: Millis,
+) -> Vec<DeliveryLease> {
+    let leased = store.lease(vec![(tenant, max)], now).await.unwrap();
+    leased.events.into_iter().map(|(_, lease)| lease).collect()
+}
+
+pub(crate) fn outcome(at: Millis, status: u16) -> AttemptResult {
+    AttemptResult {
+        at,
+        millis: 1,
+        answer: Ok(EndpointResponse { status, retry_after: None, body_prefix: b"so".to_vec() }),
+    }
+}
+
+/// Creates a tenant with an endpoint and this many waiting tests.
+async fn tenant_with_endpoint(store: &Store, events: u64) -> Tenant {
+    let tenant = sandbox(1);
+    store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    for event in 0..events {
+        enqueue(store, tenant, event).await;
+    }
+    tenant
+}
+
+async fn statuses(store: &Store, tenant: Tenant) -> Vec<DeliveryStatus> {
+    let log = store.deliveries(tenant, 9).await.unwrap();
+    log.iter().map(|logged| logged.delivery_status).collect()
+}
+
+async fn an_endpoint_is_set_up_changed_turned_off_and_removed(store: Store) {
+    let tenant = sandbox(1);
+    assert!(store.endpoint(tenant).await.unwrap().is_none());
+    assert_eq!(store.switched_off(tenant).await.unwrap(), None);
+    let first = store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+    let other = Endpoint {
+        url: "https://shop.example/other".to_owned(),
+        secret: Secret::from_random(&[8; 32]),
+        ..endpoint(tenant)
+    };
+    let changed = store.set_endpoint(other.clone(), &BY).await.unwrap();
+    assert_eq!((changed.url.as_str(), changed.tenant), (other.url.as_str(), tenant));
+    assert_eq!(changed.secret.as_bytes(), first.secret.as_bytes(), "it keeps its secret");
+    assert!(store.endpoint(sandbox(2)).await.unwrap().is_none(), "no other tenant has it");
+    enqueue(&store, tenant, 1).await;
+    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    assert_eq!(store.switched_off(tenant).await.unwrap(), Some((DisabledBy::Operator, 1)));
+    store.enable_endpoint(tenant, &BY).await.unwrap();
+    assert_eq!(store.switched_off(tenant).await.unwrap(), None);
+    store.remove_endpoint(tenant, &BY).await.unwrap();
+    assert!(store.endpoint(tenant).await.unwrap().is_none());
+    assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held], "for one that may come");
+}
+
+async fn a_replaced_secret_stays_beside_the_new_one(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 0).await;
+    store.rotate_secret(tenant, (None, Secret::from_random(&[8; 32])), NOW, &BY).await.unwrap();
+    let found = store.endpoint(tenant).await.unwrap().unwrap();
+    assert_eq!(found.secret.as_bytes(), Secret::from_random(&[8; 32]).as_bytes());
+    assert_eq!(found.old.len(), 1);
+    assert_eq!(found.old[0].0.as_bytes(), Secret::from_random(&[7; 32]).as_bytes());
+    assert!(found.old[0].1 > NOW);
+    // It replaces only the named secret, if one is named.
+    for (replaced, is_done) in [(7, false), (8, true), (8, false)] {
+        let secrets = (Some(Secret::from_random(&[replaced; 32])), Secret::from_random(&[9; 32]));
+        let done = store.rotate_secret(tenant, secrets, NOW, &BY).await.unwrap();
+        assert_eq!(done, is_done, "{replaced}");
+    }
+    assert_eq!(store.endpoint(tenant).await.unwrap().unwrap().old.len(), 2);
+}
+
+async fn without_an_endpoint_nothing_is_enqueued(store: Store) {
+    made(&store, sandbox(1), "SB-SUCCESS-0001").await;
+    enqueue(&store, sandbox(1), 1).await;
+    assert!(store.deliveries(sandbox(1), 9).await.unwrap().is_empty());
+    assert_eq!(store.next_delivery().await.unwrap(), None);
+    assert!(store.backlogs().await.unwrap().is_empty());
+}
+
+async fn due_events_are_leased_once_until_their_lease_ends(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 3).await;
+    assert_eq!(store.tenants_with_due(NOW.plus(-1), 9).await.unwrap(), []);
+    assert_eq!(store.tenants_with_due(NOW, 9).await.unwrap(), [tenant]);
+    assert_eq!(store.next_delivery().await.unwrap(), Some(NOW));
+    let leased = lease(&store, tenant, 2, NOW).await;
+    assert_eq!(leased.len(), 2);
+    assert_eq!(leased[0].attempt.number, 1);
+    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 1, "the rest, and none twice");
+    assert!(lease(&store, tenant, 9, NOW.plus(LEASE_MILLIS - 1)).await.is_empty());
+    assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(LEASE_MILLIS)));
+    let again = lease(&store, tenant, 9, NOW.plus(LEASE_MILLIS)).await;
+    assert_eq!(again.len(), 3);
+    assert!(again[0].number > leased[0].number, "a lease's number is never given twice");
+}
+
+async fn leases_of_a_server_that_has_ended_are_due_at_once(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 1).await;
+    let lost = lease(&store, tenant, 1, NOW).await.remove(0);
+    store.end_leases(NOW.plus(1)).await.unwrap();
+    store.hold_all().await.unwrap();
+    let again = lease(&store, tenant, 1, NOW.plus(1)).await.remove(0);
+    assert_eq!(again.attempt.event, lost.attempt.event);
+}
+
+async fn a_parcel_s_events_go_out_in_order(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 0).await;
+    let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    let all = store.deliveries(tenant, 9).await.unwrap();
+    let mut sequences = Vec::new();
+    for _ in 0..all.len() {
+        let [one] =
+            <[DeliveryLease; 1]>::try_from(lease(&store, tenant, 9, NOW.plus(9)).await).unwrap();
+        sequences.push(one.sequence);
+        store.settle(one, outcome(NOW.plus(9), 200), RetryDecision::Delivered).await.unwrap();
+    }
+    assert!(sequences.len() >= 2 && sequences.is_sorted(), "{sequences:?}");
+    assert!(lease(&store, tenant, 9, NOW.plus(9)).await.is_empty());
+}
+
+async fn events_that_wait_for_an_earlier_one_are_not_stranded(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 0).await;
+    let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    assert_eq!(store.release_stranded(NOW).await.unwrap(), 0);
+    let first = lease(&store, tenant, 9, NOW.plus(9)).await;
+    assert_eq!(first.len(), 1);
+    assert_eq!(store.release_stranded(NOW).await.unwrap(), 0, "nor while that one is on its way");
+}
+
+async fn a_leased_event_has_the_payload_of_its_moment(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 0).await;
+    let parcel = made(&store, tenant, "SB-SUCCESS-0001").await;
+    let leased = lease(&store, tenant, 1, NOW).await.remove(0);
+    commit(&store, on(&parcel, vec![moved(&parcel, State::InTransit, 5)])).await;
+    let payload = store.payload(&leased).await.unwrap().unwrap();
+    assert_eq!((payload.event, payload.kind), (leased.attempt.event, leased.kind));
+    {
+        let logged = store.logged_payload(tenant, payload.event).await.unwrap();
+        assert_eq!(logged.as_ref(), Some(&payload), "for its tenant, at any time");
+        let foreign = store.logged_payload(sandbox(2), payload.event).await.unwrap();
+        assert_eq!(foreign, None);
+    }
+    let EventSubject::Parcel { parcel: subject, event, .. } = payload.subject else { panic!() };
+    assert_eq!((subject.key, Some(event.sequence)), (parcel.key, leased.sequence));
+    store.reset(tenant).await.unwrap();
+    assert!(store.payload(&leased).await.unwrap().is_none(), "its parcel is deleted");
+    assert!(store.logged_payload(tenant, leased.attempt.event).await.unwrap().is_none());
+}
+
+async fn settling_logs_the_attempt_and_updates_its_event(store: Store) {
+    let later = NOW.plus(5_000);
+    let table = [
+        (RetryDecision::Delivered, DeliveryStatus::Delivered, Settled::Counted),
+        (RetryDecision::Retry { at: later }, DeliveryStatus::Ready, Settled::Counted),
+        (RetryDecision::Unreadable, DeliveryStatus::Failed, Settled::Counted),
+        (RetryDecision::Gone, DeliveryStatus::Failed, Settled::SwitchedOff(DisabledBy::Gone)),
+        (
+            RetryDecision::GivenUp,
+            DeliveryStatus::Failed,
+            Settled::SwitchedOff(DisabledBy::Failures),
+        ),
+    ];
+    for (account, (decision, status, settled)) in (1..).zip(table) {
+        let tenant = sandbox(account);
+        store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+        enqueue(&store, tenant, account.unsigned_abs()).await;
+        let one = lease(&store, tenant, 1, NOW).await.remove(0);
+        let answer = store.settle(one, outcome(NOW.plus(3), 500), decision).await.unwrap();
+        assert_eq!(answer, settled, "{decision:?}");
+        let logged = store.deliveries(tenant, 9).await.unwrap().remove(0);
+        assert_eq!(logged.delivery_status, status, "{decision:?}");
+        let attempt = &logged.attempts[0];
+        assert_eq!((attempt.number, attempt.at, attempt.status), (1, NOW.plus(3), Some(500)));
+        assert_eq!(attempt.answer, b"so");
+        let due = matches!(decision, RetryDecision::Retry { .. }).then_some(later);
+        assert_eq!(logged.due, due, "{decision:?}");
+    }
+}
+
+async fn a_late_answer_changes_nothing(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 1).await;
+    let late = lease(&store, tenant, 1, NOW).await.remove(0);
+    let own = lease(&store, tenant, 1, NOW.plus(LEASE_MILLIS)).await.remove(0);
+    store
+        .settle(own, outcome(NOW.plus(LEASE_MILLIS), 200), RetryDecision::Delivered)
+        .await
+        .unwrap();
+    store.reset(tenant).await.unwrap();
+    let settled = store.settle(late, outcome(NOW, 410), RetryDecision::Gone).await.unwrap();
+    assert_eq!(settled, Settled::Late);
+    assert!(store.endpoint(tenant).await.unwrap().unwrap().disabled.is_none());
+}
+
+async fn forgetting_an_event_deletes_its_log(store: Store) {
+    let (one, other) = (sandbox(1), sandbox(2));
+    for (tenant, event) in [(one, 1), (other, 2)] {
+        store.set_endpoint(endpoint(tenant), &BY).await.unwrap();
+        if tenant == other {
+            let again = lease(&store, one, 1, NOW).await.remove(0);
+            store.forget(again).await.unwrap();
+        }
+        enqueue(&store, tenant, event).await;
+        if tenant == one {
+            let lease = lease(&store, one, 1, NOW).await.remove(0);
+            let decision = RetryDecision::Retry { at: NOW };
+            let settled = store.settle(lease, outcome(NOW, 500), decision).await.unwrap();
+            assert_eq!(settled, Settled::Counted);
+        }
+    }
+    assert!(store.deliveries(one, 10).await.unwrap().is_empty());
+    let log = store.deliveries(other, 10).await.unwrap();
+    assert_eq!((log.len(), log[0].attempts.len()), (1, 0), "another event's attempts");
+}
+
+async fn missed_events_are_counted_and_replayed(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 2).await;
+    assert!(!store.has_missed(tenant).await.unwrap());
+    let failed = lease(&store, tenant, 1, NOW).await.remove(0);
+    let event = failed.attempt.event;
+    store.settle(failed, outcome(NOW, 500), RetryDecision::Unreadable).await.unwrap();
+    assert!(store.has_missed(tenant).await.unwrap());
+    let [backlog] = store.backlogs().await.unwrap().try_into().unwrap();
+    assert_eq!((backlog.tenant, backlog.is_held, backlog.events), (tenant, false, 1));
+    assert!(store.has_event(tenant, event).await.unwrap());
+    assert!(!store.has_event(sandbox(2), event).await.unwrap(), "no other tenant has it");
+    assert_eq!(store.replay(tenant, EventsToReplay::One(event), NOW).await.unwrap(), 1);
+    assert!(!store.has_missed(tenant).await.unwrap());
+    assert_eq!(lease(&store, tenant, 9, NOW).await.len(), 2);
+    let newest = store.deliveries(tenant, 1).await.unwrap().remove(0).event;
+    let older = store.older_deliveries(tenant, 1, 9).await.unwrap();
+    assert_eq!(older.len(), 1);
+    assert_ne!(older[0].event, newest);
+}
+
+async fn many_events_are_held_and_replayed_in_pages_and_in_order(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 600).await;
+    let commits = || store.stats().commits;
+    let before = commits();
+    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    assert!(commits() - before >= 3, "{}", commits() - before);
+    let held = store.deliveries(tenant, 1_000).await.unwrap();
+    assert!(
+        held.len() == 600 && held.iter().all(|one| one.delivery_status == DeliveryStatus::Held)
+    );
+    store.enable_endpoint(tenant, &BY).await.unwrap();
+    let before = commits();
+    let missed = EventsToReplay::MissedSince(Millis(0));
+    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 600);
+    assert!(commits() - before >= 3, "{}", commits() - before);
+    let events = lease(&store, tenant, 1_000, NOW).await;
+    let order = events.iter().map(|lease| lease.attempt.event.random());
+    assert!(order.eq(0..600), "first the first");
+}
+
+async fn enabling_an_endpoint_while_holding_strands_no_event(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 0).await;
+    let mut parcels = Vec::new();
+    for number in 0..130 {
+        parcels.push(made(&store, tenant, &format!("SB-HOLDING-{number:04}")).await);
+    }
+    for parcel in &parcels {
+        commit(&store, on(parcel, vec![moved(parcel, State::InTransit, 5)])).await;
+    }
+    let off =
+        async move |db: Sql<'_>| disable_by_server(db, tenant, DisabledBy::Operator, NOW).await;
+    assert!(store.write(off).await.unwrap());
+    assert!(store.hold_page(tenant).await.unwrap() >= 250);
+    // If the endpoint is on again before the next page, nothing more is held.
+    store.enable_endpoint(tenant, &BY).await.unwrap();
+    let log = store.deliveries(tenant, 1_000).await.unwrap();
+    let waiting = log.iter().filter(|one| one.delivery_status == DeliveryStatus::Waiting);
+    assert_eq!((log.len(), waiting.count()), (260, 0), "behind a held event");
+}
+
+async fn nothing_is_replayed_to_an_endpoint_that_is_off(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 0).await;
+    store.disable_endpoint(tenant, DisabledBy::Operator, &BY).await.unwrap();
+    enqueue(&store, tenant, 1).await;
+    let missed = EventsToReplay::MissedSince(Millis(0));
+    assert_eq!(store.replay(tenant, missed, NOW).await.unwrap(), 0);
+    assert_eq!(statuses(&store, tenant).await, [DeliveryStatus::Held]);
+}
+
+async fn clock_set_back_reschedules_deliveries(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 1).await;
+    let fast = NOW.plus(Millis::DAY);
+    let one = lease(&store, tenant, 1, fast).await.remove(0);
+    let decision = RetryDecision::Retry { at: fast.plus(5) };
+    store.settle(one, outcome(fast, 500), decision).await.unwrap();
+    assert_eq!(store.reschedule_deliveries(NOW).await.unwrap(), 1);
+    assert_eq!(store.next_delivery().await.unwrap(), Some(NOW.plus(5)), "after its own pause");
+    assert_eq!(store.reschedule_deliveries(NOW.plus(9)).await.unwrap(), 0);
+}
+
+async fn old_events_are_purged(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 2).await;
+    assert_eq!(store.purge_outbox(NOW.plus(-1)).await.unwrap(), 0);
+    assert_eq!(store.purge_outbox(NOW).await.unwrap(), 2);
+    assert!(store.deliveries(tenant, 9).await.unwrap().is_empty());
+    assert_eq!(store.next_delivery().await.unwrap(), None);
+}
+
+async fn an_enqueued_event_wakes_the_dispatcher(store: Store) {
+    let tenant = tenant_with_endpoint(&store, 0).await;
+    commit(&store, create(tenant, "SB-SUCCESS-0001", 1)).await;
+    assert!(row(&store, "SB-SUCCESS-0001").await.is_some());
+    timeout(crate::waiting::LONG, store.outbox_changed()).await.unwrap();
+    assert_eq!(store.commit(nothing()).await, CommitOutcome::Committed);
+}
