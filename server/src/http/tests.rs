@@ -14,7 +14,7 @@ use parcelo::{
     Environment, ErrorCode, IdempotencyKey, Operation, TrackingNumber, model::fingerprint,
 };
 use parcelo_domain::{
-    Changes, Countries, Event, IdempotencyRecord, Millis, RecordKey, Site, State, StoreOp, Tenant,
+    Changes, Countries, Event, IdempotencyRecord, Millis, RecordKey, State, StoreOp, Tenant,
     access,
     audit::Actor,
     credentials::{AdminScope, ApiKeyScope, CarrierScope},
@@ -66,13 +66,8 @@ impl TestService {
     }
 
     fn new(store: Store, legacy: LegacySchedule, limits: Limits) -> Self {
-        let site = |environment| Site {
-            environment,
-            base_url: Some("http://parcelo.test".to_owned()),
-            labels_base_url: "http://parcelo.test/files".to_owned(),
-        };
-        let (production, sandbox) = (site(Environment::Production), site(Environment::Sandbox));
-        let settings = Settings { production, sandbox, limits, legacy, ..settings() };
+        let secrets = settings().secrets;
+        let settings = Settings { limits, legacy, ..Settings::new("http://parcelo.test", secrets) };
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(1)));
         let service = Service::new(store, clock.clone(), Arc::clone(&ids), settings);
         Self { service: Arc::new(service), ids, clock, refusals: BTreeMap::new() }
@@ -88,14 +83,7 @@ impl TestService {
 
     /// Issues a key; `change` sets its properties.
     async fn key(&self, change: impl FnOnce(&mut NewKeyRequest)) -> String {
-        let mut request = NewKeyRequest {
-            account: "default".to_owned(),
-            environment: Environment::Sandbox,
-            name: "Test".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
-        };
+        let mut request = NewKeyRequest::unrestricted("default", Environment::Sandbox, "Test");
         change(&mut request);
         let issuer = self.issuer();
         issuer.issue_api_key(request, NOW).await.unwrap().0.secret().to_owned()

@@ -26,7 +26,7 @@ use parcelo::{
     webhook::{ID, Webhook},
 };
 use parcelo_domain::{
-    Countries, Millis, Tenant,
+    Millis, Tenant,
     credentials::CarrierScope,
     sample::{self, BY},
     webhooks::{
@@ -89,14 +89,7 @@ impl TestService {
     }
 
     async fn caller(&self, account: &str, environment: Environment) -> Caller {
-        let request = NewKeyRequest {
-            account: account.to_owned(),
-            environment,
-            name: "Test".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
-        };
+        let request = NewKeyRequest::unrestricted(account, environment, "Test");
         let (_, key) = self.issuer().issue_api_key(request, START).await.unwrap();
         Caller { key: Arc::new(key) }
     }

@@ -15,11 +15,11 @@ use axum::{
 };
 use futures_util::future::{Either, join_all, select};
 use http_body_util::BodyExt as _;
-use parcelo::{Environment, rules::Destinations};
+use parcelo::Environment;
 use parcelo_server::internals::{
-    Actor, AllowedHosts, Api, AttemptResult, Countries, DeliverySlots, EndpointRequest,
-    EndpointResponse, Ids, LegacySchedule, Limits, ManualClock, Millis, NewKeyRequest, Secrets,
-    Service, Settings, Site, Store, WebhookAllowance, WebhookEventKinds, router,
+    Actor, AllowedHosts, Api, AttemptResult, DeliverySlots, EndpointRequest, EndpointResponse, Ids,
+    Limits, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Store,
+    WebhookAllowance, WebhookEventKinds, router,
 };
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt as _;
@@ -87,14 +87,7 @@ impl Server {
 
     /// Issues an API key, and sets up an endpoint for every kind of event.
     pub fn set_up(&self) -> Result<String, String> {
-        let key = NewKeyRequest {
-            account: "default".to_owned(),
-            environment: Environment::Sandbox,
-            name: "Crashes".to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
-        };
+        let key = NewKeyRequest::unrestricted("default", Environment::Sandbox, "Crashes");
         self.runtime.block_on(async {
             let now = self.service.now();
             let issued = self.service.issuer(Actor::Server).issue_api_key(key, now).await;
@@ -182,20 +175,9 @@ fn text(error: impl Debug) -> String {
 }
 
 fn settings(secrets: Secrets) -> Settings {
-    let site = |environment| Site {
-        environment,
-        base_url: Some("http://127.0.0.1".to_owned()),
-        labels_base_url: "http://127.0.0.1/files".to_owned(),
-    };
     Settings {
-        production: site(Environment::Production),
-        sandbox: site(Environment::Sandbox),
-        destinations: Destinations::All,
         limits: Limits { enforced: false, ..Limits::default() },
-        secrets,
         webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
-        trusted_proxies: Vec::new(),
-        database_options: None,
-        legacy: LegacySchedule::default(),
+        ..Settings::new("http://127.0.0.1", secrets)
     }
 }

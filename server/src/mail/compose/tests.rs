@@ -45,12 +45,6 @@ fn order(from: &str, to: &str) -> OrderRequest {
     order
 }
 
-fn site(environment: Environment) -> Site {
-    let base_url = "https://parcelo.example".to_owned();
-    let labels_base_url = format!("{base_url}/files");
-    Site { environment, base_url: Some(base_url), labels_base_url }
-}
-
 fn composed(
     (kind, state, recipient): (MailKind, State, MailRecipient),
     order: &OrderRequest,
@@ -58,8 +52,8 @@ fn composed(
 ) -> Mail {
     let shop =
         Shop::parse("Tienda <i>www.evil.example</i> Sol & Luna", "help@shop.example").unwrap();
-    let (parcel, site) =
-        (parcel(state, order.receiver.address.country.as_str()), site(environment));
+    let parcel = parcel(state, order.receiver.address.country.as_str());
+    let site = Site::new(environment, "https://parcelo.example");
     let source = MailSource {
         kind,
         recipient,

@@ -3,12 +3,12 @@
 
 use std::sync::{Arc, Mutex, atomic::AtomicBool};
 
-use parcelo::{Environment, rules::Destinations};
+use parcelo::Environment;
 use parcelo_server::internals::{
-    Actor, Address, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, Countries,
-    DeliverySlots, EndpointRequest, EndpointResponse, Ids, LegacySchedule, Limits, Listener,
-    MAX_IN_FLIGHT_PER_ENDPOINT, ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings,
-    Site, Stop, Store, Tenant, WebhookAllowance, WebhookEventKinds, admin_router, hash_password,
+    Actor, Address, AllowedHosts, Api, ApiKeyRecord, AttemptResult, Caller, DeliverySlots,
+    EndpointRequest, EndpointResponse, Ids, Limits, Listener, MAX_IN_FLIGHT_PER_ENDPOINT,
+    ManualClock, Millis, NewKeyRequest, Secrets, Service, Settings, Site, Stop, Store, Tenant,
+    WebhookAllowance, WebhookEventKinds, admin_router, hash_password,
 };
 use reqwest::{RequestBuilder, redirect::Policy};
 use serde_json::Value;
@@ -60,21 +60,15 @@ impl TestService {
     }
 
     pub(super) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        let site = |environment: Environment| Site {
-            environment,
-            base_url: Some(format!("https://{}.parcelo.example", environment.code())),
-            labels_base_url: format!("https://{}.parcelo.example/files", environment.code()),
+        let site = |environment: Environment| {
+            Site::new(environment, &format!("https://{}.parcelo.example", environment.code()))
         };
         let mut settings = Settings {
             production: site(Environment::Production),
             sandbox: site(Environment::Sandbox),
-            destinations: Destinations::All,
             limits: Limits { enforced: false, ..Limits::default() },
-            secrets: Secrets::derive(&[1; 32]),
-            trusted_proxies: Vec::new(),
             webhooks: WebhookAllowance { sandbox_loopback: true, ..WebhookAllowance::default() },
-            database_options: None,
-            legacy: LegacySchedule::default(),
+            ..Settings::new("", Secrets::derive(&[1; 32]))
         };
         change(&mut settings);
         let (clock, ids) = (Arc::new(ManualClock::at(NOW)), Arc::new(Ids::seeded(7)));
@@ -120,14 +114,7 @@ impl TestService {
         environment: Environment,
         name: &str,
     ) -> Caller {
-        let request = NewKeyRequest {
-            account: account.to_owned(),
-            environment,
-            name: name.to_owned(),
-            countries: Countries::All,
-            ip_list: Vec::new(),
-            rate_limit: None,
-        };
+        let request = NewKeyRequest::unrestricted(account, environment, name);
         let now = self.service.now();
         let (_, record) =
             self.service.issuer(Actor::Server).issue_api_key(request, now).await.unwrap();
