@@ -22,6 +22,9 @@ const OUTER_MODULES: &[&str] =
 const HTTP_CRATES: &[&str] = &["axum", "hyper", "reqwest"];
 const CLIENT_MODULES: &[&str] = &["crate::client", "crate::blocking", "reqwest", "tokio"];
 const FILES: &[&str] = &["std::fs"];
+/// Names that the senders of webhooks and e-mails must not use: the service gives them what is to be sent.
+const NOT_FOR_SENDERS: &[&str] =
+    &["crate::http", "crate::mock", "crate::process", "parcelo_store", "parcelo_label", "axum"];
 const SOCKETS: &[&str] = &[
     "std::net::TcpListener",
     "std::net::TcpStream",
@@ -38,28 +41,8 @@ const LAYER_RULES: &[LayerRule] = &[
     rule("server/domain/src/", &[FILES]),
     rule("server/label/src/", &[FILES]),
     rule("server/src/service/", &[OUTER_MODULES, HTTP_CRATES]),
-    rule(
-        "server/src/webhook/",
-        &[&[
-            "crate::http",
-            "crate::mock",
-            "crate::process",
-            "parcelo_store",
-            "parcelo_label",
-            "axum",
-        ]],
-    ),
-    rule(
-        "server/src/mail/",
-        &[&[
-            "crate::http",
-            "crate::mock",
-            "crate::process",
-            "parcelo_store",
-            "parcelo_label",
-            "axum",
-        ]],
-    ),
+    rule("server/src/webhook/", &[NOT_FOR_SENDERS]),
+    rule("server/src/mail/", &[NOT_FOR_SENDERS]),
     rule(
         "server/src/http/",
         &[&["crate::mail", "crate::mock", "crate::process", "crate::webhook", "reqwest"]],
