@@ -534,7 +534,7 @@ fn memory_needs_no_runtime() {
 }
 
 fn store_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
 fn code_in(folder: &Path) -> Vec<String> {

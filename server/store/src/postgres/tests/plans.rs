@@ -183,7 +183,7 @@ const OF_FILES: [&str; 11] = [
 
 /// Returns the beginning of each statement in the code of this engine and of both, up to its first placeholder.
 fn written() -> Vec<String> {
-    let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store");
+    let store = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let folders = [store.join("postgres"), store];
     let mut written = Vec::new();
     let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
